@@ -1,0 +1,39 @@
+"""mercer: kernel methods on points and on probability distributions."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from mercer.config import config, settings
+from mercer.errors import MemoryBudgetError, NoRule, NotConverged
+
+if TYPE_CHECKING:
+    from mercer import cli, datasets, gram, kernels, plot, rkhs
+
+__version__ = "0.1.0.dev0"
+
+_SUBMODULES = ("cli", "datasets", "gram", "kernels", "plot", "rkhs")
+__all__ = [
+    "MemoryBudgetError",
+    "NoRule",
+    "NotConverged",
+    "cli",
+    "config",
+    "datasets",
+    "gram",
+    "kernels",
+    "plot",
+    "rkhs",
+    "settings",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"mercer.{name}")
+    raise AttributeError(f"module 'mercer' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

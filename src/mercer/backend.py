@@ -1,0 +1,156 @@
+"""The only file that knows NumPy from torch: namespaces, devices, and conversions at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = Any  # numpy.ndarray, torch.Tensor, or any other array of the array API standard
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array API namespace of the arrays (`numpy` itself for NumPy arrays)."""
+    if all(isinstance(a, np.ndarray) for a in arrays):
+        return np
+    import array_api_compat
+
+    return array_api_compat.array_namespace(*arrays)
+
+
+def device(x: Array) -> Any:
+    """The device the array lives on."""
+    if isinstance(x, np.ndarray):
+        return "cpu"
+    import array_api_compat
+
+    return array_api_compat.device(x)
+
+
+def is_array(x: object) -> bool:
+    """Whether `x` is an array of a library that follows the array API standard."""
+    if isinstance(x, np.ndarray):
+        return True
+    import array_api_compat
+
+    return array_api_compat.is_array_api_obj(x)
+
+
+def is_torch(x: object) -> bool:
+    """Whether `x` is a torch tensor; never imports torch."""
+    return type(x).__module__.partition(".")[0] == "torch"
+
+
+def is_numpy(*arrays: object) -> bool:
+    """Whether all are NumPy arrays."""
+    return all(isinstance(a, np.ndarray) for a in arrays)
+
+
+def needs_grad(x: object) -> bool:
+    """Whether `x` is a tensor that records gradients."""
+    return bool(getattr(x, "requires_grad", False))
+
+
+def to_numpy(x: Array) -> np.ndarray:
+    """The same numbers as a NumPy array, detached and on the host."""
+    if isinstance(x, np.ndarray):
+        return x
+    if is_torch(x):
+        return x.detach().cpu().numpy()
+    import array_api_compat
+
+    xp = namespace(x)
+    if array_api_compat.is_array_api_strict_namespace(xp):
+        return np.asarray(xp.asarray(x, device=xp.Device("CPU_DEVICE")))
+    return np.asarray(x)
+
+
+def array_like(values: Any, like: Array, dtype: Any = None) -> Array:
+    """`values` as an array of the library and on the device of `like` (and its dtype if none is given)."""
+    xp = namespace(like)
+    if not is_array(values):
+        values = np.asarray(values)
+    if isinstance(values, np.ndarray) and not values.flags.writeable:
+        values = values.copy()  # torch warns about read-only memory
+    dtype = like.dtype if dtype is None else dtype
+    return xp.asarray(values, dtype=dtype, device=device(like))
+
+
+def zeros(shape: tuple[int, ...] | int, like: Array, dtype: Any = None) -> Array:
+    """Zeros of the library, device and (unless given) dtype of `like`."""
+    dtype = like.dtype if dtype is None else dtype
+    return namespace(like).zeros(shape, dtype=dtype, device=device(like))
+
+
+def ones(shape: tuple[int, ...] | int, like: Array, dtype: Any = None) -> Array:
+    """Ones of the library, device and (unless given) dtype of `like`."""
+    dtype = like.dtype if dtype is None else dtype
+    return namespace(like).ones(shape, dtype=dtype, device=device(like))
+
+
+def astype(x: Array, dtype: Any) -> Array:
+    """`x` in another dtype; `x` itself when it has it already."""
+    return x if x.dtype == dtype else namespace(x).astype(x, dtype)
+
+
+def double(x: Array) -> Any:
+    """The float64 of the library of `x`."""
+    return namespace(x).float64
+
+
+def is_single(x: Array) -> bool:
+    """Whether `x` is float32."""
+    return x.dtype == namespace(x).float32
+
+
+def count(x: Any) -> int:
+    """The number of points: arrays of the strict standard have no len()."""
+    return int(x.shape[0]) if is_array(x) else len(x)
+
+
+def take_rows(x: Any, rows: slice) -> Any:
+    """x[rows] for arrays of any library and for sequences."""
+    return x[rows, ...] if is_array(x) else x[rows]
+
+
+def set_diagonal(matrix: Array, row: int, column: int, values: Array) -> None:
+    """Write values down a diagonal of a matrix, from (row, column) on."""
+    count = int(values.shape[0])
+    if isinstance(matrix, np.ndarray):
+        steps = np.arange(count)
+        matrix[row + steps, column + steps] = values
+    elif is_torch(matrix):
+        matrix[row : row + count, column : column + count].diagonal().copy_(values)
+    else:
+        for i in range(count):
+            matrix[row + i, column + i] = values[i]
+
+
+def scalar(x: Array) -> float:
+    """A Python float from an array of one number, detached."""
+    return float(x.detach() if is_torch(x) else x)
+
+
+def eps(x: Array) -> float:
+    """Machine epsilon of the dtype of `x`."""
+    return float(namespace(x).finfo(x.dtype).eps)
+
+
+def root(x: Array) -> Array:
+    """Square root whose derivative at 0 is taken as 0, so that gradients of k(x, x) are finite."""
+    xp = namespace(x)
+    if not needs_grad(x):
+        return xp.sqrt(x)
+    positive = x > 0
+    safe = xp.where(positive, x, ones((), x))
+    return xp.where(positive, xp.sqrt(safe), zeros((), x))
+
+
+def via_numpy(function: Callable[[np.ndarray], np.ndarray], x: Array, what: str) -> Array:
+    """Apply a SciPy function elementwise; arrays that record gradients are refused by name."""
+    if isinstance(x, np.ndarray):
+        return function(x).astype(x.dtype, copy=False)
+    if needs_grad(x):
+        raise TypeError(f"{what} has no gradient in torch; detach the tensor or use another kernel")
+    return array_like(function(to_numpy(x)), x)

@@ -1,0 +1,178 @@
+"""The algebra of kernels: sums, products, powers, non-negative multiples, exponentials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import Array, is_array, namespace, ones
+from mercer.kernels.base import Kernel, Points
+
+_WHY = "k(x, x) is a squared norm and never negative"
+
+
+def add(left: Any, right: Any) -> Kernel:
+    """left + right, where one of them may be a non-negative number."""
+    return Sum(_as_kernel(left), _as_kernel(right))
+
+
+def multiply(kernel: Kernel, other: Any) -> Kernel:
+    """A product with a kernel or a non-negative number."""
+    if isinstance(other, Kernel):
+        return Product(kernel, other)
+    return Multiple(kernel, _coefficient("a factor", other))
+
+
+@dataclass(frozen=True)
+class Constant(Kernel):
+    """k(x, y) = value on points of any kind. Not characteristic: it sees no difference at all."""
+
+    value: float = 1.0
+    takes_categories = True
+
+    def __post_init__(self) -> None:
+        _coefficient("value", self.value)
+
+    def accept(self, x: object, name: str = "x") -> Points:
+        return validate.points_or_objects(x, name)
+
+    def pairwise(self, x: Points, y: Points, /) -> Array:
+        return self._filled(x, (_count(x), _count(y)))
+
+    def paired(self, x: Points, y: Points, /) -> Array:
+        return self._filled(x, (_count(x),))
+
+    def _filled(self, x: Points, shape: tuple[int, ...]) -> Array:
+        return ones(shape, x if is_array(x) else np.empty(0, dtype=np.float64)) * self.value
+
+
+@dataclass(frozen=True)
+class Sum(Kernel):
+    """k(x, y) = left(x, y) + right(x, y)."""
+
+    left: Kernel
+    right: Kernel
+
+    def __post_init__(self) -> None:
+        _kernels(left=self.left, right=self.right)
+
+    def pairwise(self, x: Points, y: Points, /) -> Array:
+        return self.left.pairwise(x, y) + self.right.pairwise(x, y)
+
+    def paired(self, x: Points, y: Points, /) -> Array:
+        return self.left.paired(x, y) + self.right.paired(x, y)
+
+    def diag(self, x: Points, /) -> Array:
+        return self.left.diag(x) + self.right.diag(x)
+
+
+@dataclass(frozen=True)
+class Product(Kernel):
+    """k(x, y) = left(x, y) right(x, y)."""
+
+    left: Kernel
+    right: Kernel
+
+    def __post_init__(self) -> None:
+        _kernels(left=self.left, right=self.right)
+
+    def pairwise(self, x: Points, y: Points, /) -> Array:
+        return self.left.pairwise(x, y) * self.right.pairwise(x, y)
+
+    def paired(self, x: Points, y: Points, /) -> Array:
+        return self.left.paired(x, y) * self.right.paired(x, y)
+
+    def diag(self, x: Points, /) -> Array:
+        return self.left.diag(x) * self.right.diag(x)
+
+
+@dataclass(frozen=True)
+class Multiple(Kernel):
+    """k(x, y) = factor * kernel(x, y), factor >= 0."""
+
+    kernel: Kernel
+    factor: float
+
+    def __post_init__(self) -> None:
+        _kernels(kernel=self.kernel)
+        _coefficient("factor", self.factor)
+
+    def pairwise(self, x: Points, y: Points, /) -> Array:
+        return self.factor * self.kernel.pairwise(x, y)
+
+    def paired(self, x: Points, y: Points, /) -> Array:
+        return self.factor * self.kernel.paired(x, y)
+
+    def diag(self, x: Points, /) -> Array:
+        return self.factor * self.kernel.diag(x)
+
+
+@dataclass(frozen=True)
+class Power(Kernel):
+    """k(x, y) = kernel(x, y)^exponent for a whole exponent; other powers need not be kernels."""
+
+    kernel: Kernel
+    exponent: int
+
+    def __post_init__(self) -> None:
+        _kernels(kernel=self.kernel)
+        validate.whole("exponent", self.exponent, 0)
+
+    def pairwise(self, x: Points, y: Points, /) -> Array:
+        return self.kernel.pairwise(x, y) ** self.exponent
+
+    def paired(self, x: Points, y: Points, /) -> Array:
+        return self.kernel.paired(x, y) ** self.exponent
+
+    def diag(self, x: Points, /) -> Array:
+        return self.kernel.diag(x) ** self.exponent
+
+
+@dataclass(frozen=True)
+class Exp(Kernel):
+    """k(x, y) = exp(scale * kernel(x, y)), scale >= 0: a power series with non-negative terms."""
+
+    kernel: Kernel
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _kernels(kernel=self.kernel)
+        validate.non_negative("scale", self.scale)
+
+    def pairwise(self, x: Points, y: Points, /) -> Array:
+        return self._exp(self.kernel.pairwise(x, y))
+
+    def paired(self, x: Points, y: Points, /) -> Array:
+        return self._exp(self.kernel.paired(x, y))
+
+    def diag(self, x: Points, /) -> Array:
+        return self._exp(self.kernel.diag(x))
+
+    def _exp(self, k: Array) -> Array:
+        return namespace(k).exp(self.scale * k)
+
+
+def _count(x: Points) -> int:
+    return int(x.shape[0]) if is_array(x) else len(x)
+
+
+def _as_kernel(value: Any) -> Kernel:
+    return value if isinstance(value, Kernel) else Constant(_coefficient("a summand", value))
+
+
+def _coefficient(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a kernel or a non-negative number, got {value!r}")
+    if not float(value) >= 0:
+        raise ValueError(f"{name} must be non-negative, got {value!r}: {_WHY}")
+    validate.non_negative(name, value)
+    return float(value)
+
+
+def _kernels(**parts: Any) -> None:
+    for name, part in parts.items():
+        validate.instance(name, part, Kernel, "a kernel")

@@ -1,0 +1,83 @@
+"""Is this matrix of kernel values positive semi-definite? A check by eigenvalues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.backend import to_numpy
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.door import prepare
+
+
+@dataclass(frozen=True)
+class Definiteness:
+    """Whether a kernel matrix has no negative eigenvalue, up to rounding; true or false as a condition.
+
+    Attributes
+    ----------
+    smallest : float
+        The smallest eigenvalue of the symmetric part.
+    asymmetry : float
+        The largest |k(x_i, x_j) - k(x_j, x_i)|.
+    tolerance : float
+        n eps times the largest |eigenvalue|. Entries that are off by eps k(x, x) move eigenvalues by
+        n eps max k(x, x) at most, and no k(x, x) is larger than the largest eigenvalue.
+    n : int
+        The number of points.
+    """
+
+    smallest: float
+    asymmetry: float
+    tolerance: float
+    n: int
+
+    def __bool__(self) -> bool:
+        return self.smallest >= -self.tolerance and self.asymmetry <= self.tolerance
+
+
+def is_positive_definite(kernel: Kernel, x: Any) -> Definiteness:
+    """Whether the matrix k(x_i, x_j) is symmetric and positive semi-definite, up to rounding.
+
+    A negative answer is a proof that the function is no kernel; a positive one speaks of these
+    points only. Values are taken from differences of points, not from expanded distances, so that
+    the answer is about the kernel and not about cancellation. Needs n^2 numbers three times.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels.dot import Sigmoid
+    >>> from mercer.kernels.radial import RBF
+    >>> x = np.array([1.0, 5.0])
+    >>> bool(is_positive_definite(RBF(1.0), x)), bool(is_positive_definite(Sigmoid(1.0), x))
+    (True, False)
+    """
+    kernel, points, _ = prepare(kernel, x)
+    n = len(points)
+    if 3 * 8 * n * n > settings().memory:
+        most = int((settings().memory / 24) ** 0.5)
+        raise MemoryBudgetError(
+            f"the eigenvalues of a {n} x {n} matrix need {3 * 8 * n * n / 2**30:.1f} GiB: "
+            f"take at most {most} of the points, or raise mercer.config(memory=...)"
+        )
+    values, unit = _matrix(kernel, points)
+    asymmetry = float(np.max(np.abs(values - values.T)))
+    spectrum = np.linalg.eigvalsh((values + values.T) / 2)
+    tolerance = n * unit * float(np.max(np.abs(spectrum)))
+    return Definiteness(float(spectrum[0]), asymmetry, tolerance, n)
+
+
+def _matrix(kernel: Kernel, x: Points) -> tuple[np.ndarray, float]:
+    """k(x_i, x_j) in float64, one diagonal after the other, and the eps of what they were computed in."""
+    n = len(x)
+    diagonal = to_numpy(kernel.diag(x))
+    values = np.diag(diagonal.astype(np.float64))
+    for shift in range(1, n):
+        rows = np.arange(n - shift)
+        values[rows, rows + shift] = to_numpy(kernel.paired(x[: n - shift], x[shift:]))
+        values[rows + shift, rows] = to_numpy(kernel.paired(x[shift:], x[: n - shift]))
+    return values, float(np.finfo(diagonal.dtype).eps)

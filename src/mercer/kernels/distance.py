@@ -1,0 +1,105 @@
+"""Distances between points, accurate for near-equal and for far-off-centre data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from operator import add
+
+from mercer.backend import Array, array_like, astype, double, eps, is_single, namespace, scalar
+
+Profile = Callable[[Array], Array]
+
+_CHUNK = 8192  # pairs whose distance is taken from differences at a time
+_NEAR = 1e9  # rounding errors; a squared distance this large is right to nine digits
+
+
+def conditioned(x: Array, y: Array, profile: Profile | None) -> tuple[Array, Array, bool]:
+    """Both samples moved by the mean of x, and whether near-equal pairs still need care.
+
+    The expansion |x|^2 + |y|^2 - 2 x'y is off by about eps |x|^2. Moved, the squared norms are not
+    much larger than the distances. Where `profile` (of None: the square root) would still show
+    the error, float32 points come back as float64; where that is not enough either, the last
+    value is True and `refine` has to mend the distances of near-equal points.
+    """
+    wide = astype(x, double(x))
+    middle = namespace(x).mean(wide, axis=0)
+    moved = wide - middle
+    others = moved if y is x else astype(y, double(y)) - middle
+    if is_single(x) and not sensitive(profile, moved, others, eps(x), 1e-5):
+        left = astype(moved, x.dtype)
+        return left, left if y is x else astype(others, x.dtype), False
+    tolerance = 1e-5 if is_single(x) else 1e-9
+    return moved, others, sensitive(profile, moved, others, eps(moved), tolerance)
+
+
+def squared_norms(x: Array) -> Array:
+    """|x_i|^2: (n,)."""
+    return namespace(x).sum(x * x, axis=1)
+
+
+def squared_distances(x: Array, y: Array, profile: Profile | None = None) -> Array:
+    """|x_i - y_j|^2, never negative, as exact as `profile` needs them: (n, m)."""
+    xp, dtype = namespace(x, y), x.dtype
+    if x.shape[1] == 1:
+        return (x - xp.permute_dims(y, (1, 0))) ** 2
+    x, y, care = conditioned(x, y, profile)
+    nx = squared_norms(x)
+    ny = nx if y is x else squared_norms(y)
+    r2 = (nx[:, None] + ny[None, :]) - 2 * (x @ xp.permute_dims(y, (1, 0)))
+    r2 = xp.clip(r2, 0, None)
+    if y is x:
+        r2 = r2 * (1 - xp.eye(r2.shape[0], dtype=r2.dtype, device=r2.device))
+    if care:
+        r2 = refine(r2, x, y)
+    return astype(r2, dtype)
+
+
+def sensitive(profile: Profile | None, x: Array, y: Array, unit: float, tolerance: float) -> bool:
+    """Whether `profile` at a distance of one rounding error differs visibly from its value at 0."""
+    error = rounding(x, y, unit)
+    if profile is None:
+        return error > 0
+    ends = profile(array_like([0.0, error], x))
+    gap, size = abs(scalar(ends[1] - ends[0])), abs(scalar(ends[0]))
+    return not gap <= tolerance * max(size, float(namespace(x).finfo(x.dtype).smallest_normal))
+
+
+def rounding(x: Array, y: Array, unit: float) -> float:
+    """About how far an expanded squared distance may be off."""
+    xp = namespace(x, y)
+    return 4 * unit * scalar(xp.max(squared_norms(x)) + xp.max(squared_norms(y)))
+
+
+def refine(r2: Array, x: Array, y: Array) -> Array:
+    """The same squared distances, those of nearly equal points from their differences."""
+    xp = namespace(r2)
+    near = r2 <= _NEAR * rounding(x, y, eps(x))
+    rows, others = xp.nonzero(near)
+    count = int(rows.shape[0])
+    if count == 0:
+        return r2
+    if 4 * count > r2.shape[0] * r2.shape[1]:  # clusters far apart: nearly all pairs are near
+        return total(lambda a, b: (a - b) ** 2, x, y)
+    exact = []
+    for start in range(0, count, _CHUNK):
+        part = slice(start, min(start + _CHUNK, count))
+        difference = xp.take(x, rows[part], axis=0) - xp.take(y, others[part], axis=0)
+        exact.append(squared_norms(difference))
+    r2[near] = exact[0] if len(exact) == 1 else xp.concat(exact)
+    return r2
+
+
+def l1_distances(x: Array, y: Array) -> Array:
+    """sum_k |x_ik - y_jk|: (n, m)."""
+    return total(lambda a, b: abs(a - b), x, y)
+
+
+def total(term: Callable[[Array, Array], Array], x: Array, y: Array) -> Array:
+    """sum_k term(x_ik, y_jk), column by column and never as (n, m, d): (n, m)."""
+    return reduce(add, (term(a, b) for a, b in columns(x, y)))
+
+
+def columns(x: Array, y: Array) -> Iterator[tuple[Array, Array]]:
+    """For each column, its numbers in x as (n, 1) and in y as (1, m)."""
+    return ((x[:, k][:, None], y[:, k][None, :]) for k in range(x.shape[1]))

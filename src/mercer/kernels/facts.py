@@ -1,0 +1,107 @@
+"""What theory promises about each kernel: bounded, stationary, characteristic, universal, analytic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels.algebra import Constant
+from mercer.kernels.base import Kernel, Radial
+from mercer.kernels.discrete import Chi2, Delta, Intersection
+from mercer.kernels.distances import Energy, Laplace
+from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
+from mercer.kernels.radial import (
+    RBF,
+    Cauchy,
+    Exponential,
+    InverseMultiquadric,
+    Matern,
+    RationalQuadratic,
+)
+from mercer.kernels.shift import BSpline, Cosine, Dirichlet, Fejer, Poisson, Sinc
+from mercer.kernels.sobolev import BandLimited, Brownian, HalfLine, Sobolev
+from mercer.kernels.theory import Facts, facts, facts_rule
+
+__all__ = ["Facts", "facts"]
+
+
+def _always(*kinds: type[Kernel], **known: Any) -> None:
+    """Facts that do not depend on the parameters."""
+    for kind in kinds:
+        facts_rule(kind)(lambda kernel: Facts(**({"positive_definite": True} | known)))
+
+
+facts_rule(Kernel)(lambda kernel: Facts(domain=None))
+_always(Radial, stationary=True, positive_definite=None)  # one that mercer does not know
+
+# Bounded, continuous, stationary: k is the Fourier transform of a finite measure (Bochner). Where
+# its support is all of R^d, and only there, k is characteristic, and integrally strictly so
+# (Sriperumbudur et al. 2010, theorem 9). Densities are positive but for isolated zeros.
+_FULL = {"stationary": True, "continuous": True, "integrally_strict": True}
+_always(RBF, RationalQuadratic, Cauchy, InverseMultiquadric, **_FULL, analytic=True)
+_always(Exponential, Matern, Laplace, BSpline, **_FULL, analytic=False)
+# Support a cube: not R^d, but a set of uniqueness of entire functions (Micchelli et al. 2006)
+_always(Sinc, BandLimited, stationary=True, analytic=True, characteristic=False, universal=True)
+# On the line they repeat themselves. (On the circle Poisson is universal and characteristic.)
+_always(Cosine, Poisson, Dirichlet, Fejer, stationary=True, analytic=True, separates=False)
+
+# Taylor kernels with positive coefficients: universal by Stone-Weierstrass (Steinwart 2001).
+# The embedding of a measure knows all its moments; that of exp(a <x, y>) = w(x) w(y) RBF(x, y) is
+# the RBF embedding of w times the measure.
+_TAYLOR = {"bounded": False, "analytic": True, "integrally_strict": True}
+_always(ExponentialDot, **_TAYLOR)
+_always(Binomial, **_TAYLOR, domain="the open unit ball")
+# tanh(a + b) < 1: a matrix [[tanh(a + b), ~1], [~1, ~1]] has a negative determinant
+_always(Sigmoid, bounded=True, stationary=False, analytic=True, positive_definite=False)
+
+# The space of Sobolev's kernel contains the polynomials, those of the next two the smooth functions
+# with compact support in the open domain: each separates finite measures and is dense.
+_SOBOLEV = {"stationary": False, "continuous": True, "analytic": False, "integrally_strict": True}
+_always(Sobolev, **_SOBOLEV, bounded=True, domain="[0, 1]^d")
+_always(Brownian, HalfLine, **_SOBOLEV, bounded=False, domain="(0, inf)^d")
+# RBF.on(k) with k(x, y) = sum 2 x_k y_k / (x_k + y_k): see `Composed`. Analytic but for the border.
+_CHI2 = {"stationary": False, "continuous": True, "integrally_strict": True}
+_always(Chi2, **_CHI2, bounded=True, domain="[0, inf)^d")
+# A sum over the columns sees marginals only; every function of its space is 0 at the origin.
+_SUM = {"continuous": True, "analytic": False, "characteristic": False, "universal": False}
+_always(Intersection, **_SUM, bounded=False, separates=True, domain="[0, inf)^d")
+_always(Delta, stationary=True, continuous=True, integrally_strict=True, domain="discrete sets")
+
+
+@facts_rule(Energy)
+def _energy(kernel: Energy) -> Facts:
+    """Strong negative type for p < 2 (Szekely & Rizzo 2005), but every function is 0 at the origin."""
+    if kernel.power == 2:
+        return facts(Linear())
+    known = {"bounded": False, "continuous": True, "analytic": False}
+    return Facts(**known, characteristic=True, universal=False, positive_definite=True)
+
+
+@facts_rule(Linear)
+def _linear(kernel: Linear) -> Facts:
+    """The embedding is the mean."""
+    if kernel.metric is None:
+        return _moments(separates=True)
+    rank = int(np.linalg.matrix_rank(np.asarray(kernel.metric), hermitian=True))
+    return _moments(separates=rank == len(kernel.metric)) if rank else facts(Constant(0.0))
+
+
+@facts_rule(Polynomial)
+def _polynomial(kernel: Polynomial) -> Facts:
+    """The embedding is finitely many moments; an even degree alone does not know x from -x."""
+    return _moments(separates=kernel.degree % 2 == 1 or kernel.offset > 0)
+
+
+def _moments(separates: bool) -> Facts:
+    known = {"bounded": False, "analytic": True, "characteristic": False, "universal": False}
+    return Facts(**known, separates=separates, positive_definite=True)
+
+
+@facts_rule(ArcCosine)
+def _arc_cosine(kernel: ArcCosine) -> Facts:
+    """phi(c x) = c^n phi(x) for c > 0: a mass at x looks like masses at 0 and at 2 x."""
+    smooth = kernel.degree > 0  # of degree 0 it depends on directions only, which jump at 0
+    known: dict[str, Any] = {"characteristic": False, "universal": False, "analytic": False}
+    known |= {"bounded": not smooth, "continuous": smooth, "separates": smooth}
+    return Facts(**known, stationary=False, positive_definite=True)

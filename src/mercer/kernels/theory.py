@@ -1,0 +1,382 @@
+"""How facts follow from facts: through theorems, and through the algebra of kernels."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from functools import reduce
+
+from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
+from mercer.kernels.base import Kernel
+from mercer.kernels.compose import Composed, Tensor
+from mercer.kernels.dot import Binomial, ExponentialDot, Linear
+from mercer.kernels.reads import comparable, reads, within
+from mercer.kernels.rules import Rule
+from mercer.kernels.sobolev import Sobolev
+from mercer.kernels.wrappers import Normalized, Scaled, Select, Transformed, Weighted
+
+Known = bool | None  # None: no theorem here says yes or no
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known about a kernel on its domain: True, False, or None where no theorem applies.
+
+    True holds for every number of columns, False means that it fails for some; of a kernel on
+    selected columns only those are meant.
+
+    Attributes
+    ----------
+    bounded : bool or None
+        k(x, x) stays below one number. Then every distribution has an embedding.
+    stationary : bool or None
+        k(x, y) depends on x - y only.
+    characteristic : bool or None
+        Different distributions have different embeddings (of those that have one): MMD = 0 only
+        if they are equal. More than strict positive definiteness, which speaks of points.
+    universal : bool or None
+        On every compact subset of the domain the functions of the kernel come uniformly close to
+        every continuous one. On all of R^d it neither implies nor follows from characteristic.
+    analytic : bool or None
+        The functions k(., y) are real analytic: what tests with random locations need.
+    positive_definite : bool or None
+        It is a kernel.
+    continuous : bool or None
+    separates : bool or None
+        Different points have different features.
+    integrally_strict : bool or None
+        The double integral of k against a finite signed measure that is not 0 is positive:
+        "integrally strictly positive definite". Implies characteristic.
+    domain : str or None
+        Where all this is meant. "R^d": for every d.
+    """
+
+    bounded: Known = None
+    stationary: Known = None
+    characteristic: Known = None
+    universal: Known = None
+    analytic: Known = None
+    positive_definite: Known = None
+    continuous: Known = None
+    separates: Known = None
+    integrally_strict: Known = None
+    domain: str | None = "R^d"
+
+
+def facts(kernel: Kernel) -> Facts:
+    """What is known about a kernel, sums, products and the other combinations included.
+
+    Nothing is guessed: None where no theorem used here applies, all None for kernels mercer
+    does not know. The theorems: Steinwart (2001) on Taylor kernels; Micchelli, Xu & Zhang (2006);
+    Sriperumbudur et al. (2010, 2011) on stationary and on integrally strictly positive definite
+    kernels; Christmann & Steinwart (2010) on kernels of kernels, Ziegel, Ginsbourger & Dumbgen
+    (2024) on Hilbert spaces; Szabo & Sriperumbudur (2018) on products over column groups.
+
+    Examples
+    --------
+    >>> from mercer.kernels.radial import RBF
+    >>> from mercer.kernels.shift import Cosine, Sinc
+    >>> facts(RBF(1.0)).characteristic, facts(Sinc(1.0)).characteristic
+    (True, False)
+    >>> facts(RBF(1.0) * Cosine(2.0)).characteristic
+    True
+    >>> facts(Sinc(1.0) + Cosine(2.0)).characteristic is None
+    True
+    """
+    return _completed(facts_rule.apply(kernel))
+
+
+facts_rule = Rule("facts", "nothing is known")  # what never happens: there is a case for Kernel
+
+# Premises and conclusion. Where the conclusion fails and all premises but one hold, that one fails.
+IMPLICATIONS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("stationary",), "bounded"),  # k(x, x) = k(0, 0)
+    (("analytic",), "continuous"),
+    (("characteristic",), "separates"),  # two point masses
+    (("universal",), "separates"),  # two points are a compact set
+    (("integrally_strict",), "characteristic"),  # Sriperumbudur et al. 2010, theorem 7
+    # by Hahn-Banach: no measure on a compact set annihilates the functions (2011, section 3)
+    (("integrally_strict", "continuous"), "universal"),
+)
+
+
+def _completed(found: Facts) -> Facts:
+    """The facts with all that follows from them."""
+    known = asdict(found)
+    before = None
+    while before != known:
+        before = dict(known)
+        for premises, conclusion in IMPLICATIONS:
+            clause = dict.fromkeys(premises, False) | {conclusion: True}  # one of these holds
+            unknown = [name for name in clause if known[name] is None]
+            if len(unknown) == 1 and not any(known[n] is value for n, value in clause.items()):
+                known[unknown[0]] = clause[unknown[0]]
+    return Facts(**known)
+
+
+# ---- one part -----------------------------------------------------------------------------
+
+
+@facts_rule(Constant)
+def _constant(kernel: Constant) -> Facts:
+    return Facts(stationary=True, analytic=True, separates=False, positive_definite=True)
+
+
+@facts_rule(Multiple)
+def _multiple(kernel: Multiple) -> Facts:
+    return facts(Constant(0.0)) if _is_zero(kernel) else facts(kernel.kernel)
+
+
+@facts_rule(Power)
+def _power(kernel: Power) -> Facts:
+    n, part = kernel.exponent, facts(kernel.kernel)
+    if n < 2:
+        return part if n else facts(Constant(1.0))
+    found = reduce(_product_of, [part] * n)
+    odd = n % 2 == 1  # an odd power can be undone
+    return replace(
+        found,
+        bounded=part.bounded,
+        stationary=part.stationary if odd else found.stationary,
+        separates=part.separates if odd or part.separates is False else found.separates,
+    )
+
+
+@facts_rule(Exp)
+def _exp(kernel: Exp) -> Facts:
+    """exp(k) = w(x) w(y) RBF.on(k), with w = exp(k(x, x) / 2); and the logarithm undoes it."""
+    if kernel.scale == 0:
+        return facts(Constant(1.0))
+    part = facts(kernel.kernel)
+    return replace(
+        part,
+        characteristic=(part.positive_definite and part.characteristic) or None,
+        universal=(part.positive_definite and part.universal) or None,
+        positive_definite=part.positive_definite or None,
+        integrally_strict=True if _injective(part) else None,
+    )
+
+
+@facts_rule(Composed)
+def _composed(kernel: Composed) -> Facts:
+    """A radial kernel that is positive definite for every d mixes Gaussians (Schoenberg 1938).
+
+    With a continuous injection into a Hilbert space in between, a Gaussian stays universal on
+    compact sets (Christmann & Steinwart 2010, theorem 2.2), and integrally strictly positive
+    definite (Ziegel et al. 2024).
+    """
+    outer, inner = facts(kernel.outer), facts(kernel.inner)
+    if not (outer.characteristic and outer.positive_definite and inner.positive_definite):
+        return Facts(domain=inner.domain)
+    return Facts(
+        bounded=True,
+        stationary=inner.stationary or None,
+        analytic=(outer.analytic and inner.analytic) or None,
+        positive_definite=True,
+        continuous=inner.continuous or None,
+        separates=inner.separates,
+        integrally_strict=True if _injective(inner) else None,
+        domain=inner.domain,
+    )
+
+
+@facts_rule(Normalized)
+def _normalized(kernel: Normalized) -> Facts:
+    """A function of the space times a continuous positive one, 1 / sqrt(k(x, x))."""
+    part = facts(kernel.kernel)
+    if part.stationary:  # a multiple
+        return facts(kernel.kernel)
+    if not part.positive_definite:
+        return Facts(domain=part.domain)
+    away = isinstance(kernel.kernel, ExponentialDot | Exp | Binomial | Sobolev)  # k(x, x) >= 1
+    return Facts(
+        bounded=True,
+        universal=part.universal or None,  # Steinwart 2001
+        analytic=(part.universal and part.analytic) or None,
+        positive_definite=True,
+        continuous=(part.universal and part.continuous) or None,
+        integrally_strict=(away and part.integrally_strict) or None,
+        domain=part.domain,
+    )
+
+
+@facts_rule(Scaled)
+def _scaled(kernel: Scaled) -> Facts:
+    part, factors = facts(kernel.kernel), kernel.factors
+    if part.domain not in ("R^d", "discrete sets"):
+        part = replace(part, domain=f"{part.domain}, scaled")
+    if all(factors if isinstance(factors, tuple) else (factors,)):
+        return part
+    return replace(_restricted(part), **_BLIND)  # columns times 0 are not seen
+
+
+@facts_rule(Select)
+def _select(kernel: Select) -> Facts:
+    return facts(kernel.kernel)
+
+
+@facts_rule(Transformed)
+def _transformed(kernel: Transformed) -> Facts:
+    part = facts(kernel.kernel)
+    return Facts(
+        bounded=part.bounded or None, positive_definite=part.positive_definite or None, domain=None
+    )
+
+
+@facts_rule(Weighted)
+def _weighted(kernel: Weighted) -> Facts:
+    return Facts(positive_definite=facts(kernel.kernel).positive_definite or None, domain=None)
+
+
+# ---- several parts ------------------------------------------------------------------------
+
+_SIGHT = ("characteristic", "universal", "separates", "integrally_strict")  # what columns decide
+_BLIND = dict.fromkeys(_SIGHT, False)
+
+
+@facts_rule(Sum)
+def _sum(kernel: Sum) -> Facts:
+    """MMD^2 of a sum is the sum of the MMD^2, and its space the sum of the spaces."""
+    for part, other in ((kernel.left, kernel.right), (kernel.right, kernel.left)):
+        if _is_zero(other):
+            return facts(part)
+        if isinstance(other, Constant):  # sees nothing, but gives the space its constants
+            found = facts(part)
+            strict, universal = found.integrally_strict or None, found.universal or None
+            return replace(found, integrally_strict=strict, universal=universal)
+    a, b = reads(kernel.left), reads(kernel.right)
+    left, right = _side_by_side(kernel.left, kernel.right)
+    found = _sum_of(left, right)
+    if not comparable(a, b) or within(a, b) or within(b, a):
+        return found
+    return replace(
+        found, **(_BLIND | {"separates": None})
+    )  # marginals: couplings all look the same
+
+
+@facts_rule(Product)
+def _product(kernel: Product) -> Facts:
+    if _is_zero(kernel):
+        return facts(Constant(0.0))
+    for part, other in ((kernel.left, kernel.right), (kernel.right, kernel.left)):
+        if isinstance(other, Constant):
+            return facts(part)
+    a, b = reads(kernel.left), reads(kernel.right)
+    if a is not None and b is not None and comparable(a, b) and not a & b:
+        return _tensor_of([facts(kernel.left), facts(kernel.right)])
+    return _product_of(*_side_by_side(kernel.left, kernel.right))
+
+
+@facts_rule(Tensor)
+def _tensor(kernel: Tensor) -> Facts:
+    if _is_zero(kernel):
+        return facts(Constant(0.0))
+    return _tensor_of([facts(part) for part in kernel.kernels])
+
+
+def _sum_of(left: Facts, right: Facts) -> Facts:
+    """What one part sees the sum sees; what one part only is (not smooth, say) the sum is."""
+    kernels = left.positive_definite and right.positive_definite
+    known: dict[str, Known] = {
+        name: (kernels and (getattr(left, name) or getattr(right, name))) or None for name in _SIGHT
+    }
+    for name in ("stationary", "analytic", "continuous"):
+        values = getattr(left, name), getattr(right, name)
+        known[name] = None if None in values or values == (False, False) else all(values)
+    bounded = _and(left.bounded, right.bounded)
+    known["bounded"] = bounded if kernels else bounded or None
+    return Facts(**known, positive_definite=kernels or None, domain=left.domain)
+
+
+def _product_of(left: Facts, right: Facts) -> Facts:
+    """Of two kernels that are not 0, on the same columns.
+
+    A product of functions of the two spaces is in the space of the product (Aronszajn 1950). If
+    one factor is the Fourier transform of a measure, a measure m whose integral against k is 0
+    has the integral of e^(iwx) m against the other factor equal to 0, for some w.
+    """
+    kernels = (left.positive_definite and right.positive_definite) or None
+    known: dict[str, Known] = {
+        name: (getattr(left, name) and getattr(right, name)) or None
+        for name in ("bounded", "stationary", "analytic", "continuous", "universal")
+    }
+    for part, other in ((left, right), (right, left)):
+        if part.bounded is False and other.stationary:  # whose k(x, x) is a positive constant
+            known["bounded"] = False
+        if kernels and other.stationary and other.continuous:
+            known["universal"] = known["universal"] or part.universal or None
+            known["integrally_strict"] = (
+                known.get("integrally_strict") or part.integrally_strict or None
+            )
+    known["universal"] = (kernels and known["universal"]) or None
+    return Facts(**known, positive_definite=kernels, domain=left.domain)
+
+
+def _tensor_of(parts: list[Facts]) -> Facts:
+    """Of kernels that are not 0, on different columns (Szabo & Sriperumbudur 2018).
+
+    Characteristic factors make a product that knows independence (for two of them; for more if
+    they are stationary), but no characteristic one: two kernels min(x, y) on [0, inf) do not see
+    what happens where one coordinate is 0. Bounded, integrally strict factors do.
+    """
+    known = {name: _and(*(getattr(p, name) for p in parts)) for name in _KNOWN}
+    for name in ("characteristic", "separates"):
+        known[name] = None if known[name] is not False else False
+    if not known["bounded"]:
+        known["integrally_strict"] = None if known["integrally_strict"] is not False else False
+    domains = [p.domain for p in parts]
+    domain = None if None in domains else " x ".join(dict.fromkeys(d for d in domains if d))
+    return Facts(**known, domain=domain)
+
+
+_KNOWN = tuple(f.name for f in fields(Facts) if f.name != "domain")
+
+
+def _and(*values: Known) -> Known:
+    return False if False in values else None if None in values else True
+
+
+def _injective(part: Facts) -> bool:
+    """Whether the feature map is continuous and injective."""
+    return bool(part.positive_definite and part.continuous and part.separates)
+
+
+def _restricted(found: Facts) -> Facts:
+    """What stays true on every part of the domain."""
+    return replace(found, **{name: getattr(found, name) or None for name in _KNOWN})
+
+
+def _side_by_side(left: Kernel, right: Kernel) -> tuple[Facts, Facts]:
+    """The facts of both where both are defined and on all the columns that one of them reads."""
+    a, b = facts(left), facts(right)
+    domain = _meet(a.domain, b.domain)
+    a = a if a.domain == domain else replace(_restricted(a), domain=domain)
+    b = b if b.domain == domain else replace(_restricted(b), domain=domain)
+    here, there = reads(left), reads(right)
+    known = comparable(here, there)
+    blank = dict.fromkeys(_SIGHT)
+    a = a if known and within(there, here) else replace(a, **blank)
+    b = b if known and within(here, there) else replace(b, **blank)
+    return a, b
+
+
+def _meet(a: str | None, b: str | None) -> str | None:
+    if a == b or b == "R^d":
+        return a
+    if a == "R^d":
+        return b
+    return None if a is None or b is None else f"{a} and {b}"
+
+
+def _is_zero(kernel: Kernel) -> bool:
+    if isinstance(kernel, Constant):
+        return kernel.value == 0
+    if isinstance(kernel, Linear):
+        return kernel.metric is not None and not any(map(any, kernel.metric))
+    if isinstance(kernel, Multiple) and kernel.factor == 0:
+        return True
+    zero = [_is_zero(part) for part in kernel.parts().values()]
+    if isinstance(kernel, Product | Tensor):
+        return any(zero)
+    if isinstance(kernel, Sum | Multiple | Normalized | Scaled | Select | Weighted | Transformed):
+        return all(zero)
+    return isinstance(kernel, Power) and kernel.exponent > 0 and all(zero)

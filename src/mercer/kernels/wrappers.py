@@ -1,0 +1,165 @@
+"""Kernels on changed inputs or with changed values: columns, scales, maps, normalisation, weights."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mercer import validate
+from mercer.backend import Array, array_like, count, is_array, namespace
+from mercer.kernels.algebra import _count, _kernels
+from mercer.kernels.base import Kernel, Points
+
+
+class InputWrapper(Kernel):
+    """A kernel of moved points, k(g(x), g(y)): `move` is the g, `kernel` the k."""
+
+    kernel: Kernel
+
+    @abstractmethod
+    def move(self, x: Points, /) -> Points:
+        """The points the inner kernel sees."""
+
+    def pairwise(self, x: Points, y: Points, /) -> Array:
+        moved = self.move(x)
+        return self.kernel.pairwise(moved, moved if y is x else self.move(y))
+
+    def paired(self, x: Points, y: Points, /) -> Array:
+        return self.kernel.paired(self.move(x), self.move(y))
+
+    def diag(self, x: Points, /) -> Array:
+        return self.kernel.diag(self.move(x))
+
+
+@dataclass(frozen=True)
+class Select(InputWrapper):
+    """The kernel on some columns of the points; names are for data frames."""
+
+    kernel: Kernel
+    columns: tuple[int | str, ...]
+
+    def __post_init__(self) -> None:
+        _kernels(kernel=self.kernel)
+        kinds = {type(c) for c in self.columns}
+        if not self.columns or not kinds <= {int, str}:
+            raise TypeError(f"columns must be column numbers or names, got {self.columns!r}")
+
+    def accept(self, x: object, name: str = "x") -> Points:
+        x = validate.points(x, name)
+        for column in self.columns:
+            if not isinstance(column, str) and not -x.shape[1] <= column < x.shape[1]:
+                raise ValueError(f"no column {column}: {name} has {x.shape[1]} columns")
+        self.kernel.accept(self.move(x), name)
+        return x
+
+    def move(self, x: Points, /) -> Points:
+        named = [c for c in self.columns if isinstance(c, str)]
+        if named:
+            raise TypeError(f"column {named[0]!r} is a name: hand in a data frame, or use numbers")
+        first, width = int(self.columns[0]), len(self.columns)
+        if first >= 0 and self.columns == tuple(range(first, first + width)):
+            return x[:, first : first + width]  # a view
+        return namespace(x).stack([x[:, int(c)] for c in self.columns], axis=1)
+
+
+@dataclass(frozen=True)
+class Scaled(InputWrapper):
+    """k(a x, a y): columns multiplied by `factors`, one for all or one for each."""
+
+    kernel: Kernel
+    factors: float | tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _kernels(kernel=self.kernel)
+        for factor in self.factors if isinstance(self.factors, tuple) else (self.factors,):
+            validate.number("factors", factor)
+
+    def accept(self, x: object, name: str = "x") -> Points:
+        x = validate.points(x, name)
+        if isinstance(self.factors, tuple) and len(self.factors) != x.shape[1]:
+            raise ValueError(
+                f"factors must have one number per column: got {len(self.factors)} for "
+                f"{x.shape[1]} columns of {name}"
+            )
+        self.kernel.accept(self.move(x), name)
+        return x
+
+    def move(self, x: Points, /) -> Points:
+        one = not isinstance(self.factors, tuple)
+        return x * (self.factors if one else array_like(self.factors, x))
+
+
+@dataclass(frozen=True)
+class Transformed(InputWrapper):
+    """k(g(x), g(y)): learn a map, or bring the points into the kernel's domain."""
+
+    kernel: Kernel
+    function: Callable[[Points], Points]
+
+    def __post_init__(self) -> None:
+        _kernels(kernel=self.kernel)
+        if not callable(self.function):
+            raise TypeError(f"function must be callable, got {self.function!r}")
+
+    def accept(self, x: object, name: str = "x") -> Points:
+        x = validate.points_or_objects(x, name)
+        self.kernel.accept(self.function(x), f"function({name})")
+        return x
+
+    def move(self, x: Points, /) -> Points:
+        return self.function(x)
+
+
+@dataclass(frozen=True)
+class Normalized(Kernel):
+    """k(x, y) / sqrt(k(x, x) k(y, y)); 0 where k(x, x) = 0, whose feature has no direction."""
+
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        _kernels(kernel=self.kernel)
+
+    def accept(self, x: object, name: str = "x") -> Points:
+        return self.kernel.accept(x, name)
+
+    def pairwise(self, x: Points, y: Points, /) -> Array:
+        left = self._inverse_norms(x)
+        right = left if y is x else self._inverse_norms(y)
+        return self.kernel.pairwise(x, y) * left[:, None] * right[None, :]
+
+    def paired(self, x: Points, y: Points, /) -> Array:
+        return self.kernel.paired(x, y) * self._inverse_norms(x) * self._inverse_norms(y)
+
+    def _inverse_norms(self, x: Points) -> Array:
+        d = self.kernel.diag(x)
+        xp = namespace(d)
+        return xp.where(d > 0, 1 / xp.sqrt(xp.where(d > 0, d, xp.ones_like(d))), xp.zeros_like(d))
+
+
+@dataclass(frozen=True)
+class Weighted(Kernel):
+    """f(x) k(x, y) f(y)."""
+
+    kernel: Kernel
+    function: Callable[[Points], Array]
+
+    def __post_init__(self) -> None:
+        _kernels(kernel=self.kernel)
+        if not callable(self.function):
+            raise TypeError(f"function must be callable, got {self.function!r}")
+
+    def accept(self, x: object, name: str = "x") -> Points:
+        x = self.kernel.accept(x, name)
+        values = self.function(x)
+        if not is_array(values) or tuple(values.shape) != (_count(x),):
+            got = tuple(values.shape) if is_array(values) else type(values).__name__
+            raise ValueError(f"function must give one number per point of {name}, got {got}")
+        validate.finite(values, f"function({name})")
+        return x
+
+    def pairwise(self, x: Points, y: Points, /) -> Array:
+        return self.function(x)[:, None] * self.kernel.pairwise(x, y) * self.function(y)[None, :]
+
+    def paired(self, x: Points, y: Points, /) -> Array:
+        return self.function(x) * self.kernel.paired(x, y) * self.function(y)

@@ -1,0 +1,29 @@
+"""The array libraries every test of formulas runs on, and the ways in and out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import array_api_strict
+import numpy as np
+import torch
+
+from mercer.backend import to_numpy
+
+__all__ = ["LIBRARIES", "to_numpy"]
+
+
+def _strict(device: str) -> Callable[[np.ndarray], Any]:
+    def convert(x: np.ndarray) -> Any:
+        return array_api_strict.asarray(x.copy(), device=array_api_strict.Device(device))
+
+    return convert
+
+
+LIBRARIES: dict[str, Callable[[np.ndarray], Any]] = {
+    "numpy": lambda x: x,
+    "torch": lambda x: torch.tensor(x),
+    "strict": _strict("CPU_DEVICE"),
+    "strict-device1": _strict("device1"),
+}
