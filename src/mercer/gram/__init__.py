@@ -1,0 +1,24 @@
+"""Lazily tiled Gram matrices, and where their work runs.
+
+A `LazyMatrix` is known by its blocks and never held. Nothing in here knows about statistics or
+learning; nothing outside `LazyMatrix.dense` forms an n x n array.
+"""
+
+from mercer.gram.combine import Centered, Dense, Hadamard, LowRank
+from mercer.gram.gram import Gram
+from mercer.gram.lazy import LazyMatrix
+from mercer.gram.solve import ridge_solve, top_eigenpairs
+from mercer.gram.weights import PermutedWeights, SignWeights
+
+__all__ = [
+    "Centered",
+    "Dense",
+    "Gram",
+    "Hadamard",
+    "LazyMatrix",
+    "LowRank",
+    "PermutedWeights",
+    "SignWeights",
+    "ridge_solve",
+    "top_eigenpairs",
+]

@@ -1,0 +1,210 @@
+"""Lazy matrices made of others: entrywise products, centring, low rank, and dense ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mercer import validate
+from mercer.backend import Array, astype, double, namespace, zeros
+from mercer.gram.lazy import LazyMatrix
+from mercer.gram.run import spans
+
+
+@dataclass(frozen=True, repr=False)
+class Hadamard(LazyMatrix):
+    """The entrywise product of two matrices; positive semi-definite if both are (Schur)."""
+
+    left: LazyMatrix
+    right: LazyMatrix
+
+    def __post_init__(self) -> None:
+        if self.left.shape != self.right.shape:
+            raise ValueError(
+                f"entrywise products need equal shapes, got {self.left.shape} and {self.right.shape}"
+            )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.left.shape
+
+    @cached_property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the blocks."""
+        return self.left.like[:1] * self.right.like[:1]
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both are."""
+        return self.left.symmetric and self.right.symmetric
+
+    def block(self, rows: slice, columns: slice, /) -> Array:
+        """The product of the two blocks."""
+        return self.left.block(rows, columns) * self.right.block(rows, columns)
+
+    def diagonal(self) -> Array:
+        """The product of the two diagonals: (n,)."""
+        return self.left.diagonal() * self.right.diagonal()
+
+
+@dataclass(frozen=True, repr=False)
+class Centered(LazyMatrix):
+    """HKH with H = I - 11'/n: K_ij - row mean - column mean + mean."""
+
+    matrix: LazyMatrix
+    row_means: Array
+    column_means: Array
+    mean: float
+
+    @classmethod
+    def of(cls, matrix: LazyMatrix) -> Centered:
+        """Centre a square matrix; one pass over its tiles, two if it is not symmetric."""
+        n = matrix.shape[0]
+        rows = matrix.row_sums() / n
+        columns = rows if matrix.symmetric else Transposed(matrix).row_sums() / n
+        return cls(matrix, rows, columns, float(namespace(rows).mean(rows)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.matrix.shape
+
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the blocks."""
+        return self.matrix.like
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the matrix is."""
+        return self.matrix.symmetric
+
+    def block(self, rows: slice, columns: slice, /) -> Array:
+        """The centred block."""
+        tile = self.matrix.block(rows, columns)
+        across = astype(self.row_means[rows] - self.mean, tile.dtype)
+        down = astype(self.column_means[columns], tile.dtype)
+        tile -= across[:, None]
+        tile -= down[None, :]
+        return tile
+
+    def diagonal(self) -> Array:
+        """The centred diagonal: (n,)."""
+        own = astype(self.matrix.diagonal(), double(self.like))
+        return astype(own - self.row_means - self.column_means + self.mean, self.like.dtype)
+
+
+@dataclass(frozen=True, repr=False)
+class Transposed(LazyMatrix):
+    """K' of a lazy K."""
+
+    matrix: LazyMatrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.matrix.shape[::-1]
+
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the blocks."""
+        return self.matrix.like
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the matrix is."""
+        return self.matrix.symmetric
+
+    def block(self, rows: slice, columns: slice, /) -> Array:
+        """The transposed block."""
+        return namespace(self.like).permute_dims(self.matrix.block(columns, rows), (1, 0))
+
+
+class Dense(LazyMatrix):
+    """A matrix that is held already, in lazy clothes."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = validate.points(array, "array")
+        n, m = self.array.shape
+        xp = namespace(self.array)
+        turned = xp.permute_dims(self.array, (1, 0))
+        self._symmetric = n == m and bool(xp.all(self.array == turned))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.array.shape[0], self.array.shape[1]
+
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the blocks."""
+        return self.array[:1, 0]
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether it equals its transpose."""
+        return self._symmetric
+
+    def dense(self) -> Array:
+        """The matrix itself, not a copy."""
+        return self.array
+
+    def _times(self, v: Array) -> Array:
+        if self.array.dtype == double(v):
+            return self.array @ v
+        return super()._times(v)
+
+    def block(self, rows: slice, columns: slice, /) -> Array:
+        """A copy of the block."""
+        return namespace(self.array).asarray(self.array[rows, columns], copy=True)
+
+
+class LowRank(LazyMatrix):
+    """K = Z Z' for features Z (n, r): products cost n r, not n^2."""
+
+    def __init__(self, features: Any) -> None:
+        self.features = validate.points(features, "features")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.features.shape[0], self.features.shape[0]
+
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the blocks."""
+        return self.features[:1, 0]
+
+    @property
+    def symmetric(self) -> bool:
+        """Always."""
+        return True
+
+    def block(self, rows: slice, columns: slice, /) -> Array:
+        """Z_rows Z_columns'."""
+        return self.features[rows, :] @ self._turned(self.features[columns, :])
+
+    def diagonal(self) -> Array:
+        """|z_i|^2: (n,)."""
+        return namespace(self.features).sum(self.features**2, axis=1)
+
+    def centered(self) -> LowRank:
+        """H Z (H Z)'."""
+        return LowRank(self.features - namespace(self.features).mean(self.features, axis=0))
+
+    def _times(self, v: Array) -> Array:
+        z = astype(self.features, double(v))
+        return z @ (self._turned(z) @ astype(v, double(v)))
+
+    def _quad(self, w: Any, diagonal: bool) -> Array:
+        z = self.features
+        spread = zeros((z.shape[1], w.width), z, double(z))
+        for rows in spans(self.shape[0]):
+            spread += self._turned(z[rows, :]) @ w.rows(rows)
+        forms = namespace(spread).sum(spread**2, axis=0)
+        return forms if diagonal else forms - self._own_terms(w)
+
+    def _turned(self, z: Array) -> Array:
+        return namespace(z).permute_dims(z, (1, 0))

@@ -1,0 +1,92 @@
+"""exp in place: NumPy's, or with the `compiled` extra a numba one that is two to three times faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+_WORTH_IT = 50_000_000  # kernel values from which loading numba pays
+
+
+def exponential(values: int) -> Callable[[np.ndarray], np.ndarray]:
+    """A function that replaces an array by its exponential, for so many values in all."""
+    if values >= _WORTH_IT and find_spec("numba") is not None:
+        return _compiled
+    return _numpy
+
+
+def _numpy(x: np.ndarray) -> np.ndarray:
+    return np.exp(x, out=x)
+
+
+def _compiled(x: np.ndarray) -> np.ndarray:
+    flat = x.reshape(-1)  # a view: tiles are contiguous
+    _loops()[x.dtype.itemsize](flat)
+    return x
+
+
+@cache
+def _loops() -> dict[int, Callable[[np.ndarray], None]]:
+    """Loops over float32 and float64, by item size, that release the GIL and vectorise.
+
+    exp(x) = 2^k exp(r) with k the nearest integer to x / log 2, so that |r| <= log(2) / 2. exp(r)
+    is its Taylor polynomial (of degree 7 and 12: relative error under 1e-8 and 2e-16 before
+    rounding), 2^k is written into the exponent bits. Below the smallest normal number: 0.
+    """
+    import numba
+
+    single, double = _bitcast(numba.int32, numba.float32), _bitcast(numba.int64, numba.float64)
+    options = {
+        "nogil": True,
+        "fastmath": {"contract", "nnan", "ninf", "nsz"},
+        "error_model": "numpy",
+    }
+    f4, i4, f8, i8 = np.float32, np.int32, np.float64, np.int64
+
+    @numba.njit("void(float32[::1])", **options)
+    def exp32(x):  # pragma: no cover
+        for i in range(x.size):
+            v = max(x[i], f4(-87.0))
+            k = np.rint(v * f4(1.4426950408889634))
+            r = v - k * f4(0.693145751953125) - k * f4(1.42860682030941723212e-6)
+            p = f4(1 / 5040)
+            for c in (f4(1 / 720), f4(1 / 120), f4(1 / 24), f4(1 / 6), f4(0.5), f4(1), f4(1)):
+                p = p * r + c
+            p *= single((i4(k) + i4(127)) << i4(23))
+            x[i] = p if x[i] >= f4(-87.0) else f4(0)
+
+    @numba.njit("void(float64[::1])", **options)
+    def exp64(x):  # pragma: no cover
+        for i in range(x.size):
+            v = max(x[i], -708.0)
+            k = np.rint(v * 1.4426950408889634)
+            r = v - k * 0.693147180369123816490 - k * 1.90821492927058770002e-10
+            p = f8(1 / 479001600)
+            for c in _TAYLOR:
+                p = p * r + c
+            p *= double((i8(k) + i8(1023)) << i8(52))
+            x[i] = p if x[i] >= -708.0 else 0.0
+
+    return {4: exp32, 8: exp64}
+
+
+_TAYLOR = tuple(1 / factorial(k) for k in range(11, -1, -1))
+
+
+def _bitcast(source: Any, target: Any) -> Any:
+    """A numba function that reads the bits of an integer as a floating-point number."""
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def cast(context, number):  # noqa: ARG001
+        def generate(context, builder, signature, arguments):
+            return builder.bitcast(arguments[0], context.get_value_type(target))
+
+        return target(source), generate
+
+    return cast

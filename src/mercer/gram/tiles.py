@@ -1,0 +1,128 @@
+"""How a kernel's tiles are made fast: what can be done once for all tiles is done before the first.
+
+The exponent of a Gaussian kernel, and any squared distance, comes straight out of one matrix
+product of widened, centred points: [2g x, -g|x|^2, 1] . [y, 1, -g|y|^2].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from operator import add, mul
+
+import numpy as np
+
+from mercer.backend import Array, is_numpy, take_rows
+from mercer.gram.compiled import exponential
+from mercer.kernels.algebra import Multiple, Product, Sum
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.distance import Profile, conditioned, refine, squared_norms
+from mercer.kernels.radial import RBF
+from mercer.kernels.smooth import radial_form
+from mercer.kernels.wrappers import InputWrapper
+
+Tile = Callable[[slice, slice], Array]
+
+
+def tile_maker(kernel: Kernel, x: Points, y: Points) -> Tile:
+    """The function (rows, columns) -> dense block of k(x, y), its preparations done."""
+    if isinstance(kernel, InputWrapper):
+        moved = kernel.move(x)
+        return tile_maker(kernel.kernel, moved, moved if y is x else kernel.move(y))
+    if not is_numpy(x, y):
+        return _Plain(kernel, x, y)
+    form = radial_form(kernel)
+    if form is not None:
+        return _radial(kernel, form.profile, x, y)
+    if isinstance(kernel, Sum | Product):
+        parts = tile_maker(kernel.left, x, y), tile_maker(kernel.right, x, y)
+        return _Combined(parts, add if isinstance(kernel, Sum) else mul)
+    if isinstance(kernel, Multiple):
+        return _Multiplied(tile_maker(kernel.kernel, x, y), kernel.factor)
+    return _Plain(kernel, x, y)
+
+
+def _radial(kernel: Kernel, profile: Profile, x: np.ndarray, y: np.ndarray) -> Tile:
+    if x.shape[1] == 1:
+        return _Plain(kernel, x, y)  # differences on the line are exact
+    out = x.dtype
+    x, y, care = conditioned(x, y, profile)
+    if isinstance(kernel, RBF) and not care:
+        return _Gaussian(*_widened(x, y, -kernel.rate), out, exponential(x.shape[0] * y.shape[0]))
+    return _Radial(*_widened(x, y, 1.0), out, profile, (x, y) if care else None)
+
+
+def _widened(x: np.ndarray, y: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
+    """A, B with A @ B = factor * squared distances."""
+    one = np.ones((1, 1), dtype=x.dtype)
+    nx, ny = factor * squared_norms(x)[:, None], factor * squared_norms(y)[:, None]
+    left = np.concatenate([-2 * factor * x, nx, np.broadcast_to(one, nx.shape)], axis=1)
+    right = np.concatenate([y, np.broadcast_to(one, ny.shape), ny], axis=1)
+    return left.astype(x.dtype), np.ascontiguousarray(right.T.astype(x.dtype))
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """Tiles by the kernel's own formula."""
+
+    kernel: Kernel
+    x: Points
+    y: Points
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        return self.kernel.pairwise(take_rows(self.x, rows), take_rows(self.y, columns))
+
+
+@dataclass(frozen=True)
+class _Gaussian:
+    """exp of one matrix product, in place."""
+
+    left: np.ndarray
+    right: np.ndarray
+    dtype: np.dtype
+    exp: Callable[[np.ndarray], np.ndarray]
+
+    def __call__(self, rows: slice, columns: slice) -> np.ndarray:
+        exponent = self.left[rows] @ self.right[:, columns]
+        return self.exp(exponent.astype(self.dtype, copy=False))
+
+
+@dataclass(frozen=True)
+class _Radial:
+    """A profile of squared distances that come from one matrix product."""
+
+    left: np.ndarray
+    right: np.ndarray
+    dtype: np.dtype
+    profile: Profile
+    points: tuple[np.ndarray, np.ndarray] | None  # centred, where near-equal pairs need care
+
+    def __call__(self, rows: slice, columns: slice) -> np.ndarray:
+        r2 = self.left[rows] @ self.right[:, columns]
+        np.maximum(r2, 0, out=r2)
+        if self.points is not None:
+            r2 = refine(r2, self.points[0][rows], self.points[1][columns])
+        return self.profile(r2.astype(self.dtype, copy=False))
+
+
+@dataclass(frozen=True)
+class _Combined:
+    """A sum or product of tiles."""
+
+    parts: tuple[Tile, ...]
+    join: Callable[[Array, Array], Array]
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        return reduce(self.join, (part(rows, columns) for part in self.parts))
+
+
+@dataclass(frozen=True)
+class _Multiplied:
+    """A non-negative multiple of tiles."""
+
+    part: Tile
+    factor: float
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        return self.factor * self.part(rows, columns)

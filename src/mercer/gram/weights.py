@@ -1,0 +1,163 @@
+"""Weights of resampled nulls, made by chunk from a seed: permuted weights and random signs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import Array, array_like, is_numpy
+
+GROUP = 64  # columns that share a generator: what a column holds does not depend on the chunks
+
+
+class Resamples(ABC):
+    """A matrix (n, B) of weights that is known by its seed; `LazyMatrix.quad` takes it for w.
+
+    A column is a few distinct numbers, `table`, picked by small codes: a million points with a
+    thousand resamples would take 8 GB as float64 and are never held at once.
+    """
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Points and resamples."""
+
+    @property
+    @abstractmethod
+    def table(self) -> np.ndarray:
+        """The distinct weights."""
+
+    @abstractmethod
+    def group(self, number: int) -> np.ndarray:
+        """Codes of columns 64 number, 64 number + 1, ...: (64, n), one row per column."""
+
+    def chunks(self, budget: int) -> Iterator[slice]:
+        """Column ranges whose codes and floating-point copies fit into `budget` bytes."""
+        n, total = self.shape
+        per_column = n * np.min_scalar_type(len(self.table) - 1).itemsize
+        width = max(budget // max(per_column, 1) // GROUP, 1) * GROUP
+        return (slice(a, min(a + width, total)) for a in range(0, total, width))
+
+    def columns(self, chunk: slice, like: Array) -> CodedColumns:
+        """The columns of a chunk, still as codes."""
+        first, last = chunk.start // GROUP, (chunk.stop - 1) // GROUP + 1
+        codes = np.concatenate([self.group(g) for g in range(first, last)])
+        offset = first * GROUP
+        return CodedColumns(codes[chunk.start - offset : chunk.stop - offset], self.table, like)
+
+    def dense(self) -> np.ndarray:
+        """The whole matrix (n, B) as float64."""
+        n, total = self.shape
+        whole = self.columns(slice(0, total), np.empty(0, dtype=np.float64))
+        return np.asarray(whole.rows(slice(0, n)))
+
+
+@dataclass(frozen=True)
+class CodedColumns:
+    """Some weight columns: codes (k, n) and the numbers they stand for."""
+
+    codes: np.ndarray
+    table: np.ndarray
+    like: Array
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.codes)
+
+    def rows(self, rows: slice) -> Array:
+        """The weights of some points: (rows, k)."""
+        if is_numpy(self.like):
+            return self.table.astype(self.like.dtype)[self.codes[:, rows]].T
+        return array_like(np.ascontiguousarray(self.table[self.codes[:, rows]].T), self.like)
+
+
+class PermutedWeights(Resamples):
+    """Random permutations of a weight vector, B of them.
+
+    Parameters
+    ----------
+    weights : array (n,)
+        For the two-sample statistic: 1/n on the first sample and -1/m on the second.
+    resamples : int
+    rng : int, Generator or None
+    """
+
+    def __init__(self, weights: Any, resamples: int, *, rng: Any = None) -> None:
+        weights = validate.finite(validate.real(weights, "weights"), "weights")
+        if weights.ndim != 1 or len(weights) == 0:
+            raise ValueError(f"weights must have shape (n,), got {tuple(weights.shape)}")
+        validate.whole("resamples", resamples)
+        self._table, codes = np.unique(np.asarray(weights, dtype=np.float64), return_inverse=True)
+        self._codes = codes.astype(np.min_scalar_type(len(self._table) - 1))
+        self._resamples = resamples
+        self._seed = _seed(rng)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Points and resamples."""
+        return len(self._codes), self._resamples
+
+    @property
+    def table(self) -> np.ndarray:
+        """The distinct weights."""
+        return self._table
+
+    def group(self, number: int) -> np.ndarray:
+        """Codes of 64 permuted columns."""
+        codes = np.repeat(self._codes[None, :], GROUP, axis=0)
+        return _generator(self._seed, number).permuted(codes, axis=1, out=codes)
+
+
+class SignWeights(Resamples):
+    """Random signs +-scale, B columns; runs of `block` consecutive points share a sign.
+
+    Parameters
+    ----------
+    n, resamples : int
+    scale : float
+        For a V-statistic: 1/n.
+    block : int
+        1 for independent points; longer for time series.
+    rng : int, Generator or None
+    """
+
+    def __init__(
+        self, n: int, resamples: int, *, scale: float = 1.0, block: int = 1, rng: Any = None
+    ) -> None:
+        validate.whole("n", n)
+        validate.whole("resamples", resamples)
+        validate.whole("block", block)
+        validate.positive("scale", scale)
+        self._n, self._resamples, self._block, self._scale = n, resamples, block, float(scale)
+        self._seed = _seed(rng)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Points and resamples."""
+        return self._n, self._resamples
+
+    @property
+    def table(self) -> np.ndarray:
+        """The two weights."""
+        return np.array([-self._scale, self._scale], dtype=np.float64)
+
+    def group(self, number: int) -> np.ndarray:
+        """Codes of 64 columns of signs."""
+        blocks = -(-self._n // self._block)
+        rng = _generator(self._seed, number)
+        bits = np.unpackbits(rng.integers(0, 256, (GROUP, -(-blocks // 8)), dtype=np.uint8), axis=1)
+        return np.repeat(bits[:, :blocks], self._block, axis=1)[:, : self._n]
+
+
+def _seed(rng: Any) -> int:
+    return int(validate.generator(rng).integers(2**63))
+
+
+def _generator(seed: int, number: int) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, number))))

@@ -1,0 +1,75 @@
+"""Weights made by chunk: what a column holds depends on the seed alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from mercer.gram import PermutedWeights, SignWeights
+
+LABELS = np.r_[np.full(30, 1 / 30), np.full(70, -1 / 70)]
+
+
+@pytest.mark.parametrize("weights", [LABELS, np.arange(300.0) ** 2])
+def test_every_column_is_a_permutation(weights):
+    columns = PermutedWeights(weights, 130, rng=0).dense()
+    assert columns.shape == (len(weights), 130)
+    assert_array_equal(np.sort(columns, axis=0), np.repeat(np.sort(weights)[:, None], 130, axis=1))
+    assert len({c.tobytes() for c in columns.T}) == 130
+
+
+def test_every_point_gets_every_weight_equally_often():
+    share = (PermutedWeights(LABELS, 20_000, rng=1).dense() > 0).mean(axis=1)
+    error = np.sqrt(0.3 * 0.7 / 20_000)
+    assert np.abs(share - 0.3).max() < 4.5 * error
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rng: PermutedWeights(LABELS, 300, rng=rng),
+        lambda rng: SignWeights(100, 300, rng=rng),
+    ],
+)
+def test_chunks_do_not_change_the_columns(make):
+    whole, like = make(3).dense(), np.empty(0)
+    for budget in (1, 100 * 64, 100 * 128, 10**9):
+        chunks = list(make(3).chunks(budget))
+        assert [c.start for c in chunks[1:]] == [c.stop for c in chunks[:-1]]
+        parts = [make(3).columns(c, like).rows(slice(0, 100)) for c in chunks]
+        assert_array_equal(np.concatenate(parts, axis=1), whole)
+    assert_array_equal(make(np.random.default_rng(3)).dense(), whole)
+    assert not np.array_equal(make(4).dense(), whole)
+
+
+def test_signs_are_fair_and_shared_by_blocks():
+    signs = SignWeights(103, 5000, scale=0.5, block=10, rng=2).dense()
+    assert set(np.unique(signs)) == {-0.5, 0.5}
+    assert_array_equal(signs[:10], np.repeat(signs[:1], 10, axis=0))
+    heads = (signs[::10] > 0).mean(axis=1)
+    assert np.abs(heads - 0.5).max() < 4.5 * 0.5 / np.sqrt(5000)
+    assert np.abs(np.corrcoef(signs[::10])[np.triu_indices(11, 1)]).max() < 4.5 / np.sqrt(5000)
+
+
+def test_the_global_random_state_is_not_touched():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    PermutedWeights(LABELS, 10).dense()
+    assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PermutedWeights(np.ones((3, 2)), 5), r"weights must have shape \(n,\)"),
+        (lambda: PermutedWeights([np.nan, 1.0], 5), "weights has NaN"),
+        (lambda: PermutedWeights(LABELS, 0), "resamples must be a whole number"),
+        (lambda: SignWeights(0, 5), "n must be a whole number"),
+        (lambda: SignWeights(5, 5, block=0), "block must be"),
+        (lambda: SignWeights(5, 5, scale=-1.0), "scale must be a positive number"),
+        (lambda: SignWeights(5, 5, rng=-1), "rng must be"),
+    ],
+)
+def test_bad_input(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
