@@ -30,8 +30,8 @@ def device(x: Array) -> Any:
 
 def is_array(x: object) -> bool:
     """Whether `x` is an array of a library that follows the array API standard."""
-    if isinstance(x, np.ndarray):
-        return True
+    if isinstance(x, np.ndarray | type):
+        return isinstance(x, np.ndarray)
     import array_api_compat
 
     return array_api_compat.is_array_api_obj(x)
@@ -45,6 +45,12 @@ def is_torch(x: object) -> bool:
 def is_numpy(*arrays: object) -> bool:
     """Whether all are NumPy arrays."""
     return all(isinstance(a, np.ndarray) for a in arrays)
+
+
+def is_held(x: object) -> bool:
+    """Whether the numbers of an array stand in memory: not sparse, not on torch's meta device."""
+    sparse = is_torch(x) and not str(x.layout).endswith("strided")  # type: ignore[attr-defined]
+    return not (sparse or getattr(x, "is_meta", False))
 
 
 def needs_grad(x: object) -> bool:
@@ -71,9 +77,13 @@ def array_like(values: Any, like: Array, dtype: Any = None) -> Array:
     xp = namespace(like)
     if not is_array(values):
         values = np.asarray(values)
+    elif not is_numpy(values) and type(values) is not type(like):
+        values = to_numpy(values)
     if isinstance(values, np.ndarray) and not values.flags.writeable:
         values = values.copy()  # torch warns about read-only memory
     dtype = like.dtype if dtype is None else dtype
+    if is_torch(values):
+        return values.to(like.device, dtype)  # asarray warns about tensors that record gradients
     return xp.asarray(values, dtype=dtype, device=device(like))
 
 
@@ -152,5 +162,5 @@ def via_numpy(function: Callable[[np.ndarray], np.ndarray], x: Array, what: str)
     if isinstance(x, np.ndarray):
         return function(x).astype(x.dtype, copy=False)
     if needs_grad(x):
-        raise TypeError(f"{what} has no gradient in torch; detach the tensor or use another kernel")
+        raise TypeError(f"{what} has no gradient in torch: detach x, or use another kernel")
     return array_like(function(to_numpy(x)), x)

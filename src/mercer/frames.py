@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 _CODE_BITS = 52  # every code is a whole number that float64 holds exactly
+ROUNDED = "float64 would round them, subtract or divide by a constant first (labels: use text)"
 
 
 @dataclass(frozen=True)
@@ -19,14 +20,17 @@ class Columns:
     names: tuple[str, ...]
     categorical: tuple[bool, ...]
 
-    def index(self, column: str | int) -> int:
-        """Position of a column given by name or number."""
+    def index(self, column: str | int, name: str = "x") -> int:
+        """Position of a column of the data `name`, given by its own name or number."""
+        width = len(self.names)
         if isinstance(column, int):
-            if not -len(self.names) <= column < len(self.names):
-                raise ValueError(f"no column {column}: the data has {len(self.names)} columns")
-            return column % len(self.names)
+            if not -width <= column < width:
+                raise ValueError(
+                    f"no column {column}: {name} has {width} columns, use 0 to {width - 1}"
+                )
+            return column % width
         if column not in self.names:
-            raise ValueError(f"no column {column!r}: the data has {', '.join(self.names)}")
+            raise ValueError(f"no column {column!r} in {name}: use {', '.join(self.names)}")
         return self.names.index(column)
 
     def take(self, positions: Sequence[int]) -> Columns:
@@ -42,27 +46,44 @@ class Table:
 
     values: np.ndarray
     columns: Columns
+    series: bool = False
 
 
 def table(x: object, name: str) -> Table | None:
     """`x` as a `Table` if it is a data frame or series of any library, else None."""
     import narwhals.stable.v1 as nw
 
-    frame: Any = nw.from_native(x, pass_through=True, allow_series=True)  # type: ignore[call-overload]
-    if isinstance(frame, nw.LazyFrame):
-        raise TypeError(f"{name} is a lazy frame: call .collect() first")
-    if isinstance(frame, nw.Series):
+    frame = _frame(x, name)
+    series = isinstance(frame, nw.Series)
+    if series:
         frame = frame.alias(str(frame.name or name)).to_frame()
     if not isinstance(frame, nw.DataFrame):
         return None
     if frame.shape[0] == 0 or frame.shape[1] == 0:
         raise ValueError(f"{name} must have rows and columns, got a frame of shape {frame.shape}")
     names = tuple(str(c) for c in frame.columns)
-    parts = [_column(frame[c], label, name) for c, label in zip(frame.columns, names, strict=True)]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{name} must have columns of different names, got {names}: rename some")
+    labels = zip(frame.columns, names, strict=True)
+    parts = [_column(frame.get_column(c), label, name) for c, label in labels]
     _refuse_missing([missing for _, _, missing in parts], names, name)
     single = all(values.dtype == np.float32 for values, _, _ in parts)
     values = np.stack([v for v, _, _ in parts], axis=1, dtype=np.float32 if single else np.float64)
-    return Table(values, Columns(names, tuple(categorical for _, categorical, _ in parts)))
+    categorical = tuple(is_category for _, is_category, _ in parts)
+    return Table(values, Columns(names, categorical), series)
+
+
+def numbers(x: object, name: str) -> np.ndarray | None:
+    """A data frame of numbers as an array (n, d), a series as (n,); None if `x` is neither."""
+    data = table(x, name)
+    if data is None:
+        return None
+    if any(data.columns.categorical):
+        label = data.columns.names[data.columns.categorical.index(True)]
+        raise TypeError(
+            f"column {label!r} of {name} holds categories where numbers are needed: leave it out"
+        )
+    return data.values[:, 0] if data.series else data.values
 
 
 def category_codes(labels: Sequence[object] | np.ndarray) -> np.ndarray:
@@ -72,18 +93,43 @@ def category_codes(labels: Sequence[object] | np.ndarray) -> np.ndarray:
     return np.array([c >> (64 - _CODE_BITS) for c in codes], dtype=np.float64)[inverse]
 
 
+def exact(values: np.ndarray, what: str) -> None:
+    """Refuse integers that float64 would round."""
+    if values.dtype.kind in "iu" and values.size:
+        if not -(2**53) <= values.min() <= values.max() <= 2**53:
+            raise ValueError(f"{what} has integers beyond 2**53: {ROUNDED}")
+
+
+def _frame(x: Any, name: str) -> Any:
+    """`x` as a frame or series of narwhals if it is one."""
+    import narwhals.stable.v1 as nw
+
+    if type(x).__module__.startswith("pyarrow") and type(x).__name__ == "RecordBatch":
+        import pyarrow
+
+        x = pyarrow.Table.from_batches([x])
+    try:
+        frame: Any = nw.from_native(x, pass_through=True, eager_only=True, allow_series=True)
+        lazy = nw.from_native(x, pass_through=True) if frame is x else None
+    except ValueError:
+        raise ValueError(f"{name} must have columns of different names: rename some") from None
+    if isinstance(lazy, nw.LazyFrame):
+        raise TypeError(f"{name} is a lazy frame: call .collect() first")
+    return frame
+
+
 def _column(series: Any, label: str, name: str) -> tuple[np.ndarray, bool, int]:
     """Values, whether they are categories, and how many are missing."""
     import narwhals.stable.v1 as nw
 
     dtype = series.dtype
     missing = int(series.is_null().sum())
-    if dtype == nw.Boolean or dtype.is_numeric():
-        if missing:
-            series = series.drop_nulls()
-        native = np.float32 if dtype == nw.Float32 else np.float64
-        values = np.asarray(series.to_numpy()).astype(native)
-        return values, False, missing + int(np.isnan(values).sum())
+    if dtype == nw.Boolean or dtype.is_numeric() or dtype == nw.Unknown:
+        held = np.asarray((series.drop_nulls() if missing else series).to_numpy())
+        if held.dtype.kind in "fiub" or dtype.is_numeric():  # decimals come as objects
+            exact(held, f"column {label!r} of {name}")
+            values = held.astype(np.float32 if held.dtype == np.float32 else np.float64)
+            return values, False, missing + int(np.isnan(values).sum())
     if dtype in (nw.String, nw.Categorical, nw.Enum) or (
         dtype == nw.Object and all(isinstance(v, str | None) for v in series.to_list())
     ):

@@ -9,37 +9,49 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backend import Array, is_array, is_numpy, namespace, scalar
+from mercer import frames
+from mercer.backend import (
+    Array,
+    array_like,
+    astype,
+    device,
+    double,
+    is_array,
+    is_held,
+    is_numpy,
+    is_torch,
+    namespace,
+    needs_grad,
+    scalar,
+    to_numpy,
+)
 
 _EXTREME = 1e150  # squares of parameters beyond it, or of their inverses, leave float64
 
 
 def positive(name: str, value: object) -> None:
     """A positive number whose square float64 can hold."""
-    _real(name, value, "a positive number")
-    if not 1 / _EXTREME <= float(value) <= _EXTREME:  # type: ignore[arg-type]
-        limits = f" between {1 / _EXTREME:g} and {_EXTREME:g}" if float(value) > 0 else ""  # type: ignore[arg-type]
+    found = _real(name, value, "a positive number")
+    if not 1 / _EXTREME <= found <= _EXTREME:
+        limits = f" between {1 / _EXTREME:g} and {_EXTREME:g}" if found > 0 else ""
         raise ValueError(f"{name} must be a positive number{limits}, got {value!r}")
 
 
 def non_negative(name: str, value: object) -> None:
     """A finite number that is not negative."""
-    _real(name, value, "a non-negative number")
-    if not 0 <= float(value) <= _EXTREME:  # type: ignore[arg-type]
+    if not 0 <= _real(name, value, "a non-negative number") <= _EXTREME:
         raise ValueError(f"{name} must be a non-negative number, got {value!r}")
 
 
 def number(name: str, value: object) -> None:
     """A finite real number."""
-    _real(name, value, "a number")
-    if not abs(float(value)) <= _EXTREME:  # type: ignore[arg-type]
+    if not abs(_real(name, value, "a number")) <= _EXTREME:
         raise ValueError(f"{name} must be a finite number, got {value!r}")
 
 
 def between(name: str, value: object, low: float, high: float) -> None:
     """A number strictly between two others."""
-    _real(name, value, f"a number between {low:g} and {high:g}")
-    if not low < float(value) < high:  # type: ignore[arg-type]
+    if not low < _real(name, value, f"a number between {low:g} and {high:g}") < high:
         raise ValueError(f"{name} must be between {low:g} and {high:g}, got {value!r}")
 
 
@@ -49,13 +61,20 @@ def whole(name: str, value: object, least: int = 1) -> None:
         raise TypeError(f"{name} must be a whole number, got {value!r}")
     if int(value) < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    if int(value) > 2**53:
+        raise ValueError(f"{name} must be a whole number of at most 2**53, got a larger one")
 
 
-def _real(name: str, value: object, needed: str) -> None:
+def _real(name: str, value: object, needed: str) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {needed}, got {value!r}")
-    if math.isnan(float(value)):
+    try:
+        found = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be {needed}, got one beyond float64") from None
+    if math.isnan(found):
         raise ValueError(f"{name} must be {needed}, got {value!r}")
+    return found
 
 
 def generator(rng: object) -> np.random.Generator:
@@ -84,35 +103,18 @@ def points(x: object, name: str = "x") -> Array:
 
 
 def points_or_objects(x: object, name: str = "x") -> Any:
-    """Points from arrays and lists of numbers; a sequence of anything else as it is."""
-    first: Any = x
-    while isinstance(first, list | tuple) and first:
-        first = first[0]
-    if isinstance(x, Sequence) and not isinstance(x, str | bytes) and not isinstance(first, Real):
+    """Points from arrays and lists of numbers; a sequence or array of anything else as it is."""
+    if isinstance(x, np.ndarray) and x.dtype.kind not in "fiubc":
+        if x.ndim == 0 or x.size == 0:
+            raise ValueError(f"{name} must have at least one point, got an array {x.shape}")
         return x
-    return points(x, name)
+    return x if _holds_objects(x) else points(x, name)
 
 
 def real(x: object, name: str) -> Array:
     """An array of native float32 or float64, of any shape, not yet checked for NaN."""
-    if type(x).__module__.partition(".")[0] == "scipy":
-        raise TypeError(f"{name} is a sparse array: call .toarray() first")
-    if isinstance(x, np.ma.MaskedArray):
-        if np.ma.is_masked(x):
-            raise ValueError(f"{name} has masked values: drop those rows or fill them first")
-        x = x.data
-    if is_array(x) and not isinstance(x, np.ndarray):
-        return _real_tensor(x, name)
-    if not isinstance(x, np.ndarray):
-        x = _from_sequence(x, name)
-    if x.dtype.kind == "O":
-        raise TypeError(f"{name} has dtype object: numbers are needed, try x.astype(float)")
-    if x.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold real numbers, got dtype {x.dtype}")
-    single = x.dtype.kind == "f" and x.dtype.itemsize <= 4
-    if x.dtype.kind in "iu" and x.dtype.itemsize == 8 and x.size and np.max(np.abs(x)) > 2**53:
-        raise ValueError(f"{name} has integers beyond 2**53, which float64 cannot hold exactly")
-    return np.asarray(x, dtype=np.float32 if single else np.float64)
+    found = _array(x, name)
+    return _real_array(found, name) if is_numpy(found) else _real_tensor(found, name)
 
 
 def matrix(x: Array, name: str) -> Array:
@@ -191,27 +193,49 @@ def same_width(x: Array, y: Array, names: tuple[str, str] = ("x", "y")) -> None:
         )
 
 
+def same_float(x: Array, y: Array) -> tuple[Array, Array]:
+    """Both samples in float64 unless both are float32."""
+    if x.dtype == y.dtype:
+        return x, y
+    return astype(x, double(x)), astype(y, double(y))
+
+
 def same_library(x: Array, y: Array, names: tuple[str, str] = ("x", "y")) -> None:
-    """Two samples must be arrays of one library."""
-    if is_array(x) and is_array(y) and not is_numpy(x, y):
-        try:
-            namespace(x, y)
-        except TypeError:
-            kinds = f"{type(x).__module__} and {type(y).__module__}"
-            raise TypeError(
-                f"{names[0]} and {names[1]} must be arrays of the same library, got {kinds}"
-            ) from None
+    """Two samples must be arrays of one library, and on one device."""
+    if not (is_array(x) and is_array(y)) or is_numpy(x, y):
+        return
+    try:
+        namespace(x, y)
+    except TypeError:
+        kinds = " and ".join(type(v).__module__.partition(".")[0] for v in (x, y))
+        raise TypeError(
+            f"{names[0]} and {names[1]} must be arrays of the same library, got {kinds}: "
+            "convert one of them"
+        ) from None
+    if device(x) != device(y):
+        raise ValueError(
+            f"{names[0]} and {names[1]} must be on the same device, got {device(x)} and "
+            f"{device(y)}: move one of them"
+        )
 
 
-def vectors(v: object, n: int, like: Array, name: str) -> Array:
+def vectors(v: Any, n: int, like: Array, name: str) -> Array:
     """Columns (n,) or (n, k) of the library and device of `like`, finite."""
-    from mercer.backend import array_like
-
     v = real(v, name)
+    if needs_grad(v) and not is_torch(like):
+        raise TypeError(f"{name} records gradients, which NumPy loses: detach it, or use tensors")
     if v.ndim not in (1, 2) or v.shape[0] != n or v.shape[-1] == 0:
         raise ValueError(f"{name} must have shape ({n},) or ({n}, k), got {tuple(v.shape)}")
     finite(v, name)
     return array_like(v, like, dtype=_float_of(v, like))
+
+
+def vector(v: Any, name: str) -> Array:
+    """Finite numbers (n,), n >= 1."""
+    v = real(v, name)
+    if v.ndim != 1 or v.shape[0] == 0:
+        raise ValueError(f"{name} must have shape (n,), n >= 1, got {tuple(v.shape)}")
+    return finite(v, name)
 
 
 def instance(name: str, value: object, kind: type, needed: str) -> None:
@@ -225,29 +249,99 @@ def _float_of(v: Array, like: Array) -> Any:
     return xp.float32 if str(v.dtype).endswith("float32") else xp.float64
 
 
-def _from_sequence(x: object, name: str) -> np.ndarray:
-    if x is None or isinstance(x, str | bytes | dict | set) or not isinstance(x, Sequence | Real):
-        raise TypeError(
-            f"{name} must be an array of numbers, a data frame or a nested list, got {type(x).__name__}"
-        )
-    if isinstance(x, Sequence) and len(x) and all(is_array(row) for row in x):
-        shapes = {tuple(row.shape) for row in x}  # type: ignore[attr-defined]
+def _holds_objects(x: object) -> bool:
+    """Whether a sequence holds something else than numbers, by its first item."""
+    if not isinstance(x, Sequence) or isinstance(x, str | bytes | memoryview) or len(x) == 0:
+        return False
+    if all(is_array(row) for row in x):  # bags, unless they are rows of one table
+        return {row.ndim for row in x} != {1} or len({row.shape for row in x}) > 1
+    first: Any = x[0]
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
+    return not isinstance(first, Real)
+
+
+def _array(x: Any, name: str) -> Array:
+    """`x` as an array of some library, of whatever dtype."""
+    if type(x).__module__.partition(".")[0] == "scipy":
+        raise TypeError(f"{name} is a sparse array: call .toarray() first")
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise ValueError(f"{name} has masked values: drop those rows or fill them first")
+    if is_array(x):
+        return x
+    if isinstance(x, list | tuple):
+        return _stacked(x, name)
+    data = None if isinstance(x, type | str | bytes | Real) else frames.numbers(x, name)
+    if data is not None:
+        return data
+    if isinstance(x, Real | Sequence) and not isinstance(x, str | bytes):
+        return np.asarray(x)
+    if hasattr(x, "__array__") and not isinstance(x, type):
+        return np.asarray(x)
+    raise TypeError(
+        f"{name} must be an array of numbers, a data frame or a nested list, got {type(x).__name__}"
+    )
+
+
+def _stacked(rows: Sequence[Any], name: str) -> Array:
+    """A list of numbers, of lists or of arrays as one array."""
+    if rows and all(is_array(row) for row in rows):
+        shapes = {tuple(row.shape) for row in rows}
         if len(shapes) > 1:
-            raise ValueError(f"{name} is ragged: its rows have shapes {sorted(shapes)[:3]}")
+            raise ValueError(
+                f"{name} is ragged, its rows have shapes {sorted(shapes)[:3]}: "
+                "every point needs the same number of values"
+            )
+        if len({type(row) for row in rows}) == 1 and not is_numpy(rows[0]):
+            return namespace(*rows).stack(list(rows))
     try:
-        array = np.asarray(x)
+        return np.asarray(rows)
     except ValueError:
         raise ValueError(f"{name} is ragged: every point needs the same number of values") from None
-    if array.dtype.kind == "O":
-        raise TypeError(f"{name} must hold real numbers, got values that are not numbers")
-    return array
+    except (TypeError, RuntimeError):  # tensors that record gradients or live on other devices
+        raise TypeError(f"{name} must be one tensor, got some inside lists: stack them") from None
+
+
+def _real_array(x: np.ndarray, name: str) -> np.ndarray:
+    if x.dtype.kind == "O":
+        kinds = sorted({type(v).__name__ for v in x.ravel()[:1000]})
+        if kinds == ["int"] and np.max(abs(x)) > 2**53:
+            raise ValueError(f"{name} has integers beyond 2**53: {frames.ROUNDED}")
+        raise TypeError(
+            f"{name} must hold real numbers, got dtype object with {', '.join(kinds)} inside: "
+            "drop or impute what is missing, and convert the rest with .astype(float)"
+        )
+    if x.dtype.kind not in "fiub":
+        remedy = _REMEDIES.get(x.dtype.kind, "turn it into numbers first")
+        raise TypeError(f"{name} must hold real numbers, got dtype {x.dtype}: {remedy}")
+    frames.exact(x, name)
+    single = x.dtype.kind == "f" and x.dtype.itemsize <= 4
+    with np.errstate(over="ignore"):  # infinities are refused by name
+        return np.asarray(x, dtype=np.float32 if single else np.float64)
 
 
 def _real_tensor(x: Array, name: str) -> Array:
+    if not is_held(x):
+        raise TypeError(
+            f"{name} must be a dense tensor in memory, got {x.layout} on {x.device}: "
+            "call .to_dense(), or move it to a device with memory"
+        )
     xp = namespace(x)
     if xp.isdtype(x.dtype, "complex floating"):
-        raise TypeError(f"{name} must hold real numbers, got dtype {x.dtype}")
+        raise TypeError(f"{name} must hold real numbers, got dtype {x.dtype}: {_REMEDIES['c']}")
     if x.dtype in (xp.float32, xp.float64):
         return x
+    if xp.isdtype(x.dtype, "integral"):
+        frames.exact(to_numpy(x), name)
     single = xp.isdtype(x.dtype, "real floating")
     return xp.astype(x, xp.float32 if single else xp.float64)
+
+
+_REMEDIES = {
+    "c": "take .real, or give .real and .imag as columns",
+    "U": "convert it with .astype(float); labels are points of Delta()",
+    "S": "convert it with .astype(float)",
+    "M": "subtract a date and divide by a unit, such as numpy.timedelta64(1, 'D')",
+    "m": "divide it by a unit, such as numpy.timedelta64(1, 's')",
+    "V": "give its fields as columns, with numpy.lib.recfunctions.structured_to_unstructured",
+}

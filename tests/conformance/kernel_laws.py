@@ -11,8 +11,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import torch
-from arrays import LIBRARIES, to_numpy
+from arrays import LIBRARIES, to_numpy, torch
 from numpy.testing import assert_allclose, assert_array_equal
 from zoo import Entry
 
@@ -208,7 +207,13 @@ def finite_gradients(entry: Entry) -> None:
     """No NaN where points coincide, whichever of the formulas is differentiated."""
     x, y = (torch.tensor(v, requires_grad=True) for v in samples(entry))
     k = entry.kernel
-    for value in (k.pairwise(x, y), k.pairwise(x, x), k.paired(x[:M, :], y), k.paired(x, x), k.diag(x)):
+    for value in (
+        k.pairwise(x, y),
+        k.pairwise(x, x),
+        k.paired(x[:M, :], y),
+        k.paired(x, x),
+        k.diag(x),
+    ):
         if not value.requires_grad:  # k(x, x) may be a constant
             continue
         grads = torch.autograd.grad(value.sum(), (x, y), allow_unused=True)

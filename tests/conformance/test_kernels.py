@@ -52,7 +52,9 @@ def test_derivatives(entry: Entry):
     laws.derivatives(entry)
 
 
-@pytest.mark.parametrize("law", [laws.finite_gradients, laws.right_gradients], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "law", [laws.finite_gradients, laws.right_gradients], ids=lambda f: f.__name__
+)
 @only(lambda e: e.gradient)
 def test_gradients(entry: Entry, law):
     law(entry)

@@ -1,4 +1,4 @@
-"""What sums, products and wrappers are allowed to do: the kernel puzzle, parameters, parts, domains."""
+"""What sums, products and wrappers may do: the kernel puzzle, parameters, parts, domains."""
 
 from __future__ import annotations
 
@@ -62,7 +62,11 @@ K = RBF(1.5)
         (lambda: K.select(1.5), TypeError, "not iterable|columns must be"),
         (lambda: K.select(()), TypeError, "columns must be column numbers or names"),
         (lambda: K.weighted(3), TypeError, "function must be callable"),
-        (lambda: K.with_params(width=2.0), ValueError, "RBF has no parameter 'width'; it has bandwidth"),
+        (
+            lambda: K.with_params(width=2.0),
+            ValueError,
+            "RBF has no parameter 'width'; it has bandwidth",
+        ),
         (lambda: K.scaled(np.nan), ValueError, "factors must be a number"),
     ],
 )
@@ -85,12 +89,12 @@ def test_why_differences_and_fractional_powers_are_refused():
 
 def test_operators_build_the_classes():
     assert K + Linear() == Sum(K, Linear())
-    assert K + 1 == Sum(K, Constant(1.0))
-    assert 1 + K == Sum(Constant(1.0), K)
+    assert Sum(K, Constant(1.0)) == K + 1
+    assert Sum(Constant(1.0), K) == 1 + K
     assert K * Linear() == Product(K, Linear())
     assert 2 * K == K * 2 == Multiple(K, 2.0)
     assert np.float64(2.0) * K == Multiple(K, 2.0)
-    assert K**3 == Power(K, 3)
+    assert Power(K, 3) == K**3
     assert K.exp(0.5) == Exp(K, 0.5)
     assert sum([K, Linear(), 1]) == Sum(Sum(K, Linear()), Constant(1.0))
     assert K.select(1) == Select(K, (1,))
@@ -180,8 +184,16 @@ def test_data_frames_bring_names():
     assert_allclose(kernel(frame, frame[["c", "b", "a"]]), expected, rtol=1e-13)
     mixed = frame.assign(b=list("xyxyxyx"))
     both = (RBF().select(["a", "c"]) * Delta().select("b"))(mixed)
-    assert_allclose(both, RBF()(X[:, [0, 2]]) * np.equal.outer(mixed.b, mixed.b), rtol=1e-13)
-    with pytest.raises(TypeError, match="column 'b' holds categories, which RBF does not take"):
+    assert_allclose(
+        both, RBF()(X[:, [0, 2]]) * np.equal.outer([*"xyxyxyx"], [*"xyxyxyx"]), rtol=1e-13
+    )
+    series = RBF()(frame["a"], frame["b"])  # one column each: two samples, whatever their names
+    assert_allclose(series, RBF()(X[:, 0], X[:, 1]), rtol=1e-13)
+    with pytest.raises(ValueError, match=r"must have the same columns; only one has \['a', 'c'\]"):
+        RBF()(frame[["a", "b"]], frame[["b", "c"]])
+    with pytest.raises(
+        TypeError, match="column 'b' of x holds categories, which RBF does not take"
+    ):
         RBF()(mixed)
 
 
@@ -191,7 +203,9 @@ def test_normalized_where_a_feature_vanishes():
 
 
 def test_weights_must_be_one_number_per_point():
-    with pytest.raises(ValueError, match=r"function must give one number per point of x, got \(7, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"function must give one number per point of x, got \(7, 3\)"
+    ):
         K.weighted(lambda x: x)(X)
     with pytest.raises(ValueError, match=r"function\(x\) has NaN"):
         K.weighted(lambda x: np.full(len(x), np.nan))(X)

@@ -53,7 +53,9 @@ def test_any_scale_any_offset(d, spread, gap, offset, seed):
     rng = np.random.default_rng(seed)
     centres = 10**offset + 10**spread * rng.standard_normal((3, d))
     x = centres[rng.integers(0, 3, 8)] + 10**gap * rng.standard_normal((8, d))
-    y = np.concatenate([x[:3], centres[rng.integers(0, 3, 4)] + 10**gap * rng.standard_normal((4, d))])
+    y = np.concatenate(
+        [x[:3], centres[rng.integers(0, 3, 4)] + 10**gap * rng.standard_normal((4, d))]
+    )
     expected = exact(x, y).astype(float)
     # moving by the mean rounds each coordinate once
     size = max(np.abs(x).max(), np.abs(y).max())

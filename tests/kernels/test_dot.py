@@ -7,7 +7,7 @@ from math import factorial, pi, prod
 
 import numpy as np
 import pytest
-import torch
+from arrays import torch
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from sklearn.metrics.pairwise import polynomial_kernel, sigmoid_kernel
@@ -38,7 +38,9 @@ def test_linear_with_a_metric():
 
 
 def test_what_is_no_metric():
-    with pytest.raises(ValueError, match=r"metric must be positive semi-definite, got an eigenvalue -1"):
+    with pytest.raises(
+        ValueError, match=r"metric must be positive semi-definite, got an eigenvalue -1"
+    ):
         Linear([[1.0, 2.0], [2.0, 1.0]])
     with pytest.raises(ValueError, match=r"metric must be symmetric: use \(A \+ A.T\) / 2"):
         Linear([[1.0, 0.5], [0.0, 1.0]])
@@ -46,7 +48,9 @@ def test_what_is_no_metric():
         Linear([[1.0, 0.5]])
     with pytest.raises(ValueError, match="metric has NaN"):
         Linear([[np.nan]])
-    with pytest.raises(ValueError, match="metric must have one row per column of x: got 2 rows for 3"):
+    with pytest.raises(
+        ValueError, match="metric must have one row per column of x: got 2 rows for 3"
+    ):
         Linear(np.eye(2))(X)
 
 
@@ -95,7 +99,9 @@ def test_arc_cosine_is_a_wide_layer(n):
             w = np.array([np.cos(angle), np.sin(angle)])
             return (w @ x > 0) * (w @ y > 0) * (w @ x) ** n * (w @ y) ** n
 
-        edges = np.sort([(np.arctan2(*v[::-1]) + s) % (2 * pi) for v in (x, y) for s in (pi / 2, -pi / 2)])
+        edges = np.sort(
+            [(np.arctan2(*v[::-1]) + s) % (2 * pi) for v in (x, y) for s in (pi / 2, -pi / 2)]
+        )
         mean = quad(unit, 0, 2 * pi, points=edges, limit=200)[0] / (2 * pi)
         return 2 * mean * 2**n * factorial(n)
 
@@ -127,11 +133,17 @@ def test_sigmoid_says_what_it_is():
 
 
 def test_domains_and_overflow():
-    with pytest.raises(ValueError, match=r"x must lie inside the unit ball, got points as long as 1: "):
+    with pytest.raises(
+        ValueError, match=r"x must lie inside the unit ball, got points as long as 1: "
+    ):
         Binomial()([[0.6, 0.8]])
-    with pytest.raises(ValueError, match=r"y must lie inside the unit ball, got points as long as 2"):
+    with pytest.raises(
+        ValueError, match=r"y must lie inside the unit ball, got points as long as 2"
+    ):
         Binomial()([[0.0]], [[2.0]])
-    with pytest.raises(ValueError, match=r"x has points of squared length 900, at which the kernel overf"):
+    with pytest.raises(
+        ValueError, match=r"x has points of squared length 900, at which the kernel overf"
+    ):
         ExponentialDot()([[30.0]])
     with pytest.raises(ValueError, match="overflows float64: divide the data by a constant"):
         Polynomial(3)([[1e60]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dcor
 import numpy as np
 import pytest
-import torch
+from arrays import torch
 from numpy.testing import assert_allclose
 from scipy.stats import energy_distance
 from sklearn.metrics.pairwise import laplacian_kernel

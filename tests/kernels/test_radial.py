@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
+from arrays import torch
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.special import gammaln
@@ -20,6 +20,7 @@ from mercer.kernels import (
     RationalQuadratic,
 )
 from mercer.kernels.radial import _matern, _matern_half, _matern_large
+from mercer.kernels.smooth import radial_form
 
 X, Y = np.random.default_rng(0).standard_normal((2, 12, 3))
 DISTANCES = np.array([0.0, 1e-9, 1e-3, 0.3, 1.0, 4.0, 30.0])
@@ -88,8 +89,26 @@ def test_matern_at_the_ends(nu):
     assert k[0] == 1
     assert k[-1] == 0
     assert np.all((k >= 0) & (k <= 1))
-    assert np.all(np.diff(k) <= 1e-15)
+    assert np.all(np.diff(k) <= 1e-12)
     assert Matern(nu).profile(r2[:1].astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("nu", [2.5, 3.5, 2.2, 7.7, 60.0])
+def test_matern_has_derivatives_beyond_smoothness_two(nu):
+    """Against differences, and at 0 against the series 1 - nu r2 / (2 (nu - 1) s^2) + ..."""
+    form, r2, h = radial_form(Matern(nu, 1.3)), np.array([0.1, 1.0, 6.0]), 1e-4
+    down, here, up = (form.profile(r2 + s) for s in (-h, 0, h))
+    assert_allclose(form.slope(r2), (up - down) / (2 * h), rtol=1e-5)
+    assert_allclose(form.curvature(r2), (up - 2 * here + down) / h**2, rtol=2e-4, atol=1e-6)
+    rate = nu / (2 * 1.3**2)
+    assert form.slope(np.zeros(1))[0] == pytest.approx(-rate / (nu - 1), rel=1e-12)
+    assert form.curvature(np.zeros(1))[0] == pytest.approx(rate**2 / (nu - 1) / (nu - 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.0])
+def test_matern_has_none_below(nu):
+    assert radial_form(Matern(nu)).slope is None
+    assert radial_form(Matern(nu)).curvature is None
 
 
 def test_matern_gradient_only_where_there_is_a_closed_form():

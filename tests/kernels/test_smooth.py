@@ -3,7 +3,7 @@
 import array_api_strict
 import numpy as np
 import pytest
-import torch
+from arrays import torch
 from numpy.testing import assert_allclose
 
 from mercer.backend import to_numpy
@@ -121,7 +121,9 @@ def test_kernels_that_are_not_radial_have_no_form(kernel):
 
 
 @pytest.mark.parametrize("kernel", SMOOTH, ids=repr)
-@pytest.mark.parametrize("convert", [torch.tensor, array_api_strict.asarray], ids=["torch", "strict"])
+@pytest.mark.parametrize(
+    "convert", [torch.tensor, array_api_strict.asarray], ids=["torch", "strict"]
+)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_forms_are_the_same_in_every_library(kernel, convert, dtype):
     form = radial_form(kernel)

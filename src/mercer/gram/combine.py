@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from mercer import validate
-from mercer.backend import Array, astype, double, namespace, zeros
+from mercer.backend import Array, astype, double, namespace, scalar, zeros
 from mercer.gram.lazy import LazyMatrix
 from mercer.gram.run import spans
+from mercer.gram.weights import WeightColumns
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,6 +20,9 @@ class Hadamard(LazyMatrix):
     right: LazyMatrix
 
     def __post_init__(self) -> None:
+        for name, part in (("left", self.left), ("right", self.right)):
+            validate.instance(name, part, LazyMatrix, "a LazyMatrix, such as Gram(kernel, x)")
+        validate.same_library(self.left.like, self.right.like, ("left", "right"))
         if self.left.shape != self.right.shape:
             raise ValueError(
                 f"entrywise products need equal shapes, got {self.left.shape} and {self.right.shape}"
@@ -30,7 +33,7 @@ class Hadamard(LazyMatrix):
         """Rows and columns."""
         return self.left.shape
 
-    @cached_property
+    @property
     def like(self) -> Array:
         """An array of the library, device and dtype of the blocks."""
         return self.left.like[:1] * self.right.like[:1]
@@ -61,10 +64,12 @@ class Centered(LazyMatrix):
     @classmethod
     def of(cls, matrix: LazyMatrix) -> Centered:
         """Centre a square matrix; one pass over its tiles, two if it is not symmetric."""
+        validate.instance("matrix", matrix, LazyMatrix, "a LazyMatrix, such as Gram(kernel, x)")
+        matrix._need_square("centered")
         n = matrix.shape[0]
         rows = matrix.row_sums() / n
         columns = rows if matrix.symmetric else Transposed(matrix).row_sums() / n
-        return cls(matrix, rows, columns, float(namespace(rows).mean(rows)))
+        return cls(matrix, rows, columns, scalar(namespace(rows).mean(rows)))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -105,7 +110,8 @@ class Transposed(LazyMatrix):
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        return self.matrix.shape[::-1]
+        n, m = self.matrix.shape
+        return m, n
 
     @property
     def like(self) -> Array:
@@ -198,7 +204,7 @@ class LowRank(LazyMatrix):
         z = astype(self.features, double(v))
         return z @ (self._turned(z) @ astype(v, double(v)))
 
-    def _quad(self, w: Any, diagonal: bool) -> Array:
+    def _quad(self, w: WeightColumns, diagonal: bool) -> Array:
         z = self.features
         spread = zeros((z.shape[1], w.width), z, double(z))
         for rows in spans(self.shape[0]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from mercer.backend import Array, count, set_diagonal, take_rows
@@ -37,16 +36,17 @@ class Gram(LazyMatrix):
         self._same = other is None or other is self.x
         self.y: Points = self.x if self._same else other
         self._tile = tile_maker(self.kernel, self.x, self.y)
+        self._like = self.kernel.diag(take_rows(self.x, slice(0, 1)))
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return count(self.x), count(self.y)
 
-    @cached_property
+    @property
     def like(self) -> Array:
         """An array of the library, device and dtype of the blocks."""
-        return self.kernel.diag(take_rows(self.x, slice(0, 1)))
+        return self._like
 
     @property
     def symmetric(self) -> bool:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, astype, double, is_numpy, namespace, ones, zeros
+from mercer.backend import Array, astype, double, is_numpy, namespace, ones, scalar, zeros
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram.run import in_order, spans
-from mercer.gram.weights import Resamples
+from mercer.gram.weights import HeldColumns, Resamples, WeightColumns
 
 _ONE_SHOT = 500_000  # entries below which one dense block beats a round trip through threads
 _MIRROR = 16  # columns up to which a symmetric product uses each off-diagonal tile twice
@@ -27,6 +27,8 @@ class LazyMatrix(ABC):
     are computed tile by tile on all cores inside the memory budget, in float64 (tiles of float32
     data are float32, sums of them float64), and do not depend on the number of threads.
     """
+
+    __array_ufunc__ = None  # NumPy would take it for an object to put into arrays
 
     @property
     @abstractmethod
@@ -85,7 +87,7 @@ class LazyMatrix(ABC):
             return self._quad_resampled(w, diagonal)
         w = validate.vectors(w, self.shape[0], self.like, "w")
         wide = astype(w if w.ndim == 2 else w[:, None], self.like.dtype)
-        forms = self._quad(_Columns(wide), diagonal)
+        forms = self._quad(HeldColumns(wide), diagonal)
         return forms if w.ndim == 2 else forms[0]
 
     def _quad_resampled(self, w: Resamples, diagonal: bool) -> Array:
@@ -96,7 +98,7 @@ class LazyMatrix(ABC):
             forms[chunk] = self._quad(w.columns(chunk, self.like), diagonal)
         return forms
 
-    def _quad(self, w: _Columns, diagonal: bool) -> Array:
+    def _quad(self, w: WeightColumns, diagonal: bool) -> Array:
         n = self.shape[0]
         if n * n <= _ONE_SHOT:
             whole, all_w = self._whole(), w.rows(slice(0, n))
@@ -109,7 +111,7 @@ class LazyMatrix(ABC):
             )
         return forms if diagonal else forms - self._own_terms(w)
 
-    def _own_terms(self, w: Any) -> Array:
+    def _own_terms(self, w: WeightColumns) -> Array:
         """sum_i w_i^2 K_ii for every column: (B,)."""
         own = self.diagonal()
         terms = zeros((w.width,), self.like, double(self.like))
@@ -120,6 +122,7 @@ class LazyMatrix(ABC):
 
     def inner(self, other: LazyMatrix) -> float:
         """The Frobenius inner product, sum_ij A_ij B_ij."""
+        validate.instance("other", other, LazyMatrix, "a LazyMatrix, such as Gram(kernel, x)")
         return (self * other).sum()
 
     # ---- sums -------------------------------------------------------------------------
@@ -131,7 +134,7 @@ class LazyMatrix(ABC):
     def sum(self) -> float:
         """The sum of all entries, in float64."""
         sums = self.row_sums()
-        return float(namespace(sums).sum(sums))
+        return scalar(namespace(sums).sum(sums))
 
     def diagonal(self) -> Array:
         """K_ii: (n,)."""
@@ -142,7 +145,7 @@ class LazyMatrix(ABC):
     def trace(self) -> float:
         """The sum of the diagonal, in float64."""
         d = self.diagonal()
-        return float(namespace(d).sum(astype(d, double(d))))
+        return scalar(namespace(d).sum(astype(d, double(d))))
 
     # ---- new matrices -----------------------------------------------------------------
 
@@ -196,20 +199,6 @@ class LazyMatrix(ABC):
 
 
 @dataclass(frozen=True)
-class _Columns:
-    """Weight columns that are held as an array."""
-
-    array: Array
-
-    @property
-    def width(self) -> int:
-        return int(self.array.shape[1])
-
-    def rows(self, rows: slice) -> Array:
-        return self.array[rows, :]
-
-
-@dataclass(frozen=True)
 class _Rows:
     """rows -> K[rows, :] @ v in float64."""
 
@@ -250,7 +239,7 @@ class _Forms:
     """i -> the part of w'Kw that rows i add; of a symmetric matrix only tiles on and above the diagonal."""
 
     matrix: LazyMatrix
-    w: Any
+    w: WeightColumns
 
     def __call__(self, i: int) -> Array:
         tiles = spans(self.matrix.shape[0])

@@ -189,25 +189,28 @@ def _block_lanczos(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     basis = _orthonormal(array_like(start, matrix.like, double(matrix.like)), None)
     images = _image(matrix, basis)
     for _ in range(_ROUNDS):
-        ritz, turn = xp.linalg.eigh(_symmetrised(_transpose(basis) @ images))
-        ritz, turn = xp.flip(ritz), xp.flip(turn, axis=1)
-        top = turn[:, :width]
-        vectors, moved = basis @ top, images @ top
-        off = xp.sqrt(xp.sum((moved[:, :k] - ritz[:k] * vectors[:, :k]) ** 2, axis=0))
-        if float(xp.max(off)) <= tolerance * max(abs(float(ritz[0])), np.finfo(np.float64).tiny):
-            break
+        values, vectors, moved = _ritz(basis, images, width)
+        off = float(xp.max(xp.sqrt(xp.sum((moved - values * vectors)[:, :k] ** 2, axis=0))))
+        if off <= tolerance * max(abs(float(values[0])), np.finfo(np.float64).tiny):
+            return astype(values[:k], matrix.like.dtype), astype(vectors[:, :k], matrix.like.dtype)
         if basis.shape[1] + width > min(8 * width, n):
             basis, images = vectors, moved  # restart with the best subspace so far
         fresh = _orthonormal(images[:, -width:] if basis.shape[1] > width else moved, basis)
         basis = xp.concat([basis, fresh], axis=1)
         images = xp.concat([images, _image(matrix, fresh)], axis=1)
-    else:
-        warnings.warn(
-            f"top_eigenpairs stopped after {_ROUNDS} passes at a residual of {float(xp.max(off)):.1e}",
-            NotConverged,
-            stacklevel=3,
-        )
-    return astype(ritz[:k], matrix.like.dtype), astype(vectors[:, :k], matrix.like.dtype)
+    values, vectors, _ = _ritz(basis, images, width)
+    message = f"top_eigenpairs stopped after {_ROUNDS} passes, short of {tolerance:.0e}"
+    warnings.warn(message, NotConverged, stacklevel=3)
+    return astype(values[:k], matrix.like.dtype), astype(vectors[:, :k], matrix.like.dtype)
+
+
+def _ritz(basis: Array, images: Array, width: int) -> tuple[Array, Array, Array]:
+    """The best eigenvalues and vectors inside the basis, and the images of the vectors."""
+    xp = namespace(basis)
+    projected = _transpose(basis) @ images
+    values, turn = xp.linalg.eigh((projected + _transpose(projected)) / 2)
+    turn = xp.flip(turn, axis=1)[:, :width]
+    return xp.flip(values)[:width], basis @ turn, images @ turn
 
 
 def _image(matrix: LazyMatrix, v: Array) -> Array:
@@ -221,10 +224,6 @@ def _orthonormal(v: Array, basis: Array | None) -> Array:
             v = v - basis @ (_transpose(basis) @ v)
         v = namespace(v).linalg.qr(v).Q
     return v
-
-
-def _symmetrised(t: Array) -> Array:
-    return (t + _transpose(t)) / 2
 
 
 def _transpose(a: Array) -> Array:

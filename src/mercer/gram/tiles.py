@@ -30,7 +30,7 @@ def tile_maker(kernel: Kernel, x: Points, y: Points) -> Tile:
     if isinstance(kernel, InputWrapper):
         moved = kernel.move(x)
         return tile_maker(kernel.kernel, moved, moved if y is x else kernel.move(y))
-    if not is_numpy(x, y):
+    if not is_numpy(x, y) or x.dtype.kind != "f":
         return _Plain(kernel, x, y)
     form = radial_form(kernel)
     if form is not None:

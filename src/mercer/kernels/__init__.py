@@ -1,11 +1,15 @@
 """What a kernel is; the zoo of kernels; their algebra, wrappers and theory."""
 
 from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
+from mercer.kernels.bandwidth import bandwidth_grid, median_bandwidth
 from mercer.kernels.base import Coordinatewise, DotProduct, Kernel, Radial, SmoothRadial
 from mercer.kernels.compose import Composed, Tensor
+from mercer.kernels.default import default_kernel
+from mercer.kernels.definite import is_positive_definite
 from mercer.kernels.discrete import Chi2, Delta, Intersection
 from mercer.kernels.distances import Energy, Laplace
 from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
+from mercer.kernels.facts import Facts, facts
 from mercer.kernels.radial import (
     RBF,
     Cauchy,
@@ -14,8 +18,11 @@ from mercer.kernels.radial import (
     Matern,
     RationalQuadratic,
 )
+from mercer.kernels.rules import Rule
 from mercer.kernels.shift import BSpline, Cosine, Dirichlet, Fejer, Poisson, ShiftInvariant, Sinc
+from mercer.kernels.smooth import RadialForm, radial_form
 from mercer.kernels.sobolev import BandLimited, Brownian, HalfLine, Sobolev
+from mercer.kernels.spectrum import sample_frequencies, spectral_density
 from mercer.kernels.wrappers import Normalized, Scaled, Select, Transformed, Weighted
 
 __all__ = [
@@ -38,6 +45,7 @@ __all__ = [
     "Exp",
     "Exponential",
     "ExponentialDot",
+    "Facts",
     "Fejer",
     "HalfLine",
     "Intersection",
@@ -53,7 +61,9 @@ __all__ = [
     "Power",
     "Product",
     "Radial",
+    "RadialForm",
     "RationalQuadratic",
+    "Rule",
     "Scaled",
     "Select",
     "ShiftInvariant",
@@ -65,4 +75,12 @@ __all__ = [
     "Tensor",
     "Transformed",
     "Weighted",
+    "bandwidth_grid",
+    "default_kernel",
+    "facts",
+    "is_positive_definite",
+    "median_bandwidth",
+    "radial_form",
+    "sample_frequencies",
+    "spectral_density",
 ]

@@ -37,7 +37,7 @@ class Constant(Kernel):
     def __post_init__(self) -> None:
         _coefficient("value", self.value)
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         return validate.points_or_objects(x, name)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
@@ -47,7 +47,8 @@ class Constant(Kernel):
         return self._filled(x, (_count(x),))
 
     def _filled(self, x: Points, shape: tuple[int, ...]) -> Array:
-        return ones(shape, x if is_array(x) else np.empty(0, dtype=np.float64)) * self.value
+        floats = is_array(x) and str(x.dtype).endswith(("float32", "float64"))
+        return ones(shape, x if floats else np.empty(0, dtype=np.float64)) * self.value
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ def _as_kernel(value: Any) -> Kernel:
 def _coefficient(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a kernel or a non-negative number, got {value!r}")
-    if not float(value) >= 0:
+    if not value >= 0:
         raise ValueError(f"{name} must be non-negative, got {value!r}: {_WHY}")
     validate.non_negative(name, value)
     return float(value)

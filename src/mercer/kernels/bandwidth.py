@@ -9,17 +9,18 @@ import numpy as np
 from mercer import validate
 from mercer.backend import Array, array_like, namespace, to_numpy
 from mercer.kernels.distance import squared_distances
-from mercer.kernels.door import _table
+from mercer.kernels.door import as_table
+from mercer.kernels.radial import RBF
 
-_EXACT = 2500  # points whose 3 million distances are all taken
-_ROWS = 256  # of them whose distances are held at a time
+_EXACT = 2000  # points whose 2 million distances are all taken: 16 MB
+_ROWS = 128  # of them whose distances to all others are taken at a time
 _SEED = 0  # draws the points when there are more and no rng
 
 
 def median_bandwidth(x: Any, *, rng: int | np.random.Generator | None = None) -> float:
     """The median of the Euclidean distances |x_i - x_j|, i < j: a first guess at the bandwidth.
 
-    Exact for up to 2,500 points. Of more points 2,500 are drawn without replacement; with
+    Exact for up to 2,000 points. Of more points 2,000 are drawn without replacement; with
     ``rng=None`` the draw is always the same, so that equal data have equal bandwidths.
     Where more than half of the distances are 0 (discrete data), the median of the positive ones
     is returned. Multiplying the data by a constant multiplies the bandwidth by it. In high
@@ -31,7 +32,7 @@ def median_bandwidth(x: Any, *, rng: int | np.random.Generator | None = None) ->
     x : array, tensor, data frame or nested list of numbers, (n, d)
         The points; in a two-sample problem the pooled sample.
     rng : int, Generator or None
-        Draws the points when there are more than 2,500.
+        Draws the points when there are more than 2,000.
 
     Returns
     -------
@@ -80,33 +81,49 @@ def bandwidth_grid(
     return tuple(float(b) for b in np.geomspace(low / 2, high * 2, number))
 
 
-def pair_distances(x: Any, *, rng: int | np.random.Generator | None = None) -> np.ndarray:
-    """|x_i - x_j| for i < j, not all of them 0, of at most 2,500 points: (n (n - 1) / 2,)."""
-    points = _numbers(x)
+def median_rbf(
+    x: Any, *, name: str = "x", rng: int | np.random.Generator | None = None
+) -> RBF:
+    """RBF at the median distance of `x`, which messages call `name`."""
+    median = _median(pair_distances(x, name=name, rng=rng))
+    try:
+        return RBF(median)
+    except ValueError:
+        raise ValueError(
+            f"points of {name} are about {median:.3g} apart, whose square float64 cannot hold: "
+            "divide the data by a constant first"
+        ) from None
+
+
+def pair_distances(
+    x: Any, *, name: str = "x", rng: int | np.random.Generator | None = None
+) -> np.ndarray:
+    """|x_i - x_j| for i < j, not all of them 0, of at most 2,000 points: (n (n - 1) / 2,)."""
+    points = _numbers(x, name)
     if points.shape[0] < 2:
-        raise ValueError("a bandwidth needs at least two points, got one: give it as a number")
+        raise ValueError(f"{name} needs at least two points for a bandwidth: give it as a number")
     distances = _distances(_drawn(points, rng))
     if distances.max() == 0:  # of all points, or only of those that were drawn?
         distinct = np.unique(to_numpy(points), axis=0)
         if len(distinct) == 1:
             raise ValueError(
-                "all points of x are equal, so that their distances say nothing about a bandwidth: "
-                "give it as a number, such as RBF(1.0)"
+                f"all points of {name} are equal, so that their distances say nothing about a "
+                "bandwidth: give it as a number, such as RBF(1.0)"
             )
         distances = _distances(_drawn(distinct, rng))
     return distances
 
 
-def _numbers(x: Any) -> Array:
+def _numbers(x: Any, name: str) -> Array:
     """`x` as points, of whatever library; a data frame must not hold categories."""
-    data = _table(x, "x")
+    data = as_table(x, name)
     if data is not None and any(data.columns.categorical):
-        name = data.columns.names[data.columns.categorical.index(True)]
+        label = data.columns.names[data.columns.categorical.index(True)]
         raise TypeError(
-            f"column {name!r} of x holds categories, between which there is no distance: "
+            f"column {label!r} of {name} holds categories, between which there is no distance: "
             "leave it out, or use default_kernel(frame)"
         )
-    return validate.points(x if data is None else data.values, "x")
+    return validate.points(x if data is None else data.values, name)
 
 
 def _drawn(points: Array, rng: int | np.random.Generator | None) -> np.ndarray:
@@ -125,13 +142,19 @@ def _distances(points: np.ndarray) -> np.ndarray:
     points = points - points[:1]  # exactly 0 where points are equal
     scale = float(np.max(np.abs(points))) or 1.0
     points = points / scale
-    pieces = []
-    for start in range(0, len(points), _ROWS):
+    n, end = len(points), 0
+    distances = np.empty(n * (n - 1) // 2, dtype=np.float64)
+    for start in range(0, n, _ROWS):
         r2 = squared_distances(points[start : start + _ROWS], points[start:])
-        pieces += [row[i + 1 :] for i, row in enumerate(r2)]
-    return np.sqrt(np.concatenate(pieces)) * scale
+        for i, row in enumerate(r2):
+            begin, end = end, end + len(row) - i - 1
+            distances[begin:end] = row[i + 1 :]
+    np.sqrt(distances, out=distances)
+    distances *= scale
+    return distances
 
 
 def _median(distances: np.ndarray) -> float:
-    """The median; of the positive distances where that of all is 0."""
-    return float(np.median(distances)) or float(np.median(distances[distances > 0]))
+    """The median, of the positive distances where that of all is 0; reorders them."""
+    median = float(np.median(distances, overwrite_input=True))
+    return median or float(np.median(distances[distances > 0]))

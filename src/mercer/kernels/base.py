@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
-from functools import reduce
+from functools import reduce, wraps
 from operator import mul
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mercer import validate
@@ -30,6 +32,20 @@ class Kernel(ABC):
     """
 
     takes_categories = False  # whether codes of categories are points to this kernel
+    __array_ufunc__ = None  # NumPy leaves `number * kernel` to the kernel
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Parameters are kept as plain numbers: those of NumPy overflow early, int8(100)**2 = 16."""
+        super().__init_subclass__(**keywords)
+        check = cls.__dict__.get("__post_init__")
+        if check is not None:
+
+            @wraps(check)
+            def plain_and_checked(self: Kernel) -> None:
+                _make_plain(self)
+                check(self)
+
+            cls.__post_init__ = plain_and_checked  # type: ignore[attr-defined]
 
     @abstractmethod
     def pairwise(self, x: Points, y: Points, /) -> Array:
@@ -43,7 +59,7 @@ class Kernel(ABC):
         """k(x_i, x_i): (n,)."""
         return self.paired(x, x)
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         """`x` as the points this kernel works on, or an error that says what was needed."""
         parts = self.parts().values()
         if not parts:
@@ -152,15 +168,16 @@ class Kernel(ABC):
         """The kernel on some columns only, given by position or (for data frames) by name."""
         from mercer.kernels.wrappers import Select
 
-        one = isinstance(columns, str | int)
-        return Select(self, (columns,) if one else tuple(columns))  # type: ignore[arg-type]
+        one = isinstance(columns, str) or not isinstance(columns, Iterable)
+        chosen = (columns,) if one or getattr(columns, "ndim", 1) == 0 else columns
+        kept = (int(c) if isinstance(c, Integral) and not isinstance(c, bool) else c for c in chosen)  # type: ignore[union-attr]
+        return Select(self, tuple(kept))  # type: ignore[arg-type]
 
     def scaled(self, factors: float | Sequence[float]) -> Scaled:
         """k(a x, a y): every column is multiplied by its factor first (ARD)."""
         from mercer.kernels.wrappers import Scaled
 
-        one = isinstance(factors, int | float)
-        return Scaled(self, factors if one else tuple(float(f) for f in factors))  # type: ignore[union-attr]
+        return Scaled(self, factors)  # type: ignore[arg-type]  # kept as a tuple
 
     def normalized(self) -> Normalized:
         """k(x, y) / sqrt(k(x, x) k(y, y)): the cosine of the angle between the features."""
@@ -179,6 +196,15 @@ class Kernel(ABC):
         from mercer.kernels.wrappers import Transformed
 
         return Transformed(self, function)
+
+
+def _make_plain(kernel: Kernel) -> None:
+    for field in fields(kernel):  # type: ignore[arg-type]
+        value = getattr(kernel, field.name)
+        if isinstance(value, Real) and not isinstance(value, bool):
+            whole = isinstance(value, Integral) and field.type != "float"
+            with suppress(OverflowError):  # refused by the kernel, by name
+                object.__setattr__(kernel, field.name, int(value) if whole else float(value))
 
 
 class Radial(Kernel):
@@ -231,7 +257,7 @@ class DotProduct(Kernel):
         """The vectors whose dot product is taken: (n, d)."""
         return x
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         """Finite points whose k(x, x), and so by Cauchy-Schwarz every k(x, y), is finite too."""
         x = validate.points(x, name)
         validate.representable(self.profile, squared_norms(self.embed(x)), name)
@@ -252,7 +278,7 @@ class DotProduct(Kernel):
 
 
 class Coordinatewise(Kernel):
-    """k(x, y) = k1(x_1, y_1) k1(x_2, y_2) ...: one kernel k1 on the line, multiplied over the columns."""
+    """k(x, y) = k1(x_1, y_1) k1(x_2, y_2) ...: a kernel k1 on the line, multiplied over columns."""
 
     @abstractmethod
     def value(self, a: Array, b: Array, /) -> Array:

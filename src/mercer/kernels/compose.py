@@ -29,7 +29,7 @@ class Composed(Kernel):
         validate.instance("outer", self.outer, Radial, "a radial kernel")
         _kernels(inner=self.inner)
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         return self.inner.accept(x, name)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
@@ -80,7 +80,7 @@ class Tensor(Kernel):
             f"Tensor({inner})" if self.widths is None else f"Tensor({inner}, widths={self.widths})"
         )
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         if isinstance(x, tuple | Grouped):
             groups = x.groups if isinstance(x, Grouped) else x
             if len(groups) != len(self.kernels):
@@ -96,17 +96,25 @@ class Tensor(Kernel):
                 )
             return Grouped(accepted)
         x = validate.points(x, name)
-        total = x.shape[1]
+        self.spans(x.shape[1], name)
+        for kernel, part in zip(self.kernels, self._split(x), strict=True):
+            kernel.accept(part, name)
+        return x
+
+    def spans(self, total: int, name: str) -> tuple[slice, ...]:
+        """The columns of each kernel, of `total` columns."""
         if self.widths is None and total % len(self.kernels):
             raise ValueError(
                 f"{total} columns of {name} do not split evenly over {len(self.kernels)} kernels: "
                 "give widths=(...) or hand in a tuple of arrays"
             )
-        if self.widths is not None and sum(self.widths) != total:
-            raise ValueError(f"widths add up to {sum(self.widths)}, but {name} has {total} columns")
-        for kernel, part in zip(self.kernels, self._split(x), strict=True):
-            kernel.accept(part, name)
-        return x
+        widths = self.widths or (total // len(self.kernels),) * len(self.kernels)
+        if sum(widths) != total:
+            raise ValueError(
+                f"widths add up to {sum(widths)}, but {name} has {total} columns: "
+                "give a width for all of them"
+            )
+        return tuple(slice(end - w, end) for w, end in zip(widths, accumulate(widths), strict=True))
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
         groups = self._split(x)
@@ -124,9 +132,7 @@ class Tensor(Kernel):
     def _split(self, x: Points) -> tuple[Points, ...]:
         if isinstance(x, Grouped):
             return x.groups
-        widths = self.widths or (x.shape[1] // len(self.kernels),) * len(self.kernels)
-        ends = list(accumulate(widths))
-        return tuple(x[:, end - width : end] for width, end in zip(widths, ends, strict=True))
+        return tuple(x[:, span] for span in self.spans(x.shape[1], "x"))
 
     def _rebuilt(self, parts: dict[str, Kernel], own: dict[str, Any]) -> Tensor:
         kernels = list(own.get("kernels", self.kernels))

@@ -11,10 +11,10 @@ import numpy as np
 
 from mercer import validate
 from mercer.frames import Table
-from mercer.kernels.bandwidth import median_bandwidth
+from mercer.kernels.bandwidth import median_bandwidth, median_rbf
 from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Delta
-from mercer.kernels.door import _table
+from mercer.kernels.door import as_table
 from mercer.kernels.radial import RBF
 
 
@@ -59,9 +59,9 @@ def default_kernel(x: Any, *, rng: int | np.random.Generator | None = None) -> K
            [0.06, 1.  , 0.29],
            [0.61, 0.29, 1.  ]])
     """
-    data = _table(x, "x")
+    data = as_table(x, "x")
     if data is None:
-        return RBF(median_bandwidth(x, rng=rng))
+        return median_rbf(x, rng=rng)
     factors = [*_numbers(data, rng), *_categories(data)]
     if not factors:
         raise ValueError(
@@ -77,7 +77,7 @@ def _numbers(data: Table, rng: int | np.random.Generator | None) -> list[Kernel]
     for name, categorical, values in zip(
         data.columns.names, data.columns.categorical, data.values.T, strict=True
     ):
-        deviation = 0.0 if categorical else _deviation(validate.finite(values, f"column {name!r}"))
+        deviation = 0.0 if categorical else _deviation(validate.finite(values, f"column {name!r} of x"))
         if deviation > 0:
             names.append(name)
             factors.append(1 / deviation)

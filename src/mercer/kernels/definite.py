@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backend import to_numpy
+from mercer import validate
+from mercer.backend import count, take_rows, to_numpy
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.kernels.base import Kernel, Points
@@ -57,7 +58,7 @@ def is_positive_definite(kernel: Kernel, x: Any) -> Definiteness:
     (True, False)
     """
     kernel, points, _ = prepare(kernel, x)
-    n = len(points)
+    n = count(points)
     if 3 * 8 * n * n > settings().memory:
         most = int((settings().memory / 24) ** 0.5)
         raise MemoryBudgetError(
@@ -65,6 +66,7 @@ def is_positive_definite(kernel: Kernel, x: Any) -> Definiteness:
             f"take at most {most} of the points, or raise mercer.config(memory=...)"
         )
     values, unit = _matrix(kernel, points)
+    validate.finite(values, "k(x, x)")
     asymmetry = float(np.max(np.abs(values - values.T)))
     spectrum = np.linalg.eigvalsh((values + values.T) / 2)
     tolerance = n * unit * float(np.max(np.abs(spectrum)))
@@ -73,11 +75,12 @@ def is_positive_definite(kernel: Kernel, x: Any) -> Definiteness:
 
 def _matrix(kernel: Kernel, x: Points) -> tuple[np.ndarray, float]:
     """k(x_i, x_j) in float64, one diagonal after the other, and the eps of what they were computed in."""
-    n = len(x)
+    n = count(x)
     diagonal = to_numpy(kernel.diag(x))
     values = np.diag(diagonal.astype(np.float64))
     for shift in range(1, n):
         rows = np.arange(n - shift)
-        values[rows, rows + shift] = to_numpy(kernel.paired(x[: n - shift], x[shift:]))
-        values[rows + shift, rows] = to_numpy(kernel.paired(x[shift:], x[: n - shift]))
+        first, last = take_rows(x, slice(0, n - shift)), take_rows(x, slice(shift, n))
+        values[rows, rows + shift] = to_numpy(kernel.paired(first, last))
+        values[rows + shift, rows] = to_numpy(kernel.paired(last, first))
     return values, float(np.finfo(diagonal.dtype).eps)

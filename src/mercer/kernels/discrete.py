@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +23,18 @@ class Delta(Coordinatewise):
     A row of several columns equals another when all of them do; for a kernel per column use
     `.select` or `Tensor`. Points are numbers, or labels (text) that are compared as text.
     Characteristic on discrete spaces: the embedding is the table of probabilities.
+
+    Examples
+    --------
+    >>> Delta()(["yes", "no", "yes"])
+    array([[1., 0., 1.],
+           [0., 1., 0.],
+           [1., 0., 1.]])
     """
 
     takes_categories = True
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         labels = _labels(x)
         if labels is None:
             return validate.points(x, name)
@@ -40,7 +48,7 @@ class Delta(Coordinatewise):
 class Intersection(Kernel):
     """sum_k min(x_k, y_k) on histograms (non-negative columns): what two histograms share."""
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         return _histograms(x, name)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
@@ -53,14 +61,17 @@ class Intersection(Kernel):
 
 @dataclass(frozen=True)
 class Chi2(Kernel):
-    """exp(-a sum_k (x_k - y_k)^2 / (x_k + y_k)) on histograms (non-negative columns), 0/0 = 0, a = scale."""
+    """exp(-a sum_k (x_k - y_k)^2 / (x_k + y_k)) on histograms (non-negative columns), a = `scale`.
+
+    0/0 counts as 0: bins that are empty in both do not matter. Characteristic.
+    """
 
     scale: float = 1.0
 
     def __post_init__(self) -> None:
         validate.positive("scale", self.scale)
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         return _histograms(x, name)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
@@ -88,7 +99,7 @@ def _labels(x: object) -> np.ndarray | None:
     if isinstance(x, np.ndarray) and (
         x.dtype.kind in "UT" or (x.dtype.kind == "O" and _texts(x.flat))
     ):
-        return x.astype(str)
+        return x.astype(object).astype(str)
     return None
 
 

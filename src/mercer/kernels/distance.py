@@ -74,7 +74,8 @@ def rounding(x: Array, y: Array, unit: float) -> float:
 def refine(r2: Array, x: Array, y: Array) -> Array:
     """The same squared distances, those of nearly equal points from their differences."""
     xp = namespace(r2)
-    near = r2 <= _NEAR * rounding(x, y, eps(x))
+    limit = 4 * eps(x) * _NEAR
+    near = r2 <= limit * squared_norms(x)[:, None] + limit * squared_norms(y)[None, :]
     rows, others = xp.nonzero(near)
     count = int(rows.shape[0])
     if count == 0:

@@ -36,10 +36,17 @@ class Laplace(Kernel):
 class Energy(Kernel):
     """(|x|^p + |y|^p - |x - y|^p) / 2 with 0 < p <= 2: the kernel behind energy statistics.
 
-    2 MMD^2 is the energy distance and, with p = 1 on both variables, 4 HSIC the squared distance
-    covariance (Sejdinovic et al. 2013, thms 22 and 24). Characteristic, for laws with E|x|^p finite,
-    when p < 2; p = 2 is the linear kernel and sees means only. Unbounded. On the line, p = 1 is
-    Brownian motion in both directions of time.
+    2 MMD^2 is the energy distance and, with the same p on both variables, 4 HSIC the squared
+    distance covariance (Sejdinovic et al. 2013, thms 22 and 24). Characteristic for laws with
+    E|x|^p finite when p < 2; p = 2 is the linear kernel and sees means only. Unbounded. On the
+    line, p = 1 is the covariance of Brownian motion in both directions of time.
+
+    Examples
+    --------
+    >>> Energy()([0.0, 1.0, -2.0])
+    array([[0., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 2.]])
     """
 
     power: float = 1.0

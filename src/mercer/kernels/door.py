@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mercer import validate
-from mercer.backend import is_array
+from mercer.backend import is_array, namespace
 from mercer.frames import Columns, Table, table
 from mercer.kernels.base import Kernel, Points
 
@@ -13,48 +15,76 @@ from mercer.kernels.base import Kernel, Points
 def prepare(kernel: Kernel, x: Any, y: Any = None) -> tuple[Kernel, Points, Points | None]:
     """The kernel with column names resolved, and the checked points; `y` stays None if it is."""
     validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0)")
-    left, right = _table(x, "x"), _table(y, "y")
+    left, right = as_table(x, "x"), as_table(y, "y")
     if left is not None:
-        kernel, x = bound(kernel, left.columns), left.values
+        kernel, x = bound(kernel, left.columns, "x"), left.values
     if right is not None:
-        y = right.values if left is None else _aligned(right, left.columns)
-        kernel = kernel if left is not None else bound(kernel, right.columns)
-    points = kernel.accept(x, "x")
+        y = right.values if left is None else aligned(right, left.columns)
+        kernel = kernel if left is not None else bound(kernel, right.columns, "y")
+    points = accepted(kernel, x, "x")
     if y is None:
         return kernel, points, None
-    others = points if y is x else kernel.accept(y, "y")
+    others = points if y is x else accepted(kernel, y, "y")
     if is_array(points) and is_array(others):
         validate.same_library(points, others)
-        validate.same_width(points, others)
+        if points.ndim == others.ndim == 2:
+            validate.same_width(points, others)
+            points, others = validate.same_float(points, others)
     return kernel, points, others
 
 
-def bound(kernel: Kernel, columns: Columns) -> Kernel:
+def accepted(kernel: Kernel, x: Any, name: str) -> Points:
+    """`x` as points where k(x, x), and so by Cauchy-Schwarz every k(x, y), is finite."""
+    points = kernel.accept(x, name)
+    with np.errstate(all="ignore"):
+        own = kernel.diag(points)
+    xp = namespace(own)
+    if not bool(xp.all(xp.isfinite(own))):
+        raise ValueError(
+            f"{name} has points at which {kernel!r} is not finite in {own.dtype}: "
+            "rescale the data or the parameters, or hand in float64"
+        )
+    return points
+
+
+def bound(kernel: Kernel, columns: Columns, name: str = "x") -> Kernel:
     """The kernel with names replaced by positions; categories may only meet kernels that take them."""
-    from mercer.kernels.wrappers import Select
+    from mercer.kernels.compose import Composed, Tensor
+    from mercer.kernels.wrappers import Select, Transformed
 
     if isinstance(kernel, Select):
-        positions = tuple(columns.index(c) for c in kernel.columns)
-        return Select(bound(kernel.kernel, columns.take(positions)), positions)
-    if kernel.parts():
-        return kernel.map_parts(lambda part: bound(part, columns))
+        positions = tuple(columns.index(c, name) for c in kernel.columns)
+        return Select(bound(kernel.kernel, columns.take(positions), name), positions)
+    if isinstance(kernel, Tensor):
+        spans = kernel.spans(len(columns.names), name)
+        groups = (columns.take(range(span.start, span.stop)) for span in spans)
+        parts = zip(kernel.kernels, groups, strict=True)
+        widths = tuple(span.stop - span.start for span in spans)
+        return Tensor(*(bound(k, group, name) for k, group in parts), widths=widths)
+    if isinstance(kernel, Composed):  # its outer kernel sees distances, not columns
+        return Composed(kernel.outer, bound(kernel.inner, columns, name))
+    if kernel.parts() and not isinstance(kernel, Transformed):
+        return kernel.map_parts(lambda part: bound(part, columns, name))
     if any(columns.categorical) and not kernel.takes_categories:
-        name = columns.names[columns.categorical.index(True)]
+        label = columns.names[columns.categorical.index(True)]
         raise TypeError(
-            f"column {name!r} holds categories, which {type(kernel).__name__} does not take: "
-            "use default_kernel(frame), or .select(...) the columns of each kernel"
+            f"column {label!r} of {name} holds categories, which {type(kernel).__name__} does not "
+            "take: use default_kernel(frame), or .select(...) the columns of each kernel"
         )
     return kernel
 
 
-def _table(x: Any, name: str) -> Table | None:
+def as_table(x: Any, name: str) -> Table | None:
+    """`x` as a table if it is a data frame or a series, else None."""
     if x is None or is_array(x) or isinstance(x, list | tuple | str):
         return None
     return table(x, name)
 
 
-def _aligned(right: Table, columns: Columns) -> Any:
-    """The values of `right` in the column order of the other frame."""
+def aligned(right: Table, columns: Columns) -> Any:
+    """The values of `right` in the column order of the other frame; one column needs no name."""
+    if len(columns.names) == len(right.columns.names) == 1:
+        right = Table(right.values, Columns(columns.names, right.columns.categorical))
     if set(right.columns.names) != set(columns.names):
         missing = set(columns.names) ^ set(right.columns.names)
         raise ValueError(f"x and y must have the same columns; only one has {sorted(missing)}")

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import pi
+from typing import Any
 
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, eps, namespace, ones, root, scalar
+from mercer.backend import Array, array_like, eps, namespace, ones, root, scalar, to_numpy
 from mercer.kernels.base import DotProduct, Kernel, Points
 from mercer.kernels.distance import squared_distances, squared_norms
 
@@ -36,7 +37,7 @@ class Linear(DotProduct):
     def embed(self, x: Points, /) -> Array:
         return x if self.metric is None else x @ array_like(_factor(self.metric), x)
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         x = validate.points(x, name)
         if self.metric is not None and x.shape[1] != len(self.metric):
             raise ValueError(
@@ -48,7 +49,7 @@ class Linear(DotProduct):
 
 @dataclass(frozen=True)
 class Polynomial(DotProduct):
-    """(<x, y> + c)^d with degree d and offset c >= 0: all monomials up to degree d (exactly d if c = 0).
+    """(<x, y> + c)^d with degree d, offset c >= 0: the monomials of degree d, or up to d if c > 0.
 
     Its embedding of a distribution is the moments up to order d: not characteristic, unbounded.
     """
@@ -97,7 +98,7 @@ class Binomial(DotProduct):
     def profile(self, dot: Array, /) -> Array:
         return (1 - dot) ** -self.exponent
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         x = validate.points(x, name)
         longest = scalar(namespace(x).max(squared_norms(x)))
         if not longest < 1 - 4 * (1 + x.shape[1]) * eps(x):  # so that 1 - <x, y> > 0 as computed
@@ -143,7 +144,7 @@ class ArcCosine(Kernel):
         if self.degree > 2:
             raise ValueError(f"degree must be 0, 1 or 2, got {self.degree!r}")
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         x = validate.points(x, name)
         validate.representable(lambda norms2: 3 * norms2**self.degree, squared_norms(x), name)
         return x
@@ -178,14 +179,14 @@ def _direction(x: Array) -> tuple[Array, Array]:
 
 
 def _angle(apart2: Array, sum2: Array) -> Array:
-    """The angle of unit vectors from |u - v|^2 and |u + v|^2: exact near 0 and pi, as arccos is not."""
+    """The angle of unit vectors from |u - v|^2 and |u + v|^2: unlike arccos exact near 0 and pi."""
     return 2 * namespace(apart2).atan2(root(apart2), root(sum2))
 
 
 def _metric(metric: Sequence[Sequence[float]] | np.ndarray) -> Metric:
     """The matrix as nested tuples, or an error that says why it is no metric."""
     matrix = validate.finite(validate.matrix(validate.real(metric, "metric"), "metric"), "metric")
-    matrix = np.asarray(matrix, dtype=np.float64)
+    matrix = to_numpy(matrix).astype(np.float64)
     if matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"metric must be a square matrix, got shape {matrix.shape}")
     size = float(np.max(np.abs(matrix)))

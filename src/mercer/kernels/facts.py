@@ -29,7 +29,7 @@ __all__ = ["Facts", "facts"]
 def _always(*kinds: type[Kernel], **known: Any) -> None:
     """Facts that do not depend on the parameters."""
     for kind in kinds:
-        facts_rule(kind)(lambda kernel: Facts(**({"positive_definite": True} | known)))
+        facts_rule(kind)(lambda kernel: Facts(**{"positive_definite": True, **known}))
 
 
 facts_rule(Kernel)(lambda kernel: Facts(domain=None))
@@ -74,7 +74,7 @@ def _energy(kernel: Energy) -> Facts:
     """Strong negative type for p < 2 (Szekely & Rizzo 2005), but every function is 0 at the origin."""
     if kernel.power == 2:
         return facts(Linear())
-    known = {"bounded": False, "continuous": True, "analytic": False}
+    known: dict[str, Any] = {"bounded": False, "continuous": True, "analytic": False}
     return Facts(**known, characteristic=True, universal=False, positive_definite=True)
 
 
@@ -94,8 +94,8 @@ def _polynomial(kernel: Polynomial) -> Facts:
 
 
 def _moments(separates: bool) -> Facts:
-    known = {"bounded": False, "analytic": True, "characteristic": False, "universal": False}
-    return Facts(**known, separates=separates, positive_definite=True)
+    known: dict[str, Any] = {"bounded": False, "characteristic": False, "universal": False}
+    return Facts(**known, analytic=True, separates=separates, positive_definite=True)
 
 
 @facts_rule(ArcCosine)

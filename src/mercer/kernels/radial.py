@@ -15,7 +15,7 @@ from mercer.kernels.base import Radial, SmoothRadial
 
 @dataclass(frozen=True)
 class RBF(SmoothRadial):
-    """Gaussian kernel, exp(-r^2 / 2 s^2) with s the bandwidth. Universal and characteristic on R^d."""
+    """Gaussian kernel, exp(-r^2 / 2 s^2), s the bandwidth. Universal and characteristic on R^d."""
 
     bandwidth: float = 1.0
 
@@ -75,7 +75,7 @@ class RationalQuadratic(SmoothRadial):
 
 @dataclass(frozen=True)
 class Cauchy(SmoothRadial):
-    """1 / (1 + r^2 / s^2) with s the bandwidth. Heavy tails; characteristic and universal on R^d."""
+    """1 / (1 + r^2 / s^2), s the bandwidth: heavy tails. Characteristic and universal on R^d."""
 
     bandwidth: float = 1.0
 
@@ -96,7 +96,8 @@ class Cauchy(SmoothRadial):
 class InverseMultiquadric(SmoothRadial):
     """(c^2 + r^2)^-b with offset c and exponent b. Characteristic and universal on R^d.
 
-    With 0 < b < 1 its Stein discrepancy controls weak convergence (Gorham & Mackey 2017, thm 8).
+    With 0 < b < 1 its Stein discrepancy controls weak convergence to dissipative targets
+    (Gorham & Mackey 2017, thm 8).
     """
 
     offset: float = 1.0
@@ -132,13 +133,13 @@ class Exponential(Radial):
 
 @dataclass(frozen=True)
 class Matern(Radial):
-    """2^(1-nu) / Gamma(nu) t^nu K_nu(t) with t = sqrt(2 nu) r / s: functions of smoothness nu + d/2.
+    """2^(1-nu) / Gamma(nu) t^nu K_nu(t) with t = sqrt(2 nu) r / s, s the bandwidth.
 
     Its space is the Sobolev space of order nu + d/2; characteristic and universal on R^d. nu = 1/2
     is `Exponential`, nu to infinity RBF(bandwidth). Half-integers (1/2, 3/2, ..., 21/2) are
     polynomials times exp(-t), on every device and with gradients; other nu need the Bessel
-    function of SciPy. It has two derivatives in r^2 at 0 only for nu > 2, so it is no
-    `SmoothRadial`: for Stein kernels take `InverseMultiquadric` or `RBF`.
+    function of SciPy. Two derivatives in r^2 at 0 exist for nu > 2 only, so it is no
+    `SmoothRadial`; `radial_form` has them where they exist.
     """
 
     nu: float = 1.5
@@ -149,14 +150,18 @@ class Matern(Radial):
         validate.positive("bandwidth", self.bandwidth)
 
     def profile(self, r2: Array, /) -> Array:
-        t = root(r2) * (sqrt(2 * self.nu) / self.bandwidth)
-        if self.nu - 0.5 in range(11):
-            return _matern_half(int(self.nu - 0.5), t)
-        return via_numpy(lambda v: _matern(self.nu, v), t, f"Matern(nu={self.nu})")
+        return self.lowered(r2, 0)
+
+    def lowered(self, r2: Array, steps: int) -> Array:
+        """The same function of t with smoothness nu - steps: derivatives are multiples of these."""
+        nu, t = self.nu - steps, root(r2) * (sqrt(2 * self.nu) / self.bandwidth)
+        if nu - 0.5 in range(11):
+            return _matern_half(int(nu - 0.5), t)
+        return via_numpy(lambda v: _matern(nu, v), t, f"Matern(nu={self.nu})")
 
 
 def _matern_half(p: int, t: Array) -> Array:
-    """Smoothness p + 1/2: exp(-t) p! / (2p)! sum_j (2p-j)! / (j! (p-j)!) (2t)^j, by Horner's rule."""
+    """Smoothness p + 1/2: exp(-t) p! / (2p)! sum_j (2p-j)! / (j! (p-j)!) (2t)^j, by Horner."""
     xp = namespace(t)
     t = xp.clip(t, None, 1e3)  # there exp(-t) is 0 and t^p not yet infinite
     series = 1.0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mercer.kernels.algebra import Constant
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import Tensor
 from mercer.kernels.wrappers import Select, Transformed
 
-Read = frozenset | None  # None: all columns
+Read = frozenset[Any] | None  # None: all columns
 
 
 def reads(kernel: Kernel) -> Read:
@@ -18,12 +20,13 @@ def reads(kernel: Kernel) -> Read:
         inner = reads(kernel.kernel)
         if inner is None:
             return frozenset(kernel.columns)
-        known = all(isinstance(i, int) for i in inner)
-        return frozenset(kernel.columns[i] for i in inner) if known else frozenset({...})
+        numbers = all(isinstance(i, int) for i in inner)
+        return frozenset(kernel.columns[i] for i in inner) if numbers else frozenset({...})
     parts = [reads(part) for part in kernel.parts().values()]
     if isinstance(kernel, Tensor | Transformed) and any(part is not None for part in parts):
         return frozenset({...})
-    return None if not parts or None in parts else frozenset().union(*parts)
+    known = [part for part in parts if part is not None]
+    return frozenset().union(*known) if parts and len(known) == len(parts) else None
 
 
 def within(a: Read, b: Read) -> bool:

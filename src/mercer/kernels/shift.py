@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import comb, pi
 
 from mercer import validate
-from mercer.backend import Array, namespace, ones
+from mercer.backend import Array, astype, double, namespace, ones
 from mercer.kernels.base import Coordinatewise
 
 
@@ -27,9 +27,9 @@ class BSpline(ShiftInvariant):
     """B_n((x - y) / s) / B_n(0), the centred B-spline of odd degree n = `order`, so k(x, x) = 1.
 
     B_n is the density of a sum of n + 1 uniforms on (-1/2, 1/2): a hat for n = 1, a cubic spline
-    for n = 3, nearly Gaussian of variance (n + 1)/12 for large n. It is 0 from |x - y| = s (n + 1)/2
-    on, its Fourier transform is (sin(w/2) / (w/2))^(n + 1): non-negative for odd n only, with
-    zeros that are isolated, so the kernel is characteristic all the same.
+    for n = 3, nearly Gaussian of variance (n + 1)/12 for large n; it is 0 where
+    |x - y| >= s (n + 1)/2. Its Fourier transform is (sin(w/2) / (w/2))^(n + 1), non-negative for
+    odd n only; its zeros are isolated, so the kernel is characteristic all the same.
     """
 
     order: int = 3
@@ -51,11 +51,13 @@ class BSpline(ShiftInvariant):
 
     def factor(self, delta: Array, /) -> Array:
         n, half = self.order, (self.order + 1) // 2
-        inside = half - abs(delta) / self.bandwidth  # distance from the end of the support
+        wide = astype(delta, double(delta))  # the sum below alternates: float32 would lose digits
+        inside = half - abs(wide) / self.bandwidth  # distance from the end of the support
         terms = [(-1) ** k * comb(n + 1, k) for k in range(half)]
         peak = sum(c * (half - k) ** n for k, c in enumerate(terms))
         xp = namespace(delta)
-        return sum((c / peak) * xp.clip(inside - k, 0, None) ** n for k, c in enumerate(terms))
+        total = sum((c / peak) * xp.clip(inside - k, 0, None) ** n for k, c in enumerate(terms))
+        return astype(total, delta.dtype)
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ def sinc(t: Array) -> Array:
 
 
 def _sine_ratio(n: int, t: Array) -> Array:
-    """sin(n t/2) / (n sin(t/2)), and 1 at multiples of 2 pi; for even n only its square has period 2 pi."""
+    """sin(n t/2) / (n sin(t/2)) of the wrapped angle, 1 at 0; for even n up to sign."""
     half = _wrapped(t) / 2
     return sinc(n * half) / sinc(half)
 

@@ -12,6 +12,7 @@ from mercer.backend import Array, namespace, zeros
 from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
 from mercer.kernels.base import Kernel, Radial, SmoothRadial
 from mercer.kernels.compose import Composed
+from mercer.kernels.radial import Matern
 from mercer.kernels.rules import Rule
 from mercer.kernels.wrappers import Normalized, Scaled
 
@@ -78,6 +79,18 @@ def _radial(kernel: Radial) -> _Form:
 @_rule(SmoothRadial)
 def _smooth_radial(kernel: SmoothRadial) -> _Form:
     return _Form(kernel.profile, kernel.slope, kernel.curvature)
+
+
+@_rule(Matern)
+def _matern(kernel: Matern) -> _Form:
+    """(t^nu K_nu(t))' = -t^nu K_(nu-1)(t) (DLMF 10.29.4), so f' is the function of nu - 1."""
+    nu, rate = kernel.nu, kernel.nu / (2 * kernel.bandwidth**2)
+    return _Form(
+        kernel.profile,
+        lambda r2: -rate / (nu - 1) * kernel.lowered(r2, 1),
+        lambda r2: rate / (nu - 1) * (rate / (nu - 2)) * kernel.lowered(r2, 2),
+        smooth=nu > 2,
+    )
 
 
 @_rule(Constant)

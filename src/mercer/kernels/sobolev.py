@@ -1,9 +1,10 @@
-"""Reproducing kernels of function spaces on an interval, a half-line or the line, each with its inner product."""
+"""Reproducing kernels of function spaces on the line or part of it, each with its inner product."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import comb, factorial, inf, pi
+from typing import Any
 
 from mercer import validate
 from mercer.backend import Array, namespace
@@ -15,8 +16,8 @@ from mercer.kernels.shift import ShiftInvariant, sinc
 class Sobolev(Coordinatewise):
     """sum_{k<m} x^k y^k / k!^2 + int_0^min (x-u)^(m-1) (y-u)^(m-1) / (m-1)!^2 du, m = `order`.
 
-    On [0, 1], functions with m derivatives and <f, g> = sum_{k<m} f^(k)(0) g^(k)(0) + int f^(m) g^(m);
-    its ridge regression is the smoothing spline of degree 2m - 1 (m = 1: 1 + min(x, y); m = 2: cubic).
+    On [0, 1], functions with m derivatives, <f, g> = sum_{k<m} f^(k)(0) g^(k)(0) + int f^(m) g^(m).
+    Ridge regression gives splines of degree 2m - 1 (m = 1: k = 1 + min(x, y); m = 2: cubic).
     Universal and characteristic on [0, 1]. Several columns: the product over them, on [0, 1]^d.
     """
 
@@ -30,7 +31,7 @@ class Sobolev(Coordinatewise):
                 "beyond it the integral is smaller than the rounding of the polynomial"
             )
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         remedy = "rescale the columns to [0, 1] first"
         return validate.within(validate.points(x, name), 0, 1, name, remedy)
 
@@ -47,10 +48,10 @@ class Brownian(Coordinatewise):
     """min(x, y) on [0, inf): functions with f(0) = 0 and <f, g> = int f' g'.
 
     The covariance of Brownian motion; several columns: the product over them (the Brownian sheet).
-    Unbounded. Characteristic on (0, inf); it does not see mass at 0, where k(0, .) = 0.
+    Unbounded; k(0, .) = 0. Characteristic on (0, inf)^d.
     """
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         remedy = "subtract the smallest possible value first, or use Energy()"
         return validate.within(validate.points(x, name), 0, inf, name, remedy)
 
@@ -82,7 +83,7 @@ class HalfLine(Coordinatewise):
     Unbounded near 0.
     """
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         remedy = "drop or shift points that are not positive"
         return validate.within(validate.points(x, name), 0, inf, name, remedy, strict=True)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 from mercer import validate
-from mercer.backend import Array, array_like, count, is_array, namespace
+from mercer.backend import Array, array_like, namespace, to_numpy
 from mercer.kernels.algebra import _count, _kernels
 from mercer.kernels.base import Kernel, Points
 
@@ -45,11 +47,14 @@ class Select(InputWrapper):
         if not self.columns or not kinds <= {int, str}:
             raise TypeError(f"columns must be column numbers or names, got {self.columns!r}")
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         x = validate.points(x, name)
         for column in self.columns:
             if not isinstance(column, str) and not -x.shape[1] <= column < x.shape[1]:
-                raise ValueError(f"no column {column}: {name} has {x.shape[1]} columns")
+                width = x.shape[1]
+                raise ValueError(
+                    f"no column {column}: {name} has {width} columns, use 0 to {width - 1}"
+                )
         self.kernel.accept(self.move(x), name)
         return x
 
@@ -72,10 +77,13 @@ class Scaled(InputWrapper):
 
     def __post_init__(self) -> None:
         _kernels(kernel=self.kernel)
-        for factor in self.factors if isinstance(self.factors, tuple) else (self.factors,):
-            validate.number("factors", factor)
+        if isinstance(self.factors, Real):
+            validate.number("factors", self.factors)
+        else:
+            factors = to_numpy(validate.vector(self.factors, "factors"))
+            object.__setattr__(self, "factors", tuple(factors.tolist()))
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         x = validate.points(x, name)
         if isinstance(self.factors, tuple) and len(self.factors) != x.shape[1]:
             raise ValueError(
@@ -102,13 +110,14 @@ class Transformed(InputWrapper):
         if not callable(self.function):
             raise TypeError(f"function must be callable, got {self.function!r}")
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         x = validate.points_or_objects(x, name)
-        self.kernel.accept(self.function(x), f"function({name})")
+        moved = self.kernel.accept(self.function(x), f"function({name})")
+        validate.same_library(x, moved, (name, f"function({name})"))
         return x
 
     def move(self, x: Points, /) -> Points:
-        return self.function(x)
+        return self.kernel.accept(self.function(x), "function(x)")
 
 
 @dataclass(frozen=True)
@@ -120,7 +129,7 @@ class Normalized(Kernel):
     def __post_init__(self) -> None:
         _kernels(kernel=self.kernel)
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         return self.kernel.accept(x, name)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
@@ -149,17 +158,23 @@ class Weighted(Kernel):
         if not callable(self.function):
             raise TypeError(f"function must be callable, got {self.function!r}")
 
-    def accept(self, x: object, name: str = "x") -> Points:
+    def accept(self, x: Any, name: str = "x") -> Points:
         x = self.kernel.accept(x, name)
-        values = self.function(x)
-        if not is_array(values) or tuple(values.shape) != (_count(x),):
-            got = tuple(values.shape) if is_array(values) else type(values).__name__
-            raise ValueError(f"function must give one number per point of {name}, got {got}")
-        validate.finite(values, f"function({name})")
+        weights = self._weights(x, name)
+        if tuple(weights.shape) != (_count(x),):
+            shape = tuple(weights.shape)
+            raise ValueError(f"function must give one number per point of {name}, got {shape}")
+        validate.finite(weights, f"function({name})")
+        validate.same_library(x, weights, (name, f"function({name})"))
         return x
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
-        return self.function(x)[:, None] * self.kernel.pairwise(x, y) * self.function(y)[None, :]
+        left = self._weights(x)
+        right = left if y is x else self._weights(y)
+        return left[:, None] * self.kernel.pairwise(x, y) * right[None, :]
 
     def paired(self, x: Points, y: Points, /) -> Array:
-        return self.function(x) * self.kernel.paired(x, y) * self.function(y)
+        return self._weights(x) * self.kernel.paired(x, y) * self._weights(y)
+
+    def _weights(self, x: Points, name: str = "x") -> Array:
+        return validate.real(self.function(x), f"function({name})")
