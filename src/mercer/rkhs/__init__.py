@@ -1,0 +1,33 @@
+"""Functions of an RKHS, measures of difference and dependence, Mercer expansions, bases of L2."""
+
+from mercer.rkhs.approximation import Series, expand
+from mercer.rkhs.bases import (
+    Basis,
+    CosineBasis,
+    FourierBasis,
+    HaarBasis,
+    LegendreBasis,
+    TensorBasis,
+)
+from mercer.rkhs.expansion import MercerExpansion, mercer_expansion
+from mercer.rkhs.function import Function
+from mercer.rkhs.measures import hsic, mmd2, witness
+from mercer.rkhs.quadrature import Quadrature
+
+__all__ = [
+    "Basis",
+    "CosineBasis",
+    "FourierBasis",
+    "Function",
+    "HaarBasis",
+    "LegendreBasis",
+    "MercerExpansion",
+    "Quadrature",
+    "Series",
+    "TensorBasis",
+    "expand",
+    "hsic",
+    "mercer_expansion",
+    "mmd2",
+    "witness",
+]

@@ -1,0 +1,76 @@
+"""Points of any kind on their way into an RKHS: frames read once, samples joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mercer import validate
+from mercer.backend import is_array, namespace
+from mercer.frames import Columns
+from mercer.kernels.algebra import Multiple, Sum
+from mercer.kernels.base import Kernel, Points, Radial
+from mercer.kernels.compose import Grouped
+from mercer.kernels.distances import Energy, Laplace
+from mercer.kernels.door import accepted, aligned, as_table, bound
+from mercer.kernels.dot import Linear
+from mercer.kernels.wrappers import Scaled, Select
+
+
+def read(
+    kernel: Kernel, x: Any, columns: Columns | None, name: str
+) -> tuple[Points, Columns | None]:
+    """Checked points, and the columns they came with.
+
+    `columns` are those of the points that `x` will meet, if these came as a data frame: a frame
+    is put into their order.
+    """
+    validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0)")
+    frame = as_table(x, name)
+    if frame is not None:
+        x = frame.values if columns is None else aligned(frame, columns)
+        columns = columns or frame.columns
+    return accepted(bound_to(kernel, columns, name), x, name), columns
+
+
+def bound_to(kernel: Kernel, columns: Columns | None, name: str = "x") -> Kernel:
+    """The kernel with column names resolved, if there are any."""
+    return kernel if columns is None else bound(kernel, columns, name)
+
+
+def joined(x: Points, y: Points) -> Points:
+    """The points of x, then those of y."""
+    if is_array(x) and is_array(y):
+        validate.same_library(x, y)
+        if x.ndim == y.ndim == 2:
+            validate.same_width(x, y)
+        return namespace(x, y).concat([x, y])
+    if isinstance(x, Grouped) and isinstance(y, Grouped):
+        return Grouped(tuple(joined(a, b) for a, b in zip(x.groups, y.groups, strict=True)))
+    if isinstance(x, Sequence) and isinstance(y, Sequence):
+        return [*x, *y]
+    raise TypeError(
+        f"points of types {type(x).__name__} and {type(y).__name__} cannot be joined: "
+        "hand in arrays or lists"
+    )
+
+
+def recentred(kernel: Kernel, *samples: Points) -> tuple[Points, ...]:
+    """The samples moved by the mean of the first, where measures of difference cannot tell.
+
+    Far from the origin k(x, y) of a linear or an energy kernel is large, and differences of it
+    lose their digits; near the centre of the data they do not.
+    """
+    if not all(is_array(x) for x in samples) or not _free_of_origin(kernel):
+        return samples
+    middle = namespace(samples[0]).mean(samples[0], axis=0)
+    return tuple(x - middle for x in samples)
+
+
+def _free_of_origin(kernel: Kernel) -> bool:
+    """Whether moving all points changes k(x, y) by some f(x) + f(y) + c, or not at all."""
+    if isinstance(kernel, Sum):
+        return _free_of_origin(kernel.left) and _free_of_origin(kernel.right)
+    if isinstance(kernel, Multiple | Scaled | Select):
+        return _free_of_origin(kernel.kernel)
+    return isinstance(kernel, Linear | Energy | Radial | Laplace)
