@@ -1,0 +1,71 @@
+"""The site: `make docs` builds it, offline and without warnings."""
+
+import os
+import re
+
+import mercer
+
+project = "mercer"
+author = "The mercer developers"
+copyright = "2026, The mercer developers"
+release = version = mercer.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "_templates"]
+templates_path = ["_templates"]
+default_role = "code"
+smartquotes = False  # w'Kw is a formula
+suppress_warnings = ["sphinx_gallery.space_in_filename"]  # of the folder the clone lies in
+
+# The reference follows __all__ of each package.
+autosummary_ignore_module_all = False
+autosummary_imported_members = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = "mercer"
+html_static_path = ["_static"]
+html_show_sourcelink = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/(quickstart|plot_\w+)\.py",
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 10**6,
+    "abort_on_example_error": True,
+}
+
+# Links into the manuals of other projects need the network: only when asked.
+if os.environ.get("MERCER_DOCS_ONLINE"):
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy", None),
+    }
+
+
+def _plain_bars(app, what, name, obj, options, lines):
+    """Docstrings write norms as |x - y|, which reStructuredText would take for substitutions."""
+    for i, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            pieces = re.split(r"(`[^`]*`)", line)
+            lines[i] = "".join(p if p.startswith("`") else p.replace("|", r"\|") for p in pieces)
+
+
+def setup(app):
+    """Hook into Sphinx."""
+    app.connect("autodoc-process-docstring", _plain_bars)

@@ -1,0 +1,42 @@
+"""The `mercer` command."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import mercer
+from mercer.cli.doctor import doctor
+
+app = typer.Typer(
+    name="mercer",
+    help="Kernel methods on points and on probability distributions.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(doctor)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mercer {mercer.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command; `mercer --help` tells what it can do."""
+    app()
+
+
+__all__ = ["app", "main"]

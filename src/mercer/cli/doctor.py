@@ -1,0 +1,313 @@
+"""`mercer doctor`: what is on this machine, and whether mercer works on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import mercer
+
+# What each optional package is good for, and the extra that installs it.
+_OPTIONAL = {
+    "torch": ("tensors and GPUs", "torch"),
+    "numba": ("compiled tiles", "compiled"),
+    "scikit-learn": ("estimators", "learn"),
+    "matplotlib": ("plots", "plot"),
+    "pandas": ("data frames", "frames"),
+    "polars": ("data frames", "frames"),
+    "dask": ("clusters", "cluster"),
+    "jinja2": ("reports", "report"),
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing the self-test looked at."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what mercer finds on this machine, and test it there for a few seconds."""
+    checks = _checks()
+    healthy = all(check.passed for check in checks)
+    found = {
+        "versions": _versions(),
+        "machine": _machine(),
+        "blas": _blas(),
+        "gpu": _gpu(),
+        "checks": [asdict(check) for check in checks],
+        "rates": _rates() if healthy else {},
+    }
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        _show(found)
+    if not healthy:
+        raise typer.Exit(1)
+
+
+# ---- what is there ----------------------------------------------------------------------------
+
+
+def _versions() -> dict[str, str | None]:
+    packages = ["numpy", "scipy", "array-api-compat", "narwhals", "threadpoolctl", *_OPTIONAL]
+    core = {"mercer": mercer.__version__, "python": platform.python_version()}
+    return core | {name: _installed(name) for name in packages}
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _machine() -> dict[str, Any]:
+    total, available = _memory()
+    now = mercer.settings()
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "memory_total": total,
+        "memory_available": available,
+        "budget": now.memory,
+        "threads": now.workers,
+    }
+
+
+def _memory() -> tuple[int | None, int | None]:
+    """Total and available bytes, as far as the standard library can tell; containers count."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        sizes = {line.split(":")[0]: 1024 * int(line.split()[1]) for line in lines}
+        total, available = sizes["MemTotal"], sizes["MemAvailable"]
+    except (OSError, KeyError):
+        try:
+            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), None
+        except (AttributeError, OSError, ValueError):
+            return None, None
+    limit = _number("/sys/fs/cgroup/memory.max")
+    if limit is None or limit >= total:
+        return total, available
+    used = _number("/sys/fs/cgroup/memory.current") or 0
+    return limit, min(available, limit - used)
+
+
+def _number(path: str) -> int | None:
+    try:
+        return int(Path(path).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _blas() -> list[dict[str, Any]]:
+    from threadpoolctl import threadpool_info
+
+    keys = ("internal_api", "version", "architecture", "num_threads")
+    return [
+        {k: pool.get(k) for k in keys} for pool in threadpool_info() if pool["user_api"] == "blas"
+    ]
+
+
+def _gpu() -> dict[str, Any]:
+    """What torch can compute on; torch is imported only where it is installed."""
+    if find_spec("torch") is not None:
+        cuda = import_module("torch").cuda
+        if cuda.is_available():
+            names = [cuda.get_device_name(i) for i in range(cuda.device_count())]
+            return {"devices": names, "advice": "hand in CUDA tensors to compute there"}
+    cards = _nvidia_cards()
+    if not cards:
+        return {"devices": [], "advice": "no NVIDIA GPU was found"}
+    state = (
+        "is not installed" if find_spec("torch") is None else "was built without it or is too old"
+    )
+    advice = f"{', '.join(cards)} is here, but torch {state}: install a CUDA build of torch"
+    return {"devices": [], "advice": advice}
+
+
+def _nvidia_cards() -> list[str]:
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return []
+    command = [tool, "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return told.stdout.split("\n")[:-1]
+
+
+# ---- whether it works -------------------------------------------------------------------------
+
+
+def _checks() -> list[Check]:
+    """Whatever goes wrong is a failed check, not a crash: the doctor reports every illness."""
+    try:
+        return _comparisons()
+    except Exception as problem:
+        return [Check("mercer runs", False, f"{type(problem).__name__}: {problem}")]
+
+
+def _comparisons() -> list[Check]:
+    """Two roads to the same numbers, on data that is the same everywhere."""
+    from mercer.gram import Gram
+    from mercer.kernels import RBF
+    from mercer.rkhs import mmd2
+
+    rng = np.random.default_rng(0)
+    n = 1500  # enough for several tiles
+    x, w = rng.standard_normal((n, 5)), rng.choice([-1.0, 1.0], size=(n, 20))
+    kernel = RBF(2.0)
+    dense, gram = kernel(x), Gram(kernel, x)
+    halves = np.where(np.arange(n) < n // 2, 2 / n, -2 / n)
+    found = [
+        _same("tiled product = dense product", lambda: (gram @ w, dense @ w)),
+        _same("quad = naive sum", lambda: (gram.quad(w), np.sum(w * (dense @ w), axis=0))),
+        _same("one thread = all threads", lambda: (_alone(gram, w), gram.quad(w))),
+        _same(
+            "MMD = quadratic form",
+            lambda: (
+                mmd2(kernel, x[: n // 2], x[n // 2 :], unbiased=False),
+                halves @ dense @ halves,
+            ),
+        ),
+        _same(
+            "float32 near float64", lambda: (Gram(kernel, x.astype("f4")).sum(), dense.sum()), 1e-5
+        ),
+    ]
+    if find_spec("torch") is not None:
+        found.append(_same("torch = NumPy", lambda: (_on_torch(kernel, x, w), gram.quad(w))))
+    return found
+
+
+def _same(name: str, roads: Callable[[], tuple[Any, Any]], tolerance: float = 1e-9) -> Check:
+    """Compare two roads to one number or array."""
+    try:
+        ours, other = (np.asarray(road, dtype=np.float64) for road in roads())
+        error = float(np.max(np.abs(ours - other)) / np.max(np.abs(other)))
+    except Exception as problem:
+        return Check(name, False, f"{type(problem).__name__}: {problem}")
+    return Check(name, error <= tolerance, f"relative difference {error:.1e}")
+
+
+def _alone(gram: Any, w: np.ndarray) -> Any:
+    with mercer.config(threads=1):
+        return gram.quad(w)
+
+
+def _on_torch(kernel: Any, x: np.ndarray, w: np.ndarray) -> Any:
+    from mercer.backend import to_numpy
+    from mercer.gram import Gram
+
+    tensor = import_module("torch").asarray
+    return to_numpy(Gram(kernel, tensor(x)).quad(tensor(w)))
+
+
+def _rates() -> dict[str, float]:
+    """Rough speeds: matrix products, exponentials, and Gram entries through `quad`."""
+    from mercer.gram import Gram
+    from mercer.kernels import RBF
+
+    a = np.random.default_rng(0).standard_normal((1000, 1000))
+    n = 4000
+    gram, w = Gram(RBF(2.0), np.resize(a, (n, 5))), np.ones(n)
+    return {
+        "GEMM_GFLOP_per_s": 2e-9 * 1000**3 / _seconds(lambda: a @ a),
+        "exp_per_ns": 1e-9 * a.size / _seconds(lambda: np.exp(a)),
+        "Gram_entries_per_ns": 1e-9 * n**2 / _seconds(lambda: gram.quad(w)),
+    }
+
+
+def _seconds(work: Callable[[], object], repeats: int = 3) -> float:
+    """The best of a few runs, after one to warm up."""
+    work()
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        work()
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+# ---- how it is shown --------------------------------------------------------------------------
+
+
+def _show(found: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    for title, rows in _tables(found).items():
+        if not rows:
+            continue
+        table = Table(title=title, title_justify="left", show_header=False)
+        table.add_column(no_wrap=True)
+        table.add_column()
+        for row in rows:
+            table.add_row(*map(Text, row))  # as it is: [torch] is no markup
+        console.print(table)
+    failed = sum(not check["passed"] for check in found["checks"])
+    verdict = (
+        "All is well." if not failed else f"{failed} of the checks failed; please report this."
+    )
+    console.print(verdict, style="bold red" if failed else "bold green")
+
+
+def _tables(found: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
+    machine = found["machine"]
+    blas = [
+        f"{b['internal_api']} {b['version'] or ''}, {b['num_threads']} threads"
+        for b in found["blas"]
+    ]
+    return {
+        "Versions": [(k, v or _missing(k)) for k, v in found["versions"].items()],
+        "Machine": [
+            ("system", machine["system"]),
+            ("cores", str(machine["cores"])),
+            (
+                "memory",
+                f"{_gib(machine['memory_total'])}, {_gib(machine['memory_available'])} free",
+            ),
+            ("BLAS", "\n".join(blas) or "not recognised"),
+            ("GPU", ", ".join(found["gpu"]["devices"]) or found["gpu"]["advice"]),
+            ("memory budget", _gib(machine["budget"])),
+            ("tile threads", str(machine["threads"])),
+        ],
+        "Self-test": [
+            ("passed" if check["passed"] else "FAILED", f"{check['name']}: {check['detail']}")
+            for check in found["checks"]
+        ],
+        "Speed, roughly": [
+            (unit.replace("_", " "), f"{rate:.3g}") for unit, rate in found["rates"].items()
+        ],
+    }
+
+
+def _missing(package: str) -> str:
+    use, extra = _OPTIONAL.get(package, ("", ""))
+    return f"absent ({use}: install mercer[{extra}])" if use else "absent"
+
+
+def _gib(size: int | None) -> str:
+    return "unknown" if size is None else f"{size / 2**30:.1f} GiB"

@@ -1,0 +1,220 @@
+"""The repository keeps its own promises: documents run, commands exist, files stay short."""
+
+import doctest
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import mercer
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
+DOCUMENTS = [d for d in DOCUMENTS if not {"_build", "gallery"} & set(d.relative_to(ROOT).parts)]
+
+each_document = pytest.mark.parametrize(
+    "document", DOCUMENTS, ids=lambda d: d.relative_to(ROOT).as_posix()
+)
+
+
+def text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def tracked() -> list[Path]:
+    """What git has or would take: everything but what it ignores."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+# ---- documents ------------------------------------------------------------------------------
+
+
+@each_document
+def test_code_in_documents_runs(document, tmp_path, monkeypatch):
+    """```python blocks run and ```pycon blocks show what they say, top to bottom in one namespace."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    source = document.read_text(encoding="utf-8")
+    names: dict = {"__name__": "__document__"}
+    for block in re.finditer(r"^```(python|pycon)\n(.*?)^```$", source, re.DOTALL | re.MULTILINE):
+        line = source.count("\n", 0, block.start()) + 1
+        if block[1] == "python":
+            exec(compile("\n" * line + block[2], str(document), "exec"), names)
+            continue
+        flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        runner = doctest.DocTestRunner(optionflags=flags)
+        example = doctest.DocTestParser().get_doctest(
+            block[2], names, document.name, str(document), line
+        )
+        report: list[str] = []
+        runner.run(example, out=report.append, clear_globs=False)
+        names.update(example.globs)
+        assert not runner.failures, "".join(report)
+
+
+@each_document
+def test_links_in_documents_lead_somewhere(document):
+    for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", document.read_text(encoding="utf-8")):
+        if "://" not in target and "gallery/" not in target:
+            assert (document.parent / target).exists(), target
+
+
+def test_quick_start_has_fifteen_lines():
+    code = re.search(r"^```python\n(.*?)^```$", text("README.md"), re.DOTALL | re.MULTILINE)
+    assert code is not None
+    assert len([line for line in code[1].splitlines() if line.strip()]) <= 15
+
+
+def test_commands_of_the_readme_are_those_of_the_makefile():
+    targets = set(re.findall(r"^([a-z]+):", text("Makefile"), re.MULTILINE))
+    named = set(re.findall(r"^make ([a-z]+)", text("README.md"), re.MULTILINE))
+    assert {"demo", "test"} <= named <= targets
+
+
+def test_every_layer_is_in_the_architecture():
+    contract = PROJECT["tool"]["importlinter"]["contracts"][0]
+    layers = re.findall(r"\w+", " ".join(contract["layers"]))
+    picture = text("docs/_static/layers.svg")
+    page = text("docs/architecture.md")
+    assert [layer for layer in layers if layer not in picture or layer not in page] == []
+
+
+def test_every_public_package_is_in_the_reference():
+    page = text("docs/api/index.md")
+    packages = (p for p in (ROOT / "src/mercer").iterdir() if (p / "__init__.py").is_file())
+    assert [p.name for p in packages if p.name != "cli" and f"mercer.{p.name}" not in page] == []
+
+
+# ---- the project's own files ----------------------------------------------------------------
+
+
+def test_ci_runs_make_test():
+    assert text(".ci/run").rstrip().endswith("\nexec make test")
+    assert os.name == "nt" or os.access(ROOT / ".ci/run", os.X_OK)
+
+
+def test_torch_is_pinned_to_one_version():
+    files = ("Makefile", ".github/workflows/ci.yml")
+    assert len({v for f in files for v in re.findall(r"torch==([\d.]+)", text(f))}) == 1
+
+
+def test_version_and_licence_are_the_same_everywhere():
+    citation = dict(re.findall(r"^(\w+): (.+)$", text("CITATION.cff"), re.MULTILINE))
+    assert citation["version"] == mercer.__version__
+    assert citation["license"] == PROJECT["project"]["license"] == "BSD-3-Clause"
+    assert text("LICENSE").startswith("BSD 3-Clause License")
+
+
+def test_news_fragments_have_a_kind():
+    kinds = "|".join(kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"])
+    fragments = [p for p in (ROOT / "changes").iterdir() if p.name != "README.md"]
+    assert [
+        p.name for p in fragments if not re.fullmatch(rf"\+?[\w-]+\.({kinds})\.md", p.name)
+    ] == []
+
+
+def test_source_files_stay_short():
+    sources = {p: len(p.read_text(encoding="utf-8").splitlines()) for p in ROOT.glob("src/**/*.py")}
+    assert {p.name: n for p, n in sources.items() if n > 400} == {}
+
+
+def test_no_file_names_a_machine_or_a_registry(tracked):
+    homes = ["/" + folder + "/" for folder in ("work", "root", "home", "Users")]
+    hosts = [
+        "pypi" + ".org",
+        "python" + "hosted",
+        "npm" + "js",
+        "deb." + "debian",
+        "ana" + "conda.org",
+    ]
+    pattern = re.compile(
+        "|".join(rf"(?<![\w.]){re.escape(h)}\w" for h in homes) + "|" + "|".join(hosts)
+    )
+    found = {}
+    for path in tracked:
+        try:
+            match = pattern.search(path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            continue  # a picture or an array
+        if match:
+            found[path.relative_to(ROOT).as_posix()] = match[0]
+    assert found == {}
+
+
+def test_no_lock_file_and_nothing_large_is_kept(tracked):
+    assert [p.name for p in tracked if p.suffix == ".lock" or p.stat().st_size > 1_000_000] == []
+
+
+# ---- the package at the door ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import mercer",
+        "import mercer.kernels, mercer.gram, mercer.rkhs",
+        "import mercer, numpy; mercer.kernels.RBF(1.0)(numpy.zeros((3, 2)))",
+    ],
+)
+def test_import_is_light(statement):
+    heavy = ["scipy", "sklearn", "torch", "matplotlib", "pandas", "polars", "numba", "dask"]
+    heavy += ["typer", "rich"]
+    code = f"import sys; {statement}; print(sorted(set(sys.modules) & set({heavy})))"
+    done = python("-W", "error", "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there():
+    assert [name for name in mercer.__all__ if not hasattr(mercer, name)] == []
+
+
+def test_types_are_shipped():
+    assert (ROOT / "src/mercer/py.typed").is_file()
+
+
+def test_quick_start_answers_in_the_terminal():
+    done = python("examples/quickstart.py")
+    assert done.returncode == 0, done.stderr
+    assert "p-value" in done.stdout
+
+
+def test_command_tells_its_version():
+    done = python("-m", "mercer", "--version")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == f"mercer {mercer.__version__}"
+
+
+def test_doctor_finds_nothing_wrong():
+    done = CliRunner().invoke(mercer.cli.app, ["doctor", "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.output)
+    assert told["versions"]["mercer"] == mercer.__version__
+    assert all(check["passed"] for check in told["checks"])
+
+
+def test_doctor_tells_what_is_wrong(monkeypatch):
+    monkeypatch.setattr("mercer.gram.Gram.quad", lambda gram, w: 0 * w[0])
+    done = CliRunner().invoke(mercer.cli.app, ["doctor"])
+    assert done.exit_code == 1
+    assert "FAILED" in done.output
+    assert "quad = naive sum" in done.output
