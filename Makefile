@@ -33,8 +33,8 @@ lint: .venv/ready-test ## check style, types and layers
 docs: .venv/ready-docs ## build the site into docs/_build/html; warnings are errors
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
 
-bench: .venv/ready-bench ## measure this machine and mercer on it
-	$(PY) -m benchmarks
+bench: .venv/ready-bench ## measure this machine and mercer on it (ARGS=--quick)
+	$(PY) -m benchmarks $(ARGS)
 
 clean: ## remove .venv and everything that was built
 	rm -rf .venv build dist htmlcov .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis

@@ -9,17 +9,18 @@ from mercer.config import config, settings
 from mercer.errors import MemoryBudgetError, NoRule, NotConverged
 
 if TYPE_CHECKING:
-    from mercer import cli, gram, kernels, plot, rkhs
+    from mercer import cli, datasets, gram, kernels, plot, rkhs
 
 __version__ = "0.1.0.dev0"
 
-_SUBMODULES = ("cli", "gram", "kernels", "plot", "rkhs")
+_SUBMODULES = ("cli", "datasets", "gram", "kernels", "plot", "rkhs")
 __all__ = [
     "MemoryBudgetError",
     "NoRule",
     "NotConverged",
     "cli",
     "config",
+    "datasets",
     "gram",
     "kernels",
     "plot",

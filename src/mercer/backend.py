@@ -74,17 +74,16 @@ def to_numpy(x: Array) -> np.ndarray:
 
 def array_like(values: Any, like: Array, dtype: Any = None) -> Array:
     """`values` as an array of the library and on the device of `like` (and its dtype if none is given)."""
-    xp = namespace(like)
+    dtype = like.dtype if dtype is None else dtype
+    if is_torch(values) and is_torch(like):
+        return values.to(like.device, dtype)  # asarray warns about tensors that record gradients
     if not is_array(values):
         values = np.asarray(values)
     elif not is_numpy(values) and type(values) is not type(like):
         values = to_numpy(values)
     if isinstance(values, np.ndarray) and not values.flags.writeable:
         values = values.copy()  # torch warns about read-only memory
-    dtype = like.dtype if dtype is None else dtype
-    if is_torch(values):
-        return values.to(like.device, dtype)  # asarray warns about tensors that record gradients
-    return xp.asarray(values, dtype=dtype, device=device(like))
+    return namespace(like).asarray(values, dtype=dtype, device=device(like))
 
 
 def zeros(shape: tuple[int, ...] | int, like: Array, dtype: Any = None) -> Array:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,12 +47,18 @@ class Table:
     values: np.ndarray
     columns: Columns
     series: bool = False
+    labels: Mapping[float, str] = field(default_factory=dict, repr=False, compare=False)  # of codes
+
+    def __len__(self) -> int:
+        return len(self.values)
 
 
 def table(x: object, name: str) -> Table | None:
     """`x` as a `Table` if it is a data frame or series of any library, else None."""
     import narwhals.stable.v1 as nw
 
+    if isinstance(x, Table):
+        return x
     frame = _frame(x, name)
     series = isinstance(frame, nw.Series)
     if series:
@@ -66,11 +72,13 @@ def table(x: object, name: str) -> Table | None:
         raise ValueError(f"{name} must have columns of different names, got {names}: rename some")
     labels = zip(frame.columns, names, strict=True)
     parts = [_column(frame.get_column(c), label, name) for c, label in labels]
-    _refuse_missing([missing for _, _, missing in parts], names, name)
-    single = all(values.dtype == np.float32 for values, _, _ in parts)
-    values = np.stack([v for v, _, _ in parts], axis=1, dtype=np.float32 if single else np.float64)
-    categorical = tuple(is_category for _, is_category, _ in parts)
-    return Table(values, Columns(names, categorical), series)
+    _refuse_missing([part.missing for part in parts], names, name)
+    single = all(part.values.dtype == np.float32 for part in parts)
+    dtype = np.float32 if single else np.float64
+    values = np.stack([part.values for part in parts], axis=1, dtype=dtype)
+    categorical = tuple(part.labels is not None for part in parts)
+    labels = {code: label for part in parts for code, label in (part.labels or {}).items()}
+    return Table(values, Columns(names, categorical), series, labels)
 
 
 def numbers(x: object, name: str) -> np.ndarray | None:
@@ -86,18 +94,34 @@ def numbers(x: object, name: str) -> np.ndarray | None:
     return data.values[:, 0] if data.series else data.values
 
 
+def rows(x: object, positions: Sequence[int]) -> Any:
+    """The rows of a data frame or series, in its own library; None if `x` is neither."""
+    import narwhals.stable.v1 as nw
+
+    frame = _frame(x, "x")
+    found = isinstance(frame, nw.DataFrame | nw.Series)
+    return frame[list(positions)].to_native() if found else None
+
+
 def category_codes(labels: Sequence[object] | np.ndarray) -> np.ndarray:
     """A whole number for each label, a hash, so that equal labels have equal codes in every sample."""
+    return _coded(labels)[0]
+
+
+def _coded(labels: Sequence[object] | np.ndarray) -> tuple[np.ndarray, dict[float, str]]:
+    """The code of each label, and the label of each code."""
     levels, inverse = np.unique(np.asarray(labels, dtype=str), return_inverse=True)
-    codes = [int.from_bytes(blake2b(s.encode(), digest_size=8).digest()) for s in levels]
-    return np.array([c >> (64 - _CODE_BITS) for c in codes], dtype=np.float64)[inverse]
+    hashes = [int.from_bytes(blake2b(s.encode(), digest_size=8).digest()) for s in levels]
+    codes = np.array([h >> (64 - _CODE_BITS) for h in hashes], dtype=np.float64)
+    return codes[inverse], dict(zip(codes.tolist(), levels.tolist(), strict=True))
 
 
 def exact(values: np.ndarray, what: str) -> None:
     """Refuse integers that float64 would round."""
-    if values.dtype.kind in "iu" and values.size:
-        if not -(2**53) <= values.min() <= values.max() <= 2**53:
-            raise ValueError(f"{what} has integers beyond 2**53: {ROUNDED}")
+    if values.dtype.kind not in "iu" or values.size == 0:
+        return
+    if not -(2**53) <= values.min() <= values.max() <= 2**53:
+        raise ValueError(f"{what} has integers beyond 2**53: {ROUNDED}")
 
 
 def _frame(x: Any, name: str) -> Any:
@@ -118,8 +142,15 @@ def _frame(x: Any, name: str) -> Any:
     return frame
 
 
-def _column(series: Any, label: str, name: str) -> tuple[np.ndarray, bool, int]:
-    """Values, whether they are categories, and how many are missing."""
+class _Part(NamedTuple):
+    """A column: its values, how many are missing, and the labels of its codes if it has any."""
+
+    values: np.ndarray
+    missing: int
+    labels: dict[float, str] | None = None
+
+
+def _column(series: Any, label: str, name: str) -> _Part:
     import narwhals.stable.v1 as nw
 
     dtype = series.dtype
@@ -129,11 +160,12 @@ def _column(series: Any, label: str, name: str) -> tuple[np.ndarray, bool, int]:
         if held.dtype.kind in "fiub" or dtype.is_numeric():  # decimals come as objects
             exact(held, f"column {label!r} of {name}")
             values = held.astype(np.float32 if held.dtype == np.float32 else np.float64)
-            return values, False, missing + int(np.isnan(values).sum())
+            return _Part(values, missing + int(np.isnan(values).sum()))
     if dtype in (nw.String, nw.Categorical, nw.Enum) or (
         dtype == nw.Object and all(isinstance(v, str | None) for v in series.to_list())
     ):
-        return category_codes([str(v) for v in series.to_list()]), True, missing
+        codes, labels = _coded([str(v) for v in series.to_list()])
+        return _Part(codes, missing, labels)
     raise TypeError(
         f"column {label!r} of {name} has dtype {dtype}: turn it into numbers or strings, or leave it out"
     )

@@ -134,6 +134,8 @@ def matrix(x: Array, name: str) -> Array:
 
 def finite(x: Array, name: str) -> Array:
     """Refuse NaN, infinities, and numbers whose squared distances overflow."""
+    if 0 in x.shape:
+        return x
     xp = namespace(x)
     largest = scalar(xp.max(xp.abs(x)))
     if math.isnan(largest) or math.isinf(largest):

@@ -11,7 +11,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from zoo import IDS, ZOO, Entry
 
 import mercer
-from mercer.gram import Dense, Gram, LowRank, PermutedWeights, SignWeights, lazy, run
+from mercer.gram import (
+    Dense,
+    Gram,
+    LowRank,
+    PermutedWeights,
+    Reweighted,
+    Rounded,
+    SignWeights,
+    lazy,
+    run,
+)
 from mercer.kernels import RBF, Cauchy, Delta, Exponential, Laplace, Linear, Matern, Polynomial
 
 KERNELS = [
@@ -80,6 +90,21 @@ def test_centred_and_entrywise_products_equal_their_dense_versions(kernel, x):
         assert_allclose(lazy_matrix.quad(v), forms(dense, v), rtol=1e-9, atol=1e-8)
         assert_allclose(lazy_matrix.diagonal(), np.diag(dense), rtol=1e-9, atol=1e-10)
     assert_allclose(gram.inner(other), np.sum(k * RBF(2.0)(x[:, :1])), rtol=1e-10)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_reweighted_and_rounded_matrices_equal_their_dense_versions(library, x):
+    rng = np.random.default_rng(9)
+    w, v = rng.uniform(0.5, 2.0, 230), rng.standard_normal((230, 4))
+    gram, k = Gram(Matern(1.5), LIBRARIES[library](x)), Matern(1.5)(x)
+    weighted = Reweighted(gram, LIBRARIES[library](w))
+    dense = w[:, None] * k * w
+    assert_allclose(to_numpy(weighted.dense()), dense, rtol=1e-12)
+    assert_allclose(to_numpy(weighted.quad(v, diagonal=False)), forms(dense - np.diag(w**2), v))
+    coarse = Rounded(gram)
+    assert to_numpy(coarse.dense()).dtype == np.float32
+    assert_allclose(to_numpy(coarse.dense()), k, rtol=1e-6)
+    assert_allclose(to_numpy(coarse.quad(v)), forms(k, v), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("entry", ZOO, ids=IDS)

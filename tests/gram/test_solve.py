@@ -91,6 +91,13 @@ def test_low_rank_and_float32():
     assert_allclose(single, eigh(K, eigvals_only=True)[::-1][:4], rtol=1e-5)
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_singular_matrix_is_refused(library):
+    equal = LIBRARIES[library](np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="the matrix plus ridge 0 is .*: use a larger ridge"):
+        ridge_solve(Gram(RBF(), equal), np.ones(3), 0.0)
+
+
 def test_top_eigenpairs_refuses():
     with pytest.raises(ValueError, match="at most the number of points"):
         top_eigenpairs(Gram(RBF(), X[:5]), 6)

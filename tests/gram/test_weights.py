@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.gram import PermutedWeights, SignWeights
+from mercer.gram import PairedWeights, PermutedWeights, SignWeights
 
 LABELS = np.r_[np.full(30, 1 / 30), np.full(70, -1 / 70)]
 
@@ -50,6 +50,38 @@ def test_signs_are_fair_and_shared_by_blocks():
     heads = (signs[::10] > 0).mean(axis=1)
     assert np.abs(heads - 0.5).max() < 4.5 * 0.5 / np.sqrt(5000)
     assert np.abs(np.corrcoef(signs[::10])[np.triu_indices(11, 1)]).max() < 4.5 / np.sqrt(5000)
+
+
+def test_permutations_stay_within_blocks():
+    rng = np.random.default_rng(5)
+    blocks, weights = rng.integers(0, 4, 100), rng.integers(0, 5, 100).astype(float)
+    columns = PermutedWeights(weights, 70, rng=0, blocks=blocks, keep_first=True).dense()
+    assert_array_equal(columns[:, 0], weights)
+    for block in range(4):
+        own = np.sort(weights[blocks == block])
+        assert_array_equal(
+            np.sort(columns[blocks == block], axis=0), np.repeat(own[:, None], 70, 1)
+        )
+    assert len({c.tobytes() for c in columns.T}) == 70
+    with pytest.raises(ValueError, match="one label per point"):
+        PermutedWeights(weights, 70, blocks=[1, 2])
+
+
+def test_pairs_are_swapped_whole():
+    columns = PairedWeights(40, 200, rng=0, keep_first=True).dense()
+    assert_array_equal(columns[:40], -columns[40:])
+    assert_array_equal(columns[:40, 0], 1.0)
+    assert np.abs((columns[:40, 1:] > 0).mean(axis=1) - 0.5).max() < 4.5 * 0.5 / np.sqrt(199)
+
+
+def test_projections_equal_products_with_the_dense_columns():
+    v = np.random.default_rng(6).standard_normal((3, 100))
+    for weights in (
+        PermutedWeights(LABELS, 130, rng=1),
+        PermutedWeights(np.arange(100.0), 9, rng=1),
+    ):
+        chunk = weights.columns(slice(2, 9), np.empty(0, np.float32))
+        assert_allclose(chunk.project(v), v @ weights.dense()[:, 2:9], rtol=1e-12, atol=1e-12)
 
 
 def test_the_global_random_state_is_not_touched():

@@ -175,7 +175,7 @@ def test_sums_are_seen_by_the_matrix_too():
         (Tensor(RBF().select(0), RBF()), {...}),
         (RBF().select("a").select((0, 1)), {...}),
     ],
-    ids=lambda v: repr(v)[:50],
+    ids=lambda v: repr(v)[:50] if isinstance(v, Kernel) else "",  # sets have no order
 )
 def test_columns_a_kernel_reads(kernel, columns):
     assert reads(kernel) == columns

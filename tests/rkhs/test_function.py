@@ -280,7 +280,7 @@ def test_refusals_say_why():
         f * [2]
     with pytest.raises(TypeError, match="unsupported"):
         f / f
-    with pytest.raises(ZeroDivisionError, match="by zero"):
+    with pytest.raises(ValueError, match="by zero"):
         f / 0
     with pytest.raises(ValueError, match="a factor must be"):
         f * float("nan")

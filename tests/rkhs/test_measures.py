@@ -264,7 +264,7 @@ def test_refusals_say_what_was_needed():
         mmd2(None, np.zeros(5), np.zeros(4))
     with pytest.raises(TypeError, match="kernel must be a kernel"):
         mmd2("rbf", x, x)
-    with pytest.raises(TypeError, match="kernel must be a kernel"):
+    with pytest.raises(TypeError, match="kernel_y must be a kernel"):
         hsic(RBF(1.0), "rbf", x, x)
     with pytest.raises(TypeError, match="kernel must be a kernel"):
         witness("rbf", x, x)

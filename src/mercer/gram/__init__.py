@@ -4,11 +4,11 @@ A `LazyMatrix` is known by its blocks and never held. Nothing in here knows abou
 learning; nothing outside `LazyMatrix.dense` forms an n x n array.
 """
 
-from mercer.gram.combine import Centered, Dense, Hadamard, LowRank
+from mercer.gram.combine import Centered, Dense, Hadamard, LowRank, Reweighted, Rounded
 from mercer.gram.gram import Gram
 from mercer.gram.lazy import LazyMatrix
 from mercer.gram.solve import ridge_solve, top_eigenpairs
-from mercer.gram.weights import PermutedWeights, SignWeights
+from mercer.gram.weights import PairedWeights, PermutedWeights, SignWeights
 
 __all__ = [
     "Centered",
@@ -17,7 +17,10 @@ __all__ = [
     "Hadamard",
     "LazyMatrix",
     "LowRank",
+    "PairedWeights",
     "PermutedWeights",
+    "Reweighted",
+    "Rounded",
     "SignWeights",
     "ridge_solve",
     "top_eigenpairs",

@@ -128,6 +128,84 @@ class Transposed(LazyMatrix):
         return namespace(self.like).permute_dims(self.matrix.block(columns, rows), (1, 0))
 
 
+@dataclass(frozen=True, repr=False)
+class Reweighted(LazyMatrix):
+    """w_i K_ij w_j for one number per point."""
+
+    matrix: LazyMatrix
+    weights: Array
+
+    def __post_init__(self) -> None:
+        validate.instance(
+            "matrix", self.matrix, LazyMatrix, "a LazyMatrix, such as Gram(kernel, x)"
+        )
+        self.matrix._need_square("Reweighted")
+        n, like = self.matrix.shape[0], self.matrix.like
+        weights = validate.vectors(self.weights, n, like, "weights")
+        if weights.ndim != 1:
+            raise ValueError(f"weights must have shape ({n},), got {tuple(weights.shape)}")
+        object.__setattr__(self, "weights", weights)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.matrix.shape
+
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the blocks."""
+        return self.matrix.like
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the matrix is."""
+        return self.matrix.symmetric
+
+    def block(self, rows: slice, columns: slice, /) -> Array:
+        """The block, with weights."""
+        tile = self.matrix.block(rows, columns)
+        w = astype(self.weights, tile.dtype)
+        return tile * w[rows][:, None] * w[columns][None, :]
+
+    def diagonal(self) -> Array:
+        """w_i^2 K_ii: (n,)."""
+        return self.matrix.diagonal() * astype(self.weights, self.like.dtype) ** 2
+
+
+@dataclass(frozen=True, repr=False)
+class Rounded(LazyMatrix):
+    """K in float32: products with it are twice as fast.
+
+    A resampling test stays exactly valid when what was observed goes through the same rounding.
+    """
+
+    matrix: LazyMatrix
+
+    def __post_init__(self) -> None:
+        validate.instance(
+            "matrix", self.matrix, LazyMatrix, "a LazyMatrix, such as Gram(kernel, x)"
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.matrix.shape
+
+    @property
+    def like(self) -> Array:
+        """An array of the library and device of the blocks, in float32."""
+        return astype(self.matrix.like, namespace(self.matrix.like).float32)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the matrix is."""
+        return self.matrix.symmetric
+
+    def block(self, rows: slice, columns: slice, /) -> Array:
+        """The block, rounded."""
+        return astype(self.matrix.block(rows, columns), self.like.dtype)
+
+
 class Dense(LazyMatrix):
     """A matrix that is held already, in lazy clothes."""
 

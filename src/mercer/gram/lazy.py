@@ -14,7 +14,7 @@ from mercer.backend import Array, astype, double, is_numpy, namespace, ones, sca
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram.run import in_order, spans
-from mercer.gram.weights import HeldColumns, Resamples, WeightColumns
+from mercer.gram.weights import CodedColumns, HeldColumns, Resamples, WeightColumns
 
 _ONE_SHOT = 500_000  # entries below which one dense block beats a round trip through threads
 _MIRROR = 16  # columns up to which a symmetric product uses each off-diagonal tile twice
@@ -78,13 +78,15 @@ class LazyMatrix(ABC):
     def quad(self, w: Any, *, diagonal: bool = True) -> Array:
         """w'Kw for every column w, in one pass over the tiles: (B,), or a number for one vector.
 
-        `w` is an array (n,) or (n, B), or `PermutedWeights` / `SignWeights`, whose columns are
-        made by chunk so that they never stand in memory together. With ``diagonal=False`` the
+        `w` is an array (n,) or (n, B), or `PermutedWeights` / `SignWeights` (or some of their
+        columns), which are made by chunk so that they never stand in memory together. With ``diagonal=False`` the
         terms i = j are left out.
         """
         self._need_square("quad")
         if isinstance(w, Resamples):
             return self._quad_resampled(w, diagonal)
+        if isinstance(w, CodedColumns):
+            return self._quad(w, diagonal)
         w = validate.vectors(w, self.shape[0], self.like, "w")
         wide = astype(w if w.ndim == 2 else w[:, None], self.like.dtype)
         forms = self._quad(HeldColumns(wide), diagonal)

@@ -23,7 +23,7 @@ def spans(n: int, size: int = TILE) -> list[slice]:
 
 
 def in_order(
-    work: Callable[[Task], Answer], tasks: Sequence[Task], *, parallel: bool
+    work: Callable[[Task], Answer], tasks: Sequence[Task], *, parallel: bool, shown: bool = True
 ) -> Iterator[Answer]:
     """work(task) for every task, in the order of the tasks whatever runs them.
 
@@ -32,12 +32,12 @@ def in_order(
     """
     now = settings()
     executor = now.executor or (_pool(now.workers) if parallel and now.workers > 1 else None)
-    with _one_blas_thread() if parallel else nullcontext():
+    with one_blas_thread() if parallel else nullcontext():
         if executor is None or len(tasks) == 1:
             answers = (work(task) for task in tasks)
         else:
             answers = _windowed(executor, work, tasks, 2 * now.workers + 2)
-        yield from _shown(answers, len(tasks)) if now.progress else answers
+        yield from _shown(answers, len(tasks)) if now.progress and shown else answers
 
 
 def _windowed(executor: Any, work: Any, tasks: Sequence[Any], window: int) -> Iterator[Any]:
@@ -67,7 +67,7 @@ def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="mercer")
 
 
-def _one_blas_thread() -> AbstractContextManager[Any]:
+def one_blas_thread() -> AbstractContextManager[Any]:
     """BLAS on one thread per tile thread, as long as tiles run."""
     return _controller().limit(limits=1, user_api="blas")
 

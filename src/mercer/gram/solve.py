@@ -88,7 +88,14 @@ def _by_cholesky(matrix: LazyMatrix, y: Array, ridge: float) -> Array:
         held = xp.asarray(held, copy=True)
     set_diagonal(held, 0, 0, xp.linalg.diagonal(held) + ridge)
     if not is_numpy(held):
-        return xp.linalg.solve(held, y)
+        try:
+            return xp.linalg.solve(held, y)
+        except (RuntimeError, np.linalg.LinAlgError) as error:  # the first is torch's
+            if "singular" not in str(error).lower():
+                raise
+            raise ValueError(
+                f"the matrix plus ridge {ridge:g} is singular: use a larger ridge"
+            ) from None
     from scipy.linalg.lapack import get_lapack_funcs
 
     (posv,) = get_lapack_funcs(("posv",), (held, y))

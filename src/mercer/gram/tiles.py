@@ -17,7 +17,13 @@ from mercer.backend import Array, is_numpy, take_rows
 from mercer.gram.compiled import exponential
 from mercer.kernels.algebra import Multiple, Product, Sum
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.distance import Profile, conditioned, refine, squared_norms
+from mercer.kernels.distance import (
+    Profile,
+    conditioned,
+    refine,
+    squared_distances,
+    squared_norms,
+)
 from mercer.kernels.radial import RBF
 from mercer.kernels.smooth import radial_form
 from mercer.kernels.wrappers import InputWrapper
@@ -53,6 +59,15 @@ def _radial(kernel: Kernel, profile: Profile, x: np.ndarray, y: np.ndarray) -> T
     return _Radial(*_widened(x, y, 1.0), out, profile, (x, y) if care else None)
 
 
+def distance_tiles(x: Points, y: Points, profile: Profile) -> Tile:
+    """The function (rows, columns) -> squared distances, as exact as `profile` needs them."""
+    if not is_numpy(x, y) or x.dtype.kind != "f" or x.shape[1] == 1:
+        return _Distances(x, y, profile)
+    out = x.dtype
+    x, y, care = conditioned(x, y, profile)
+    return _Radial(*_widened(x, y, 1.0), out, _itself, (x, y) if care else None)
+
+
 def _widened(x: np.ndarray, y: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
     """A, B with A @ B = factor * squared distances."""
     one = np.ones((1, 1), dtype=x.dtype)
@@ -72,6 +87,19 @@ class _Plain:
 
     def __call__(self, rows: slice, columns: slice) -> Array:
         return self.kernel.pairwise(take_rows(self.x, rows), take_rows(self.y, columns))
+
+
+@dataclass(frozen=True)
+class _Distances:
+    """Squared distances by their own formula."""
+
+    x: Array
+    y: Array
+    profile: Profile
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        a, b = take_rows(self.x, rows), take_rows(self.y, columns)
+        return squared_distances(a, b, self.profile)
 
 
 @dataclass(frozen=True)
@@ -126,3 +154,7 @@ class _Multiplied:
 
     def __call__(self, rows: slice, columns: slice) -> Array:
         return self.factor * self.part(rows, columns)
+
+
+def _itself(r2: np.ndarray) -> np.ndarray:
+    return r2

@@ -168,7 +168,7 @@ def _as_kernel(value: Any) -> Kernel:
 def _coefficient(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a kernel or a non-negative number, got {value!r}")
-    if not value >= 0:
+    if not value >= 0:  # type: ignore[operator]
         raise ValueError(f"{name} must be non-negative, got {value!r}: {_WHY}")
     validate.non_negative(name, value)
     return float(value)

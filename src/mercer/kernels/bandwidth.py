@@ -81,9 +81,7 @@ def bandwidth_grid(
     return tuple(float(b) for b in np.geomspace(low / 2, high * 2, number))
 
 
-def median_rbf(
-    x: Any, *, name: str = "x", rng: int | np.random.Generator | None = None
-) -> RBF:
+def median_rbf(x: Any, *, name: str = "x", rng: int | np.random.Generator | None = None) -> RBF:
     """RBF at the median distance of `x`, which messages call `name`."""
     median = _median(pair_distances(x, name=name, rng=rng))
     try:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import reduce, wraps
-from operator import mul
 from numbers import Integral, Real
+from operator import mul
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mercer import validate
@@ -169,9 +169,11 @@ class Kernel(ABC):
         from mercer.kernels.wrappers import Select
 
         one = isinstance(columns, str) or not isinstance(columns, Iterable)
-        chosen = (columns,) if one or getattr(columns, "ndim", 1) == 0 else columns
-        kept = (int(c) if isinstance(c, Integral) and not isinstance(c, bool) else c for c in chosen)  # type: ignore[union-attr]
-        return Select(self, tuple(kept))  # type: ignore[arg-type]
+        chosen: Any = (columns,) if one or getattr(columns, "ndim", 1) == 0 else columns
+        whole = (
+            c if isinstance(c, bool) or not isinstance(c, Integral) else int(c) for c in chosen
+        )
+        return Select(self, tuple(whole))
 
     def scaled(self, factors: float | Sequence[float]) -> Scaled:
         """k(a x, a y): every column is multiplied by its factor first (ARD)."""
@@ -200,11 +202,11 @@ class Kernel(ABC):
 
 def _make_plain(kernel: Kernel) -> None:
     for field in fields(kernel):  # type: ignore[arg-type]
-        value = getattr(kernel, field.name)
+        value: Any = getattr(kernel, field.name)
         if isinstance(value, Real) and not isinstance(value, bool):
             whole = isinstance(value, Integral) and field.type != "float"
             with suppress(OverflowError):  # refused by the kernel, by name
-                object.__setattr__(kernel, field.name, int(value) if whole else float(value))
+                object.__setattr__(kernel, field.name, (int if whole else float)(value))  # type: ignore[arg-type]
 
 
 class Radial(Kernel):

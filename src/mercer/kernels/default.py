@@ -77,7 +77,9 @@ def _numbers(data: Table, rng: int | np.random.Generator | None) -> list[Kernel]
     for name, categorical, values in zip(
         data.columns.names, data.columns.categorical, data.values.T, strict=True
     ):
-        deviation = 0.0 if categorical else _deviation(validate.finite(values, f"column {name!r} of x"))
+        deviation = (
+            0.0 if categorical else _deviation(validate.finite(values, f"column {name!r} of x"))
+        )
         if deviation > 0:
             names.append(name)
             factors.append(1 / deviation)

@@ -92,6 +92,7 @@ def aligned(right: Table, columns: Columns) -> Any:
     for name, i, categorical in zip(columns.names, order, columns.categorical, strict=True):
         if right.columns.categorical[i] != categorical:
             raise TypeError(
-                f"column {name!r} holds categories in one frame and numbers in the other"
+                f"column {name!r} must hold the same in x and y: it holds categories in one and "
+                "numbers in the other"
             )
     return right.values[:, order]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mercer import validate
 from mercer.backend import Array, namespace, zeros
 from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
 from mercer.kernels.base import Kernel, Radial, SmoothRadial
@@ -44,6 +45,7 @@ def radial_form(kernel: Kernel) -> RadialForm | None:
     >>> form.profile(r2), form.slope(r2)
     (array([3.        , 1.73575888]), array([-1.        , -0.36787944]))
     """
+    validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0)")
     f = _form(kernel)
     if f is None:
         return None

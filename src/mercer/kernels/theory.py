@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields, replace
 from functools import reduce
 
+from mercer import validate
 from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import Composed, Tensor
@@ -82,6 +83,7 @@ def facts(kernel: Kernel) -> Facts:
     >>> facts(Sinc(1.0) + Cosine(2.0)).characteristic is None
     True
     """
+    validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0)")
     return _completed(facts_rule.apply(kernel))
 
 

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any
 
 from mercer import validate
-from mercer.backend import Array, array_like, namespace, to_numpy
+from mercer.backend import Array, array_like, count, namespace, to_numpy
 from mercer.kernels.algebra import _count, _kernels
 from mercer.kernels.base import Kernel, Points
 
@@ -113,6 +113,10 @@ class Transformed(InputWrapper):
     def accept(self, x: Any, name: str = "x") -> Points:
         x = validate.points_or_objects(x, name)
         moved = self.kernel.accept(self.function(x), f"function({name})")
+        if count(moved) != count(x):
+            raise ValueError(
+                f"function must give one point per point of {name}, got {count(moved)} of {count(x)}"
+            )
         validate.same_library(x, moved, (name, f"function({name})"))
         return x
 

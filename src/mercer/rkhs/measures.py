@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import astype, count, double, is_array, namespace, scalar
+from mercer.frames import Columns
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
@@ -130,12 +131,15 @@ def witness(kernel: Kernel | None, x: Any, y: Any) -> Function:
     True
     """
     kernel = _samples(None, x, y)[0] if kernel is None else kernel
-    return _embedding(kernel, x, "x") - _embedding(kernel, y, "y")
+    first = _embedding(kernel, x, "x")
+    second = _embedding(kernel, y, "y", first.columns)
+    validate.same_library(first.points, second.points)
+    return first - second
 
 
-def _embedding(kernel: Kernel, x: Any, name: str) -> Function:
-    """The mean embedding of a sample."""
-    points, columns = read(kernel, x, None, name)
+def _embedding(kernel: Kernel, x: Any, name: str, columns: Columns | None = None) -> Function:
+    """The mean embedding of a sample, its columns in the order of `columns`."""
+    points, columns = read(kernel, x, columns, name)
     n = count(points)
     return Function(kernel, points, np.full(n, 1 / n, np.float64), columns)
 
@@ -151,8 +155,12 @@ def _samples(kernel: Kernel | None, x: Any, y: Any) -> tuple[Kernel, Points, Poi
 
 def _variable(kernel: Kernel | None, x: Any, name: str) -> tuple[Kernel, Points]:
     """The kernel bound to columns, or the default one, and one checked sample."""
+    if kernel is not None:
+        validate.instance(f"kernel_{name}", kernel, Kernel, "a kernel, such as RBF(1.0), or None")
     points, columns = read(RBF(1.0) if kernel is None else kernel, x, None, name)
-    return bound_to(kernel, columns) if kernel is not None else median_rbf(points, name=name), points
+    return bound_to(kernel, columns) if kernel is not None else median_rbf(
+        points, name=name
+    ), points
 
 
 def _mean(gram: Gram, unbiased: bool) -> float:

@@ -1,0 +1,1 @@
+"""Published figures, run again: each file is a program that writes JSON and Markdown."""

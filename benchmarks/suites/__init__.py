@@ -1,0 +1,1 @@
+"""The suites, one file each: ``run(options) -> Report``."""

@@ -1,0 +1,192 @@
+"""Fetchers of real data sets: each reads the files that `MERCER_DATA` leads to, and checks them."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+
+from mercer.datasets import fetch
+from mercer.datasets.types import (
+    Bags,
+    Graph,
+    Graphs,
+    Images,
+    Network,
+    Papers,
+    Tabular,
+    Texts,
+    Translations,
+)
+
+# Pictures of `scenes` that show the same room as an earlier one, byte for byte.
+_SCENES_TWICE = (6, 28, 30, 34, 168, 211, 216, 256, 258, 261, 262, 267, 272, 284, 286, 289)
+
+
+def fetch_usps(*, test: bool = False) -> Images:
+    """Handwritten digits 16 x 16, values 0 to 1: 7291 to train with, 2007 to test. Needs h5py."""
+    if find_spec("h5py") is None:
+        raise ImportError("usps.h5 is an HDF5 file, which needs h5py: pip install 'mercer[data]'")
+    import h5py
+
+    with h5py.File(fetch.path("usps/usps.h5")) as file:
+        part = file["test" if test else "train"]
+        pixels, labels = np.asarray(part["data"]), np.asarray(part["target"])  # type: ignore[index]
+    return Images(pixels.reshape(-1, 16, 16), labels, "USPS: handwritten digits, 16 x 16")
+
+
+def fetch_mnist(*, test: bool = False) -> Images:
+    """Handwritten digits 28 x 28, values 0 to 255: 60,000 to train with, 10,000 to test."""
+    found = fetch.arrays("mnist/mnist_t10k.npz" if test else "mnist/mnist_train60k.npz")
+    return Images(found["images"], found["labels"], "MNIST: handwritten digits, 28 x 28")
+
+
+def fetch_letters() -> Images:
+    """50 letters, English and Greek, as 0/1 pictures 87 x 88; labels such as ``English/A``."""
+    names = fetch.listed("letters/")
+    images = np.stack([fetch.matlab(name)["I"] for name in names])
+    labels = np.array([name.removeprefix("letters/ABC_mats/")[:-4] for name in names])
+    return Images(images, labels, "Letters, English and Greek, 87 x 88 (GPL-3-or-later)")
+
+
+def fetch_scenes() -> Bags:
+    """930 indoor scenes, each a bag of 100 SIFT descriptors at random keypoints (128 dimensions).
+
+    16 pictures of living rooms come twice; their second copies are named in `repeats`.
+    """
+    found = fetch.arrays("scenes/scenes_indoor4_sift100.npz")
+    twice = {f"livingroom/image_{number:04d}.jpg" for number in _SCENES_TWICE}
+    repeats = tuple(i for i, name in enumerate(found["names"]) if str(name) in twice)
+    bags = tuple(found["descriptors"].astype(np.float64))
+    labels = found["classes"][found["labels"]]
+    return Bags(bags, labels, "Indoor scenes: SIFT descriptors of 4 kinds of rooms", repeats)
+
+
+def fetch_galaxies() -> Bags:
+    """7530 galaxies in 505 clusters: four principal components of the spectrum, a bag a cluster."""
+    table = Tabular(fetch.columns("smdd/spectrum_s1_pca.csv"), "")
+    (groups,) = table.numbers(["GroupID"]).T
+    points, labels = table.numbers(["X1", "X2", "X3", "X4"]), np.unique(groups)
+    bags = tuple(points[groups == label] for label in labels)
+    return Bags(bags, labels.astype(np.int64), "Clusters of galaxies: 4 components of the spectrum")
+
+
+def fetch_nips_papers() -> Papers:
+    """1740 papers of NIPS 0 to 12: counts of 13,649 words, titles, fields and volumes. Needs SciPy."""
+    from scipy.sparse import csr_array
+
+    parts, told = (fetch.arrays(f"nips_papers/nips_{n}.npz") for n in ("counts_csr", "meta"))
+    counts = csr_array(
+        (parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"])
+    )
+    names = np.array(fetch.lines("nips_papers/nips.labels.key"))
+    words = tuple(line.split(" = ")[0] for line in fetch.lines("nips_papers/nips.vocab"))
+    titles = fetch.lines("nips_papers/nips.docs")
+    description = "NIPS papers, volumes 0 to 12 (1987 to 1999): bags of words"
+    return Papers(counts, words, titles, names[told["labels"]], told["volume"], description)
+
+
+def fetch_chicago_crime() -> Tabular:
+    """9912 violent crimes in Chicago, January and February 2012: kind, place and time."""
+    found = fetch.columns("chicago_crime/chicago_violent_crime_2012.csv")
+    return Tabular(found, "Violent crimes in Chicago, January and February 2012")
+
+
+def fetch_parkinsons() -> Tabular:
+    """Telemonitoring of 42 patients: 5875 recordings of the voice, 16 measures and two scores."""
+    found = fetch.columns("parkinsons/parkinsons_updrs.data", "\t")
+    return Tabular(found, "Parkinson's telemonitoring: voice measures and UPDRS scores")
+
+
+def fetch_sachs() -> Network:
+    """11 proteins in 7466 cells, conditions pooled, and the accepted signalling edges."""
+    found = fetch.columns("sachs_cytometry/cyto_full_data.csv")
+    cause, effect = fetch.columns("sachs_cytometry/cyto_full_target.csv").values()
+    edges = tuple((str(a), str(b)) for a, b in zip(cause, effect, strict=True))
+    return Network(found, "Protein signalling by flow cytometry (Sachs et al. 2005)", edges)
+
+
+def fetch_boston() -> Tabular:
+    """506 districts of Boston, 14 columns; `medv` is the median value of homes."""
+    return Tabular(fetch.columns("housing/boston.csv"), "Housing in Boston, 1970s")
+
+
+def fetch_california() -> Tabular:
+    """20,640 districts of California, 9 columns; `target` is the median value of houses."""
+    return Tabular(fetch.columns("housing/california_housing.csv"), "Housing in California, 1990")
+
+
+def fetch_faithful() -> Tabular:
+    """272 eruptions of Old Faithful: how long they lasted, and the wait to the next."""
+    return Tabular(fetch.columns("old_faithful/faithful.csv"), "Old Faithful, minutes")
+
+
+def fetch_geyser() -> Tabular:
+    """299 eruptions of Old Faithful in August 1985, in order: the wait before, and the duration."""
+    return Tabular(fetch.columns("old_faithful/geyser.csv"), "Old Faithful, August 1985, minutes")
+
+
+def fetch_crabs() -> Tabular:
+    """200 crabs of two species (`sp`) and sexes (`sex`), five measures of the body."""
+    return Tabular(fetch.columns("small_tabular/crabs.csv"), "Leptograpsus crabs, millimetres")
+
+
+def fetch_quakes() -> Tabular:
+    """1000 earthquakes near Fiji since 1964: place, depth, magnitude, stations."""
+    return Tabular(fetch.columns("small_tabular/quakes.csv"), "Earthquakes near Fiji")
+
+
+def fetch_sunspots() -> Tabular:
+    """Monthly numbers of sunspots from 1749 on."""
+    return Tabular(fetch.columns("small_tabular/sunspot_month.csv"), "Sunspots by month")
+
+
+def fetch_multi30k(*, validation: bool = False) -> Translations:
+    """Captions of pictures in English, French and German: 29,000 to train with, 1014 to validate."""
+    part = "val" if validation else "train"
+    found = {c: fetch.lines(f"multi30k/{part}.{c}.gz") for c in ("en", "fr", "de")}
+    return Translations(found["en"], found["fr"], found["de"], "Multi30k: captions of pictures")
+
+
+def fetch_trec_questions(*, test: bool = False) -> Texts:
+    """Questions with one of six kinds of answers: 5452 to train with, 500 to test."""
+    name = "TREC_10_coarse" if test else "train_5500_coarse"
+    rows = [line.split("\t", 1) for line in fetch.lines(f"trec_questions/{name}.label")]
+    labels, texts = zip(*rows, strict=True)
+    return Texts(texts, labels, "TREC questions by the kind of their answer")
+
+
+def fetch_mutag() -> Graphs:
+    """188 molecules, mutagenic (1) or not (-1); nodes are atoms, edges are bonds."""
+    return _graphs("MUTAG", "MUTAG: nitroaromatic compounds by their effect on a bacterium")
+
+
+def fetch_cuneiform() -> Graphs:
+    """267 drawings of 30 Hittite signs; nodes have places, edges have attributes."""
+    return _graphs("Cuneiform", "Cuneiform: Hittite signs as graphs of wedges")
+
+
+def _graphs(name: str, description: str) -> Graphs:
+    """The TU text format: one file a property, numbers from 1 on, graphs one after the other."""
+
+    def column(part: str, dtype: type = np.int64) -> np.ndarray:
+        rows = fetch.lines(f"graphs/{name}/{name}_{part}.txt")
+        return np.array([row.split(",") for row in rows]).astype(dtype)
+
+    def attributes(part: str, n: int) -> np.ndarray:
+        known = f"graphs/{name}/{name}_{part}.txt" in fetch.registry()
+        return column(part, np.float64) if known else np.zeros((n, 0), dtype=np.float64)
+
+    owner, edges = column("graph_indicator")[:, 0] - 1, column("A") - 1
+    labels, nodes = column("graph_labels")[:, 0], column("node_labels")
+    edge_labels = column("edge_labels")[:, 0]
+    places = attributes("node_attributes", len(owner))
+    lengths = attributes("edge_attributes", len(edges))
+    graphs = []
+    for number in range(len(labels)):
+        own = np.flatnonzero(owner == number)
+        held = owner[edges[:, 0]] == number
+        graphs.append(
+            Graph(nodes[own], edges[held] - own[0], edge_labels[held], places[own], lengths[held])
+        )
+    return Graphs(tuple(graphs), labels, description)

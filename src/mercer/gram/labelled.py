@@ -1,0 +1,217 @@
+"""Quadratic forms of several kernel matrices at many labellings of their points, in one pass.
+
+A statistic of samples is a sum of k(x_i, x_j) over pairs i != j with weights that depend on the
+labels alone. Its resampled values differ from each other by little, and all of them can be in
+float32 if the observed one is too; what is reported comes from the same tiles in full precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.backend import Array, array_like, astype, is_numpy, namespace, set_diagonal, to_numpy
+from mercer.backend import ones as ones_like
+from mercer.backend import zeros as zeros_like
+from mercer.config import settings
+from mercer.gram.family import Family
+from mercer.gram.run import TILE, in_order, spans
+from mercer.gram.weights import CodedColumns
+
+_LEAST = 128  # rows of a tile, of few points
+_PARTS = 16  # stripes of tiles into which few points are cut
+_CORNER = 64  # points whose kernel values tell the shift
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums of K_ij - shift over pairs i != j, exact to float64: of every kernel one row.
+
+    With weights u of the points, K_ij stands for u_i u_j k(x_i, x_j).
+    """
+
+    shift: np.ndarray  # (kernels,), subtracted from k before anything else
+    rows: np.ndarray  # (kernels, n): sum_j K_ij
+    squares: np.ndarray  # (kernels,): sum_ij K_ij^2
+    forms: np.ndarray  # (kernels, labels): t'Kt of labels that were held
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What a pass over the tiles found: exact sums, and the forms of coded labels in float32."""
+
+    sums: Sums
+    forms: np.ndarray  # (kernels, tables, columns)
+
+
+def labelled(
+    family: Family,
+    held: np.ndarray,
+    coded: CodedColumns | None = None,
+    *,
+    tables: Sequence[np.ndarray] = (),
+    weights: np.ndarray | None = None,
+    shift: np.ndarray | None = None,
+) -> Labelled:
+    """Sums over pairs i != j of the points of a family, in one pass over its tiles.
+
+    Parameters
+    ----------
+    family : Family
+        Kernels on one set of points.
+    held : array (n, labels)
+        Labellings t whose t'Kt is wanted in full precision.
+    coded : CodedColumns or None
+        Labellings whose forms are wanted in float32: codes (columns, n).
+    tables : sequence of arrays
+        The numbers the codes stand for; several tables give several forms per labelling.
+    weights : array (n,) or None
+        Of the points.
+    shift : array (kernels,) or None
+        A number near the mean of k, which saves digits; None: found from some of the points.
+    """
+    n = family.shape[0]
+    size = min(TILE, max(_LEAST, -(-n // _PARTS)))
+    shift = _middle(family) if shift is None else shift
+    columns = _columns(coded, tables, family.like)
+    work = _Stripe(family, held, weights, shift, columns, size)
+    kinds, width = len(tables), 0 if coded is None else coded.width
+    rows = np.zeros((len(family), n), dtype=np.float64)
+    squares = np.zeros(len(family), dtype=np.float64)
+    exact = np.zeros((len(family), held.shape[1]), dtype=np.float64)
+    forms = np.zeros((len(family), kinds, width), dtype=np.float64)
+    tasks = range(len(spans(n, size)))
+    parallel = is_numpy(family.like) and n > 2 * _LEAST
+    for start, part in zip(spans(n, size), in_order(work, tasks, parallel=parallel), strict=True):
+        rows[:, start.start :] += part.sums.rows
+        squares += part.sums.squares
+        exact += part.sums.forms
+        forms += part.forms
+    return Labelled(Sums(shift, rows, squares, exact), forms)
+
+
+@dataclass(frozen=True)
+class _Stripe:
+    """i -> what the tiles (i, i), (i, i+1), ... and their transposes add."""
+
+    family: Family
+    held: np.ndarray
+    weights: np.ndarray | None
+    shift: np.ndarray
+    columns: _Columns | None
+    size: int
+
+    def __call__(self, i: int) -> Labelled:
+        n, count = self.family.shape[0], len(self.family)
+        tiles = spans(n, self.size)
+        rows = tiles[i]
+        kinds, width = (0, 0) if self.columns is None else self.columns.shape
+        sums = np.zeros((count, n - rows.start), dtype=np.float64)
+        squares = np.zeros(count, dtype=np.float64)
+        exact = np.zeros((count, self.held.shape[1]), dtype=np.float64)
+        forms = np.zeros((count, kinds, width), dtype=np.float64)
+        left = None if self.columns is None else self.columns.rows(rows)
+        for columns in tiles[i:]:
+            times = 1.0 if columns == rows else 2.0
+            right = left if columns == rows else None
+            if right is None and self.columns is not None:
+                right = self.columns.rows(columns)
+            for k, tile in enumerate(self.family.tiles(rows, columns)):
+                tile = self._moved(tile, k, rows, columns)
+                below = self._exact(tile, rows, columns, (sums[k], exact[k]), times)
+                squares[k] += times * below
+                if left is not None and right is not None:
+                    forms[k] += times * _forms(tile, left, right)
+        return Labelled(Sums(self.shift, sums, squares, exact), forms)
+
+    def _moved(self, tile: Array, k: int, rows: slice, columns: slice) -> Array:
+        """The tile less the shift, with weights and without the diagonal of the matrix."""
+        tile -= float(self.shift[k])
+        if self.weights is not None:
+            tile *= array_like(self.weights[rows], tile)[:, None]
+            tile *= array_like(self.weights[columns], tile)[None, :]
+        if rows == columns:
+            set_diagonal(tile, 0, 0, zeros_like((rows.stop - rows.start,), tile))
+        return tile
+
+    def _exact(
+        self,
+        tile: Array,
+        rows: slice,
+        columns: slice,
+        into: tuple[np.ndarray, np.ndarray],
+        times: float,
+    ) -> float:
+        """Add the sums of a tile in full precision; returns the sum of its squares."""
+        sums, forms = into
+        xp, start = namespace(tile), rows.start
+        labels = array_like(self.held[columns], tile)
+        ones = ones_like((tile.shape[1], 1), tile)
+        product = to_numpy(tile @ xp.concat([ones, labels], axis=1)).astype(np.float64)
+        sums[: rows.stop - start] += product[:, 0]
+        forms += times * np.sum(self.held[rows] * product[:, 1:], axis=0)
+        if columns != rows:
+            across = ones_like((1, tile.shape[0]), tile) @ tile
+            sums[columns.start - start : columns.stop - start] += to_numpy(across)[0]
+        if is_numpy(tile):
+            return float(np.vdot(tile, tile))
+        return float(xp.sum(tile * tile))
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Labellings as numbers, float32: for each table an array (columns, points)."""
+
+    coded: CodedColumns
+    tables: tuple[np.ndarray, ...]
+    like: Array
+    whole: tuple[Array, ...] | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.tables), self.coded.width
+
+    def rows(self, rows: slice) -> tuple[Array, ...]:
+        """For each table the labels of some points: (columns, rows)."""
+        if self.whole is not None:
+            return tuple(w[:, rows] for w in self.whole)
+        return tuple(self._decoded(table, rows) for table in self.tables)
+
+    def _decoded(self, table: np.ndarray, rows: slice) -> Array:
+        labels = CodedColumns(self.coded.codes, table, np.empty(0, dtype=np.float32)).rows(rows).T
+        if is_numpy(self.like):
+            return labels
+        return array_like(np.ascontiguousarray(labels), self.like, namespace(self.like).float32)
+
+
+def _columns(
+    coded: CodedColumns | None, tables: Sequence[np.ndarray], like: Array
+) -> _Columns | None:
+    if coded is None:
+        return None
+    columns = _Columns(coded, tuple(tables), like, None)
+    n = coded.codes.shape[1]
+    if 4 * n * coded.width * len(tables) > settings().memory // 8:
+        return columns
+    return _Columns(coded, columns.tables, like, columns.rows(slice(0, n)))
+
+
+def _forms(tile: Array, left: tuple[Array, ...], right: tuple[Array, ...]) -> np.ndarray:
+    """t_i' K_ij t_j of every table and labelling: (tables, columns)."""
+    xp = namespace(tile)
+    turned = xp.permute_dims(astype(tile, xp.float32), (1, 0))
+    if is_numpy(tile):
+        return np.stack([np.vecdot(a, b @ turned) for a, b in zip(left, right, strict=True)])
+    parts = (xp.sum(a * (b @ turned), axis=1) for a, b in zip(left, right, strict=True))
+    return np.stack([to_numpy(part).astype(np.float64) for part in parts])
+
+
+def _middle(family: Family) -> np.ndarray:
+    """About the mean of every kernel, from the first and the last points."""
+    n = family.shape[0]
+    first, last = slice(0, min(_CORNER, n)), slice(max(n - _CORNER, 0), n)
+    means: list[Any] = [to_numpy(t).mean() for t in family.tiles(first, last)]
+    return np.array(means, dtype=np.float64)

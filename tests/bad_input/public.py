@@ -1,0 +1,202 @@
+"""What is public, and why some of it needs no door.
+
+Everything in `__all__` of a public package, and every method of its classes that takes something,
+has a door in `doors.py` or a reason here; `test_bad_input.py` fails where both are missing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import mercer
+
+_FORMULA = "a formula on points that a door has checked"
+_NUMBERS = "takes numbers; test_parameters.py tries them"
+_KERNELS = "takes kernels and numbers; test_parameters.py tries them"
+_MATRICES = "takes lazy matrices; test_no_matrix tries others"
+_MADE = "made by the library, from what a door has checked"
+_PROBLEM = "takes numbers; tests/datasets tries them"
+_LABEL = "takes names; tests/datasets tries others"
+
+NO_DATA: dict[str, str] = {
+    "mercer.config": "settings; tests/test_config.py tries them",
+    "mercer.settings": "takes nothing",
+    "mercer.cli.app": "the command",
+    "mercer.cli.main": "the command",
+    # kernels: a method of Kernel stands for those of all kernels
+    "mercer.kernels.Kernel.accept": "what the doors call",
+    "mercer.kernels.Kernel.pairwise": _FORMULA,
+    "mercer.kernels.Kernel.paired": _FORMULA,
+    "mercer.kernels.Kernel.diag": _FORMULA,
+    "mercer.kernels.Radial.profile": _FORMULA,
+    "mercer.kernels.SmoothRadial.slope": _FORMULA,
+    "mercer.kernels.SmoothRadial.curvature": _FORMULA,
+    "mercer.kernels.Matern.lowered": _FORMULA,
+    "mercer.kernels.DotProduct.profile": _FORMULA,
+    "mercer.kernels.DotProduct.embed": _FORMULA,
+    "mercer.kernels.Coordinatewise.value": _FORMULA,
+    "mercer.kernels.ShiftInvariant.factor": _FORMULA,
+    "mercer.kernels.Select.move": _FORMULA,
+    "mercer.kernels.Scaled.move": _FORMULA,
+    "mercer.kernels.Transformed.move": _FORMULA,
+    "mercer.kernels.Tensor.spans": _FORMULA,
+    "mercer.kernels.Kernel.exp": _NUMBERS,
+    "mercer.kernels.Kernel.select": _NUMBERS,
+    "mercer.kernels.Kernel.with_params": _NUMBERS,
+    "mercer.kernels.RBF.from_gamma": _NUMBERS,
+    "mercer.kernels.Radial.on": _KERNELS,
+    "mercer.kernels.Kernel.map_parts": _KERNELS,
+    "mercer.kernels.facts": _KERNELS,
+    "mercer.kernels.radial_form": _KERNELS,
+    "mercer.kernels.sample_frequencies": _KERNELS,
+    "mercer.kernels.Facts": _MADE,
+    "mercer.kernels.RadialForm": _MADE,
+    "mercer.kernels.Rule": "registers functions by type",
+    "mercer.kernels.Rule.__call__": "registers functions by type",
+    "mercer.kernels.Rule.apply": "calls what was registered",
+    "mercer.kernels.Rule.find": "calls what was registered",
+    # gram
+    "mercer.gram.Hadamard": _MATRICES,
+    "mercer.gram.Centered": _MADE,
+    "mercer.gram.Centered.of": _MATRICES,
+    "mercer.gram.LazyMatrix.inner": _MATRICES,
+    "mercer.gram.LazyMatrix.block": "takes slices",
+    "mercer.gram.Rounded": _MATRICES,
+    "mercer.gram.SignWeights": _NUMBERS,
+    "mercer.gram.PairedWeights": _NUMBERS,
+    "mercer.gram.Resamples.group": "takes the number of a group",
+    "mercer.gram.Resamples.chunks": "takes a budget",
+    "mercer.gram.Resamples.columns": "takes a slice",
+    # rkhs
+    "mercer.rkhs.Function.inner": "takes functions; test_no_function tries others",
+    "mercer.rkhs.Function.plot": "takes Axes; tests/plot tries others",
+    "mercer.rkhs.MercerExpansion": _MADE,
+    "mercer.rkhs.Basis.evaluate": _FORMULA,
+    "mercer.rkhs.Basis.frequencies": "takes a number of terms, which the callers have checked",
+    "mercer.rkhs.Basis.quadrature": "takes a number of terms, which the callers have checked",
+    "mercer.rkhs.CosineBasis.unit": _FORMULA,
+    "mercer.rkhs.FourierBasis.unit": _FORMULA,
+    "mercer.rkhs.HaarBasis.unit": _FORMULA,
+    "mercer.rkhs.LegendreBasis.unit": _FORMULA,
+    "mercer.rkhs.TensorBasis.indices": _NUMBERS,
+    "mercer.rkhs.Quadrature.hermite": _NUMBERS,
+    "mercer.rkhs.Quadrature.legendre": _NUMBERS,
+    "mercer.rkhs.Quadrature.tensor": "takes quadratures",
+    "mercer.rkhs.Series.best": _NUMBERS,
+    "mercer.rkhs.Series.linear": _NUMBERS,
+    "mercer.rkhs.Series.sobolev_norm": _NUMBERS,
+    # htest
+    "mercer.htest.HypothesisTest.test": "what the doors of the tests call",
+    "mercer.htest.HypothesisTest.statistic": "what the doors of the tests call",
+    "mercer.htest.HypothesisTest.verdict": "takes a bool of the result",
+    "mercer.htest.Result": _MADE,
+    "mercer.htest.Result.plot": "takes Axes",
+    "mercer.htest.Result.rejects": _NUMBERS,
+    "mercer.htest.Result.summary": _NUMBERS,
+    "mercer.htest.Null.judge": _MADE,
+    "mercer.htest.Bound": _NUMBERS,
+    "mercer.htest.Chi2": _NUMBERS,
+    "mercer.htest.Gamma": _NUMBERS,
+    "mercer.htest.Normal": _NUMBERS,
+    "mercer.htest.Permutation": _NUMBERS,
+    "mercer.htest.Spectrum": _NUMBERS,
+    "mercer.htest.WildBootstrap": _NUMBERS,
+    # datasets
+    "mercer.datasets.Problem.draw": "takes sizes that `sample` has checked",
+    "mercer.datasets.Problem.sample": "takes sizes; tests/datasets tries them",
+    "mercer.datasets.Blobs": _PROBLEM,
+    "mercer.datasets.Counts": _PROBLEM,
+    "mercer.datasets.HeavyTails": _PROBLEM,
+    "mercer.datasets.MeanShift": _PROBLEM,
+    "mercer.datasets.MixedColumns": _PROBLEM,
+    "mercer.datasets.PerturbedUniform": _PROBLEM,
+    "mercer.datasets.SameGaussian": _PROBLEM,
+    "mercer.datasets.VarianceShift": _PROBLEM,
+    "mercer.datasets.PerturbedUniform.density": _FORMULA,
+    "mercer.datasets.PerturbedUniform.signs": "takes a generator",
+    "mercer.datasets.Bags": _MADE,
+    "mercer.datasets.Graph": _MADE,
+    "mercer.datasets.Graphs": _MADE,
+    "mercer.datasets.Images": _MADE,
+    "mercer.datasets.Network": _MADE,
+    "mercer.datasets.Papers": _MADE,
+    "mercer.datasets.Tabular": _MADE,
+    "mercer.datasets.Texts": _MADE,
+    "mercer.datasets.Translations": _MADE,
+    "mercer.datasets.Images.of": _LABEL,
+    "mercer.datasets.Papers.of": _LABEL,
+    "mercer.datasets.Tabular.numbers": _LABEL,
+    "mercer.datasets.fetch_mnist": "takes which part to fetch",
+    "mercer.datasets.fetch_multi30k": "takes which part to fetch",
+    "mercer.datasets.fetch_trec_questions": "takes which part to fetch",
+    "mercer.datasets.fetch_usps": "takes which part to fetch",
+    # plot
+    "mercer.plot.plot_function": "draws a function; tests/plot tries others",
+}
+
+
+def public() -> dict[str, Any]:
+    """Every public callable, and every public method of the classes among them."""
+    found: dict[str, Any] = {}
+    for package, module in _packages().items():
+        for name in getattr(module, "__all__", ()):
+            if package == "mercer" and name in mercer._SUBMODULES:
+                continue
+            value = getattr(module, name)
+            if isinstance(value, type) and issubclass(value, BaseException):
+                continue
+            if callable(value):
+                found[f"{package}.{name}"] = value
+            if isinstance(value, type):
+                found |= {f"{package}.{name}.{m}": f for m, f in _methods(value)}
+    return found
+
+
+def without_a_door(registered: set[str]) -> list[str]:
+    """Public things that are not registered, methods neither with their class nor with a base."""
+    return [
+        name
+        for name, (value, others) in _places().items()
+        if not others & registered and _takes(value)
+    ]
+
+
+def gone(registered: set[str]) -> list[str]:
+    """What is registered and no longer public, though its package is there."""
+    left = registered.difference(*(others for _, others in _places().values()))
+    return sorted(name for name in left if ".".join(name.split(".")[:2]) in _packages())
+
+
+def _places() -> dict[str, tuple[Any, set[str]]]:
+    """Every public thing, and under which names it may be registered."""
+    everything, found = public(), {}
+    for name, value in everything.items():
+        owner, _, method = name.rpartition(".")
+        bases = getattr(everything.get(owner), "__mro__", ())
+        package = owner.rpartition(".")[0]
+        found[name] = value, {name} | {f"{package}.{base.__name__}.{method}" for base in bases}
+    return found
+
+
+def _takes(value: Any) -> bool:
+    """Whether it can be called with something; of abstract classes that is for their heirs."""
+    if inspect.isclass(value):
+        return not inspect.isabstract(value)
+    return any(p not in ("self", "cls") for p in inspect.signature(value).parameters)
+
+
+def _packages() -> dict[str, Any]:
+    inside = (m.name for m in pkgutil.iter_modules(mercer.__path__) if m.ispkg)
+    names = ["mercer", *(f"mercer.{name}" for name in inside if not name.startswith("_"))]
+    return {name: importlib.import_module(name) for name in names}
+
+
+def _methods(kind: type) -> Iterator[tuple[str, Any]]:
+    for name, value in inspect.getmembers(kind, callable):
+        visible = not name.startswith("_") or name in ("__call__", "__matmul__")
+        if visible and getattr(value, "__module__", "").startswith("mercer"):
+            yield name, value

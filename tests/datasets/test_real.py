@@ -1,0 +1,163 @@
+"""Real data sets: what is known about them holds; files that are missing or changed are refused."""
+
+import os
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import datasets
+from mercer.datasets import fetch
+
+with_data = pytest.mark.skipif(
+    not os.environ.get("MERCER_DATA"), reason="MERCER_DATA names no folder with data sets"
+)
+FETCHERS = [name for name in datasets.__all__ if name.startswith("fetch_")]
+
+
+@with_data
+@pytest.mark.parametrize("name", FETCHERS)
+def test_every_fetcher_fetches(name):
+    if name == "fetch_usps":
+        pytest.importorskip("h5py")
+    found = getattr(datasets, name)()
+    assert len(found) > 0
+    assert found.description
+
+
+@with_data
+def test_digits():
+    mnist = datasets.fetch_mnist(test=True)
+    assert mnist.images.shape == (10_000, 28, 28)
+    assert np.bincount(mnist.labels)[0] == 980
+    assert mnist.of(0).shape == (980, 784)
+    pytest.importorskip("h5py")
+    usps = datasets.fetch_usps()
+    assert len(usps) == 7291
+    assert len(datasets.fetch_usps(test=True)) == 2007
+    assert usps.of(3).shape == (658, 256)
+    assert (usps.pixels.min(), usps.pixels.max()) == (0.0, 1.0)
+
+
+@with_data
+def test_tables():
+    crime = datasets.fetch_chicago_crime()
+    assert len(crime) == 9912
+    assert np.sum(crime.columns["primary_type"] == "ROBBERY") == 1326
+    assert crime.numbers(["latitude", "longitude"]).shape == (9912, 2)
+    assert datasets.fetch_boston().numbers().shape == (506, 14)
+    assert_allclose(datasets.fetch_boston().columns["medv"].mean(), 22.5328, atol=1e-4)
+    assert datasets.fetch_california().numbers().shape == (20_640, 9)
+    assert datasets.fetch_parkinsons().numbers().shape == (5875, 22)
+    assert len(np.unique(datasets.fetch_parkinsons().columns["subject#"])) == 42
+    assert_allclose(datasets.fetch_faithful().columns["waiting"].mean(), 70.897, atol=1e-3)
+    assert len(datasets.fetch_geyser()) == 299
+    crabs = datasets.fetch_crabs()
+    assert set(crabs.columns["sp"]) == {"B", "O"}
+    assert crabs.numbers().shape == (200, 6)
+    assert len(datasets.fetch_quakes()) == 1000
+    assert datasets.fetch_sunspots().columns["time"][0] == 1749
+    sachs = datasets.fetch_sachs()
+    assert sachs.numbers().shape == (7466, 11)
+    assert {name for edge in sachs.edges for name in edge} == set(sachs.names)
+
+
+@with_data
+def test_frames_have_the_columns():
+    pytest.importorskip("pandas")
+    frame = datasets.fetch_crabs().frame()
+    assert tuple(frame.columns) == datasets.fetch_crabs().names
+    assert len(frame) == 200
+
+
+@with_data
+def test_bags():
+    scenes = datasets.fetch_scenes()
+    assert len(scenes) == 930
+    assert scenes.bags[0].shape == (100, 128)
+    assert len(scenes.repeats) == 16
+    assert set(scenes.labels[list(scenes.repeats)]) == {"livingroom"}
+    galaxies = datasets.fetch_galaxies()
+    assert len(galaxies) == 505
+    assert sum(map(len, galaxies.bags)) == 7530
+
+
+@with_data
+def test_texts():
+    papers = datasets.fetch_nips_papers()
+    assert papers.counts.shape == (1740, 13_649)
+    assert papers.words[:2] == ("network", "learning")
+    assert len(papers.of("Neuroscience")) == 132
+    # the vocabulary file says how often each word occurs
+    assert papers.counts.sum(axis=0)[0] == 19_882
+    with pytest.raises(ValueError, match="nothing is labelled 'Astrology'"):
+        papers.of("Astrology")
+    captions = datasets.fetch_multi30k(validation=True)
+    assert len(captions) == len(captions.french) == len(captions.german) == 1014
+    questions = datasets.fetch_trec_questions(test=True)
+    assert len(questions) == 500
+    assert set(questions.labels) == {"ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"}
+
+
+@with_data
+def test_graphs():
+    mutag = datasets.fetch_mutag()
+    assert len(mutag) == 188
+    assert sorted(np.unique(mutag.labels, return_counts=True)[1]) == [63, 125]
+    for graph in mutag.graphs:
+        assert graph.edges.min() >= 0
+        assert graph.edges.max() < len(graph)
+        edges = set(map(tuple, graph.edges))
+        assert edges == {(b, a) for a, b in edges}
+    cuneiform = datasets.fetch_cuneiform()
+    assert len(cuneiform) == 267
+    assert cuneiform.graphs[0].node_attributes.shape[1] == 3
+
+
+@with_data
+def test_letters():
+    letters = datasets.fetch_letters()
+    assert letters.images.shape == (50, 87, 88)
+    assert set(np.unique(letters.images)) == {0, 1}
+    assert "English/A" in letters.labels
+
+
+def test_without_a_folder_the_way_out_is_told(monkeypatch):
+    monkeypatch.delenv("MERCER_DATA", raising=False)
+    with pytest.raises(FileNotFoundError, match="set the environment variable MERCER_DATA"):
+        datasets.fetch_mnist()
+
+
+def test_a_missing_file_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="mnist/mnist_train60k.npz is not in the folder"):
+        datasets.fetch_mnist()
+
+
+def test_a_changed_file_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    (tmp_path / "housing").mkdir()
+    (tmp_path / "housing/boston.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="is not the file mercer knows"):
+        datasets.fetch_boston()
+
+
+def test_hdf5_needs_an_extra(monkeypatch):
+    monkeypatch.setattr("mercer.datasets.real.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"pip install 'mercer\[data\]'"):
+        datasets.fetch_usps()
+
+
+def test_columns_are_numbers_or_texts(monkeypatch, tmp_path):
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    data = b'"","a","b"\n"1",1.5,x\n"2",-2,"y, z"\n'
+    (tmp_path / "t.csv").write_bytes(data)
+    import hashlib
+
+    monkeypatch.setattr(fetch, "registry", lambda: {"t.csv": hashlib.sha256(data).hexdigest()})
+    table = datasets.Tabular(fetch.columns("t.csv"), "")
+    assert table.names == ("a", "b")
+    assert table.numbers().tolist() == [[1.5], [-2.0]]
+    assert table.columns["b"].tolist() == ["x", "y, z"]
+    with pytest.raises(ValueError, match="no column 'c': there are a, b"):
+        table.numbers(["c"])
