@@ -16,8 +16,8 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS = 1
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
 
-demo: .venv/ready-demo ## set up what is needed and run the quick start
-	$(PY) examples/quickstart.py
+demo: .venv/ready-demo ## set up what is needed and compare two tables that ship with mercer
+	$(PY) -m mercer demo
 
 test: export OMP_NUM_THREADS ?= 1
 test: export OPENBLAS_NUM_THREADS ?= 1
@@ -55,7 +55,7 @@ endif
 	@printf '%s\n' "$(PYTHON) in $$(pwd -P)" > $@
 
 .venv/ready-demo: pyproject.toml .venv/made
-	$(PY) -m pip install --quiet -e ".[plot]"
+	$(PY) -m pip install --quiet -e ".[report]"
 	@touch $@
 
 # torch comes first, so that nothing else chooses its version; a Python it has no wheel for does without.

@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
@@ -42,14 +43,16 @@ def resident() -> int:
 
 def peak() -> int:
     """The most there ever were."""
+    if sys.platform == "linux":  # ru_maxrss would count the parent's memory at the fork
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return 1024 * int(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
     if sys.platform == "win32":
         import psutil
 
         return psutil.Process().memory_info().peak_wset
     import resource
 
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 if __name__ == "__main__":

@@ -21,9 +21,7 @@ from mercer.gram import compiled
 DTYPES = ("float64", "float32")
 _BUFFER = 2**18  # bytes each thread exponentiates: stays in its own cache
 _FINE = time.get_clock_info("thread_time").resolution < 1e-6
-_clock = (
-    time.thread_time if _FINE else time.perf_counter
-)  # the first one does not see other processes
+_clock = time.thread_time if _FINE else time.perf_counter  # processor time: others do not count
 _PEERS = ("numba", "torch", "pykeops", "scikit-learn")
 
 
@@ -100,7 +98,7 @@ class Limits:
                     rate = self._on_all_cores(lambda f=exp, d=dtype: _exp_rate(f, d))
                     self.exp[name, dtype] = max(rate, self.exp.get((name, dtype), 0))
                     seen[f"exp {name} {dtype}"] = rate
-            self.history.append(seen)
+            self.history.append({key: float(f"{rate:.4g}") for key, rate in seen.items()})
 
     def best_exp(self, dtype: str) -> tuple[str, float]:
         """The fastest exponential: its name and its rate."""
@@ -112,7 +110,7 @@ class Limits:
         return 2 * n * m * (d + v) / self.gemm[dtype] + n * m / self.best_exp(dtype)[1]
 
     def rows(self) -> list[dict[str, Any]]:
-        """For a table; `median` tells how quiet the machine was."""
+        """For a table; `median` tells how steady the machine was."""
         rows = []
         for key in self.history[0]:
             rates = [seen[key] for seen in self.history]

@@ -70,7 +70,7 @@ class Report:
 
     def shown(self) -> list[Table]:
         summary = Table("Promises", [bar.row() for bar in self.bars])
-        return [*self.tables, summary] if self.bars else self.tables
+        return [table for table in [*self.tables, summary] if table.rows]
 
 
 def worst(

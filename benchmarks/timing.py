@@ -32,6 +32,11 @@ class Timing:
     def best(self) -> float:
         return min(self.cpu) / cores() if self.shared else min(self.wall)
 
+    @property
+    def waiting(self) -> float:
+        """Time on the clock over processor time per core: 1 when all cores worked all the time."""
+        return min(self.wall) * cores() / min(self.cpu)
+
 
 def interleaved(
     contenders: Mapping[str, Contender],

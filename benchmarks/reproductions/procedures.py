@@ -17,11 +17,11 @@ J = 5
 Pair = tuple[np.ndarray, np.ndarray]
 
 
-def me_optimised(train: Pair, test: Pair, rng: np.random.Generator) -> float:
+def me_optimised(train: Pair, test: Pair, rng: np.random.Generator, step: float = 5.0) -> float:
     """The p-value of the ME test with locations and width learnt on `train`."""
     widths2 = _median_distance(train) ** 2 * 2.0 ** np.linspace(-3, 4, 30)
     v = _from_gaussians(train, rng)
-    theta = _ascend(Gauss, train, v, _best_width(Gauss, train, v, widths2), step=5.0)
+    theta = _ascend(Gauss, train, v, _best_width(Gauss, train, v, widths2), step)
     return _pvalue(Gauss, test, *theta)
 
 
@@ -32,12 +32,12 @@ def me_grid(train: Pair, test: Pair, rng: np.random.Generator) -> float:
     return _pvalue(Gauss, test, v, _best_width(Gauss, train, v, widths2))
 
 
-def scf_optimised(train: Pair, test: Pair, rng: np.random.Generator) -> float:
+def scf_optimised(train: Pair, test: Pair, rng: np.random.Generator, step: float = 1.0) -> float:
     """The p-value of the SCF test with frequencies and width learnt on `train`."""
     v = rng.standard_normal((J, train[0].shape[1]))
     widths = _spread(train) * 2.0 ** np.linspace(-4, 3, 20), 2.0 ** np.linspace(-4, 4, 20)
     start = _best_width(Fourier, train, v, np.sort(np.concatenate(widths)))
-    return _pvalue(Fourier, test, *_ascend(Fourier, train, v, start, step=1.0))
+    return _pvalue(Fourier, test, *_ascend(Fourier, train, v, start, step))
 
 
 def scf_grid(train: Pair, test: Pair, rng: np.random.Generator) -> float:

@@ -1,7 +1,8 @@
 """K @ V and w'Kw of a Gaussian kernel against the machine's floor and against peers.
 
 The floor is 2nm(d+v)/GEMM + nm/exp seconds, GEMM and exp measured in the same run and the faster
-exponential taken. A symmetric Gram matrix may go below: it needs only half of the tiles.
+exponential taken. A symmetric Gram matrix may go below: it needs only half of the tiles. About
+ten minutes on two cores, and once three more for KeOps to compile; --quick leaves KeOps out.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ def _limits(limits: Limits) -> Table:
     used = "; ".join(
         f"{dtype} {name} exp, {rate / 1e9:.2f} x 10^9/s" for dtype, (name, rate) in floors.items()
     )
-    note = f"In the floor: {used}. A median far below the best: others used the machine."
+    note = f"In the floor: {used}. Rates of processor time, added over the cores."
     return Table("Limits on all cores", limits.rows(), note)
 
 
@@ -175,16 +176,22 @@ def _product_table(products: Runs, limits: Limits) -> Table:
         row: dict[str, Any] = {"dtype": case.dtype, "d": case.d, "columns": case.v}
         row["floor, ms"] = 1000 * floor
         row |= {name: timing.best / floor for name, timing in times.items()}
+        row["clock / cores"] = times["NumPy K(x,y)"].waiting
         rows.append(row)
     note = (
-        "Best times as multiples of the floor, mercer first: with NumPy alone and with numba, Gram(k, x, y) and "
-        "Gram(k, x), each made anew in every run."
+        "Best times as multiples of the floor, mercer first: with NumPy alone and with numba, "
+        "Gram(k, x, y) and Gram(k, x), each made anew in every run. Clock / cores: time on the clock "
+        "over processor time per core of the first; much more than 1: others used the machine."
     )
-    if any("KeOps" in times for times in products.values()):
+    seen = {name for times in products.values() for name in times}
+    if "KeOps" in seen:
         parts = ", ".join(f"one in {k} for {v} columns" for v, k in _SLOWER.items() if k > 1)
-        note += (
-            f" KeOps (compiled before) did part of the rows, {parts}, and its time was multiplied."
-        )
+        note += f" KeOps (compiled before) did part of the rows, {parts}; its time was multiplied."
+    if any(timing.shared for times in products.values() for timing in times.values()):
+        note += " Processor time counts the threads of peers that wait in a loop as well."
+    wanted = {"numba K(x,y)": "numba", "blocked torch": "torch", "KeOps": "KeOps"}
+    missing = [told for name, told in wanted.items() if name not in seen]
+    note += f" Not run: {', '.join(missing)}." if missing else ""
     return Table("K @ V", rows, note)
 
 

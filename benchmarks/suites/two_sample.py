@@ -22,8 +22,8 @@ from benchmarks.footprint import peak, resident
 from benchmarks.machine import Limits, cores
 from benchmarks.report import Bar, Options, Report, Table
 from benchmarks.timing import Contender, Timing, interleaved
+from mercer import htest
 from mercer.datasets import MeanShift, VarianceShift
-from mercer.htest import ME, MMD, Permutation
 from mercer.kernels import RBF
 
 MIB = 2**20
@@ -55,7 +55,7 @@ def _small(options: Options) -> Timed:
     n, d, resamples = (100, 10, 100) if options.quick else (500, 10, 1000)
     options.console.print(f"[dim]n = m = {n}[/]")
     x, y = MeanShift(d, 0.2).sample(n, rng=0)
-    ours = MMD(null=Permutation(resamples))
+    ours = htest.MMD(null=htest.Permutation(resamples))
     contenders = {"mercer": Contender(lambda: ours.test(x, y, rng=0))}
     note = "hyppo is not installed."
     if peers.installed("hyppo"):
@@ -77,7 +77,7 @@ def _large(limits: Limits, options: Options) -> tuple[Timed, float]:
     options.console.print(f"[dim]n = m = {n:,}[/]")
     x, y = MeanShift(d, 0.1).sample(n, rng=0)
     kernel = RBF(float(d) ** 0.5)
-    ours = MMD(kernel, null=Permutation(resamples))
+    ours = htest.MMD(kernel, null=htest.Permutation(resamples))
     contenders = {"mercer": Contender(lambda: ours.test(x, y, rng=0))}
     for dtype in ("float64", "float32"):
         contenders[f"dense NumPy, {dtype}"] = Contender(
@@ -120,7 +120,7 @@ def _optimized(options: Options) -> Table:
     for n in sizes:
         options.console.print(f"[dim]ME.optimized, n = {n:,}[/]")
         x, y = problem.sample(n, rng=1)
-        call = Contender(lambda x=x, y=y: ME.optimized(x, y, locations=5, rng=0))
+        call = Contender(lambda x=x, y=y: htest.ME.optimized(x, y, locations=5, rng=0))
         timing = interleaved({"": call}, max(1, options.repeats // 2), shared=options.shared)[""]
         rows.append({"n = m": n, "seconds": timing.best})
     for row in rows:
@@ -170,7 +170,7 @@ def measure(n: int, d: int, resamples: int, memory: str) -> dict[str, float]:
     """Bytes before and at most, and seconds, of one permutation test."""
     warnings.simplefilter("error")
     x, y = MeanShift(d, 0.02).sample(n, rng=0)
-    test = MMD(null=Permutation(resamples))
+    test = htest.MMD(null=htest.Permutation(resamples))
     test.test(x[:50], y[:50], rng=0)  # imports
     before, start, spent = resident(), time.perf_counter(), time.process_time()
     with mercer.config(memory=memory):

@@ -9,11 +9,23 @@ from mercer.config import config, settings
 from mercer.errors import MemoryBudgetError, NoRule, NotConverged
 
 if TYPE_CHECKING:
-    from mercer import cli, datasets, gram, kernels, plot, rkhs
+    from mercer import cli, datasets, gram, htest, kernels, plot, report, rkhs, testing
+    from mercer.htest import two_sample
 
 __version__ = "0.1.0.dev0"
 
-_SUBMODULES = ("cli", "datasets", "gram", "kernels", "plot", "rkhs")
+_SUBMODULES = (
+    "cli",
+    "datasets",
+    "gram",
+    "htest",
+    "kernels",
+    "plot",
+    "report",
+    "rkhs",
+    "testing",
+)
+_FUNCTIONS = {"two_sample": "mercer.htest"}
 __all__ = [
     "MemoryBudgetError",
     "NoRule",
@@ -22,16 +34,22 @@ __all__ = [
     "config",
     "datasets",
     "gram",
+    "htest",
     "kernels",
     "plot",
+    "report",
     "rkhs",
     "settings",
+    "testing",
+    "two_sample",
 ]
 
 
 def __getattr__(name: str) -> object:
     if name in _SUBMODULES:
         return importlib.import_module(f"mercer.{name}")
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(_FUNCTIONS[name]), name)
     raise AttributeError(f"module 'mercer' has no attribute {name!r}")
 
 

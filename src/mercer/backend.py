@@ -141,6 +141,11 @@ def scalar(x: Array) -> float:
     return float(x.detach() if is_torch(x) else x)
 
 
+def itemsize(x: Array) -> int:
+    """Bytes of one number of a floating-point array."""
+    return int(namespace(x).finfo(x.dtype).bits) // 8
+
+
 def eps(x: Array) -> float:
     """Machine epsilon of the dtype of `x`."""
     return float(namespace(x).finfo(x.dtype).eps)

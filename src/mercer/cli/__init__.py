@@ -7,7 +7,11 @@ from typing import Annotated
 import typer
 
 import mercer
+from mercer.cli.demo import demo
 from mercer.cli.doctor import doctor
+from mercer.cli.drift import drift
+from mercer.cli.power import power
+from mercer.cli.two_sample import two_sample
 
 app = typer.Typer(
     name="mercer",
@@ -16,7 +20,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(doctor)
+for _command in (two_sample, drift, power, demo, doctor):
+    app.command()(_command)
 
 
 def _version(wanted: bool) -> None:

@@ -29,6 +29,7 @@ _OPTIONAL = {
     "matplotlib": ("plots", "plot"),
     "pandas": ("data frames", "frames"),
     "polars": ("data frames", "frames"),
+    "pyarrow": ("Parquet and Arrow files", "frames"),
     "dask": ("clusters", "cluster"),
     "jinja2": ("reports", "report"),
 }

@@ -83,7 +83,7 @@ def _bitcast(source: Any, target: Any) -> Any:
     from numba.extending import intrinsic
 
     @intrinsic
-    def cast(context, number):  # noqa: ARG001
+    def cast(context, number):
         def generate(context, builder, signature, arguments):
             return builder.bitcast(arguments[0], context.get_value_type(target))
 

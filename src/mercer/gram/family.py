@@ -67,7 +67,7 @@ class _Own:
 
     tile: Tile
 
-    def __call__(self, rows: slice, columns: slice, held: Held) -> Array:  # noqa: ARG002
+    def __call__(self, rows: slice, columns: slice, held: Held) -> Array:
         return self.tile(rows, columns)
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, astype, double, is_numpy, namespace, ones, scalar, zeros
+from mercer.backend import Array, astype, double, is_numpy, itemsize, namespace, ones, scalar, zeros
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
-from mercer.gram.run import in_order, spans
+from mercer.gram.run import in_order, spans, width
 from mercer.gram.weights import CodedColumns, HeldColumns, Resamples, WeightColumns
 
 _ONE_SHOT = 500_000  # entries below which one dense block beats a round trip through threads
@@ -169,7 +169,7 @@ class LazyMatrix(ABC):
     def dense(self) -> Array:
         """The whole matrix, if the memory budget allows it."""
         n, m = self.shape
-        need, budget = n * m * _itemsize(self.like), settings().memory
+        need, budget = n * m * itemsize(self.like), settings().memory
         if need > budget:
             raise MemoryBudgetError(
                 f"the dense {n} x {m} matrix takes {need / 2**20:,.0f} MiB and the budget is "
@@ -209,7 +209,7 @@ class _Rows:
 
     def __call__(self, rows: slice) -> Array:
         total = _Accumulator((rows.stop - rows.start, self.v.shape[1]), self.v)
-        for columns in spans(self.matrix.shape[1]):
+        for columns in spans(self.matrix.shape[1], width(self.v)):
             total.add(self.matrix.block(rows, columns), self.v[columns, :])
         return total.value
 
@@ -223,16 +223,16 @@ class _MirroredRows:
 
     def __call__(self, i: int) -> tuple[Array, Array]:
         n, xp = self.matrix.shape[0], namespace(self.v)
-        tiles = spans(n)
-        rows = tiles[i]
+        rows = spans(n)[i]
         own = zeros((rows.stop - rows.start, self.v.shape[1]), self.v, double(self.v))
+        own += self.matrix.block(rows, rows) @ self.v[rows, :]
         below = zeros((n - rows.stop, self.v.shape[1]), self.v, double(self.v))
-        for columns in tiles[i:]:
+        for columns in spans(n, width(self.v), first=rows.stop):
             tile = self.matrix.block(rows, columns)
             own += tile @ self.v[columns, :]
-            if columns != rows:
-                down = slice(columns.start - rows.stop, columns.stop - rows.stop)
-                below[down, :] = xp.permute_dims(tile, (1, 0)) @ self.v[rows, :]
+            down = slice(columns.start - rows.stop, columns.stop - rows.stop)
+            below[down, :] = xp.permute_dims(tile, (1, 0)) @ self.v[rows, :]
+            del tile  # before the next one is made: the allocator hands its pages on
         return own, below
 
 
@@ -244,11 +244,13 @@ class _Forms:
     w: WeightColumns
 
     def __call__(self, i: int) -> Array:
-        tiles = spans(self.matrix.shape[0])
-        rows = tiles[i]
+        n = self.matrix.shape[0]
+        rows = spans(n)[i]
         left = self.w.rows(rows)
         total = _Accumulator(left.shape, left)
-        for columns in tiles[i + 1 :] if self.matrix.symmetric else tiles[:i] + tiles[i + 1 :]:
+        step = width(left)
+        above = [] if self.matrix.symmetric else spans(rows.start, step)
+        for columns in above + spans(n, step, first=rows.stop):
             total.add(self.matrix.block(rows, columns), self.w.rows(columns))
         if self.matrix.symmetric:
             total.value *= 2.0
@@ -291,7 +293,3 @@ def _column_sums(a: Array, b: Array) -> Array:
 def _diagonal_of(block: Array) -> Array:
     xp = namespace(block)
     return xp.linalg.diagonal(block)
-
-
-def _itemsize(like: Array) -> int:
-    return namespace(like).finfo(like.dtype).bits // 8

@@ -9,17 +9,26 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
+from mercer.backend import Array, itemsize
 from mercer.config import settings
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 
-TILE = 512  # rows and columns of a tile: 2 MiB of float64 stays in cache
+TILE = 480  # rows and columns of a tile: 1.8 MiB of float64 stays in cache, and no power of two,
+# whose rows would meet in the same cache lines
+MANY = 512  # columns of a product from which wider tiles pay: fewer sums of products
+WIDE_BYTES = 2**22  # of such a tile
 
 
-def spans(n: int, size: int = TILE) -> list[slice]:
-    """range(n) cut into slices of `size`; the last may be shorter."""
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+def width(v: Array) -> int:
+    """Columns of a tile in a product with v (m, k)."""
+    return TILE if v.shape[1] < MANY else max(WIDE_BYTES // (TILE * itemsize(v)), 1)
+
+
+def spans(n: int, size: int = TILE, first: int = 0) -> list[slice]:
+    """range(first, n) cut into slices of `size`; the last may be shorter."""
+    return [slice(start, min(start + size, n)) for start in range(first, n, size)]
 
 
 def in_order(

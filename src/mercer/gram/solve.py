@@ -17,6 +17,7 @@ from mercer.backend import (
     double,
     is_numpy,
     is_single,
+    itemsize,
     namespace,
     set_diagonal,
     to_numpy,
@@ -75,10 +76,7 @@ def top_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
 
 
 def _fits(matrix: LazyMatrix) -> bool:
-    return (
-        matrix.shape[0] ** 2 * namespace(matrix.like).finfo(matrix.like.dtype).bits // 8
-        <= settings().memory
-    )
+    return matrix.shape[0] ** 2 * itemsize(matrix.like) <= settings().memory
 
 
 def _by_cholesky(matrix: LazyMatrix, y: Array, ridge: float) -> Array:

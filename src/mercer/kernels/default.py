@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from math import exp
 from operator import mul
@@ -62,7 +64,15 @@ def default_kernel(x: Any, *, rng: int | np.random.Generator | None = None) -> K
     data = as_table(x, "x")
     if data is None:
         return median_rbf(x, rng=rng)
-    factors = [*_numbers(data, rng), *_categories(data)]
+    numbers, factors = varying(data), categories(data)
+    if numbers is not None:
+        bandwidth = median_bandwidth(numbers.values, rng=rng)
+        factors = [numbers.kernel(RBF(bandwidth)), *factors]
+    return product(factors)
+
+
+def product(factors: Sequence[Kernel]) -> Kernel:
+    """The product of kernels on columns that vary, if there are any."""
     if not factors:
         raise ValueError(
             "no column of x varies, so that it says nothing about a kernel: "
@@ -71,8 +81,21 @@ def default_kernel(x: Any, *, rng: int | np.random.Generator | None = None) -> K
     return reduce(mul, factors)
 
 
-def _numbers(data: Table, rng: int | np.random.Generator | None) -> list[Kernel]:
-    """The Gaussian kernel on the columns of numbers that vary; none if there are none."""
+@dataclass(frozen=True)
+class Numbers:
+    """The columns of numbers that vary, divided by their standard deviations."""
+
+    names: tuple[str, ...]
+    factors: tuple[float, ...]
+    values: np.ndarray
+
+    def kernel(self, kernel: Kernel) -> Kernel:
+        """`kernel` of these columns, so divided."""
+        return kernel.scaled(self.factors).select(self.names)
+
+
+def varying(data: Table) -> Numbers | None:
+    """The columns of numbers that vary; None if there are none."""
     names, factors, columns = [], [], []
     for name, categorical, values in zip(
         data.columns.names, data.columns.categorical, data.values.T, strict=True
@@ -85,16 +108,15 @@ def _numbers(data: Table, rng: int | np.random.Generator | None) -> list[Kernel]
             factors.append(1 / deviation)
             columns.append(values / deviation)
     if not names:
-        return []
-    bandwidth = median_bandwidth(np.stack(columns, axis=1), rng=rng)
-    return [RBF(bandwidth).scaled(factors).select(names)]
+        return None
+    return Numbers(tuple(names), tuple(factors), np.stack(columns, axis=1))
 
 
-def _categories(data: Table) -> list[Kernel]:
-    """A factor for each column of categories."""
+def categories(data: Table, bandwidth: float = 1.0) -> list[Kernel]:
+    """A factor for each column of categories; `bandwidth` multiplies the one of the data."""
     chosen = [i for i, categorical in enumerate(data.columns.categorical) if categorical]
     differing = sum(_mismatch(data.values[:, i]) for i in chosen)
-    alike = exp(-1 / (2 * max(differing, 0.5)))
+    alike = exp(-1 / (2 * bandwidth**2 * max(differing, 0.5)))
     factor = alike + (1 - alike) * Delta()
     return [factor.select(data.columns.names[i]) for i in chosen]
 

@@ -198,7 +198,7 @@ def _bandwidth(kernel: Kernel) -> float:
 
 
 def _given(limits: Limits, dimensions: int) -> np.ndarray:
-    window = np.asarray(limits, dtype=np.float64)
+    window = to_numpy(validate.finite(validate.real(limits, "limits"), "limits"))
     window = window[None, :] if window.shape == (2,) and dimensions == 1 else window
     if window.shape != (dimensions, 2) or not np.all(window[:, 0] < window[:, 1]):
         needed = "(low, high)" if dimensions == 1 else "((low, high), (low, high))"

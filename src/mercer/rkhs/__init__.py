@@ -9,6 +9,7 @@ from mercer.rkhs.bases import (
     LegendreBasis,
     TensorBasis,
 )
+from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.expansion import MercerExpansion, mercer_expansion
 from mercer.rkhs.function import Function
 from mercer.rkhs.measures import hsic, mmd2, witness
@@ -17,6 +18,7 @@ from mercer.rkhs.quadrature import Quadrature
 __all__ = [
     "Basis",
     "CosineBasis",
+    "Empirical",
     "FourierBasis",
     "Function",
     "HaarBasis",

@@ -144,7 +144,9 @@ class Function:
         if not isinstance(divisor, Real):
             return NotImplemented
         if divisor == 0:
-            raise ValueError("a function cannot be divided by zero: the divisor must be another number")
+            raise ValueError(
+                "a function cannot be divided by zero: the divisor must be another number"
+            )
         return self * (1 / float(divisor))
 
     def __neg__(self) -> Function:

@@ -1,0 +1,103 @@
+"""What a hypothesis test is: a frozen configuration with a statistic, a test, and a result."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.htest.nulls import Bound
+
+
+class HypothesisTest(ABC):
+    """Configuration only: reusable, printable, comparable. What a call learns, it returns."""
+
+    @abstractmethod
+    def statistic(self, *samples: Any) -> float:
+        """The number the test looks at."""
+
+    @abstractmethod
+    def test(self, *samples: Any, rng: Any = None) -> Result:
+        """The statistic, its p-value, and what else is known."""
+
+    def verdict(self, rejected: bool) -> str | None:
+        """What a rejection, or none, means in plain words, where it is not what one expects."""
+        return None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a test found.
+
+    `pvalue` is the probability, under the null hypothesis, of a statistic at least as large;
+    `null` holds draws of the statistic under the null hypothesis, where it was resampled, and
+    `law` is its distribution (of SciPy), where that has a name. Both are on the scale of
+    `observed`, which is the statistic, or what the null compares instead of it.
+    """
+
+    statistic: float
+    pvalue: float
+    test: HypothesisTest
+    null: np.ndarray = field(repr=False, compare=False)
+    notes: tuple[str, ...] = ()
+    observed: float | None = field(default=None, repr=False, compare=False, kw_only=True)
+    law: Any = field(default=None, repr=False, compare=False, kw_only=True)
+
+    def rejects(self, level: float = 0.05) -> bool:
+        """Whether the null hypothesis is rejected at this level."""
+        validate.between("level", level, 0.0, 1.0)
+        return bool(self.pvalue <= level)
+
+    def summary(self, level: float = 0.05) -> str:
+        """The verdict in plain words."""
+        rejected = self.rejects(level)
+        default = f"The null hypothesis is {'rejected' if rejected else 'not rejected'}"
+        lines = [
+            f"{type(self.test).__name__}: statistic {self.statistic:.4g}, "
+            f"p = {self.pvalue:.3g} ({self.null_in_words()}).",
+            f"{self.test.verdict(rejected) or default} at level {level:g}.",
+            *self.notes,
+        ]
+        return "\n".join(lines)
+
+    def null_in_words(self) -> str:
+        """Where the p-value comes from."""
+        if len(self.null):
+            return f"{len(self.null):,} resamples"
+        if self.law is not None:
+            name = getattr(getattr(self.law, "dist", self.law), "name", type(self.law).__name__)
+            return f"{_LAWS.get(name, name)} null distribution"
+        return "a bound" if self.bounded else "its limiting null distribution"
+
+    @property
+    def bounded(self) -> bool:
+        """Whether `pvalue` is a bound on the p-value only."""
+        return isinstance(getattr(self.test, "null", None), Bound)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and texts only, ready for JSON."""
+        return {
+            "statistic": self.statistic,
+            "pvalue": self.pvalue,
+            "test": type(self.test).__name__,
+            "parameters": described(self.test),
+            "null": self.null_in_words(),
+            "resamples": len(self.null),
+            "notes": list(self.notes),
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """The null distribution with the statistic in it; returns the Axes."""
+        return importlib.import_module("mercer.plot").plot_null(self, ax=ax)
+
+
+_LAWS = {"chi2": "chi-square", "norm": "normal", "gamma": "gamma", "f": "F", "t": "Student's t"}
+
+
+def described(test: HypothesisTest) -> dict[str, Any]:
+    """The parameters of a test by name, as text."""
+    return {f.name: repr(getattr(test, f.name)) for f in fields(test)}  # type: ignore[arg-type]

@@ -1,0 +1,76 @@
+"""One column as explicit features of its kernel, K = ZZ': sums over points then cost N, not N^2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.kernels.bandwidth import median_bandwidth
+from mercer.kernels.base import Kernel
+from mercer.kernels.discrete import Delta
+from mercer.kernels.radial import RBF
+
+_ROWS = 300  # values whose distances give the bandwidth: its error is a few percent
+_RANK = 64
+_RESIDUAL = 1e-7  # of k(x, x) = 1 that the features may miss
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A column with its kernel and its features (N, r)."""
+
+    kernel: Kernel
+    features: np.ndarray
+
+
+def embedded(values: np.ndarray, categorical: bool) -> Embedded:
+    """A column of numbers or of category codes.
+
+    Numbers have the RBF at their median distance, and features of a partial Cholesky
+    decomposition: about a dozen give K to rounding. Categories have [x = y] and an indicator for
+    each; beyond 63 of them, those that are rare are taken as one.
+    """
+    if categorical:
+        return Embedded(Delta(), _indicators(values))
+    values = values.astype(np.float64)
+    levels, place = np.unique(values, return_inverse=True)
+    if len(levels) == 1:
+        return Embedded(RBF(1.0), np.ones((len(values), 1)))
+    kernel = RBF(_bandwidth(values, levels))
+    return Embedded(kernel, _cholesky(kernel, levels)[place])
+
+
+def _bandwidth(values: np.ndarray, levels: np.ndarray) -> float:
+    rng = np.random.default_rng(0)
+    some = values if len(values) <= _ROWS else rng.choice(values, _ROWS, replace=False)
+    if np.all(some == some[0]):
+        some = levels if len(levels) <= _ROWS else rng.choice(levels, _ROWS, replace=False)
+    return median_bandwidth(some)
+
+
+def _indicators(codes: np.ndarray) -> np.ndarray:
+    """One column for each of the most frequent levels, and one for the others together."""
+    _, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    rank = np.empty(len(counts), dtype=np.int64)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
+    kept = np.minimum(rank[place], _RANK - 1)
+    return (kept[:, None] == np.arange(min(len(counts), _RANK))).astype(np.float64)
+
+
+def _cholesky(kernel: RBF, points: np.ndarray) -> np.ndarray:
+    """Z with ZZ' = K up to `_RESIDUAL` on the diagonal, if so many columns are enough: (n, r)."""
+    points = points[:, None]
+    n = len(points)
+    rank = min(_RANK, n)
+    z = np.zeros((n, rank), dtype=np.float64)
+    left = np.ones(n, dtype=np.float64)
+    for r in range(rank):
+        pivot = int(np.argmax(left))
+        if left[pivot] <= _RESIDUAL:
+            z = z[:, :r]
+            break
+        column = kernel.pairwise(points, points[pivot : pivot + 1])[:, 0]
+        z[:, r] = (column - z[:, :r] @ z[pivot, :r]) / np.sqrt(left[pivot])
+        left = np.maximum(left - z[:, r] ** 2, 0.0)
+    return z

@@ -1,0 +1,227 @@
+"""Differences of mean features between two samples, for their own labels and for others.
+
+A test with p features needs of each sample its mean and the covariance of that mean: sums over
+points of z and zz'. Under another labelling of the pooled sample these are sums over other points,
+so that one matrix product gives them for all labellings, in time linear in the number of points.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.config import settings
+from mercer.gram import PairedWeights, PermutedWeights
+from mercer.gram.weights import Resamples
+from mercer.htest.nulls import Null, Permutation
+
+ENOUGH = 500  # observations in each sample from which asymptotic nulls hold
+_PER_FEATURE = 50  # and so many for each feature
+_RANK = 1e-10  # share of the largest eigenvalue below which a direction does not vary
+_RIDGE = 1e-10  # of the variance, so that samples that do not vary at all can be told apart
+
+
+class Difference(NamedTuple):
+    """The difference of two means, and its covariance; leading axes are labellings."""
+
+    delta: np.ndarray  # (..., p)
+    covariance: np.ndarray  # (..., p, p)
+
+
+class MeanDifference:
+    """The difference of the mean features of two samples, under any labelling of the pool.
+
+    Parameters
+    ----------
+    features : array (n + m, p)
+        Of the first sample, then of the second.
+    n : int
+        The size of the first sample.
+    weights : array (n + m,) or None
+        Of the observations, adding up to one in each sample.
+    """
+
+    def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
+        self.n, self.m = n, len(features) - n
+        given = np.repeat([1 / self.n, 1 / self.m], [self.n, self.m])
+        self.weights = given if weights is None else np.asarray(weights, dtype=np.float64)
+        self.features = features - features.mean(axis=0)
+        sizes = [1 / float(np.sum(w**2)) for w in (self.weights[:n], self.weights[n:])]
+        self.effective = min(sizes)  # of the smaller sample, as if it were not weighted
+
+    @cached_property
+    def observed(self) -> Difference:
+        """delta = mean of x - mean of y, and S_x/n + S_y/m."""
+        first = moments(self.features[: self.n], self.weights[: self.n])
+        second = moments(self.features[self.n :], self.weights[self.n :])
+        return Difference(first[0] - second[0], first[1] + second[1])
+
+    def relabelled(self, null: Permutation, columns: slice, seed: int) -> Iterator[Difference]:
+        """The same for the labellings in some columns, in chunks; column 0 is the observed one."""
+        labels = labellings(self.n, self.m, null, seed)
+        for chunk in within(columns, labels.chunks(settings().memory // 4)):
+            crossed = labels.columns(chunk, self.features[:0]).project(self._terms)  # (terms, B)
+            total = self._terms.sum(axis=1)[:, None]
+            first, second = (
+                self._moments((total + crossed) / 2),
+                self._moments((total - crossed) / 2),
+            )
+            yield Difference(first[0] - second[0], first[1] + second[1])
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.triu_indices(self.features.shape[1])
+
+    @cached_property
+    def _terms(self) -> np.ndarray:
+        """What is summed over a sample: u, u^2, u z, u^2 z, u^2 z z', u weights around one."""
+        z, (i, j) = self.features.T, self._pairs
+        u = self.weights * np.repeat([self.n, self.m], [self.n, self.m])
+        return np.concatenate([[u, u**2], u * z, u**2 * z, u**2 * z[i] * z[j]])
+
+    def _moments(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means (B, p) and their covariances (B, p, p) from sums (terms, B)."""
+        p, (i, j) = self.features.shape[1], self._pairs
+        one, two = sums[0], sums[1]
+        mean = sums[2 : 2 + p] / one
+        cross = sums[2 + p : 2 + 2 * p]
+        square = sums[2 + 2 * p :] - cross[i] * mean[j] - mean[i] * cross[j]
+        square += two * mean[i] * mean[j]
+        spread = one**2 - two
+        square = np.where(spread > 0, square / np.where(spread > 0, spread, 1.0), 0.0)
+        covariance = np.empty((sums.shape[1], p, p), dtype=np.float64)
+        covariance[:, i, j] = covariance[:, j, i] = square.T
+        return mean.T, covariance
+
+
+class NormalizedEvidence:
+    """delta' S^-1 delta, a chi-square under the null hypothesis.
+
+    Features are first turned into uncorrelated ones of variance one over the pooled sample, which
+    changes nothing but the rounding; directions in which the pool does not vary are left out
+    (equal locations, discrete data), and `degrees` counts those that remain.
+    """
+
+    def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
+        self.difference = MeanDifference(whitened(features), n, weights)
+        self.rank = self.difference.features.shape[1]
+        self.degrees = max(self.rank, 1)  # where nothing varies the statistic is 0, and p is 1
+        self.ridge = _RIDGE * (1 / n + 1 / (len(features) - n))
+
+    @cached_property
+    def observed(self) -> float:
+        """The statistic."""
+        return float(self._values(self.difference.observed))
+
+    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """The statistic of some labellings."""
+        parts = self.difference.relabelled(null, columns, seed)
+        return np.concatenate([self._values(part) for part in parts])
+
+    def _values(self, found: Difference) -> np.ndarray:
+        if self.rank == 0:
+            return np.zeros(found.delta.shape[:-1], dtype=np.float64)
+        moved = found.covariance + self.ridge * np.eye(self.rank)
+        solved = np.linalg.solve(moved, found.delta[..., None])[..., 0]
+        return np.sum(found.delta * solved, axis=-1)
+
+
+class SquaredEvidence:
+    """(|delta|^2 - tr S) / p, the mean squared difference of the features without its bias."""
+
+    def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
+        self.difference = MeanDifference(features, n, weights)
+        self.degrees = features.shape[1]
+
+    @cached_property
+    def observed(self) -> float:
+        """The statistic; it may be negative."""
+        return float(self._values(self.difference.observed))
+
+    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """The statistic of some labellings."""
+        parts = self.difference.relabelled(null, columns, seed)
+        return np.concatenate([self._values(part) for part in parts])
+
+    def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
+        """|delta|^2, and the weights of the chi-squares it is a sum of under the null hypothesis."""
+        delta, covariance = self.difference.observed
+        values = np.maximum(np.linalg.eigvalsh(covariance)[::-1], 0.0)
+        return float(delta @ delta), values[:rank], float(values[rank:].sum())
+
+    def _values(self, found: Difference) -> np.ndarray:
+        trace = np.trace(found.covariance, axis1=-2, axis2=-1)
+        return (np.sum(found.delta**2, axis=-1) - trace) / max(self.degrees, 1)
+
+
+def moments(z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The weighted mean of z, weights adding up to one, and the covariance of that mean.
+
+    sum_i w_i^2 (z_i - mean)(z_i - mean)' / (1 - sum_i w_i^2), which is S/n for equal weights.
+    """
+    mean = w @ z
+    apart = (z - mean) * w[:, None]
+    rest = 1 - float(w @ w)
+    return mean, apart.T @ apart / (rest if rest > 0 else 1.0)
+
+
+def whitened(z: np.ndarray) -> np.ndarray:
+    """Uncorrelated combinations of variance one over all points: (N, r), r the rank."""
+    z = z - z.mean(axis=0)
+    size = np.sqrt(np.mean(z**2, axis=0))
+    varies = size > 1e-14 * np.max(size, initial=0.0)
+    z = z[:, varies] / size[varies]
+    if z.shape[1] == 0:
+        return z
+    values, vectors = np.linalg.eigh(z.T @ z / len(z))
+    kept = values > _RANK * values[-1]
+    return z @ (vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def asymptotic_or_permuted(
+    null: Null | None, asymptotic: Null, difference: MeanDifference, features: int
+) -> tuple[Null, tuple[str, ...]]:
+    """The null that holds at this sample size, and what to say about it.
+
+    None means the asymptotic null where it holds and 999 permutations where it does not. Whoever
+    asks for the asymptotic one below that is warned.
+    """
+    needed = max(ENOUGH, _PER_FEATURE * features)
+    small, name = difference.effective < needed, type(asymptotic).__name__
+    if null is None:
+        chosen = Permutation(999) if small else asymptotic
+        why = f"fewer than {needed}" if small else f"at least {needed}"
+        label = "999 permutations" if small else f"{name}(), {features} features"
+        return chosen, (f"Null: {label}, for there are {why} observations in a sample.",)
+    if small and not isinstance(null, Permutation):
+        warnings.warn(
+            f"{type(null).__name__}() holds from about {needed} observations in each sample on; "
+            f"the smaller one counts {difference.effective:.0f}: use null=Permutation(999)",
+            UserWarning,
+            stacklevel=4,
+        )
+    return null, ()
+
+
+def labellings(n: int, m: int, null: Permutation, seed: int) -> Resamples:
+    """Labels +1 and -1 of the pooled sample as the null permutes them; column 0 is the observed one."""
+    if not null.paired:
+        labels = np.repeat([1.0, -1.0], [n, m])
+        return PermutedWeights(
+            labels, null.resamples + 1, rng=seed, blocks=null.blocks, keep_first=True
+        )
+    if n != m:
+        raise ValueError(f"paired samples must have the same size, got {n} and {m}")
+    return PairedWeights(n, null.resamples + 1, rng=seed, keep_first=True)
+
+
+def within(columns: slice, chunks: Any) -> Iterator[slice]:
+    """The parts of `columns` that fall into each chunk."""
+    for chunk in chunks:
+        start, stop = max(chunk.start, columns.start), min(chunk.stop, columns.stop)
+        if start < stop:
+            yield slice(start, stop)

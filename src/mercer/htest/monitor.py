@@ -1,0 +1,277 @@
+"""Two streams compared as they come: a test by betting that may be looked at after every batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from math import exp, inf, log
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import count, is_array, to_numpy
+from mercer.frames import Table
+from mercer.htest.effect import witness_of
+from mercer.htest.pool import pool
+from mercer.kernels.base import Kernel
+from mercer.rkhs.distributions import Empirical
+from mercer.rkhs.rows import settled, stacked, taken
+
+_FIRST = 10  # pairs that are only learnt from
+_LONGEST = 100  # pairs that are bet on with one witness
+_RANGE = 100  # observations of each stream that tell the range of the witness
+_CAP = 0.5  # of the wealth that is bet at most
+_STEP = 2 / (2 - log(3))  # of online Newton steps, for bets up to one half (Cutkosky and Orabona)
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """Do two streams have the same distribution? Asked again after every batch.
+
+    A gambler starts with wealth 1 and bets that the streams differ. Before each pair of
+    observations comes, a function g with values in [-1/2, 1/2] is fixed, the clipped witness of
+    the observations so far, and a part b of the wealth is put on g(x) > g(y): the wealth is
+    multiplied by 1 + b (g(x) - g(y)). If the streams have the same distribution no such game can
+    be expected to win, and by Ville's inequality the wealth ever reaches 1 / level with
+    probability at most `level`, however often it is looked at and whatever ends the watch. If
+    they differ the wealth grows exponentially. Bets are online Newton steps (Shekhar and Ramdas
+    2023, algorithm 1 with the kernel payoff of section 4.1; g is clipped instead of divided by its
+    largest possible value, which is as valid and wins faster).
+
+    Objects do not remember calls: `update` returns a new state, with its own `update`.
+
+    Parameters
+    ----------
+    level : float
+        The chance of a false alarm, over all time.
+    kernel : Kernel or None
+        None: the default kernel of the observations so far, chosen anew for each batch.
+    history : int
+        How many of the latest observations of each stream the witness is made of.
+
+    Notes
+    -----
+    What is assumed: the observations of both streams are independent, each new one is fresh. A
+    fixed reference sample that is compared with one batch after another is not a stream. Batches
+    may have different sizes; of unequal ones, several observations of the longer stream are
+    averaged against one of the shorter. The first 10 pairs are only learnt from.
+
+    Measured on 400 streams of normal numbers in the plane, RBF(1.5), looked at after every pair,
+    level 0.05: 3% false alarms for 20 batches of 20 and 20, 1% for 20 of 30 and 10, 0.8% for 120
+    of 1 and 1. A shift of 0.3, 0.5 or 1 standard deviations was found after 240, 120 or 60 pairs
+    (medians of 100 streams).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> state = Monitor(level=0.05)
+    >>> for _ in range(20):
+    ...     state = state.update(rng.normal(size=(30, 2)), rng.normal(0.5, 1.0, size=(20, 2)))
+    >>> state.alarmed, state.pvalue < 0.05, state.batches
+    (True, True, 20)
+    """
+
+    level: float = 0.05
+    kernel: Kernel | None = None
+    history: int = field(default=1000, kw_only=True)
+
+    def __post_init__(self) -> None:
+        validate.between("level", self.level, 0.0, 1.0)
+        if self.kernel is not None:
+            validate.instance("kernel", self.kernel, Kernel, "a kernel or None")
+        validate.whole("history", self.history, least=2)
+
+    def update(self, x: Any, y: Any) -> MonitorState:
+        """The state after the first batch."""
+        return MonitorState(self).update(x, y)
+
+
+@dataclass(frozen=True, eq=False)
+class MonitorState:
+    """What is known after some batches; `state = state.update(x, y)` goes on.
+
+    Attributes
+    ----------
+    monitor : Monitor
+    batches, pairs : int
+        How many batches came, and on how many pairs was bet.
+    log_wealth, highest : float
+        The logarithm of the wealth now, and its largest value so far.
+    path : tuple of float
+        `log_wealth` after each batch.
+    """
+
+    monitor: Monitor
+    batches: int = 0
+    pairs: int = 0
+    log_wealth: float = 0.0
+    highest: float = 0.0
+    path: tuple[float, ...] = field(default=(), repr=False)
+    bet: _Bet = field(default_factory=lambda: _Bet(), repr=False)
+    held: tuple[Any, Any] | None = field(default=None, repr=False)
+
+    @property
+    def wealth(self) -> float:
+        """The gambler's wealth, an e-value: under the null hypothesis its mean is at most 1."""
+        return exp(self.log_wealth) if self.log_wealth < 700 else inf
+
+    @property
+    def pvalue(self) -> float:
+        """1 / the largest wealth so far: a p-value at any time, also one chosen by the data."""
+        return max(exp(-self.highest), float(np.finfo(np.float64).tiny))
+
+    @property
+    def alarmed(self) -> bool:
+        """Whether the wealth has ever reached 1 / level."""
+        return bool(self.highest >= -log(self.monitor.level))
+
+    def update(self, x: Any, y: Any) -> MonitorState:
+        """The state after another batch of both streams, each of at least one observation."""
+        x, y = (_batch(s, name) for s, name in ((x, "x"), (y, "y")))
+        state = replace(self, batches=self.batches + 1)
+        if state.held is not None:
+            _same_kind(state.held, (x, y))
+        groups = _groups(count(x), count(y))
+        done = 0
+        if state.held is None:  # nothing to bet with yet
+            done = min(_FIRST, len(groups))
+            state = state._learnt(x, y, groups[:done])
+        while done < len(groups):
+            size = int(np.clip(state.seen // 8, _FIRST // 2, _LONGEST))
+            block = groups[done : done + size]
+            state = state._staked(x, y, block)._learnt(x, y, block)
+            done += len(block)
+        return replace(state, path=(*state.path, state.log_wealth))
+
+    @property
+    def seen(self) -> int:
+        """How many observations the witness is made of."""
+        return 0 if self.held is None else sum(count(s) for s in self.held)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The wealth after each batch, and where it alarms; returns the Axes."""
+        from mercer.plot import plot_wealth
+
+        return plot_wealth(self, ax=ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and texts only, ready for JSON."""
+        return {
+            "level": self.monitor.level,
+            "batches": self.batches,
+            "pairs": self.pairs,
+            "log_wealth": self.log_wealth,
+            "pvalue": self.pvalue,
+            "alarmed": self.alarmed,
+            "path": list(self.path),
+        }
+
+    # ---- private ----------------------------------------------------------------------
+
+    def _learnt(self, x: Any, y: Any, groups: list[tuple[slice, slice]]) -> MonitorState:
+        """With the observations of some groups in the history."""
+        new = (_rows(x, [g[0] for g in groups]), _rows(y, [g[1] for g in groups]))
+        if self.held is None:
+            return replace(self, held=new)
+        both = (stacked(old, more) for old, more in zip(self.held, new, strict=True))
+        first, second = (_latest(s, self.monitor.history) for s in both)
+        return replace(self, held=(first, second))
+
+    def _staked(self, x: Any, y: Any, groups: list[tuple[slice, slice]]) -> MonitorState:
+        """After bets on some groups, all of them on one witness, which has not seen them."""
+        payoffs = _payoffs(self.monitor.kernel, self.held, x, y, groups)
+        wealth, highest, bet = self.log_wealth, self.highest, self.bet
+        for payoff in payoffs:
+            wealth += float(np.log1p(bet.share * payoff))
+            highest = max(highest, wealth)
+            bet = bet.after(payoff)
+        return replace(
+            self, log_wealth=wealth, highest=highest, bet=bet, pairs=self.pairs + len(groups)
+        )
+
+
+@dataclass(frozen=True)
+class _Bet:
+    """The share of the wealth to bet, by online Newton steps on -log(1 + share * payoff)."""
+
+    share: float = 0.0
+    curvature: float = 1.0
+
+    def after(self, payoff: float) -> _Bet:
+        """The next bet: a step against the gradient, within [0, 1/2]."""
+        slope = -payoff / (1 + self.share * payoff)
+        curvature = self.curvature + slope**2
+        return _Bet(float(np.clip(self.share - _STEP * slope / curvature, 0.0, _CAP)), curvature)
+
+
+def _payoffs(
+    kernel: Kernel | None, held: Any, x: Any, y: Any, groups: list[tuple[slice, slice]]
+) -> np.ndarray:
+    """Mean of g over the x of each group less the mean over its y, g in [-1/2, 1/2]: in [-1, 1]."""
+    if kernel is None and _constant(reduce(stacked, held)):  # no bandwidth, nothing to bet on yet
+        return np.zeros(len(groups), dtype=np.float64)
+    witness = witness_of(pool(kernel, *held, least=1))
+    parts = [
+        *(_latest(sample, _RANGE) for sample in held),
+        *(_rows(s, [group[i] for group in groups]) for i, s in enumerate((x, y))),
+    ]
+    values = to_numpy(witness(reduce(stacked, parts))).astype(np.float64)
+    ends = np.cumsum([count(part) for part in parts])
+    past, first, second = np.split(values, ends[1:3])
+    middle, reach = (past.max() + past.min()) / 2, (past.max() - past.min()) or 1.0
+    sides = []
+    for side, found in enumerate((first, second)):
+        clipped = np.clip((found - middle) / reach, -0.5, 0.5)
+        sizes = np.array([group[side].stop - group[side].start for group in groups])
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        sides.append(np.add.reduceat(clipped, starts) / sizes)
+    return sides[0] - sides[1]
+
+
+def _groups(n: int, m: int) -> list[tuple[slice, slice]]:
+    """As many groups as the smaller batch has points, with one of its points each."""
+    number = min(n, m)
+    cuts = [np.linspace(0, size, number + 1).round().astype(int) for size in (n, m)]
+    return [
+        (slice(int(cuts[0][i]), int(cuts[0][i + 1])), slice(int(cuts[1][i]), int(cuts[1][i + 1])))
+        for i in range(number)
+    ]
+
+
+def _rows(sample: Any, spans: list[slice]) -> Any:
+    """The rows of consecutive spans."""
+    return taken(sample, np.arange(spans[0].start, spans[-1].stop))
+
+
+def _latest(sample: Any, number: int) -> Any:
+    size = count(sample)
+    return sample if size <= number else taken(sample, np.arange(size - number, size))
+
+
+def _constant(sample: Any) -> bool:
+    """Whether all rows are equal."""
+    values = sample.values if isinstance(sample, Table) else sample
+    if not is_array(values):
+        return False
+    held = to_numpy(values)
+    return bool(np.all(held == held[:1]))
+
+
+def _batch(sample: Any, name: str) -> Any:
+    if isinstance(sample, Empirical):
+        raise TypeError(f"{name} must be a plain batch: streams have no weights")
+    sample = settled(sample, name)
+    if isinstance(sample, Table):
+        validate.finite(sample.values, name)
+        return sample
+    return validate.points_or_objects(sample, name)
+
+
+def _same_kind(held: tuple[Any, Any], batch: tuple[Any, Any]) -> None:
+    for old, new, name in zip(held, batch, ("x", "y"), strict=True):
+        if type(old) is not type(new):
+            raise TypeError(
+                f"{name} must be of the kind it was before, {type(old).__name__}, got "
+                f"{type(new).__name__}"
+            )

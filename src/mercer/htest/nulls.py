@@ -1,0 +1,229 @@
+"""Null distributions, once for all tests: resampled, fitted by moments, spectral, asymptotic, bounded.
+
+A test hands its evidence to a null; the null asks it for what it needs (resampled statistics,
+moments, eigenvalues, a bound) and answers with a p-value. Large values of a statistic speak
+against the null hypothesis, everywhere.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer import validate
+from mercer.errors import NoRule
+
+_TIE = 100 * np.finfo(np.float64).eps
+_FIRST_LOOK = 256  # resamples before the first thought of stopping early
+_NONE = np.empty(0, dtype=np.float64)
+
+
+class Judgement(NamedTuple):
+    """A p-value, and the draws of the null it came from, on the scale of `observed`.
+
+    Where the null is a distribution with a name, `law` is that distribution, of SciPy.
+    """
+
+    pvalue: float
+    draws: np.ndarray
+    observed: float
+    law: Any = None
+
+
+class Null(ABC):
+    """How a statistic is turned into a p-value."""
+
+    @abstractmethod
+    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
+        """The p-value of what was observed."""
+
+    def _ask(self, evidence: object, power: str) -> Any:
+        found = getattr(evidence, power, None)
+        if found is None:
+            raise NoRule(
+                f"{type(self).__name__}() does not serve this test, whose evidence has no "
+                f"{power}: use Permutation()"
+            )
+        return found
+
+
+def exceeds(draws: np.ndarray, observed: float, tie: float = 0.0) -> np.ndarray:
+    """Which draws are at least as large as what was observed, ties by rounding included.
+
+    `tie` is how far equal draws may be apart, where their arithmetic is coarser than float64.
+    """
+    finite = draws[np.isfinite(draws)]
+    size = max(abs(observed), float(np.max(np.abs(finite), initial=0.0)))
+    return draws >= observed - max(_TIE * size, tie)
+
+
+def share(draws: np.ndarray, observed: float, tie: float = 0.0) -> float:
+    """(1 + #{draws >= observed}) / (1 + B), never 0."""
+    return float((1 + np.count_nonzero(exceeds(draws, observed, tie))) / (1 + len(draws)))
+
+
+@dataclass(frozen=True)
+class Permutation(Null):
+    """Exact at any sample size: p = (1 + #{resampled >= observed}) / (1 + resamples).
+
+    Parameters
+    ----------
+    resamples : int
+    stop_early : bool
+        Stop as soon as `enough` resampled statistics reach the observed one; then
+        p = enough / resamples so far, which is valid too (Besag and Clifford 1991).
+    enough : int
+    blocks : sequence of hashable labels, or None
+        Permute within these groups of observations only (the first sample's, then the second's).
+    paired : bool
+        Observation i of one sample belongs to observation i of the other: swap within pairs only.
+    """
+
+    resamples: int = 999
+    stop_early: bool = False
+    enough: int = 50
+    blocks: tuple[Any, ...] | None = None
+    paired: bool = False
+
+    def __post_init__(self) -> None:
+        validate.whole("resamples", self.resamples)
+        validate.whole("enough", self.enough)
+        if self.blocks is not None:
+            object.__setattr__(self, "blocks", tuple(self.blocks))
+            if self.paired:
+                raise ValueError("choose blocks or paired, not both: pairs are blocks of two")
+
+    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
+        """Resample by `evidence.permuted(null, columns, seed)`; column 0 is what was observed."""
+        permuted = self._ask(evidence, "permuted")
+        seed = int(validate.generator(rng).integers(2**63))
+        values, step = _NONE, _FIRST_LOOK if self.stop_early else self.resamples + 1
+        while True:
+            columns = slice(len(values), min(len(values) + step, self.resamples + 1))
+            values, step = np.concatenate([values, permuted(self, columns, seed)]), 2 * step
+            observed, draws = float(values[0]), values[1:]
+            tie = float(getattr(evidence, "tie", 0.0))
+            hits = np.flatnonzero(exceeds(draws, observed, tie))
+            if self.stop_early and len(hits) >= self.enough:
+                last = int(hits[self.enough - 1]) + 1
+                return Judgement(self.enough / last, draws[:last], observed)
+            if len(draws) == self.resamples:
+                return Judgement(share(draws, observed, tie), draws, observed)
+
+
+@dataclass(frozen=True)
+class WildBootstrap(Null):
+    """Random signs instead of permutations; runs of `block` observations share a sign.
+
+    For degenerate statistics of one sample (goodness of fit), and for dependent observations,
+    where permutations would break what must stay. Asymptotically valid.
+    """
+
+    resamples: int = 999
+    block: int = 1
+
+    def __post_init__(self) -> None:
+        validate.whole("resamples", self.resamples)
+        validate.whole("block", self.block)
+
+    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
+        """Give signs to the evidence: `evidence.signed(null, seed)`."""
+        seed = int(validate.generator(rng).integers(2**63))
+        observed, draws = self._ask(evidence, "signed")(self, seed)
+        return Judgement(share(draws, observed), draws, observed)
+
+
+@dataclass(frozen=True)
+class Gamma(Null):
+    """A gamma distribution with the mean and the variance of the resampled statistic.
+
+    Both are exact; the shape is an approximation, good for middle sizes, not in the far tail.
+    """
+
+    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
+        """Fit `evidence.moments()`: the observed form, and its mean and variance under the null."""
+        from scipy.stats import gamma
+
+        observed, mean, variance = self._ask(evidence, "moments")()
+        if not (mean > 0 and variance > _TIE * mean**2):  # the kernel sees no difference at all
+            return Judgement(1.0, _NONE, observed)
+        law = gamma(mean**2 / variance, scale=variance / mean)
+        return Judgement(_positive(law.sf(observed)), _NONE, observed, law)
+
+
+@dataclass(frozen=True)
+class Spectrum(Null):
+    """sum_i l_i z_i^2 with z_i standard normal and l_i the eigenvalues of the centred kernel matrix.
+
+    The asymptotic null of a quadratic statistic, drawn `resamples` times; eigenvalues beyond the
+    `rank` largest are replaced by their sum.
+    """
+
+    resamples: int = 9999
+    rank: int = 200
+
+    def __post_init__(self) -> None:
+        validate.whole("resamples", self.resamples)
+        validate.whole("rank", self.rank)
+
+    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
+        """Draw from `evidence.spectrum(rank)`: the observed form, eigenvalues, and the rest."""
+        observed, eigenvalues, rest = self._ask(evidence, "spectrum")(self.rank)
+        rng = validate.generator(rng)
+        draws = np.full(self.resamples, rest, dtype=np.float64)
+        for start in range(0, self.resamples, 1024):
+            z = rng.standard_normal((min(1024, self.resamples - start), len(eigenvalues)))
+            draws[start : start + len(z)] += z**2 @ eigenvalues
+        return Judgement(share(draws, observed), draws, observed)
+
+
+@dataclass(frozen=True)
+class Chi2(Null):
+    """A chi-square distribution; its degrees of freedom come from the test."""
+
+    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
+        """The survival function at `evidence.observed` with `evidence.degrees`."""
+        from scipy.stats import chi2
+
+        law, observed = chi2(self._ask(evidence, "degrees")), float(evidence.observed)
+        return Judgement(_positive(law.sf(observed)), _NONE, observed, law)
+
+
+@dataclass(frozen=True)
+class Normal(Null):
+    """A standard normal distribution, in its small-sample form.
+
+    A statistic divided by its standard error has the tails of Student's t, which count where
+    there are few terms; the test knows the degrees of freedom. From a hundred on the two are one.
+    """
+
+    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
+        """The survival function at `evidence.studentized`, with `evidence.error_degrees`."""
+        from scipy.stats import norm, t
+
+        observed = float(self._ask(evidence, "studentized"))
+        degrees = getattr(evidence, "error_degrees", None)
+        law = norm() if degrees is None else t(degrees)
+        return Judgement(_positive(law.sf(observed)), _NONE, observed, law)
+
+
+@dataclass(frozen=True)
+class Bound(Null):
+    """A bound on the p-value that holds for every distribution and every size; conservative.
+
+    From McDiarmid's inequality and the Rademacher bound on the mean (Gretton et al. 2012, section
+    4): needs a bounded kernel.
+    """
+
+    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
+        """`evidence.bound()`: the observed form and the bound."""
+        observed, bound = self._ask(evidence, "bound")()
+        return Judgement(float(bound), _NONE, observed)
+
+
+def _positive(p: Any) -> float:
+    """A p-value is never 0."""
+    return max(float(p), float(np.finfo(np.float64).tiny))

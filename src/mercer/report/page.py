@@ -1,0 +1,41 @@
+"""A template and what is put into it: every string is escaped, and the page stays small."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+LARGEST = 1_000_000  # bytes of a page
+_CELL = 120  # letters of a value that is shown
+
+
+def rendered(template: str, values: Mapping[str, Any]) -> str:
+    """The page; values are escaped unless they are pictures made by `mercer.plot`."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError:
+        raise ImportError("reports need jinja2: pip install 'mercer[report]'") from None
+
+    environment = Environment(
+        loader=PackageLoader("mercer.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["brief"] = brief
+    return environment.get_template(template).render(values)
+
+
+def picture(text: str) -> Any:
+    """SVG of `mercer.plot.svg.svg_figure`, which has escaped what came from the data."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def brief(value: object, most: int = _CELL) -> str:
+    """A value as text: numbers with five digits, long texts cut."""
+    text = f"{value:.5g}" if isinstance(value, float) else str(value)
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,67 @@
+"""For tests of your own: an assertion that two samples come from the same distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer import validate
+from mercer.htest.base import HypothesisTest
+from mercer.htest.choose import two_sample
+
+__all__ = ["assert_same_distribution"]
+
+
+def assert_same_distribution(
+    a: Any,
+    b: Any,
+    *,
+    test: HypothesisTest | None = None,
+    level: float = 0.01,
+    min_effect: float = 0.0,
+    rng: Any = 0,
+) -> None:
+    """Fail if two samples differ: for generators, pipelines and migrations under test.
+
+    A level of 0.01 means that one in a hundred pairs of samples from the same distribution
+    fails: fix the seeds of what is under test, and a test that passes once passes always. That
+    it passes is no proof of sameness; to prove that, use `mercer.htest.Equivalence`.
+
+    Parameters
+    ----------
+    a, b : samples
+        Arrays, tensors or data frames; rows are observations.
+    test : HypothesisTest or None
+        None: `mercer.two_sample` chooses.
+    level : float
+        The chance of a false alarm.
+    min_effect : float
+        Fail only from this standardized distance on: large samples find differences that do not
+        matter.
+    rng : int, Generator or None
+
+    Raises
+    ------
+    AssertionError
+        With the verdict, the size of the difference and the columns it is in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.testing import assert_same_distribution
+    >>> rng = np.random.default_rng(0)
+    >>> assert_same_distribution(rng.normal(size=(200, 3)), rng.normal(size=(150, 3)))
+    >>> assert_same_distribution(rng.normal(size=200), rng.exponential(size=200))
+    Traceback (most recent call last):
+    AssertionError: the samples differ...
+    """
+    __tracebackhide__ = True  # pytest shows the caller's line
+    validate.between("level", level, 0.0, 1.0)
+    validate.non_negative("min_effect", min_effect)
+    if test is not None:
+        validate.instance("test", test, HypothesisTest, "a two-sample test or None")
+    result = two_sample(a, b, rng=rng) if test is None else test.test(a, b, rng=rng)
+    if not result.rejects(level):
+        return
+    effect = getattr(result, "effect", None)
+    if effect is None or effect().standardized >= min_effect:
+        raise AssertionError(f"the samples differ\n{result.summary(level)}")

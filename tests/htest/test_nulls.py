@@ -1,0 +1,94 @@
+"""Nulls: p-values, ties, early stopping, restricted permutations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.errors import NoRule
+from mercer.htest import MMD, Chi2, Gamma, Normal, Permutation, WildBootstrap
+from mercer.htest.nulls import exceeds, share
+from mercer.kernels import RBF
+
+
+class Uniform:
+    """Evidence whose statistics are uniform, resampled and observed."""
+
+    def __init__(self, seed: int) -> None:
+        self.values = np.random.default_rng(seed).random(20_000)
+
+    def permuted(self, null, columns, seed):
+        return self.values[columns]
+
+
+def test_p_counts_ties_and_is_never_zero():
+    draws = np.array([0.1, 0.2, 0.3, 0.3 - 1e-17, 0.4])
+    assert share(draws, 0.3) == 4 / 6
+    assert share(draws, 5.0) == 1 / 6
+    assert exceeds(np.array([0.299, 0.2]), 0.3, tie=0.01).tolist() == [True, False]
+    assert share(np.array([np.inf, 0.0]), 1.0) == 2 / 3
+
+
+def test_early_stopping_is_valid_and_stops():
+    null = Permutation(9999, stop_early=True, enough=20)
+    judged = [null.judge(Uniform(seed), 0) for seed in range(600)]
+    p = np.array([j.pvalue for j in judged])
+    for level in (0.05, 0.2, 0.5):
+        assert np.mean(p <= level) <= level + 4 * np.sqrt(level * (1 - level) / 600)
+    assert np.median([len(j.draws) for j in judged]) < 100
+    clear = Permutation(9999).judge(Uniform(7), 0)
+    stopped = null.judge(Uniform(7), 0)
+    assert stopped.pvalue == pytest.approx(clear.pvalue, rel=0.5)
+
+
+def test_stopping_early_keeps_small_p_values():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((60, 2)), rng.standard_normal((40, 2)) + 1.5
+    plain = MMD(null=Permutation(999)).test(x, y, rng=3)
+    early = MMD(null=Permutation(999, stop_early=True)).test(x, y, rng=3)
+    assert early.pvalue == plain.pvalue == 0.001
+    assert len(MMD(null=Permutation(9999, stop_early=True)).test(x, x[:40], rng=0).null) < 5000
+
+
+def test_pairs_see_what_an_unpaired_test_does_not():
+    rng = np.random.default_rng(1)
+    x = 10 * rng.standard_normal((60, 1))
+    y = x + 0.5 + 0.1 * rng.standard_normal((60, 1))
+    assert MMD(RBF(20.0), null=Permutation(199, paired=True)).test(x, y, rng=0).rejects(0.01)
+    assert not MMD(RBF(20.0), null=Permutation(199)).test(x, y, rng=0).rejects(0.2)
+    with pytest.raises(ValueError, match="same size"):
+        MMD(null=Permutation(9, paired=True)).test(x, y[:30])
+
+
+def test_blocks_remove_what_they_explain():
+    """Groups differ, and samples have different shares of them: within groups there is nothing."""
+    rng = np.random.default_rng(2)
+    group = np.concatenate([rng.random(80) < 0.8, rng.random(60) < 0.2])
+    z = rng.standard_normal((140, 1)) + 3.0 * group[:, None]
+    assert MMD().test(z[:80], z[80:], rng=0).rejects(0.01)
+    kept = MMD(null=Permutation(499, blocks=tuple(group.tolist()))).test(z[:80], z[80:], rng=0)
+    assert kept.pvalue > 0.05
+    with pytest.raises(ValueError, match="one label per point"):
+        MMD(null=Permutation(9, blocks=(1, 2))).test(z[:80], z[80:])
+
+
+def test_a_null_that_does_not_serve_says_so():
+    for null in (Chi2(), Normal(), WildBootstrap()):
+        with pytest.raises(NoRule, match="use Permutation"):
+            MMD(null=null).test(np.arange(9.0), np.arange(8.0))
+    assert Gamma() == Gamma()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Permutation(0), "resamples must be a whole number"),
+        (lambda: Permutation(9, enough=0), "enough must be"),
+        (lambda: Permutation(9, blocks=(1,), paired=True), "choose blocks or paired"),
+        (lambda: MMD(null="gamma"), "null must be a null"),
+        (lambda: MMD("rbf"), "kernel must be a kernel"),
+    ],
+)
+def test_bad_parameters(make, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()

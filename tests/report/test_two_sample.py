@@ -1,0 +1,198 @@
+"""The report says what the result says, escapes what it is given, and stays small."""
+
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from mercer.htest import MMD, Permutation
+from mercer.kernels import RBF
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+from mercer.report import two_sample_report  # noqa: E402
+
+EVIL = '<script>document.title="taken"</script>'
+WORSE = '"><img src=x onerror="document.title=1">'
+
+
+class Page(HTMLParser):
+    """Elements and texts of a page; complains about what is left open."""
+
+    VOID = frozenset({"meta", "link", "img", "br", "hr"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.elements: list[tuple[str, dict]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.stack == []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.stack, tag
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    def named(self, tag: str) -> list[dict]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def frames(n: int = 60, shift: float = 1.0, names=("height", "city")):
+    rng = np.random.default_rng(0)
+    return tuple(
+        pd.DataFrame({names[0]: rng.normal(s, 1.0, n), names[1]: rng.choice(["Rome", "Oslo"], n)})
+        for s in (0.0, shift)
+    )
+
+
+def report(x, y, **more) -> str:
+    return two_sample_report(MMD(null=Permutation(99)).test(x, y, rng=0), **more)
+
+
+def test_the_page_says_what_the_result_says():
+    x, y = frames()
+    result = MMD(null=Permutation(99)).test(x, y, rng=0)
+    page = Page(two_sample_report(result, names=("March", "April"), again="mercer two-sample a b"))
+    effect = result.effect()
+    for expected in (
+        "March and April differ",
+        f"{result.pvalue:.3g}",
+        f"{effect.standardized:.3g}",
+        f"{effect.mmd2:.3g}",
+        "60 + 60",
+        "1 of 2 differs by itself",
+        "mercer two-sample a b",
+        "Permutation(resamples=99",
+    ):
+        assert expected in page.text
+    assert {"null", "ranking", "along0", "along1", "gram", "power"} <= {
+        a.get("id") for a in page.named("figure")
+    }
+
+
+def test_no_difference_is_no_proof():
+    x, y = frames(shift=0.0)
+    page = Page(report(x, y))
+    assert "No difference was found between" in page.text
+    assert "That does not show that they are the same" in page.text
+
+
+def test_every_picture_has_a_text():
+    page = Page(report(*frames()))
+    pictures = page.named("svg")
+    assert len(pictures) >= 6
+    assert all(len(p["aria-label"]) > 30 and p["role"] == "img" for p in pictures)
+    assert page.named("html")[0]["lang"] == "en"
+    assert len(page.named("h1")) == 1
+
+
+def test_ids_are_the_page_s_own():
+    ids = [a["id"] for _, a in Page(report(*frames())).elements if "id" in a]
+    assert len(ids) == len(set(ids))
+
+
+def test_it_opens_without_a_network_and_runs_nothing():
+    text = report(*frames())
+    page = Page(text)
+    assert page.named("script") == []
+    assert page.named("link") == []
+    policy = next(a["content"] for a in page.named("meta") if "http-equiv" in a)
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    for _, attributes in page.elements:
+        for name in ("src", "href", "xlink:href"):
+            assert attributes.get(name, "#").startswith(("#", "data:image/png;base64,"))
+    assert set(re.findall(r"https?://[^\s\"'<)]+", text)) <= {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+
+
+def test_every_string_is_escaped():
+    x, y = frames(names=(EVIL, WORSE))
+    x[WORSE] = x[WORSE].replace("Rome", EVIL)
+    text = report(
+        x, y, names=(EVIL, WORSE), notes=[EVIL], again=WORSE, facts={EVIL: WORSE}, level=0.05
+    )
+    page = Page(text)
+    assert page.named("script") == []
+    assert page.named("img") == []
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert EVIL not in text
+    assert EVIL in unescape(text)
+
+
+def test_odd_names_are_drawn():
+    x, y = frames(names=("cost in $ per $\\frac{", "名前 \x01\x1b[2J"))
+    page = report(x, y, names=("a" * 5000, "b\n\tb"))
+    assert "\x1b" not in page
+    assert "\x01" not in page
+    Page(page)
+
+
+@pytest.mark.parametrize(("n", "d"), [(3000, 3), (60, 300), (2, 1), (4, 2)])
+def test_the_page_stays_small(n, d):
+    rng = np.random.default_rng(1)
+    columns = [
+        f"a rather long name of column number {j}, to see what becomes of it" for j in range(d)
+    ]
+    x, y = (pd.DataFrame(rng.normal(s, 1.0, size=(n, d)), columns=columns) for s in (0.0, 0.3))
+    page = report(x, y)
+    assert len(page.encode()) < 700_000
+    Page(page)
+
+
+def test_arrays_and_one_column():
+    rng = np.random.default_rng(0)
+    for shape in ((50,), (50, 2), (50, 5)):
+        Page(report(rng.normal(size=shape), rng.normal(1.0, 1.0, size=shape)))
+
+
+def test_samples_of_objects():
+    from mercer.kernels import Delta
+
+    labels = np.array(["u", "v", "w"])
+    rng = np.random.default_rng(0)
+    x, y = (list(labels[rng.choice(3, 60, p=p)]) for p in ([0.6, 0.2, 0.2], [0.2, 0.2, 0.6]))
+    Page(two_sample_report(MMD(Delta(), null=Permutation(99)).test(x, y, rng=0)))
+
+
+def test_the_same_result_gives_the_same_page():
+    assert report(*frames()) == report(*frames())
+
+
+def test_only_two_sample_results():
+    with pytest.raises(TypeError, match="the result of a two-sample test"):
+        two_sample_report(0.5)  # type: ignore[arg-type]
+
+
+def test_weighted_samples():
+    from mercer.rkhs.distributions import Empirical
+
+    rng = np.random.default_rng(0)
+    weights = rng.random(60)
+    x = Empirical(rng.normal(size=(60, 2)), weights / weights.sum())
+    Page(
+        two_sample_report(
+            MMD(RBF(1.0), null=Permutation(99)).test(x, rng.normal(size=(50, 2)), rng=0)
+        )
+    )
