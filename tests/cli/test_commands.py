@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -343,11 +344,16 @@ def start(*arguments: str, **more) -> subprocess.Popen:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_ctrl_c_ends_a_pipe_that_waits(folder):
     os.mkfifo("pipe")
-    # Opening the pipe waits until the other end is opened.
-    with start("two-sample", "a.csv", "pipe") as process, open("pipe", "wb"):
-        time.sleep(0.3)
+    with start("two-sample", "a.csv", "pipe") as process:
+        writer = None
+        while writer is None and process.poll() is None:
+            with suppress(OSError):  # nobody reads it yet
+                writer = os.open("pipe", os.O_WRONLY | os.O_NONBLOCK)
+            time.sleep(0.3)
+        assert writer is not None, process.stderr.read()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
+        os.close(writer)
     assert process.returncode == 130, err
     assert out == ""
     assert err == "mercer: interrupted\n"
