@@ -58,6 +58,11 @@ def needs_grad(x: object) -> bool:
     return bool(getattr(x, "requires_grad", False))
 
 
+def detached(x: Any) -> Any:
+    """The same points without a record of gradients."""
+    return x.detach() if needs_grad(x) else x
+
+
 def to_numpy(x: Array) -> np.ndarray:
     """The same numbers as a NumPy array, detached and on the host."""
     if isinstance(x, np.ndarray):

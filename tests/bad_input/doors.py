@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from bad_input.public import NO_DATA
 from zoo import IDS, ZOO, Entry
 
 from mercer.gram import (
@@ -152,6 +153,8 @@ def hypothesis_tests() -> Iterator[Door]:
         is_test = isinstance(kind, type) and issubclass(kind, htest.HypothesisTest)
         if not is_test or inspect.isabstract(kind) or any(needed(f) for f in fields(kind)):
             continue
+        if f"mercer.htest.{kind.__name__}" in NO_DATA:
+            continue
         kernels = {"kernel", "kernel_x", "kernel_y", "kernel_z"} & {f.name for f in fields(kind)}
         test = kind(**dict.fromkeys(kernels, K))
         if hasattr(getattr(test, "null", None), "resamples"):
@@ -168,8 +171,9 @@ def hypothesis_tests() -> Iterator[Door]:
 
 
 def judged(test: Any, *samples: Any) -> Any:
+    """The statistic, but for rounding, and whether the p-value is one."""
     result = test.test(*samples, rng=0)
-    return result.statistic, 0 < result.pvalue <= 1
+    return np.round(result.statistic, 12), 0 < result.pvalue <= 1
 
 
 def needed(field: Any) -> bool:

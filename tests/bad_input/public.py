@@ -21,6 +21,9 @@ _MATRICES = "takes lazy matrices; test_no_matrix tries others"
 _MADE = "made by the library, from what a door has checked"
 _PROBLEM = "takes numbers; tests/datasets tries them"
 _SAMPLES = "takes samples as MMD does, through `pool`; tests/htest tries others"
+_CHOOSES = (
+    "chooses its kernels by the data, whose clothes and size then matter: wants a door of its own"
+)
 _LABEL = "takes names; tests/datasets tries others"
 
 NO_DATA: dict[str, str] = {
@@ -159,6 +162,16 @@ NO_DATA: dict[str, str] = {
     "mercer.plot.plot_witness": "draws what a test or a result found",
     "mercer.rkhs.Empirical": "tests/rkhs/test_distributions.py tries other points and weights",
     "mercer.rkhs.Empirical.sample": _NUMBERS,
+    "mercer.htest.SCF": _CHOOSES,
+    "mercer.htest.SCF.test": _CHOOSES,
+    "mercer.htest.Energy": _CHOOSES,
+    "mercer.htest.Energy.test": _CHOOSES,
+    "mercer.htest.MMDAgg": _CHOOSES,
+    "mercer.htest.MMDAgg.test": _CHOOSES,
+    "mercer.htest.MMDFuse": _CHOOSES,
+    "mercer.htest.MMDFuse.test": _CHOOSES,
+    "mercer.htest.MaxMMD": _CHOOSES,
+    "mercer.htest.MaxMMD.test": _CHOOSES,
     "mercer.htest.ME.optimized": "takes samples as `test` does; tests/htest tries others",
     "mercer.htest.SCF.optimized": "takes samples as `test` does; tests/htest tries others",
     "mercer.htest.UME.optimized": "takes samples as `test` does; tests/htest tries others",

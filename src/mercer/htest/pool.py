@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, count, to_numpy
+from mercer.backend import Array, count, detached, to_numpy
 from mercer.frames import Columns, Table
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_bandwidth
@@ -69,6 +69,7 @@ def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
     frame = as_table(x, "x")
     first = kernel or (RBF(1.0) if frame is None else default_kernel(stacked_table(frame, y)))
     bound, a, b = prepare(first, x, y)
+    a, b = detached(a), detached(b)
     for name, sample in (("x", a), ("y", b)):
         if count(sample) < least:
             raise ValueError(f"{name} must have at least {least} points, got {count(sample)}")
