@@ -52,8 +52,29 @@ class Hadamard(LazyMatrix):
         return self.left.diagonal() * self.right.diagonal()
 
 
+class Changed(LazyMatrix):
+    """Another matrix with changed blocks; what is not changed is the other's."""
+
+    matrix: LazyMatrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.matrix.shape
+
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the blocks."""
+        return self.matrix.like
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the matrix is."""
+        return self.matrix.symmetric
+
+
 @dataclass(frozen=True, repr=False)
-class Centered(LazyMatrix):
+class Centered(Changed):
     """HKH with H = I - 11'/n: K_ij - row mean - column mean + mean."""
 
     matrix: LazyMatrix
@@ -71,21 +92,6 @@ class Centered(LazyMatrix):
         columns = rows if matrix.symmetric else Transposed(matrix).row_sums() / n
         return cls(matrix, rows, columns, scalar(namespace(rows).mean(rows)))
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.matrix.shape
-
-    @property
-    def like(self) -> Array:
-        """An array of the library, device and dtype of the blocks."""
-        return self.matrix.like
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether the matrix is."""
-        return self.matrix.symmetric
-
     def block(self, rows: slice, columns: slice, /) -> Array:
         """The centred block."""
         tile = self.matrix.block(rows, columns)
@@ -102,7 +108,7 @@ class Centered(LazyMatrix):
 
 
 @dataclass(frozen=True, repr=False)
-class Transposed(LazyMatrix):
+class Transposed(Changed):
     """K' of a lazy K."""
 
     matrix: LazyMatrix
@@ -113,23 +119,13 @@ class Transposed(LazyMatrix):
         n, m = self.matrix.shape
         return m, n
 
-    @property
-    def like(self) -> Array:
-        """An array of the library, device and dtype of the blocks."""
-        return self.matrix.like
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether the matrix is."""
-        return self.matrix.symmetric
-
     def block(self, rows: slice, columns: slice, /) -> Array:
         """The transposed block."""
         return namespace(self.like).permute_dims(self.matrix.block(columns, rows), (1, 0))
 
 
 @dataclass(frozen=True, repr=False)
-class Reweighted(LazyMatrix):
+class Reweighted(Changed):
     """w_i K_ij w_j for one number per point."""
 
     matrix: LazyMatrix
@@ -146,21 +142,6 @@ class Reweighted(LazyMatrix):
             raise ValueError(f"weights must have shape ({n},), got {tuple(weights.shape)}")
         object.__setattr__(self, "weights", weights)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.matrix.shape
-
-    @property
-    def like(self) -> Array:
-        """An array of the library, device and dtype of the blocks."""
-        return self.matrix.like
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether the matrix is."""
-        return self.matrix.symmetric
-
     def block(self, rows: slice, columns: slice, /) -> Array:
         """The block, with weights."""
         tile = self.matrix.block(rows, columns)
@@ -173,7 +154,7 @@ class Reweighted(LazyMatrix):
 
 
 @dataclass(frozen=True, repr=False)
-class Rounded(LazyMatrix):
+class Rounded(Changed):
     """K in float32: products with it are twice as fast.
 
     A resampling test stays exactly valid when what was observed goes through the same rounding.
@@ -187,19 +168,9 @@ class Rounded(LazyMatrix):
         )
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.matrix.shape
-
-    @property
     def like(self) -> Array:
         """An array of the library and device of the blocks, in float32."""
         return astype(self.matrix.like, namespace(self.matrix.like).float32)
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether the matrix is."""
-        return self.matrix.symmetric
 
     def block(self, rows: slice, columns: slice, /) -> Array:
         """The block, rounded."""
