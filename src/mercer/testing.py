@@ -6,7 +6,7 @@ from typing import Any
 
 from mercer import validate
 from mercer.htest.base import HypothesisTest
-from mercer.htest.choose import two_sample
+from mercer.htest.samples.choose import two_sample
 
 __all__ = ["assert_same_distribution"]
 

@@ -12,9 +12,21 @@ from mercer.cli.exits import WrongUse
 from mercer.cli.match import Sample
 from mercer.cli.options import KernelName, TestName
 from mercer.frames import Table
-from mercer.htest import aggregate, cross, energy, fuse, hotelling, linear, many, me, mmd, scf, ume
-from mercer.htest.choose import chosen, two_sample
 from mercer.htest.nulls import Permutation
+from mercer.htest.samples import (
+    aggregate,
+    cross,
+    energy,
+    fuse,
+    hotelling,
+    linear,
+    many,
+    me,
+    mmd,
+    scf,
+    ume,
+)
+from mercer.htest.samples.choose import chosen, two_sample
 from mercer.kernels import Kernel, median_bandwidth
 from mercer.kernels.default import categories, product, varying
 from mercer.rkhs.rows import stacked, taken

@@ -11,9 +11,9 @@ from typing import Any
 import mercer
 from mercer.cli.match import Sample
 from mercer.cli.table import Labels
-from mercer.htest.attribution import Features
-from mercer.htest.effect import Effect
-from mercer.htest.result import TwoSampleResult
+from mercer.htest.samples.attribution import Features
+from mercer.htest.samples.effect import Effect
+from mercer.htest.samples.result import TwoSampleResult
 from mercer.report.limits import ranked, thinned
 
 SCHEMA = "mercer/command/two-sample/1"

@@ -103,9 +103,9 @@ def _answer(
     notes: list[str],
 ) -> Any:
     """A `SampleSize`, or a `PowerCurve` where the sizes are given."""
-    from mercer.htest.mmd import MMD
-    from mercer.htest.power import power as curve_of
-    from mercer.htest.power import sample_size
+    from mercer.htest.samples.mmd import MMD
+    from mercer.htest.samples.power import power as curve_of
+    from mercer.htest.samples.power import sample_size
 
     if chosen.name is TestName.AUTO:
         x, y, test = first.points, second.points, chosen.quadratic(first, second)

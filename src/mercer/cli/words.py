@@ -11,7 +11,7 @@ from math import isfinite
 
 from mercer.cli.findings import Findings
 from mercer.cli.table import Labels, short
-from mercer.htest.attribution import Feature
+from mercer.htest.samples.attribution import Feature
 
 _MOST = 5  # columns told
 _SIZES = ((0.2, "very small"), (0.5, "small"), (0.8, "middling"), (float("inf"), "large"))

@@ -1,21 +1,7 @@
 """Hypothesis tests: two samples, independence, goodness of fit; their nulls and results."""
 
-from mercer.htest.aggregate import MMDAgg
-from mercer.htest.attribution import Feature, Features, feature_differences
 from mercer.htest.base import HypothesisTest, Result
-from mercer.htest.choose import two_sample
 from mercer.htest.corrections import BenjaminiHochberg, Correction, Holm, WestfallYoung
-from mercer.htest.cross import CrossMMD
-from mercer.htest.effect import Effect, Interval
-from mercer.htest.energy import Energy
-from mercer.htest.equivalence import Equivalence
-from mercer.htest.fuse import MMDFuse
-from mercer.htest.hotelling import FisherF, Hotelling
-from mercer.htest.ksample import KSample, KSampleResult
-from mercer.htest.linear import BlockMMD, LinearMMD
-from mercer.htest.many import MaxMMD
-from mercer.htest.me import ME
-from mercer.htest.mmd import MMD
 from mercer.htest.monitor import Monitor, MonitorState
 from mercer.htest.nulls import (
     Bound,
@@ -27,10 +13,24 @@ from mercer.htest.nulls import (
     Spectrum,
     WildBootstrap,
 )
-from mercer.htest.power import PowerCurve, SampleSize, power, sample_size
-from mercer.htest.result import TwoSampleResult
-from mercer.htest.scf import SCF
-from mercer.htest.ume import UME
+from mercer.htest.samples.aggregate import MMDAgg
+from mercer.htest.samples.attribution import Feature, Features, feature_differences
+from mercer.htest.samples.choose import two_sample
+from mercer.htest.samples.cross import CrossMMD
+from mercer.htest.samples.effect import Effect, Interval
+from mercer.htest.samples.energy import Energy
+from mercer.htest.samples.equivalence import Equivalence
+from mercer.htest.samples.fuse import MMDFuse
+from mercer.htest.samples.hotelling import FisherF, Hotelling
+from mercer.htest.samples.ksample import KSample, KSampleResult
+from mercer.htest.samples.linear import BlockMMD, LinearMMD
+from mercer.htest.samples.many import MaxMMD
+from mercer.htest.samples.me import ME
+from mercer.htest.samples.mmd import MMD
+from mercer.htest.samples.power import PowerCurve, SampleSize, power, sample_size
+from mercer.htest.samples.result import TwoSampleResult
+from mercer.htest.samples.scf import SCF
+from mercer.htest.samples.ume import UME
 from mercer.htest.weighted import WeightedChi2
 
 __all__ = [

@@ -12,8 +12,8 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count, is_array, to_numpy
 from mercer.frames import Table
-from mercer.htest.effect import witness_of
-from mercer.htest.pool import pool
+from mercer.htest.samples.effect import witness_of
+from mercer.htest.samples.pool import pool
 from mercer.kernels.base import Kernel
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.rows import settled, stacked, taken

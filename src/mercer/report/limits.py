@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mercer.config import settings
-from mercer.htest.attribution import Features
-from mercer.htest.result import TwoSampleResult
+from mercer.htest.samples.attribution import Features
+from mercer.htest.samples.result import TwoSampleResult
 from mercer.rkhs.rows import taken
 
 MOST = 10_000  # rows of a sample of which all pairs are looked at

@@ -10,9 +10,9 @@ import numpy as np
 
 from mercer.backend import to_numpy
 from mercer.gram import Gram
-from mercer.htest.attribution import Features
-from mercer.htest.power import PowerCurve, SampleSize
-from mercer.htest.result import TwoSampleResult
+from mercer.htest.samples.attribution import Features
+from mercer.htest.samples.power import PowerCurve, SampleSize
+from mercer.htest.samples.result import TwoSampleResult
 from mercer.plot.gram import plot_gram
 from mercer.plot.histograms import plot_histograms
 from mercer.plot.svg import svg_figure

@@ -12,10 +12,10 @@ import mercer
 from mercer import validate
 from mercer.backend import is_array, to_numpy
 from mercer.frames import Table
-from mercer.htest.attribution import Features
-from mercer.htest.mmd import MMD
-from mercer.htest.power import PowerCurve, SampleSize, power, sample_size
-from mercer.htest.result import TwoSampleResult
+from mercer.htest.samples.attribution import Features
+from mercer.htest.samples.mmd import MMD
+from mercer.htest.samples.power import PowerCurve, SampleSize, power, sample_size
+from mercer.htest.samples.result import TwoSampleResult
 from mercer.kernels.door import as_table
 from mercer.report import pictures
 from mercer.report.limits import ranked, thinned

@@ -1,0 +1,356 @@
+"""Which columns differ between two samples: MMD of each column, with p-values for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import to_numpy
+from mercer.frames import Columns, Table
+from mercer.gram.run import spans
+from mercer.gram.weights import GROUP
+from mercer.htest.corrections import Correction, Holm, resampled_pvalues
+from mercer.htest.nulls import Null, Permutation
+from mercer.htest.samples.columns import Embedded, embedded
+from mercer.htest.samples.pool import Pooled
+from mercer.htest.samples.quadratic import labellings
+from mercer.kernels.door import aligned, as_table
+from mercer.rkhs.distributions import Empirical
+
+_LEVELS = 3  # of a column of categories, whose shares are told
+_FEWEST, _MOST = 999, 9999  # resamples, when they are left to us
+_HELD = 2**20  # sums over points that are held at a time: 8 MiB, which stay in cache
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column, and how it differs between the samples.
+
+    `mmd2` and `standardized` are of this column alone, with a kernel of its own; `first` and
+    `second` describe it in each sample: its mean and standard deviation ("mean", "sd"), or the
+    shares of the categories that changed most.
+    """
+
+    name: str
+    categorical: bool
+    mmd2: float
+    standardized: float
+    pvalue: float
+    adjusted: float
+    first: Mapping[str, float] = field(repr=False)
+    second: Mapping[str, float] = field(repr=False)
+
+    def describe(self) -> str:
+        """How it changed, in words."""
+        if not self.categorical:
+            mean, sd = ((self.first[k], self.second[k]) for k in ("mean", "sd"))
+            return f"mean {mean[0]:.4g} and {mean[1]:.4g}, sd {sd[0]:.4g} and {sd[1]:.4g}"
+        shares = ((k, self.first[k], self.second[k]) for k in self.first)
+        return ", ".join(f"{k!r} {a:.1%} and {b:.1%}" for k, a, b in shares)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and texts only, ready for JSON."""
+        return {
+            "name": self.name,
+            "kind": "categories" if self.categorical else "numbers",
+            "mmd2": self.mmd2,
+            "standardized": self.standardized,
+            "pvalue": self.pvalue,
+            "adjusted": self.adjusted,
+            "first": dict(self.first),
+            "second": dict(self.second),
+        }
+
+
+@dataclass(frozen=True)
+class Features:
+    """The columns of two samples, those that differ most first.
+
+    A column is compared by itself. What differs only in how columns go together (a correlation)
+    is in none of them: then the test of all columns rejects, and no column does.
+    """
+
+    features: tuple[Feature, ...]
+    correction: Correction
+    resamples: int
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __iter__(self) -> Iterator[Feature]:
+        return iter(self.features)
+
+    def __getitem__(self, key: int | str) -> Feature:
+        """By rank, or by name."""
+        if not isinstance(key, str):
+            return self.features[key]
+        found = next((f for f in self.features if f.name == key), None)
+        if found is None:
+            raise KeyError(
+                f"no column {key!r}: use {', '.join(f.name for f in self.features[:20])}"
+            )
+        return found
+
+    def differing(self, level: float = 0.05) -> tuple[Feature, ...]:
+        """Those whose corrected p-value is at most `level`."""
+        validate.between("level", level, 0.0, 1.0)
+        return tuple(f for f in self.features if f.adjusted <= level)
+
+    def plot(self, ax: Any = None, *, level: float = 0.05, most: int = 15) -> Any:
+        """Distances as bars, the `most` largest; returns the Axes."""
+        from mercer.plot import plot_features
+
+        return plot_features(self, ax=ax, level=level, most=most)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and texts only, ready for JSON."""
+        return {
+            "features": [f.to_dict() for f in self.features],
+            "correction": repr(self.correction),
+            "resamples": self.resamples,
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        width = max(6, *(len(f.name) for f in self.features))
+        head = (
+            f"{'column':{width}}  distance  p        corrected  in the first sample and the second"
+        )
+        rows = (
+            f"{f.name:{width}}  {f.standardized:<8.3f}  {f.pvalue:<7.3g}  {f.adjusted:<9.3g}  "
+            f"{f.describe()}"
+            for f in self.features
+        )
+        return "\n".join([head, *rows, *self.notes])
+
+
+def feature_differences(
+    x: Any,
+    y: Any,
+    *,
+    correction: Correction = Holm(),  # noqa: B008
+    resamples: int | None = None,
+    null: Permutation | None = None,
+    rng: Any = None,
+) -> Features:
+    """Compare two samples column by column.
+
+    Each column of numbers has an RBF kernel at the median distance of its pooled values, each
+    column of categories the kernel [x = y]; the statistic is the unbiased MMD^2. One set of
+    permutations serves all columns, so that their p-values may be corrected together.
+
+    Parameters
+    ----------
+    x, y : samples
+        Data frames, arrays (n, d), or `Empirical` with these.
+    correction : Correction
+        `Holm()`, `BenjaminiHochberg()`, or `WestfallYoung()`, which is the better choice when
+        there are very many columns.
+    resamples : int or None
+        None: 50 for each column, but at least 999 and at most 9,999.
+    null : Permutation or None
+        Blocks or pairs that permutations must respect.
+    rng : int, Generator or None
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> x = pd.DataFrame({"age": rng.normal(40, 9, 200), "city": rng.choice(["Rome", "Oslo"], 200)})
+    >>> y = pd.DataFrame({"age": rng.normal(45, 9, 150), "city": rng.choice(["Rome", "Oslo"], 150)})
+    >>> found = feature_differences(x, y, rng=0)
+    >>> found[0].name, found[0].adjusted, [f.name for f in found.differing()]
+    ('age', 0.002, ['age'])
+    """
+    validate.instance("correction", correction, Correction, "a correction, such as Holm()")
+    first, second, weights = tables(x, y)
+    number = len(first.columns.names)
+    if resamples is None:
+        resamples = int(np.clip(50 * number - 1, _FEWEST, _MOST))
+    validate.whole("resamples", resamples)
+    restricted = null or Permutation()
+    chosen = Permutation(resamples, blocks=restricted.blocks, paired=restricted.paired)
+    both = np.concatenate([first.values, second.values])
+    columns = [
+        embedded(column, categorical)
+        for column, categorical in zip(both.T, first.columns.categorical, strict=True)
+    ]
+    seed = int(validate.generator(rng).integers(2**63))
+    labels = labellings(len(first), len(second), chosen, seed)
+    exact, values = _statistics(columns, labels, weights, resamples + 1)
+    observed, draws = values[:, 0], values[:, 1:]
+    adjusted = correction.of_resampled(observed, draws)
+    pvalues = resampled_pvalues(observed, draws)
+    features = [
+        _feature(j, first, second, weights, exact[:, j], pvalues[j], adjusted[j])
+        for j in range(number)
+    ]
+    order = sorted(
+        range(number), key=lambda j: (adjusted[j], pvalues[j], -features[j].standardized)
+    )
+    notes = _notes(correction, number, resamples)
+    return Features(tuple(features[j] for j in order), correction, resamples, notes)
+
+
+def features_of(
+    pooled: Pooled, null: Null | None, correction: Correction, resamples: int | None, rng: Any
+) -> Features:
+    """`feature_differences` of the samples of a test, weighted and restricted as they were."""
+    if pooled.samples is None:
+        raise TypeError("this result does not know its samples: use feature_differences(x, y)")
+    x, y = pooled.samples
+    if pooled.weights is not None:
+        x, y = Empirical(x, pooled.weights[: pooled.n]), Empirical(y, pooled.weights[pooled.n :])
+    restricted = null if isinstance(null, Permutation) else None
+    return feature_differences(
+        x, y, correction=correction, resamples=resamples, null=restricted, rng=rng
+    )
+
+
+# ---- private ------------------------------------------------------------------------------
+
+
+def tables(x: Any, y: Any) -> tuple[Table, Table, np.ndarray]:
+    """Both samples as tables of the same columns, and weights of mean one in each: (n + m,)."""
+    given = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
+    x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
+    left, right = as_table(x, "x"), as_table(y, "y")
+    first = _plain(x, "x") if left is None else left
+    second = _plain(y, "y") if right is None else right
+    if left is not None and right is not None:
+        second = Table(aligned(right, left.columns), left.columns, labels=right.labels)
+    else:
+        validate.same_width(first.values, second.values)
+    for name, sample in (("x", first), ("y", second)):
+        if len(sample) < 2:
+            raise ValueError(f"{name} must have at least 2 points, got {len(sample)}")
+        validate.finite(sample.values, name)
+    parts = zip(given, (first, second), strict=True)
+    weights = [np.ones(len(t)) if w is None else to_numpy(w) * len(t) for w, t in parts]
+    return first, second, np.concatenate(weights)
+
+
+def _plain(x: Any, name: str) -> Table:
+    """An array as a table; its columns are called by number, as `.select` calls them."""
+    values = to_numpy(validate.points(x, name)).astype(np.float64)
+    width = values.shape[1]
+    return Table(values, Columns(tuple(f"column {j}" for j in range(width)), (False,) * width))
+
+
+def _statistics(
+    columns: list[Embedded], labels: Any, weights: np.ndarray, number: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """MMD^2 and variance within of each column (2, d), MMD^2 of each labelling (d, B + 1)."""
+    starts = np.cumsum([0, *(c.features.shape[1] for c in columns)])[:-1]
+    own = [np.sum(c.features**2, axis=1, keepdims=True) for c in columns]
+    held = np.concatenate([c.features for c in columns], axis=1) * weights[:, None]
+    held = np.concatenate([held, *(o * weights[:, None] ** 2 for o in own)], axis=1)
+    whole = held.sum(axis=0)[:, None]  # of both samples: (R + d, 1)
+    totals = np.stack([weights, weights**2])
+    coarse, like = held.astype(np.float32), np.empty(0, dtype=np.float32)
+    values = np.empty((len(columns), number), dtype=np.float64)
+    step = max(_HELD // held.shape[1] // GROUP, 1) * GROUP
+    for chunk in spans(number, step):
+        coded = labels.columns(chunk, like)
+        sums = np.zeros((held.shape[1], chunk.stop - chunk.start), dtype=np.float64)
+        for rows in spans(len(weights), 4096):
+            sums += coarse[rows].T @ coded.rows(rows)
+        values[:, chunk] = _unbiased(whole, sums, totals, coded.project(totals), starts)[0]
+    signs = labels.columns(slice(0, 1), totals).rows(slice(0, len(weights)))
+    exact = _unbiased(whole, held.T @ signs, totals, totals @ signs, starts)
+    return np.stack([v[:, 0] for v in exact]), values
+
+
+def _unbiased(
+    whole: np.ndarray, sums: np.ndarray, totals: np.ndarray, crossed: np.ndarray, starts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """MMD^2 without pairs i = j, and the variance within, of each column and labelling (d, B).
+
+    `whole` are the sums of features and of k(x, x) over all points, `sums` those times the
+    labels; `totals` and `crossed` are the same of the weights and their squares.
+    """
+    d, total = len(starts), totals.sum(axis=1)[:, None]
+    inside, sides = [], []
+    for sign in (1, -1):
+        side = (whole + sign * sums) / 2
+        w, w2 = (total + sign * crossed) / 2
+        pairs = np.add.reduceat(side[:-d] ** 2, starts) - side[-d:]
+        inside.append(pairs / (w**2 - w2))
+        sides.append(side[:-d] / w)
+    between = np.add.reduceat(sides[0] * sides[1], starts)
+    both = inside[0] + inside[1]
+    return both - 2 * between, 1 - both / 2
+
+
+def _feature(
+    j: int,
+    first: Table,
+    second: Table,
+    weights: np.ndarray,
+    exact: np.ndarray,
+    pvalue: float,
+    adjusted: float,
+) -> Feature:
+    mmd2, within = (float(v) for v in exact)
+    categorical = first.columns.categorical[j]
+    a, b = first.values[:, j], second.values[:, j]
+    p, q = weights[: len(a)] / len(a), weights[len(a) :] / len(b)
+    if categorical:
+        told = _shares(a, b, p, q, {**first.labels, **second.labels})
+    else:
+        told = _moments(a, p), _moments(b, q)
+    return Feature(
+        name=first.columns.names[j],
+        categorical=categorical,
+        mmd2=mmd2,
+        standardized=_distance(mmd2, within),
+        pvalue=float(pvalue),
+        adjusted=float(adjusted),
+        first=told[0],
+        second=told[1],
+    )
+
+
+def _distance(mmd2: float, within: float) -> float:
+    """Standardised; infinite where the column is constant in each sample, and differs."""
+    if mmd2 <= 1e-15:
+        return 0.0
+    return sqrt(mmd2 / within) if within > 1e-15 else inf
+
+
+def _moments(values: np.ndarray, weights: np.ndarray) -> dict[str, float]:
+    values = values.astype(np.float64)
+    mean = float(weights @ values)
+    spread = float(weights @ (values - mean) ** 2) / max(1 - float(weights @ weights), 1e-300)
+    return {"mean": mean, "sd": sqrt(spread)}
+
+
+def _shares(
+    a: np.ndarray, b: np.ndarray, p: np.ndarray, q: np.ndarray, labels: Mapping[float, str]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The shares of the categories that changed most, in each sample."""
+    levels, place = np.unique(np.concatenate([a, b]), return_inverse=True)
+    before = np.bincount(place[: len(a)], p, len(levels))
+    after = np.bincount(place[len(a) :], q, len(levels))
+    most = np.argsort(-np.abs(after - before), kind="stable")[:_LEVELS]
+    names = {i: labels.get(float(levels[i]), f"{levels[i]:g}") for i in most}
+    return (
+        {names[i]: float(before[i]) for i in most},
+        {names[i]: float(after[i]) for i in most},
+    )
+
+
+def _notes(correction: Correction, number: int, resamples: int) -> tuple[str, ...]:
+    if isinstance(correction, Holm) and number > 0.05 * (resamples + 1):
+        least = number / (resamples + 1)
+        return (
+            f"With {number} columns and {resamples} resamples no corrected p-value is below "
+            f"{least:.2g}: use correction=WestfallYoung(), or more resamples.",
+        )
+    return ()

@@ -1,0 +1,333 @@
+"""How much two samples differ: MMD^2 with a confidence interval, and a distance without a unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import array_like, to_numpy
+from mercer.gram import Gram
+from mercer.htest.samples.pool import Pooled
+from mercer.kernels.base import Kernel
+from mercer.rkhs.function import Function
+from mercer.rkhs.rows import taken
+
+_ROWS = 1000  # of each sample, which stand for all in second-order variances
+_ITERATIONS = 100
+_PRIOR = 1.0  # standard deviations of the estimate up to which its slope is not believed
+
+
+class Interval(NamedTuple):
+    """From `low` to `high`."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How much two samples differ.
+
+    Attributes
+    ----------
+    mmd2 : float
+        The unbiased estimate of MMD^2; negative values mean that no difference is seen.
+    interval : Interval
+        A confidence interval of MMD^2, which is never negative: all values that the estimate
+        does not contradict, given the variance the U-statistic would have there. Of that,
+        4 [Var h(x) / n + Var h(y) / m], h the witness, rules where the samples differ, and the
+        second-order term where they do not. Normal quantiles; the coverage was measured (see the
+        notes).
+    standardized : float
+        sqrt(MMD^2 / w), w the mean of the RKHS variances E k(x, x) - E k(x, x') of the samples:
+        how far apart the samples are, in units of their own spread. With the linear kernel and
+        one column this is Cohen's d. It has no unit and does not change when the kernel is
+        multiplied by a number.
+    standardized_interval : Interval
+        Its confidence interval, by the delta method.
+    confidence : float
+    kernel : Kernel
+
+    Notes
+    -----
+    `share` is d^2 / (d^2 + 4), d the standardized distance: the part of the variation of a
+    balanced pooled sample (in the RKHS) that is between the samples, the R^2 of an analysis of
+    variance. 0 means the same distribution; as with Cohen's d, 0.2, 0.5 and 0.8 (1%, 6% and 14%
+    of the variation) may be called small, middle and large. A distance over many columns of which
+    one differs is smaller than that of this column alone, since the spread is that of all.
+
+    Measured coverage of the 95% intervals, one dimension, no difference, shifts of 0.3 to 1.5 and
+    scales of 1.5 and 3 (1,000 runs each for sizes 30/30 to 100/100, 250 for 400/400): 93.4% to
+    97.2%. Where they miss, the lower end is too high more often than the upper end too low.
+    """
+
+    mmd2: float
+    interval: Interval
+    standardized: float
+    standardized_interval: Interval
+    confidence: float
+    kernel: Kernel
+
+    @property
+    def share(self) -> float:
+        """The part of the variation that is between the samples, were they of equal size."""
+        return _share(self.standardized)
+
+    @property
+    def share_interval(self) -> Interval:
+        """The confidence interval of `share`."""
+        return Interval(*(_share(d) for d in self.standardized_interval))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and texts only, ready for JSON; what is not finite becomes None."""
+        return {
+            "mmd2": self.mmd2,
+            "mmd2_interval": list(self.interval),
+            "standardized": _finite(self.standardized),
+            "standardized_interval": [_finite(v) for v in self.standardized_interval],
+            "share": self.share,
+            "share_interval": list(self.share_interval),
+            "confidence": self.confidence,
+        }
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A squared distance, and its variance as a function of what it truly is.
+
+    The variance of the estimate of a squared distance D is about s D + v: the witness, and with
+    it the first-order term 4 [Var h(x) / n + Var h(y) / m] = s D, shrinks with the distance, and
+    the second-order term v is left. A variance taken at the estimate itself would be too small
+    whenever the estimate is, and intervals too short where it matters.
+    """
+
+    value: float
+    slope: float  # s
+    floor: float  # v
+
+    def variance(self, truth: float) -> float:
+        """Of the estimate, were `truth` the squared distance."""
+        return self.slope * truth + self.floor
+
+    def interval(self, confidence: float) -> Interval:
+        """All D >= 0 with (estimate - D)^2 <= z^2 Var(D): a score interval, as Wilson's."""
+        from scipy.stats import norm
+
+        z2 = float(norm.ppf((1 + confidence) / 2)) ** 2
+        middle = self.value + z2 * self.slope / 2
+        reach = sqrt(max(middle**2 - self.value**2 + z2 * self.floor, 0.0))
+        return Interval(max(middle - reach, 0.0), max(middle + reach, 0.0))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What the covariance operators of two samples say about the variance of MMD_u^2.
+
+    With sizes n and m it is 4 [sx / n + sy / m] D + 2 |Cx|^2 / n^2 + 2 |Cy|^2 / m^2
+    + 4 <Cx, Cy> / nm at squared distance D, where sx D = Var h(x) and sy D = Var h(y).
+    """
+
+    norm_x: float  # |Cx|^2
+    norm_y: float
+    inner: float  # <Cx, Cy>
+    slope_x: float  # sx
+    slope_y: float
+    trace_x: float  # E k(x, x) - E k(x, x')
+    trace_y: float
+
+    def slope(self, x: float, y: float) -> float:
+        """The first-order part per D, of samples that weigh 1/x and 1/y (or n and m) points."""
+        return 4 * (self.slope_x * x + self.slope_y * y)
+
+    def floor(self, x: float, y: float) -> float:
+        """The second-order part: the variance for equal distributions."""
+        own = self.norm_x * x**2 / (1 - x) + self.norm_y * y**2 / (1 - y)
+        return 2 * own + 4 * self.inner * x * y
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one pass over the Gram matrix tells."""
+
+    witness: np.ndarray  # (n + m,), at each observation, itself left out
+    mmd2: Estimate
+    ratio: Estimate  # of mmd2 / within
+    within: float  # mean RKHS variance of the samples
+    biased: float  # MMD^2 with pairs i = j: the squared norm of the witness
+    spread: Spread
+
+    def effect(self, confidence: float, kernel: Kernel) -> Effect:
+        """Estimates with intervals."""
+        validate.between("confidence", confidence, 0.0, 1.0)
+        value, interval = self.mmd2.value, self.mmd2.interval(confidence)
+        if self.within == 0:  # all points of each sample are equal
+            far = inf if value > 0 else 0.0
+            return Effect(value, interval, far, Interval(far, far), confidence, kernel)
+        low, high = self.ratio.interval(confidence)
+        middle = sqrt(max(self.ratio.value, 0.0))
+        return Effect(value, interval, middle, Interval(sqrt(low), sqrt(high)), confidence, kernel)
+
+
+def measured(pooled: Pooled) -> Measured:
+    """Means of the kernel within and between two samples, and the variances of their sums."""
+    n = pooled.n
+    weights = np.abs(pooled.contrast)
+    gram = pooled.gram
+    sides = np.zeros((len(weights), 2), dtype=np.float64)
+    sides[:n, 0], sides[n:, 1] = weights[:n], weights[n:]
+    means = to_numpy(gram @ array_like(sides, gram.like)).astype(np.float64)  # (n + m, 2)
+    own = to_numpy(gram.diagonal()).astype(np.float64)
+    x = _Side(weights[:n], means[:n, 0], means[:n, 1], own[:n])
+    y = _Side(weights[n:], means[n:, 1], means[n:, 0], own[n:])
+    mmd2 = x.inside + y.inside - 2 * x.mean(x.across)
+    within = (x.trace + y.trace) / 2
+    within = within if within > 1e-12 * float(np.max(np.abs(own), initial=0.0)) else 0.0
+    ratio = mmd2 / within if within else 0.0
+    second = _second_order(pooled, x, y)
+    slopes = second.slopes(mmd2, [s.variance(s.tilt) for s in (x, y)])
+    spread = Spread(*second.products, slopes[0], slopes[1], x.trace, y.trace)
+    unit = within or 1.0
+    tilts = (s.variance(s.tilt - ratio * (s.own / 2 - s.near) / 2) / unit**2 for s in (x, y))
+    ratio_slopes = second.slopes(ratio, list(tilts), unit)
+    floor = spread.floor(x.lost, y.lost)
+    return Measured(
+        witness=np.concatenate([x.tilt, -y.tilt]),
+        mmd2=Estimate(mmd2, spread.slope(x.lost, y.lost), floor),
+        ratio=Estimate(
+            ratio,
+            4 * (ratio_slopes[0] * x.lost + ratio_slopes[1] * y.lost),
+            floor / unit**2,
+        ),
+        within=within,
+        biased=x.mean(means[:n, 0]) + y.mean(means[n:, 1]) - 2 * x.mean(x.across),
+        spread=spread,
+    )
+
+
+def witness_of(pooled: Pooled) -> Function:
+    """mean k(x_i, .) - mean k(y_j, .) at the points the user knows, with their column names."""
+    return Function(pooled.kernel, pooled.unmoved, pooled.contrast, pooled.columns)
+
+
+# ---- private ------------------------------------------------------------------------------
+
+
+class _Side:
+    """One sample: its weights, and the mean embeddings of both samples at its points."""
+
+    def __init__(
+        self, weights: np.ndarray, inside: np.ndarray, across: np.ndarray, own: np.ndarray
+    ) -> None:
+        self.weights, self.across, self.own = weights, across, own
+        self.lost = float(weights @ weights)  # 1/n: what pairs i = j have of all pairs
+        self.near = (inside - weights * own) / (1 - weights)  # the point itself left out
+        self.inside = float(weights @ (inside - weights * own)) / (1 - self.lost)
+        self.trace = max(self.mean(own) - self.inside, 0.0)
+        self.tilt = self.near - across  # how much more its own sample is there
+
+    def mean(self, values: np.ndarray) -> float:
+        return float(self.weights @ values)
+
+    def variance(self, values: np.ndarray) -> float:
+        """Of the values, as the weighted mean of them sees it."""
+        spread = self.weights**2 @ (values - self.mean(values)) ** 2
+        return float(spread) / (1 - self.lost) / self.lost
+
+
+@dataclass(frozen=True)
+class _SecondOrder:
+    """|Cx|^2, |Cy|^2 and <Cx, Cy>, the largest eigenvalues, and the sizes 1/n and 1/m."""
+
+    products: tuple[float, float, float]
+    tops: tuple[float, float]
+    losses: tuple[float, float]
+
+    def slopes(self, value: float, variances: list[float], unit: float = 1.0) -> list[float]:
+        """Var h(x) / D and Var h(y) / D, as far as the data know them.
+
+        The variances are of noisy witness values; what the noise adds to them is known. Their
+        ratio to the estimate says nothing where both are noise; there the largest eigenvalue,
+        which no witness exceeds, takes over.
+        """
+        (norm_x, norm_y, inner), (x, y) = self.products, self.losses
+        noises = x * norm_x + y * inner, y * norm_y + x * inner
+        floor = 2 * norm_x * x**2 + 2 * norm_y * y**2 + 4 * inner * x * y
+        prior = _PRIOR * sqrt(max(floor, 0.0)) / unit
+        if prior == 0:
+            return [0.0, 0.0]
+        return [
+            (max(variance - noise / unit**2, 0.0) + prior * top / unit) / (max(value, 0.0) + prior)
+            for variance, noise, top in zip(variances, noises, self.tops, strict=True)
+        ]
+
+
+def _second_order(pooled: Pooled, x: _Side, y: _Side) -> _SecondOrder:
+    """Some rows of large samples are enough."""
+    n = pooled.n
+    rng = np.random.default_rng(0)
+    a, p = _some(np.arange(n), x.weights, rng)
+    b, q = _some(np.arange(n, n + pooled.m), y.weights, rng)
+    points_a, points_b = taken(pooled.points, a), taken(pooled.points, b)
+    norm_x, top_x = _within(pooled.kernel, points_a, p)
+    norm_y, top_y = _within(pooled.kernel, points_b, q)
+    inner = _between(pooled.kernel, points_a, points_b, p, q)
+    return _SecondOrder((norm_x, norm_y, inner), (top_x, top_y), (x.lost, y.lost))
+
+
+def _some(
+    rows: np.ndarray, weights: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    if len(rows) <= _ROWS:
+        return rows, weights
+    chosen = rng.choice(rows, _ROWS, replace=False, p=weights / weights.sum())
+    return np.sort(chosen), np.full(_ROWS, 1 / _ROWS, np.float64)
+
+
+def _within(kernel: Kernel, a: Any, p: np.ndarray) -> tuple[float, float]:
+    """|C|^2 from pairs i != j, and the largest eigenvalue of C, of a weighted sample."""
+    k = _centred(kernel, a, None, p, p)
+    roots = np.sqrt(p)
+    top = _largest(roots[:, None] * k * roots)
+    k *= k
+    np.fill_diagonal(k, 0.0)
+    return float(p @ k @ p) / (1 - float(p @ p)), top
+
+
+def _between(kernel: Kernel, a: Any, b: Any, p: np.ndarray, q: np.ndarray) -> float:
+    """<Ca, Cb> of two weighted samples."""
+    k = _centred(kernel, a, b, p, q)
+    return float(p @ (k * k) @ q) / ((1 - float(p @ p)) * (1 - float(q @ q)))
+
+
+def _centred(kernel: Kernel, a: Any, b: Any, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    k = to_numpy(Gram(kernel, a, b).dense()).astype(np.float64)
+    rows, columns = k @ q, p @ k
+    k += float(p @ rows) - rows[:, None] - columns[None, :]
+    return k
+
+
+def _largest(matrix: np.ndarray) -> float:
+    """The largest eigenvalue of a positive semi-definite matrix, to about a percent."""
+    v = matrix[:, int(np.argmax(np.diagonal(matrix)))]
+    size = 0.0
+    for _ in range(_ITERATIONS):
+        length = float(np.linalg.norm(v))
+        if length == 0:
+            return 0.0
+        v = matrix @ (v / length)
+        size, before = float(np.linalg.norm(v)), size
+        if size <= 1.001 * before:
+            break
+    return size
+
+
+def _share(distance: float) -> float:
+    return 1.0 if distance == inf else distance**2 / (distance**2 + 4)
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None

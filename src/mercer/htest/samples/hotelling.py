@@ -1,0 +1,129 @@
+"""Hotelling's test of two means, the classical baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import to_numpy
+from mercer.config import settings
+from mercer.htest.base import HypothesisTest
+from mercer.htest.nulls import Judgement, Null, Permutation
+from mercer.htest.samples.moments import labellings, whitened, within
+from mercer.htest.samples.pool import Pooled, pool
+from mercer.htest.samples.result import TwoSampleResult, two_sample_result
+from mercer.kernels.dot import Linear
+
+_TINY = float(np.finfo(np.float64).tiny)
+_NONE = np.empty(0, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class FisherF(Null):
+    """An F distribution; its degrees of freedom come from the test."""
+
+    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
+        """The survival function at `evidence.ratio` with `evidence.f_degrees`."""
+        from scipy.stats import f
+
+        first, second = self._ask(evidence, "f_degrees")
+        law, observed = f(first, second), float(evidence.ratio)
+        return Judgement(max(float(law.sf(observed)), _TINY), _NONE, observed, law)
+
+
+@dataclass(frozen=True)
+class Hotelling(HypothesisTest):
+    """Do two samples have the same mean? By Hotelling's T^2, the t test in several dimensions.
+
+    T^2 = nm/(n + m) delta' S^-1 delta with the pooled covariance S. For Gaussian data of one
+    covariance (N - p - 1) / (p (N - 2)) T^2 has an F distribution with p and N - p - 1 degrees of
+    freedom, N = n + m. It is blind to everything but the means. Columns that depend linearly on
+    others are left out; more dimensions than points are refused.
+
+    Parameters
+    ----------
+    null : FisherF or Permutation
+        Permutations make no assumption on the distribution.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(60, 3)), rng.normal(0.7, 1.0, size=(40, 3))
+    >>> Hotelling().test(x, y).rejects()
+    True
+    """
+
+    null: Null = field(default=FisherF(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        validate.instance("null", self.null, Null, "a null, such as Permutation(999)")
+
+    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+        """T^2."""
+        return _Evidence(pool(Linear(), x, y)).observed
+
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:  # type: ignore[override]
+        """The statistic and its p-value."""
+        evidence = _Evidence(pool(Linear(), x, y))
+        judgement = self.null.judge(evidence, rng)
+        return two_sample_result(self, evidence.pooled, evidence.observed, judgement)
+
+    def verdict(self, rejected: bool) -> str:
+        """It speaks of means only."""
+        return "The means differ" if rejected else "No difference of the means was found"
+
+
+class _Evidence:
+    """T^2 from points whose covariance over the pooled sample is the identity.
+
+    Then the share of the total scatter that lies between the samples is
+    t = nm/N^2 |delta|^2, and T^2 = (N - 2) t / (1 - t).
+    """
+
+    def __init__(self, pooled: Pooled) -> None:
+        if pooled.weights is not None:
+            raise TypeError(
+                "Hotelling takes no weighted samples: use ME(Linear(), locations=...) or MMD(Linear())"
+            )
+        self.pooled, total = pooled, pooled.n + pooled.m
+        self.points = whitened(to_numpy(pooled.points).astype(np.float64))
+        rank = self.points.shape[1]
+        if total - rank - 1 < 1:
+            raise ValueError(
+                f"Hotelling needs more points than dimensions: got {total} points in {rank} "
+                "dimensions: use MMD(), or leave columns out"
+            )
+        self.f_degrees = (max(rank, 1), total - rank - 1)  # where nothing varies T^2 is 0
+
+    @cached_property
+    def observed(self) -> float:
+        n = self.pooled.n
+        delta = self.points[:n].mean(axis=0) - self.points[n:].mean(axis=0)
+        return float(self._values(np.array([delta @ delta]))[0])
+
+    @property
+    def ratio(self) -> float:
+        """T^2 on the scale of an F distribution."""
+        rank, rest = self.f_degrees
+        return self.observed * rest / (rank * (len(self.points) - 2))
+
+    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """T^2 of some labellings."""
+        n, m = self.pooled.n, self.pooled.m
+        labels = labellings(n, m, null, seed)
+        parts = []
+        for chunk in within(columns, labels.chunks(settings().memory // 4)):
+            # the points add up to zero, so that the sums of the samples are opposite
+            sums = labels.columns(chunk, self.points[:0]).project(self.points.T) / 2  # (r, B)
+            parts.append(self._values(np.sum(sums**2, axis=0) * (1 / n + 1 / m) ** 2))
+        return np.concatenate(parts)
+
+    def _values(self, squared: np.ndarray) -> np.ndarray:
+        """T^2 from |delta|^2."""
+        total, n = len(self.points), self.pooled.n
+        between = np.minimum(n * (total - n) / total**2 * squared, 1 - 1e-15)
+        return (total - 2) * between / (1 - between)

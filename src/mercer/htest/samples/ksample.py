@@ -1,0 +1,191 @@
+"""A test of several samples at once: do they all come from one distribution?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import count
+from mercer.config import settings
+from mercer.frames import Table
+from mercer.gram import PermutedWeights
+from mercer.gram.family import Family
+from mercer.gram.labelled import Labelled, labelled
+from mercer.gram.weights import CodedColumns
+from mercer.htest.base import HypothesisTest, Result
+from mercer.htest.nulls import Permutation
+from mercer.htest.samples.moments import within
+from mercer.htest.samples.quadratic import rounding
+from mercer.kernels.bandwidth import median_rbf
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.default import default_kernel
+from mercer.kernels.door import aligned, as_table
+from mercer.kernels.radial import RBF
+from mercer.rkhs.distributions import Empirical
+from mercer.rkhs.points import bound_to, joined, read, recentred
+
+
+@dataclass(frozen=True)
+class KSampleResult(Result):
+    """The result of a test of several samples; `distances` are their unbiased MMD^2, pair by pair."""
+
+    distances: np.ndarray = field(repr=False, compare=False, kw_only=True)
+    kernel: Kernel = field(repr=False, kw_only=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and texts only, ready for JSON."""
+        return {**super().to_dict(), "distances": self.distances.tolist()}
+
+
+@dataclass(frozen=True)
+class KSample(HypothesisTest):
+    """Do several samples come from the same distribution? By all their squared MMDs together.
+
+    The statistic is the mean of the unbiased MMD^2 of all pairs of samples, weighted by the
+    product of their sizes: up to a factor the variation between the samples in a kernel analysis
+    of variance, and for two samples MMD^2 itself. Permutations of all observations give the null,
+    whatever the sizes.
+
+    Parameters
+    ----------
+    kernel : Kernel or None
+        None: RBF at the median distance of the pooled sample; for data frames `default_kernel`.
+    null : Permutation
+        `blocks` are the labels of the observations of the first sample, then of the second, ...
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> samples = [rng.normal(mean, 1.0, size=(50, 2)) for mean in (0.0, 0.0, 1.0)]
+    >>> result = KSample().test(*samples, rng=0)
+    >>> result.rejects(), bool(result.distances[0, 2] > 0.1)
+    (True, True)
+    """
+
+    kernel: Kernel | None = None
+    null: Permutation = field(default=Permutation(999), kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.kernel is not None:
+            validate.instance("kernel", self.kernel, Kernel, "a kernel or None")
+        validate.instance("null", self.null, Permutation, "a Permutation, such as Permutation(999)")
+        if self.null.paired:
+            raise ValueError("KSample knows no pairs: use Permutation(blocks=...)")
+
+    def statistic(self, *samples: Any) -> float:
+        """The weighted mean of the MMD^2 of all pairs."""
+        return _Evidence(*_pooled(self.kernel, samples)).observed
+
+    def test(self, *samples: Any, rng: Any = None) -> KSampleResult:
+        """The statistic and its p-value."""
+        evidence = _Evidence(*_pooled(self.kernel, samples))
+        judgement = self.null.judge(evidence, rng)
+        return KSampleResult(
+            evidence.observed,
+            judgement.pvalue,
+            self,
+            judgement.draws,
+            observed=judgement.observed,
+            distances=evidence.distances,
+            kernel=evidence.family.kernels[0],
+        )
+
+
+class _Evidence:
+    """The statistic of any labelling, from the sums of k within the samples."""
+
+    def __init__(self, kernel: Kernel, points: Points, sizes: Sequence[int]) -> None:
+        self.sizes = np.array(sizes, dtype=np.float64)
+        self.family = Family([kernel], points)
+        self.groups = np.repeat(np.arange(len(sizes)), sizes)
+        self._pairs = list(combinations(range(len(sizes)), 2))
+        own = np.eye(len(sizes), dtype=np.float64)[self.groups]  # (N, samples)
+        both = [own[:, a] + own[:, b] for a, b in self._pairs]
+        self._held = np.stack([*own.T, *both], axis=1)
+
+    @property
+    def observed(self) -> float:
+        """The statistic in full precision."""
+        count = len(self.sizes)
+        return float(self._values(self._sums.forms[0, :count, None])[0])
+
+    @cached_property
+    def distances(self) -> np.ndarray:
+        """Unbiased MMD^2 of all pairs of samples: (samples, samples)."""
+        forms, n, count = self._sums.forms[0], self.sizes, len(self.sizes)
+        means, out = forms[:count] / (n * (n - 1)), np.zeros((count, count), dtype=np.float64)
+        for (a, b), form in zip(self._pairs, forms[count:], strict=True):
+            between = (form - forms[a] - forms[b]) / 2
+            out[a, b] = out[b, a] = means[a] + means[b] - 2 * between / (n[a] * n[b])
+        return out
+
+    @property
+    def tie(self) -> float:
+        """How far equal resampled statistics may be apart by rounding."""
+        return float(rounding(self._sums, self.family)[0])
+
+    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """The statistic of the labellings in some columns; column 0 is the observed one."""
+        labels = PermutedWeights(
+            self.groups, null.resamples + 1, rng=seed, blocks=null.blocks, keep_first=True
+        )
+        parts = []
+        for chunk in within(columns, labels.chunks(settings().memory // 4)):
+            forms = self._pass(labels.columns(chunk, np.empty(0, dtype=np.float32))).forms[0]
+            parts.append(self._values(forms))
+        return np.concatenate(parts)
+
+    def _pass(self, coded: CodedColumns) -> Labelled:
+        found = labelled(
+            self.family, self._held, coded, tables=list(np.eye(len(self.sizes), dtype=np.float64))
+        )
+        self.__dict__.setdefault("_sums", found.sums)
+        return found
+
+    @cached_property
+    def _sums(self) -> Any:
+        return labelled(self.family, self._held).sums
+
+    def _values(self, forms: np.ndarray) -> np.ndarray:
+        """From the sums within the samples, (samples, B): (B,)."""
+        n = self.sizes[:, None]
+        total, between = float(self._sums.rows.sum()), float(n.sum() ** 2 - np.sum(n**2))
+        inside = np.sum(forms / (n - 1) * (n.sum() - n), axis=0)
+        return 2 * (inside - (total - forms.sum(axis=0))) / between
+
+
+def _pooled(kernel: Kernel | None, samples: Sequence[Any]) -> tuple[Kernel, Points, list[int]]:
+    """The kernel bound to columns, all points, and the sizes of the samples."""
+    if len(samples) < 2:
+        raise ValueError(f"KSample needs at least two samples, got {len(samples)}")
+    if any(isinstance(s, Empirical) and s.weights is not None for s in samples):
+        raise TypeError("KSample takes no weighted samples: use MMD() on pairs of them")
+    samples = [s.points if isinstance(s, Empirical) else s for s in samples]
+    tables = [as_table(s, f"samples[{i}]") for i, s in enumerate(samples)]
+    first = tables[0]
+    chosen = kernel or RBF(1.0)
+    if kernel is None and first is not None:
+        rest = [first.values if t is None else aligned(t, first.columns) for t in tables[1:]]
+        chosen = default_kernel(Table(np.concatenate([first.values, *rest]), first.columns))
+    parts, columns = [], None
+    for i, (sample, table) in enumerate(zip(samples, tables, strict=True)):
+        given = sample if table is None else table
+        found, columns = read(chosen, given, columns, f"samples[{i}]")
+        if count(found) < 2:
+            raise ValueError(f"samples[{i}] must have at least two points, got {count(found)}")
+        parts.append(found)
+    bound = bound_to(chosen, columns)
+    moved = recentred(bound, *parts)
+    points = moved[0]
+    for part in moved[1:]:
+        points = joined(points, part)
+    if kernel is None and first is None:
+        bound = median_rbf(points, name="the pooled sample")
+    return bound, points, [count(part) for part in parts]

@@ -1,0 +1,109 @@
+"""The quadratic two-sample statistic in linear time: kernels projected onto a few points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mercer.backend import Array, array_like, astype, is_numpy, namespace, to_numpy
+from mercer.config import settings
+from mercer.gram.family import Family
+from mercer.gram.run import in_order, spans
+from mercer.gram.weights import CodedColumns
+from mercer.htest.nulls import Permutation
+from mercer.htest.samples.moments import labellings, within
+from mercer.htest.samples.pool import Pooled
+from mercer.kernels.base import Kernel
+from mercer.rkhs.rows import taken
+
+_POINTS = 4096  # whose kernel values with the landmarks are held at a time
+_RANK = 1e-7  # share of the largest eigenvalue below which a direction is noise
+
+
+class Projected:
+    """MMD^2 by several kernels, each projected onto the span of k(l, .) of some landmarks l.
+
+    The projection of a kernel is a kernel, and the landmarks are drawn from the pooled sample
+    without a look at the labels: permutation tests with it are exact. Pairs i = j are included.
+    """
+
+    def __init__(
+        self, pooled: Pooled, kernels: Sequence[Kernel], number: int, rng: np.random.Generator
+    ) -> None:
+        self.pooled = pooled
+        total = pooled.n + pooled.m
+        rows = np.sort(rng.choice(total, min(number, total), replace=False))
+        self.landmarks = taken(pooled.points, rows)
+        self.family = Family(kernels, self.landmarks, pooled.points)
+        self.ties = np.zeros(len(kernels), dtype=np.float64)  # rare where this is of use
+
+    def resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """MMD^2 of the labellings in some columns, (kernels, B); column 0 is the observed one."""
+        labels = labellings(self.pooled.n, self.pooled.m, null, seed)
+        parts = []
+        for chunk in within(columns, labels.chunks(settings().memory // 4)):
+            coded = labels.columns(chunk, np.empty(0, dtype=np.float32))
+            parts.append(self._values(coded))
+        return np.concatenate(parts, axis=1)
+
+    @cached_property
+    def _roots(self) -> list[np.ndarray]:
+        """A with A'A = K(l, l)^-1 on what is not noise, for every kernel: (rank, landmarks)."""
+        roots = []
+        for kernel in self.family.kernels:
+            own = to_numpy(kernel.pairwise(self.landmarks, self.landmarks)).astype(np.float64)
+            values, vectors = np.linalg.eigh((own + own.T) / 2)
+            kept = values > _RANK * values[-1]
+            roots.append((vectors[:, kept] / np.sqrt(values[kept])).T)
+        return roots
+
+    @cached_property
+    def _shift(self) -> list[Array]:
+        """About the mean kernel value of every landmark, which saves digits."""
+        whole, n = slice(0, self.family.shape[0]), self.family.shape[1]
+        some = self.family.tiles(whole, slice(0, min(n, _POINTS)))
+        return [namespace(tile).mean(tile, axis=1)[:, None] for tile in some]
+
+    def _values(self, coded: CodedColumns) -> np.ndarray:
+        weights, (n, m) = self.pooled.weights, (self.pooled.n, self.pooled.m)
+        scaled = None if weights is None else weights * np.repeat([n, m], [n, m])
+        work = _Sums(self.family, coded, scaled, self._shift)
+        parallel = is_numpy(self.family.like)
+        tasks = spans(n + m, _POINTS)
+        total = np.asarray(sum(in_order(work, tasks, parallel=parallel)))  # (k, l, B + 1)
+        plus, rows = total[:, :, 1:], total[:, :, :1]
+        mass = float(n + m) if scaled is None else float(scaled.sum())
+        first = np.full(coded.width, float(n)) if scaled is None else _ones(coded).project(scaled)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gap = plus / first - (rows - plus) / (mass - first)
+        forms = [np.sum((root @ g) ** 2, axis=0) for root, g in zip(self._roots, gap, strict=True)]
+        return np.nan_to_num(np.stack(forms), nan=np.inf)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """points -> sums of k(l, x) over them, of all and of those with label +1: (k, l, 1 + B)."""
+
+    family: Family
+    coded: CodedColumns
+    weights: np.ndarray | None
+    shift: list[Array]
+
+    def __call__(self, points: slice) -> np.ndarray:
+        like, xp = self.family.like, namespace(self.family.like)
+        labels = np.empty((1 + self.coded.width, points.stop - points.start), dtype=np.float32)
+        labels[0], labels[1:] = 1.0, self.coded.codes[:, points]
+        if self.weights is not None:
+            labels *= self.weights[points].astype(np.float32)
+        right = xp.permute_dims(array_like(labels, like, xp.float32), (1, 0))
+        whole, out = slice(0, self.family.shape[0]), []
+        for tile, middle in zip(self.family.tiles(whole, points), self.shift, strict=True):
+            out.append(to_numpy(astype(tile - middle, xp.float32) @ right).astype(np.float64))
+        return np.stack(out)
+
+
+def _ones(coded: CodedColumns) -> CodedColumns:
+    return CodedColumns(coded.codes, np.array([0.0, 1.0]), coded.like)

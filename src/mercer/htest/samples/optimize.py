@@ -1,0 +1,203 @@
+"""The search for features of much power: many beginnings, then quasi-Newton steps from the best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from math import log
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import to_numpy
+from mercer.errors import NoRule
+from mercer.gram.run import one_blas_thread
+from mercer.htest.samples.pool import pool
+from mercer.htest.samples.proxies import (
+    FeatureMap,
+    FourierMap,
+    Power,
+    RadialMap,
+    Training,
+    difference,
+    proxy,
+)
+from mercer.kernels.bandwidth import median_bandwidth
+from mercer.kernels.base import Kernel
+from mercer.kernels.door import as_table, prepare
+from mercer.kernels.radial import RBF
+from mercer.kernels.smooth import radial_form
+from mercer.rkhs.distributions import Empirical
+
+_RIDGE = 1e-5  # of the square of the largest feature, added to variances
+_CANDIDATES = 120  # locations or frequencies of which the search chooses where to begin
+_FOLLOWED = 6  # beginnings that are followed
+_FEW = 2000  # points of each sample that are enough to compare beginnings
+_STEPS = 25  # from each of them
+_LOG2 = log(2)
+
+
+def best_locations(
+    power: Power, kernel: Kernel | None, x: Any, y: Any, number: int, rng: Any
+) -> tuple[Kernel, np.ndarray]:
+    """The kernel with its best width, and the best locations (J, d), for a proxy of power."""
+    validate.whole("locations", number)
+    form = radial_form(RBF(1.0) if kernel is None else kernel)
+    if form is None or form.slope is None:
+        raise NoRule(
+            f"locations are learnt with smooth radial kernels, such as RBF(1.0); {kernel!r} is not "
+            "known to be one: give locations=..., or leave the kernel out"
+        )
+    rng, profile, slope = validate.generator(rng), form.profile, form.slope
+    data = training(x, y, own_units=kernel is None)
+    scale = 1.0 if kernel is None else float(data.unit[0]) ** 2  # the kernel sees the user's units
+    top = float(profile(np.zeros(1, dtype=np.float64))[0])
+
+    def features(points: np.ndarray) -> FeatureMap:
+        return RadialMap(
+            points, lambda r2: profile(scale * r2), lambda r2: scale * slope(scale * r2)
+        )
+
+    octaves = range(-5, 4) if kernel is None else range(-2, 3)
+    begin = [(_candidates(data, rng), octave * _LOG2) for octave in octaves]
+    low, high = data.points.min(axis=0), data.points.max(axis=0)
+    bounds = [*zip(np.tile(low, number), np.tile(high, number), strict=True)]
+    bounds.append((_LOG2 * (octaves[0] - 1), _LOG2 * (octaves[-1] + 1)))
+    theta = _largest(power, features, data, begin, number, bounds, _RIDGE * top**2, 100, rng)
+    locations = data.back(theta[:-1].reshape(number, -1))
+    return _widened(kernel, float(np.exp(theta[-1])), data), locations
+
+
+def best_frequencies(
+    power: Power, x: Any, y: Any, number: int, rng: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The best bandwidths (d,), all equal unless columns have their own units, the centre, and frequencies."""
+    validate.whole("frequencies", number)
+    rng = validate.generator(rng)
+    data = training(x, y, own_units=True)
+    d = data.points.shape[1]
+    scales = 2.0 ** (np.arange(_CANDIDATES) % 5)[:, None]
+    begin = [
+        (scales * rng.standard_normal((_CANDIDATES, d)), octave * _LOG2) for octave in range(-3, 3)
+    ]
+    bounds = [(None, None)] * (number * d) + [(-5 * _LOG2, 4 * _LOG2)]
+    # few last steps: sines of high frequencies fit any sample, and its noise
+    theta = _largest(power, FourierMap, data, begin, number, bounds, _RIDGE, 15, rng)
+    return np.exp(theta[-1]) * data.unit, data.center, theta[:-1].reshape(number, d)
+
+
+def training(x: Any, y: Any, *, own_units: bool) -> Training:
+    """Both samples as numbers; the columns of data frames may have units of their own."""
+    pooled = pool(RBF(1.0), x, y)
+    x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
+    _, a, b = prepare(RBF(1.0), x, y)
+    points = np.concatenate([to_numpy(a), to_numpy(b)]).astype(np.float64)
+    center = points.mean(axis=0)
+    points -= center
+    unit = np.ones(points.shape[1], dtype=np.float64)
+    if own_units and as_table(x, "x") is not None:
+        spread = points.std(axis=0)
+        unit = np.where(spread > 0, spread, 1.0)
+    unit = unit * median_bandwidth(points / unit)
+    weights = np.repeat([1 / pooled.n, 1 / pooled.m], [pooled.n, pooled.m])
+    weights = weights if pooled.weights is None else pooled.weights
+    return Training(points / unit, pooled.n, weights, center, unit)
+
+
+def _candidates(data: Training, rng: np.random.Generator) -> np.ndarray:
+    """Points of both samples, and draws from Gaussians fitted to them: (candidates, d)."""
+    quarter, found = _CANDIDATES // 4, []
+    for sample in (data.points[: data.n], data.points[data.n :]):
+        found.append(sample[rng.integers(len(sample), size=quarter)])
+        few = sample[rng.integers(len(sample), size=min(len(sample), 500))]
+        middle = few.mean(axis=0)
+        noise = rng.standard_normal((quarter, len(few))) / np.sqrt(len(few))
+        found.append(middle + noise @ (few - middle))  # its mean and covariance
+    return np.concatenate(found)
+
+
+def _largest(
+    power: Power,
+    features: Callable[[np.ndarray], FeatureMap],
+    data: Training,
+    begin: list[tuple[np.ndarray, float]],
+    number: int,
+    bounds: list[Any],
+    ridge: float,
+    steps: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """The parameters of the largest proxy.
+
+    The best beginnings are followed on one part of the points and compared on another, so that
+    the one that wins is not the one that fits its own points best; the last steps are on all.
+    """
+    seen, unseen = data.halves(_FEW, rng)
+    with one_blas_thread():  # products of few columns: a second thread costs more than it brings
+        some = features(seen.points)
+        starts = [_chosen(power, some, seen, *each, number, ridge) for each in begin]
+        starts = sorted(starts, key=lambda start: -start[0])[:_FOLLOWED]
+        rough = _objective(power, some, seen, ridge)
+        climbed = [_climbed(rough, theta, bounds, _STEPS) for _, theta in starts]
+        check = _objective(power, features(unseen.points), unseen, ridge)
+        theta = min(climbed, key=lambda theta: check(theta)[0])
+        whole = _objective(power, features(data.points), data, ridge)
+        return _climbed(whole, theta, bounds, steps)
+
+
+def _chosen(
+    power: Power,
+    features: FeatureMap,
+    data: Training,
+    candidates: np.ndarray,
+    log_width: float,
+    number: int,
+    ridge: float,
+) -> tuple[float, np.ndarray]:
+    """`number` of the candidates, one after the other so that the proxy grows most, and its value."""
+    z, _ = features.push(np.append(candidates.ravel(), log_width))
+    delta, covariance, scale = difference(z, data)
+    columns = np.arange(z.shape[1]).reshape(-1, len(candidates)).T  # those of each candidate
+    taken: list[int] = []
+    best = -np.inf
+    for _ in range(number):
+        values = np.full(len(candidates), -np.inf)
+        for c in set(range(len(candidates))) - set(taken):
+            at = columns[[*taken, c]].ravel()
+            values[c] = power(delta[at], covariance[np.ix_(at, at)], ridge * scale)[0]
+        taken.append(int(np.argmax(values)))
+        best = float(values.max())
+    return best, np.append(candidates[taken].ravel(), log_width)
+
+
+def _objective(
+    power: Power, features: FeatureMap, data: Training, ridge: float
+) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+    """Minus the proxy, and its gradient."""
+
+    def negative(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        z, known = features.push(theta)
+        value, gradient = proxy(power, z, data, ridge)
+        return -value, -features.pull(gradient, known)
+
+    return negative
+
+
+def _climbed(objective: Any, theta: np.ndarray, bounds: list[Any], steps: int) -> np.ndarray:
+    from scipy.optimize import minimize
+
+    options = {"maxiter": steps, "maxfun": 2 * steps}
+    found = minimize(objective, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return np.asarray(found.x)
+
+
+def _widened(kernel: Kernel | None, factor: float, data: Training) -> Kernel:
+    """The kernel at `factor` times its width, on the user's numbers."""
+    if kernel is None:
+        if np.ptp(data.unit) == 0:
+            return RBF(factor * float(data.unit[0]))
+        return RBF(factor).scaled(tuple(1 / data.unit))
+    if "bandwidth" in {f.name for f in fields(kernel)}:  # type: ignore[arg-type]
+        return kernel.with_params(bandwidth=factor * kernel.bandwidth)  # type: ignore[attr-defined]
+    return kernel.scaled(1 / factor)

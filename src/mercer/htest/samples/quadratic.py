@@ -1,0 +1,256 @@
+"""The quadratic two-sample statistic under any labelling of the pooled sample, for any kernels.
+
+With labels t = +1 on one sample and -1 on the other, the sums of kernel values within and between
+the samples follow from t'Kt, r't and the total, r being the row sums of K: one quadratic form per
+labelling, and one pass over the tiles for all labellings and kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from math import exp, sqrt
+
+import numpy as np
+
+from mercer.backend import array_like, is_single, scalar, to_numpy
+from mercer.config import settings
+from mercer.errors import NoRule
+from mercer.gram import LazyMatrix, Reweighted, top_eigenpairs
+from mercer.gram.family import Family
+from mercer.gram.labelled import Sums, labelled
+from mercer.gram.weights import CodedColumns
+from mercer.htest.nulls import Permutation
+from mercer.htest.samples.moments import labellings, within
+from mercer.htest.samples.pool import Pooled
+from mercer.kernels import facts
+from mercer.kernels.base import Kernel
+
+_SIGNS = np.array([-1.0, 1.0])
+_SINGLE, _DOUBLE = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)
+_EQUAL = 64  # rounding errors between row sums that are taken to be equal
+_ROUNDED = 4  # float32 rounding errors of k, over which statistics that are equal may differ
+
+Plus = Callable[[np.ndarray], np.ndarray]  # sums over the points with label +1: (r, N) -> (r, B)
+
+
+class Discrepancies:
+    """MMD^2 of a pooled sample for several kernels, for its own labels and for others.
+
+    Unbiased: pairs i = j are left out. `observed` is in full precision; resampled statistics are
+    made of kernel values rounded to float32, and so is the one they are compared with.
+    """
+
+    def __init__(self, pooled: Pooled, kernels: Sequence[Kernel], unbiased: bool = True) -> None:
+        self.pooled, self.unbiased = pooled, unbiased
+        self.family = Family(kernels, pooled.points)
+        n, m = pooled.n, pooled.m
+        self.labels = np.repeat([1.0, -1.0], [n, m])
+        self.weights = None
+        if pooled.weights is not None:  # around one
+            self.weights = pooled.weights * np.repeat([n, m], [n, m])
+
+    @property
+    def sums(self) -> Sums:
+        """Sums of kernel values over pairs i != j, exactly."""
+        if self._sums is None:
+            self._sums = labelled(self.family, self.labels[:, None], weights=self.weights).sums
+        return self._sums
+
+    @cached_property
+    def observed(self) -> np.ndarray:
+        """MMD^2 by every kernel in full precision: (kernels,)."""
+        n = self.pooled.n
+        return self._values(self.sums.forms, lambda v: v[:, :n].sum(axis=1, keepdims=True))[:, 0]
+
+    def resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """MMD^2 of the labellings in some columns, (kernels, B); column 0 is the observed one."""
+        labels = labellings(self.pooled.n, self.pooled.m, null, seed)
+        parts = []
+        for chunk in within(columns, labels.chunks(settings().memory // 4)):
+            coded = labels.columns(chunk, np.empty(0, dtype=np.float32))
+            parts.append(self._values(self._forms(coded), _plus(coded)))
+        return np.concatenate(parts, axis=1)
+
+    @cached_property
+    def deviations(self) -> np.ndarray:
+        """Standard deviations of the unbiased MMD^2 over all permutations: (kernels,).
+
+        Mantel (1967), where the weights of the pairs add up to zero in every row, as they do
+        here; with weighted samples an approximation.
+        """
+        n, m, rows = self.pooled.n, self.pooled.m, self.sums.rows
+        total = n + m
+        a2 = 1 / (n * (n - 1)) + 1 / (m * (m - 1)) + 2 / (n * m)
+        b1, b2, b3 = rows.sum(axis=1) ** 2, self.sums.squares, np.sum(rows**2, axis=1)
+        pairs = total * (total - 1)
+        variance = 2 * a2 * b2 / pairs - 4 * a2 * (b3 - b2) / (pairs * (total - 2))
+        variance += 2 * a2 * (b1 + 2 * b2 - 4 * b3) / (pairs * (total - 2) * (total - 3))
+        return np.sqrt(np.maximum(variance, self.ties**2))
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """sqrt(mean of k(z_i, z_j)^2 over the pairs i != j of the pooled sample): (kernels,)."""
+        sums, total = self.sums, self.pooled.n + self.pooled.m
+        pairs = total * (total - 1)
+        mean = sums.rows.sum(axis=1) / pairs
+        return np.sqrt(sums.squares / pairs + 2 * sums.shift * mean + sums.shift**2)
+
+    @cached_property
+    def ties(self) -> np.ndarray:
+        """How far equal statistics may be apart by rounding: (kernels,)."""
+        return rounding(self.sums, self.family)
+
+    # ---- private ------------------------------------------------------------------------
+
+    _sums: Sums | None = None
+
+    def _forms(self, coded: CodedColumns) -> np.ndarray:
+        """t'Kt without its diagonal, and on the way the exact sums if they are not known: (k, B)."""
+        found = labelled(
+            self.family, self.labels[:, None], coded, tables=[_SIGNS], weights=self.weights
+        )
+        self._sums = self._sums or found.sums
+        return found.forms[:, 0]
+
+    @cached_property
+    def _own(self) -> np.ndarray:
+        """The diagonals: (kernels, N)."""
+        kernels, points = self.family.kernels, self.pooled.points
+        own = np.stack([to_numpy(k.diag(points)).astype(np.float64) for k in kernels])
+        own = own - self.sums.shift[:, None]
+        return own if self.weights is None else own * self.weights**2
+
+    def _values(self, forms: np.ndarray, plus: Plus) -> np.ndarray:
+        """The statistic from t'Kt without its diagonal, and sums over the first sample: (k, B)."""
+        total = self.sums.rows.sum(axis=1, keepdims=True)
+        first = plus(self.sums.rows)
+        between = (total - forms) / 4
+        within_x, within_y = first - between, total - first - between
+        size_x, size_y, own_x, own_y = self._masses(plus)
+        pairs_x, pairs_y = size_x**2, size_y**2
+        if self.unbiased:
+            pairs_x, pairs_y = pairs_x - own_x, pairs_y - own_y
+        else:
+            own = plus(self._own)
+            within_x = within_x + own
+            within_y = within_y + self._own.sum(axis=1, keepdims=True) - own
+        if self.weights is None:
+            return within_x / pairs_x + within_y / pairs_y - 2 * between / (size_x * size_y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = within_x / pairs_x + within_y / pairs_y - 2 * between / (size_x * size_y)
+        known = (pairs_x > 1e-9 * size_x) & (pairs_y > 1e-9 * size_y)
+        return np.where(known, values, np.inf)  # one sample without weight says nothing
+
+    def _masses(self, plus: Plus) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Sums of the weights and of their squares, in the first and in the second sample."""
+        n, m, w = self.pooled.n, self.pooled.m, self.weights
+        if w is None:
+            x, y = np.array([[float(n)]]), np.array([[float(m)]])
+            return x, y, x, y
+        sums = plus(np.stack([w, w**2]))
+        x, x2 = sums[:1], sums[1:]
+        return x, float(w.sum()) - x, x2, float(w @ w) - x2
+
+
+class QuadraticEvidence:
+    """MMD^2 by one kernel, and all that nulls ask about it."""
+
+    def __init__(self, pooled: Pooled, unbiased: bool, scale: float = 1.0) -> None:
+        self.pooled, self._scale = pooled, scale
+        self.discrepancies = Discrepancies(pooled, [pooled.kernel], unbiased)
+
+    @property
+    def observed(self) -> float:
+        """The statistic in full precision."""
+        return self._scale * float(self.discrepancies.observed[0])
+
+    # ---- what the nulls ask for ---------------------------------------------------------
+
+    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """The statistic of the labellings in some columns; column 0 is the observed one."""
+        return self._scale * self.discrepancies.resampled(null, columns, seed)[0]
+
+    @property
+    def tie(self) -> float:
+        """How far equal resampled statistics may be apart by rounding."""
+        return self._scale * float(self.discrepancies.ties[0])
+
+    def moments(self) -> tuple[float, float, float]:
+        """w'Kw (i = j included), and its mean and variance over all permutations of w."""
+        w, centred = self._contrast, self._matrix.centered()
+        total, s2, s4 = len(w), float(w @ w), float(np.sum(w**4))
+        own = to_numpy(centred.diagonal()).astype(np.float64)
+        trace, a, f = own.sum(), own @ own, centred.inner(centred)
+        m4, m22 = s4 / total, (s2**2 - s4) / (total * (total - 1))
+        m31, three = -s4 / (total * (total - 1)), total * (total - 1) * (total - 2)
+        m211, m1111 = (2 * s4 - s2**2) / three, (3 * s2**2 - 6 * s4) / (three * (total - 3))
+        mean = s2 * trace / (total - 1)
+        square = (
+            m4 * a
+            + m22 * (trace**2 - a + 2 * (f - a))
+            - 4 * m31 * a
+            + m211 * (2 * (2 * a - trace**2) + 4 * (2 * a - f))
+            + m1111 * (trace**2 + 2 * f - 6 * a)
+        )
+        return self._form, float(mean), float(square - mean**2)
+
+    def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
+        """w'Kw, and the weights of its limit under the null, the largest `rank` one by one."""
+        w, centred = self._contrast, self._matrix.centered()
+        total = len(w)
+        values = to_numpy(top_eigenpairs(centred, min(rank, total))[0]).astype(np.float64)
+        scale = float(w @ w) / total
+        values = np.maximum(values, 0.0)
+        return self._form, scale * values, scale * max(centred.trace() - values.sum(), 0.0)
+
+    def bound(self) -> tuple[float, float]:
+        """w'Kw, and a bound on its p-value for any distribution."""
+        known = facts(self.pooled.kernel)
+        if not (known.bounded and known.stationary):
+            raise NoRule(
+                "Bound() needs a bounded shift-invariant kernel, whose largest value is k(x, x): "
+                "use Permutation()"
+            )
+        top = float(np.max(to_numpy(self.pooled.gram.diagonal())))
+        spread = top * float(self.pooled.contrast @ self.pooled.contrast)  # K (1/n + 1/m)
+        excess = sqrt(max(self._form, 0.0)) - sqrt(spread)
+        return self._form, exp(-(excess**2) / (2 * spread)) if excess > 0 else 1.0
+
+    # ---- private ------------------------------------------------------------------------
+
+    @cached_property
+    def _matrix(self) -> LazyMatrix:
+        gram, weights = self.pooled.gram, self.discrepancies.weights
+        return gram if weights is None else Reweighted(gram, array_like(weights, gram.like))
+
+    @cached_property
+    def _contrast(self) -> np.ndarray:
+        """1/n on the first sample, -1/m on the second: (n + m,)."""
+        n, m = self.pooled.n, self.pooled.m
+        return self.discrepancies.labels / np.repeat([n, m], [n, m])
+
+    @cached_property
+    def _form(self) -> float:
+        return scalar(self._matrix.quad(self._contrast))
+
+
+def rounding(sums: Sums, family: Family) -> np.ndarray:
+    """How far equal means of kernel values may be apart by rounding: (kernels,).
+
+    float32 shows where different labellings give the same statistic, that is, where points are
+    equal to a kernel and so have equal row sums; elsewhere ties are those of float64.
+    """
+    total = sums.rows.shape[1]
+    spread = np.sqrt(sums.squares / (total * (total - 1)))
+    size = spread + np.abs(sums.shift)
+    gaps = np.min(np.diff(np.sort(sums.rows, axis=1), axis=1), axis=1)
+    unit = _SINGLE if is_single(family.like) else _DOUBLE
+    tied = gaps <= _EQUAL * unit * total * size
+    return np.where(tied, _ROUNDED * _SINGLE * spread, 0.0) + 100 * _DOUBLE * size
+
+
+def _plus(coded: CodedColumns) -> Plus:
+    """Sums over the points whose code is 1."""
+    ones = CodedColumns(coded.codes, np.array([0.0, 1.0]), coded.like)
+    return ones.project
