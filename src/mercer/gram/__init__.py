@@ -5,6 +5,7 @@ learning; nothing outside `LazyMatrix.dense` forms an n x n array.
 """
 
 from mercer.gram.combine import Centered, Dense, Hadamard, LowRank, Reweighted, Rounded
+from mercer.gram.factor import Factor, cholesky
 from mercer.gram.gram import Gram
 from mercer.gram.lazy import LazyMatrix
 from mercer.gram.solve import ridge_solve, top_eigenpairs
@@ -13,6 +14,7 @@ from mercer.gram.weights import PairedWeights, PermutedWeights, SignWeights
 __all__ = [
     "Centered",
     "Dense",
+    "Factor",
     "Gram",
     "Hadamard",
     "LazyMatrix",
@@ -22,6 +24,7 @@ __all__ = [
     "Reweighted",
     "Rounded",
     "SignWeights",
+    "cholesky",
     "ridge_solve",
     "top_eigenpairs",
 ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.gram import Gram, cholesky
 from mercer.kernels.bandwidth import median_bandwidth
 from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Delta
@@ -13,7 +14,7 @@ from mercer.kernels.radial import RBF
 
 _ROWS = 300  # values whose distances give the bandwidth: its error is a few percent
 _RANK = 64
-_RESIDUAL = 1e-7  # of k(x, x) = 1 that the features may miss
+_RESIDUAL = 1e-8  # of the trace that the features may miss
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ def embedded(values: np.ndarray, categorical: bool) -> Embedded:
     if len(levels) == 1:
         return Embedded(RBF(1.0), np.ones((len(values), 1)))
     kernel = RBF(_bandwidth(values, levels))
-    return Embedded(kernel, _cholesky(kernel, levels)[place])
+    factor = cholesky(Gram(kernel, levels[:, None]), tolerance=_RESIDUAL, most=_RANK)
+    return Embedded(kernel, factor.columns[place])
 
 
 def _bandwidth(values: np.ndarray, levels: np.ndarray) -> float:
@@ -56,21 +58,3 @@ def _indicators(codes: np.ndarray) -> np.ndarray:
     rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
     kept = np.minimum(rank[place], _RANK - 1)
     return (kept[:, None] == np.arange(min(len(counts), _RANK))).astype(np.float64)
-
-
-def _cholesky(kernel: RBF, points: np.ndarray) -> np.ndarray:
-    """Z with ZZ' = K up to `_RESIDUAL` on the diagonal, if so many columns are enough: (n, r)."""
-    points = points[:, None]
-    n = len(points)
-    rank = min(_RANK, n)
-    z = np.zeros((n, rank), dtype=np.float64)
-    left = np.ones(n, dtype=np.float64)
-    for r in range(rank):
-        pivot = int(np.argmax(left))
-        if left[pivot] <= _RESIDUAL:
-            z = z[:, :r]
-            break
-        column = kernel.pairwise(points, points[pivot : pivot + 1])[:, 0]
-        z[:, r] = (column - z[:, :r] @ z[pivot, :r]) / np.sqrt(left[pivot])
-        left = np.maximum(left - z[:, r] ** 2, 0.0)
-    return z

@@ -1,0 +1,101 @@
+"""Variables observed together, on their way into a test: checked, each with a kernel of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mercer import validate
+from mercer.backend import Array, count, detached, is_array
+from mercer.frames import Columns, Table
+from mercer.gram import Gram
+from mercer.kernels.bandwidth import median_rbf
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.default import default_kernel
+from mercer.kernels.door import as_table
+from mercer.kernels.radial import RBF
+from mercer.rkhs.points import bound_to, read, recentred
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable: n observations, and the kernel that compares them."""
+
+    name: str
+    kernel: Kernel  # bound to columns
+    points: Points
+    columns: Columns | None
+    origin: Array | None = None  # (d,), what was subtracted from the points
+
+    @property
+    def unmoved(self) -> Points:
+        """The points where the user's are: `points` may have been moved together."""
+        return self.points if self.origin is None else self.points + self.origin
+
+    @property
+    def gram(self) -> Gram:
+        """The Gram matrix of the observations."""
+        return Gram(self.kernel, self.points)
+
+    @property
+    def width(self) -> int | None:
+        """The number of columns; None where the observations have none."""
+        points = self.points
+        return int(points.shape[1]) if is_array(points) and points.ndim == 2 else None
+
+
+def variables(
+    kernels: Sequence[Kernel | None],
+    samples: Sequence[Any],
+    names: Sequence[str] = ("x", "y", "z"),
+    least: int = 4,
+) -> tuple[Variable, ...]:
+    """Check variables observed together; a kernel left None is chosen from its variable alone.
+
+    That kernel is the RBF at the median distance, or `default_kernel` for data frames, so that
+    the unit of one variable has nothing to do with the others.
+    """
+    found = tuple(
+        _variable(kernel, sample, name)
+        for kernel, sample, name in zip(kernels, samples, names, strict=False)
+    )
+    sizes = [count(variable.points) for variable in found]
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"{_listed(names[: len(found)])} must have the same number of observations, "
+            f"got {_listed([str(n) for n in sizes])}: row i of each is one observation"
+        )
+    if sizes[0] < least:
+        raise ValueError(f"this test needs at least {least} observations, got {sizes[0]}")
+    first = found[0]
+    for other in found[1:]:
+        if is_array(first.points) and is_array(other.points):
+            validate.same_library(first.points, other.points, (first.name, other.name))
+    return found
+
+
+def _variable(kernel: Kernel | None, sample: Any, name: str) -> Variable:
+    if kernel is not None:
+        validate.instance(f"kernel_{name}", kernel, Kernel, "a kernel, such as RBF(1.0), or None")
+    frame = as_table(sample, name)
+    chosen = kernel or (RBF(1.0) if frame is None else _default(frame, name))
+    points, columns = read(chosen, sample if frame is None else frame, None, name)
+    points = detached(points)
+    if kernel is None and frame is None:
+        chosen = median_rbf(points, name=name)
+    chosen = bound_to(chosen, columns, name)
+    (moved,) = recentred(chosen, points)
+    origin = None if moved is points else points[0, :] - moved[0, :]
+    return Variable(name, chosen, moved, columns, origin)
+
+
+def _default(frame: Table, name: str) -> Kernel:
+    try:
+        return default_kernel(frame)
+    except ValueError as error:
+        raise ValueError(str(error).replace("of x ", f"of {name} ")) from None
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,51 @@
+"""Pivoted Cholesky factors: equal to the matrix where it has low rank, bounded elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.gram import Dense, Gram, cholesky
+from mercer.kernels import RBF, Linear
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.0), Linear(), RBF(2.0) * Linear() + 1.0])
+def test_factor_equals_the_matrix(kernel):
+    x = np.random.default_rng(0).normal(size=(700, 2))
+    factor = cholesky(Gram(kernel, x))
+    assert factor.columns.shape[1] < 200
+    assert_allclose(factor.columns @ factor.columns.T, kernel(x), atol=1e-10 * kernel(x).max())
+
+
+def test_full_rank_reaches_every_point():
+    x = np.random.default_rng(0).normal(size=(60, 30))
+    factor = cholesky(Gram(RBF(0.5), x))
+    assert sorted(factor.pivots) == list(range(60))
+    assert_allclose(factor.columns @ factor.columns.T, RBF(0.5)(x), atol=1e-12)
+
+
+def test_residual_is_the_trace_that_is_left():
+    x = np.random.default_rng(0).normal(size=(300, 5))
+    gram = Gram(RBF(1.0), x)
+    factor = cholesky(gram, most=40)
+    assert factor.columns.shape == (300, 40)
+    difference = gram.dense() - factor.columns @ factor.columns.T
+    assert_allclose(np.trace(difference), factor.residual)
+    assert np.max(np.abs(difference)) <= factor.residual
+
+
+def test_single_precision_stops_at_its_noise():
+    x = np.random.default_rng(0).normal(size=(800, 1)).astype(np.float32)
+    assert cholesky(Gram(RBF(1.0), x)).columns.shape[1] < 40
+
+
+def test_zero_matrix_has_no_columns():
+    assert cholesky(Dense(np.zeros((5, 5)))).columns.shape == (5, 0)
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="square"):
+        cholesky(Gram(RBF(1.0), np.zeros((3, 1)), np.ones((4, 1))))
+    with pytest.raises(ValueError, match="tolerance"):
+        cholesky(Gram(RBF(1.0), np.zeros((3, 1))), tolerance=2.0)
