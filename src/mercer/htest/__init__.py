@@ -2,6 +2,7 @@
 
 from mercer.htest.base import HypothesisTest, Result
 from mercer.htest.corrections import BenjaminiHochberg, Correction, Holm, WestfallYoung
+from mercer.htest.intervals import Interval
 from mercer.htest.monitor import Monitor, MonitorState
 from mercer.htest.nulls import (
     Bound,
@@ -17,7 +18,7 @@ from mercer.htest.samples.aggregate import MMDAgg
 from mercer.htest.samples.attribution import Feature, Features, feature_differences
 from mercer.htest.samples.choose import two_sample
 from mercer.htest.samples.cross import CrossMMD
-from mercer.htest.samples.effect import Effect, Interval
+from mercer.htest.samples.effect import Effect
 from mercer.htest.samples.energy import Energy
 from mercer.htest.samples.equivalence import Equivalence
 from mercer.htest.samples.fuse import MMDFuse

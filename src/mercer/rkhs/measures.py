@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import astype, count, double, is_array, namespace, scalar
+from mercer.backend import Array, astype, count, double, is_array, namespace, scalar
 from mercer.frames import Columns
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
@@ -99,11 +99,18 @@ def hsic(
     product = left.inner(right)  # tr(KHLH)
     if not unbiased:
         return max(product / n**2, 0.0)
-    # Song et al. write K, L with empty diagonals. Their statistic does not change when f_i + f_j
-    # is added off the diagonal, so HKH and HLH serve; and as their rows add up to zero, all
-    # sums without diagonals are sums of the diagonals a, b.
-    a, b = astype(left.diagonal(), double(left.like)), astype(right.diagonal(), double(right.like))
-    xp = namespace(a, b)
+    return without_diagonals(product, left.diagonal(), right.diagonal())
+
+
+def without_diagonals(product: float, a: Array, b: Array) -> float:
+    """The unbiased HSIC from tr(KHLH) and the diagonals of HKH and HLH (Song et al. 2012, eq. 5).
+
+    Song et al. write K, L with empty diagonals. Their statistic does not change when f_i + f_j is
+    added off the diagonal, so HKH and HLH serve; and as their rows add up to zero, all sums
+    without diagonals are sums of the diagonals a, b.
+    """
+    a, b = astype(a, double(a)), astype(b, double(b))
+    n, xp = a.shape[0], namespace(a, b)
     own, total = scalar(xp.sum(a * b)), scalar(xp.sum(a)) * scalar(xp.sum(b))
     return (product - own * n / (n - 2) + total / ((n - 1) * (n - 2))) / (n * (n - 3))
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from mercer import validate
 from mercer.htest.base import HypothesisTest
+from mercer.htest.intervals import Estimate
 from mercer.htest.nulls import Normal
-from mercer.htest.samples.effect import Estimate, measured
+from mercer.htest.samples.effect import measured
 from mercer.htest.samples.pool import Pooled, pool
 from mercer.htest.samples.result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel

@@ -12,7 +12,8 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count
 from mercer.htest.base import HypothesisTest
-from mercer.htest.samples.effect import Interval, Measured, Spread, measured
+from mercer.htest.intervals import Interval
+from mercer.htest.samples.effect import Measured, Spread, measured
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.pool import Pooled, pool
 from mercer.kernels.base import Kernel
