@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.backend import to_numpy
 from mercer.gram import Gram
+from mercer.htest.base import Result
 from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.power import PowerCurve, SampleSize
 from mercer.htest.samples.result import TwoSampleResult
@@ -34,15 +35,15 @@ class Picture:
     wide: bool = True
 
 
-def null_picture(result: TwoSampleResult, level: float) -> Picture:
-    """The null distribution with the statistic in it."""
+def null_picture(result: Result, level: float, null: str) -> Picture:
+    """The null distribution with the statistic in it; `null` says what would be so."""
     alt = (
         f"Null distribution of {type(result.test).__name__}, from {result.null_in_words()}; the "
         f"observed value {_observed(result):.3g} has p = {result.pvalue:.3g}."
     )
     caption = (
-        "What the statistic would be if both samples came from one distribution. The part at or "
-        f"beyond the line is the p-value: {result.pvalue:.3g}, "
+        f"What the statistic would be if {null}. The part at or beyond the line is "
+        f"the p-value: {result.pvalue:.3g}, "
         f"{'not above' if result.rejects(level) else 'above'} the level {level:g}."
     )
     draw = lambda ax: result.plot(ax)  # noqa: E731
@@ -142,7 +143,7 @@ def power_picture(curve: PowerCurve, needed: SampleSize | None, picked: bool) ->
 # ---- private ------------------------------------------------------------------------------
 
 
-def _observed(result: TwoSampleResult) -> float:
+def _observed(result: Result) -> float:
     return result.statistic if result.observed is None else result.observed
 
 

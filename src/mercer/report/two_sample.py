@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,14 +9,12 @@ import numpy as np
 
 import mercer
 from mercer import validate
-from mercer.backend import is_array, to_numpy
-from mercer.frames import Table
 from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.power import PowerCurve, SampleSize, power, sample_size
 from mercer.htest.samples.result import TwoSampleResult
-from mercer.kernels.door import as_table
 from mercer.report import pictures
+from mercer.report.cells import cells, versions
 from mercer.report.limits import ranked, thinned
 from mercer.report.page import LARGEST, brief, rendered
 from mercer.rkhs.rows import taken
@@ -92,7 +89,7 @@ def two_sample_report(
             "differ": result.rejects(level),
             "own_verdict": result.test.verdict(result.rejects(level)),
             "effect": effect,
-            "null": pictures.null_picture(result, level),
+            "null": pictures.null_picture(result, level, "both samples came from one distribution"),
             "features": [] if features is None else list(features)[:_RANKED],
             "more_features": 0 if features is None else max(len(features) - _RANKED, 0),
             "differing": () if features is None else features.differing(level),
@@ -148,7 +145,7 @@ def _standouts(
     found = result.points(_STANDOUTS)
     tables = []
     for name, side in zip(names, (found.first, found.second), strict=True):
-        columns, rows = _cells(side.rows)
+        columns, rows = cells(side.rows)
         order = list(range(len(columns)))
         if features is not None and len(features) == len(columns):
             rank = {f.name: r for r, f in enumerate(features)}
@@ -168,26 +165,6 @@ def _standouts(
     return tables
 
 
-def _cells(rows: Any) -> tuple[list[str], list[list[str]]]:
-    """Column names and values as text, of rows of any kind."""
-    table = as_table(rows, "rows")
-    if table is None and not is_array(rows):
-        return ["value"], [[brief(row)] for row in rows]
-    if table is None:
-        values = to_numpy(rows)
-        values = values[:, None] if values.ndim == 1 else values
-        names = [f"column {j}" for j in range(values.shape[1])]
-        return names, [[f"{v:.5g}" for v in row] for row in values]
-    return list(table.columns.names), [_told(row, table) for row in table.values]
-
-
-def _told(row: np.ndarray, table: Table) -> list[str]:
-    return [
-        table.labels.get(float(v), f"{v:g}") if categorical else f"{v:.5g}"
-        for v, categorical in zip(row, table.columns.categorical, strict=True)
-    ]
-
-
 def _facts(result: TwoSampleResult, level: float) -> dict[str, str]:
     n, m = result.sizes
     width = result.width
@@ -198,6 +175,5 @@ def _facts(result: TwoSampleResult, level: float) -> dict[str, str]:
         "level": f"{level:g}",
         "observations": f"{n:,} and {m:,}",
         "columns": "none" if width is None else f"{width:,}",
-        "mercer": mercer.__version__,
-        "Python": f"{platform.python_version()}, NumPy {np.__version__}",
+        **versions(),
     }

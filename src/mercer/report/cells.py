@@ -1,0 +1,42 @@
+"""What tables of a report hold: rows of data as text, and what was run where."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import numpy as np
+
+import mercer
+from mercer.backend import is_array, to_numpy
+from mercer.frames import Table
+from mercer.kernels.door import as_table
+from mercer.report.page import brief
+
+
+def cells(rows: Any) -> tuple[list[str], list[list[str]]]:
+    """Column names and values as text, of rows of any kind."""
+    table = as_table(rows, "rows")
+    if table is None and not is_array(rows):
+        return ["value"], [[brief(row)] for row in rows]
+    if table is None:
+        values = to_numpy(rows)
+        values = values[:, None] if values.ndim == 1 else values
+        names = [f"column {j}" for j in range(values.shape[1])]
+        return names, [[f"{v:.5g}" for v in row] for row in values]
+    return list(table.columns.names), [_told(row, table) for row in table.values]
+
+
+def _told(row: np.ndarray, table: Table) -> list[str]:
+    return [
+        table.labels.get(float(v), f"{v:g}") if categorical else f"{v:.5g}"
+        for v, categorical in zip(row, table.columns.categorical, strict=True)
+    ]
+
+
+def versions() -> dict[str, str]:
+    """What the page was made with."""
+    return {
+        "mercer": mercer.__version__,
+        "Python": f"{platform.python_version()}, NumPy {np.__version__}",
+    }
