@@ -42,6 +42,11 @@ def is_torch(x: object) -> bool:
     return type(x).__module__.partition(".")[0] == "torch"
 
 
+def on_gpu(x: object) -> bool:
+    """Whether it is a tensor of torch that lives on an NVIDIA GPU."""
+    return is_torch(x) and bool(getattr(x, "is_cuda", False))
+
+
 def is_numpy(*arrays: object) -> bool:
     """Whether all are NumPy arrays."""
     return all(isinstance(a, np.ndarray) for a in arrays)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
-from mercer.backend import Array, count, set_diagonal, take_rows
+from mercer.backend import Array, count, on_gpu, set_diagonal, take_rows
 from mercer.gram.lazy import LazyMatrix
 from mercer.gram.tiles import tile_maker
 from mercer.kernels.base import Kernel, Points
@@ -37,6 +38,23 @@ class Gram(LazyMatrix):
         self.y: Points = self.x if self._same else other
         self._tile = tile_maker(self.kernel, self.x, self.y)
         self._like = self.kernel.diag(take_rows(self.x, slice(0, 1)))
+
+    @cached_property
+    def _fused(self) -> Any:
+        """Its fused tiles on a GPU; None where there are none."""
+        if not (on_gpu(self.x) and on_gpu(self.y)):
+            return None
+        from mercer.gram.cuda.plan import plan
+
+        return plan(self.kernel, self.x, self.y)
+
+    def _times(self, v: Array) -> Array:
+        """K @ v in float64: (n, k)."""
+        if self._fused is None:
+            return super()._times(v)
+        from mercer.gram.cuda.engine import times
+
+        return times(self._fused, v)
 
     @property
     def shape(self) -> tuple[int, int]:

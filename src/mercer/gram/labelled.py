@@ -9,11 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log2
 from typing import Any
 
 import numpy as np
 
-from mercer.backend import Array, array_like, astype, is_numpy, namespace, set_diagonal, to_numpy
+from mercer.backend import (
+    Array,
+    array_like,
+    astype,
+    is_numpy,
+    namespace,
+    on_gpu,
+    set_diagonal,
+    to_numpy,
+)
 from mercer.backend import ones as ones_like
 from mercer.backend import zeros as zeros_like
 from mercer.config import settings
@@ -24,6 +34,7 @@ from mercer.gram.weights import CodedColumns
 _LEAST = 128  # rows of a tile, of few points
 _PARTS = 16  # stripes of tiles into which few points are cut
 _CORNER = 64  # points whose kernel values tell the shift
+_SAFE = 1e20  # kernel values beyond it, or below its inverse, are scaled on their way to float32
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,7 @@ def labelled(
     *,
     tables: Sequence[np.ndarray] = (),
     weights: np.ndarray | None = None,
-    shift: np.ndarray | None = None,
+    known: Sums | None = None,
 ) -> Labelled:
     """Sums over pairs i != j of the points of a family, in one pass over its tiles.
 
@@ -70,14 +81,18 @@ def labelled(
         The numbers the codes stand for; several tables give several forms per labelling.
     weights : array (n,) or None
         Of the points.
-    shift : array (kernels,) or None
-        A number near the mean of k, which saves digits; None: found from some of the points.
+    known : Sums or None
+        What an earlier pass found, which a GPU then leaves out.
     """
+    if on_gpu(family.x) and weights is None:
+        found = _on_gpu(family, held, coded, known)
+        if found is not None:
+            return found
     n = family.shape[0]
     size = min(TILE, max(_LEAST, -(-n // _PARTS)))
-    shift = _middle(family) if shift is None else shift
+    shift, units = _scales(family)
     columns = _columns(coded, tables, family.like)
-    work = _Stripe(family, held, weights, shift, columns, size)
+    work = _Stripe(family, held, weights, shift, units, columns, size)
     kinds, width = len(tables), 0 if coded is None else coded.width
     rows = np.zeros((len(family), n), dtype=np.float64)
     squares = np.zeros(len(family), dtype=np.float64)
@@ -93,6 +108,24 @@ def labelled(
     return Labelled(Sums(shift, rows, squares, exact), forms)
 
 
+def _on_gpu(family: Family, held: np.ndarray, coded: Any, known: Sums | None) -> Labelled | None:
+    """The same by fused tiles, forms of half precision; None where a kernel has none."""
+    from mercer.gram.cuda.columns import DeviceColumns, fused
+
+    if not (coded is None or isinstance(coded, DeviceColumns)):
+        return None
+    shift = _scales(family)[0] if known is None else known.shift
+    made = [fused(k, family.x, float(s)) for k, s in zip(family.kernels, shift, strict=True)]
+    kernels = [kernel for kernel in made if kernel is not None]
+    if len(kernels) < len(made):
+        return None
+    if known is None:
+        rows, squares, exact = zip(*(kernel.sums(held) for kernel in kernels), strict=True)
+        known = Sums(shift, np.stack(rows), np.array(squares), np.stack(exact))
+    forms = [kernel.forms(coded) for kernel in kernels] if coded is not None else []
+    return Labelled(known, np.stack(forms)[:, None, :] if forms else np.empty((len(family), 0, 0)))
+
+
 @dataclass(frozen=True)
 class _Stripe:
     """i -> what the tiles (i, i), (i, i+1), ... and their transposes add."""
@@ -101,6 +134,7 @@ class _Stripe:
     held: np.ndarray
     weights: np.ndarray | None
     shift: np.ndarray
+    units: np.ndarray
     columns: _Columns | None
     size: int
 
@@ -124,7 +158,7 @@ class _Stripe:
                 below = self._exact(tile, rows, columns, (sums[k], exact[k]), times)
                 squares[k] += times * below
                 if left is not None and right is not None:
-                    forms[k] += times * _forms(tile, left, right)
+                    forms[k] += times * _forms(tile, left, right, float(self.units[k]))
         return Labelled(Sums(self.shift, sums, squares, exact), forms)
 
     def _moved(self, tile: Array, k: int, rows: slice, columns: slice) -> Array:
@@ -199,19 +233,35 @@ def _columns(
     return _Columns(coded, columns.tables, like, columns.rows(slice(0, n)))
 
 
-def _forms(tile: Array, left: tuple[Array, ...], right: tuple[Array, ...]) -> np.ndarray:
+def _forms(
+    tile: Array, left: tuple[Array, ...], right: tuple[Array, ...], unit: float
+) -> np.ndarray:
     """t_i' K_ij t_j of every table and labelling: (tables, columns)."""
     xp = namespace(tile)
+    if unit != 1:
+        tile = tile / unit
     turned = xp.permute_dims(astype(tile, xp.float32), (1, 0))
     if is_numpy(tile):
-        return np.stack([np.vecdot(a, b @ turned) for a, b in zip(left, right, strict=True)])
-    parts = (xp.sum(a * (b @ turned), axis=1) for a, b in zip(left, right, strict=True))
-    return np.stack([to_numpy(part).astype(np.float64) for part in parts])
+        parts = [np.vecdot(a, b @ turned) for a, b in zip(left, right, strict=True)]
+    else:
+        sums = (xp.sum(a * (b @ turned), axis=1) for a, b in zip(left, right, strict=True))
+        parts = [to_numpy(part) for part in sums]
+    found = np.stack(parts)
+    return found if unit == 1 else unit * found.astype(np.float64)
 
 
-def _middle(family: Family) -> np.ndarray:
-    """About the mean of every kernel, from the first and the last points."""
+def _scales(family: Family) -> tuple[np.ndarray, np.ndarray]:
+    """About the mean of every kernel, and a unit in which float32 holds its values.
+
+    From the first and the last points. A unit is a power of two, so that dividing by it rounds
+    nothing, and 1 but for values (of dot products, say) that are very large or very small.
+    """
     n = family.shape[0]
     first, last = slice(0, min(_CORNER, n)), slice(max(n - _CORNER, 0), n)
-    means: list[Any] = [to_numpy(t).mean() for t in family.tiles(first, last)]
-    return np.array(means, dtype=np.float64)
+    means, units = [], []
+    for tile in family.tiles(first, last):
+        values = to_numpy(tile)
+        means.append(float(values.mean()))
+        top = float(np.max(np.abs(values - means[-1])))
+        units.append(1.0 if top == 0 or 1 / _SAFE < top < _SAFE else 2.0 ** round(log2(top)))
+    return np.array(means, dtype=np.float64), np.array(units, dtype=np.float64)

@@ -10,12 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, is_numpy, to_numpy
+from mercer.backend import Array, array_like, is_numpy, on_gpu, to_numpy
 from mercer.gram.run import in_order, one_blas_thread, spans
 
 GROUP = 64  # columns that share a generator: what a column holds does not depend on the chunks
 _SOME = 200_000  # codes below which one thread makes them faster than two
 _FEW = 8  # different weights, up to which permutations come from random keys
+_HELD, _PER_KEY = 2**26, 12  # bytes of keys that a thread holds at a time, and what each takes
 
 
 class WeightColumns(Protocol):
@@ -176,6 +177,21 @@ class PermutedWeights(Resamples):
         """The distinct weights."""
         return self._table
 
+    def columns(self, chunk: slice, like: Array) -> Any:
+        """The columns of a chunk, still as codes; on a GPU, signs that were made there."""
+        if on_gpu(like) and self._blocks is None:
+            from mercer.gram.cuda.columns import device_columns
+
+            made = device_columns(
+                self._codes, self._table, self._sequence, self._keep_first, chunk, like
+            )
+            if made is not None:
+                return made
+        return super().columns(chunk, like)
+
+    def _sequence(self, number: int) -> np.random.SeedSequence:
+        return _sequence(self._seed, number)
+
     def group(self, number: int) -> np.ndarray:
         """Codes of 64 permuted columns."""
         rng = _generator(self._seed, number)
@@ -275,26 +291,41 @@ def _shuffled(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.permuted(np.repeat(codes[None, :], GROUP, axis=0), axis=1)
     found, borders = np.unique(codes), np.cumsum(counts)[:-1]
     out = np.full((GROUP, len(codes)), found[0], codes.dtype)
-    rows = np.arange(GROUP)
-    while len(rows) and len(borders):
-        keys = rng.integers(0, 2**32, (len(rows), len(codes)), dtype=np.uint32)
-        limits = np.partition(keys, borders - 1, axis=1)[:, borders - 1]
-        clean = np.ones(len(rows), dtype=bool)
-        drawn = np.full(keys.shape, found[0], codes.dtype)
-        for j, border in enumerate(borders):
-            beyond = keys > limits[:, j, None]
-            clean &= np.count_nonzero(beyond, axis=1) == len(codes) - border
-            drawn += (found[j + 1] - found[j]) * beyond
-        out[rows[clean]], rows = drawn[clean], rows[~clean]
+    rows = np.arange(GROUP) if len(borders) else np.empty(0, dtype=np.int64)
+    step = max(_HELD // (_PER_KEY * len(codes)), 1)
+    while len(rows):
+        parts = np.split(rows, range(step, len(rows), step))
+        rows = np.concatenate([part[~_dealt(out, part, found, borders, rng)] for part in parts])
     return out
+
+
+def _dealt(
+    out: np.ndarray,
+    rows: np.ndarray,
+    found: np.ndarray,
+    borders: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Write codes into some rows by random keys; which rows have no equal keys at a border."""
+    keys = rng.integers(0, 2**32, (len(rows), out.shape[1]), dtype=np.uint32)
+    limits = np.partition(keys, borders - 1, axis=1)[:, borders - 1]
+    clean = np.ones(len(rows), dtype=bool)
+    drawn = np.full(keys.shape, found[0], out.dtype)
+    for j, border in enumerate(borders):
+        beyond = keys > limits[:, j, None]
+        clean &= np.count_nonzero(beyond, axis=1) == out.shape[1] - border
+        drawn += (found[j + 1] - found[j]) * beyond
+    out[rows] = drawn
+    return clean
 
 
 def _members(blocks: Any, n: int) -> list[np.ndarray]:
     """The positions of every block."""
-    labels = np.asarray(blocks)
-    if labels.shape != (n,):
-        raise ValueError(f"blocks must have one label per point, {n}, got shape {labels.shape}")
-    _, number = np.unique(labels, return_inverse=True)
+    labels = validate.labels("blocks", blocks)
+    if len(labels) != n:
+        raise ValueError(f"blocks must have one label per point, {n} in all, got {len(labels)}")
+    known: dict[Any, int] = {}
+    number = np.array([known.setdefault(label, len(known)) for label in labels])
     order = np.argsort(number, kind="stable")
     return np.split(order, np.cumsum(np.bincount(number))[:-1])
 
@@ -304,4 +335,8 @@ def _seed(rng: Any) -> int:
 
 
 def _generator(seed: int, number: int) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, number))))
+    return np.random.Generator(np.random.PCG64(_sequence(seed, number)))
+
+
+def _sequence(seed: int, number: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence((seed, number))

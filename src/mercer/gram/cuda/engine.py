@@ -1,0 +1,122 @@
+"""Products, sums and quadratic forms of fused tiles, on the device where the points are."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+from mercer.gram.cuda.plan import ROWS, Plan, halves
+from mercer.gram.cuda.source import (
+    forms_kernel,
+    operand_arguments,
+    product_kernel,
+    sums_kernel,
+)
+
+_FEW = 4  # vectors of a product that one pass takes
+_TERMS = 250_000  # that float32 numbers add up before float64 does
+_BLOCKS = 1056  # programs that keep the device busy
+_WIDE = 256  # weight columns of a pass of quadratic forms
+_SUMS = {"BM": 128, "BN": 128, "num_warps": 4, "num_stages": 3}
+_PRODUCT = {"BN": 64, "num_warps": 4, "num_stages": 2}
+_FORMS = {"BN": 128, "num_warps": 8, "num_stages": 3}
+
+
+def times(plan: Plan, v: Any) -> Any:
+    """K @ v in float64: (n, k)."""
+    import torch
+
+    if v.shape[1] > _FEW and plan.like.dtype == torch.float32:
+        return _product(plan, v)
+    parts = [row_sums(plan, v[:, c : c + _FEW].T.contiguous()) for c in range(0, v.shape[1], _FEW)]
+    return torch.cat(parts).T
+
+
+def _product(plan: Plan, v: Any) -> Any:
+    """K @ v for many columns of float32, by products of halves: (n, k)."""
+    import torch
+
+    (n, m), k = plan.shape, v.shape[1]
+    wide = 16 if k <= 16 else 32 if k <= 32 else 64 if k <= 64 else 128
+    sizes = torch.clamp(v.abs().amax(dim=0), min=1e-30)
+    tall = torch.nn.functional.pad(v / sizes, (0, -k % wide, 0, -m % ROWS))
+    high, low = halves(tall)
+    splits, per = _splits(n, m)
+    out = torch.empty((splits, n, tall.shape[1]), dtype=torch.float32, device=v.device)
+    product_kernel(plan)[(ceil(n / ROWS), tall.shape[1] // wide, splits)](
+        out,
+        high,
+        low,
+        1 / plan.unit,
+        n,
+        m,
+        per,
+        plan.parameters,
+        *operand_arguments(plan),
+        WIDTH=tall.shape[1],
+        BM=ROWS,
+        BC=wide,
+        **_PRODUCT,
+    )
+    total = out.sum(dim=0, dtype=torch.float64)[:, :k]
+    return total * (sizes * plan.unit)
+
+
+def _splits(n: int, m: int) -> tuple[int, int]:
+    """Into how many parts the columns are cut, and how many columns each has."""
+    wanted = max(ceil(m / _TERMS), ceil(_BLOCKS * ROWS / n))
+    per = ceil(m / wanted / ROWS) * ROWS
+    return ceil(m / per), per
+
+
+def row_sums(plan: Plan, v: Any, squares: bool = False) -> Any:
+    """sum_j k(x_i, y_j) v_cj for vectors v (c, m), and last, if wanted, of squares: (c [+ 1], n)."""
+    import torch
+
+    n, m = plan.shape
+    count = v.shape[0] + squares
+    splits, per = _splits(n, m)
+    out = torch.empty((splits, count, n), dtype=plan.like.dtype, device=plan.like.device)
+    tall = torch.nn.functional.pad(v.to(plan.like.dtype), (0, -m % ROWS))
+    kernel = sums_kernel(plan, v.shape[0], squares)
+    kernel[(ceil(n / _SUMS["BM"]), splits)](
+        out,
+        tall,
+        n,
+        m,
+        tall.shape[1],
+        per,
+        plan.parameters,
+        *operand_arguments(plan),
+        **_SUMS,
+    )
+    return out.sum(dim=0, dtype=torch.float64)
+
+
+def quadratic(plan: Plan, w: Any, shift: float) -> Any:
+    """sum_{i != j} w_ic w_jc (k(x_i, x_j) - shift), values rounded to half precision: (c,).
+
+    `w` (N, c) is of half precision, N the number of points rounded up to `ROWS` with zeros below, c
+    a multiple of 64.
+    """
+    import torch
+
+    tall, width = w.shape
+    blocks = tall // ROWS
+    out = torch.empty((blocks, width), dtype=torch.float32, device=w.device)
+    chunk = min(_WIDE, width)
+    unit = plan.unit
+    moved = torch.stack([1 / unit, -shift / unit])
+    forms_kernel(plan)[(width // chunk, blocks)](
+        out,
+        w,
+        moved,
+        tall,
+        plan.parameters,
+        *operand_arguments(plan),
+        WIDTH=width,
+        BM=ROWS,
+        BC=chunk,
+        **_FORMS,
+    )
+    return unit * out.sum(dim=0, dtype=torch.float64)

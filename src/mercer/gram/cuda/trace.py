@@ -1,0 +1,257 @@
+"""A kernel's own formula as Triton code: it is called once with a symbol instead of numbers.
+
+Numbers become parameters that are loaded when the code runs, so that kernels which differ in their
+bandwidth only share one compiled program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import log
+from numbers import Real
+from typing import Any
+
+from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
+from mercer.kernels.base import DotProduct, Kernel, Points
+from mercer.kernels.distances import Laplace
+from mercer.kernels.smooth import radial_form
+from mercer.kernels.wrappers import InputWrapper
+
+_UNROLLED = 8  # whole exponents up to which a power is a product
+
+
+@dataclass(frozen=True)
+class Input:
+    """A symbol of the formula: squared distance, dot product or city-block distance of points."""
+
+    kind: str  # "r2", "dot" or "l1"
+    x: Points = field(compare=False)
+    y: Points = field(compare=False)
+    way: Any = ()  # how the points were moved: equal ways have equal points
+
+
+@dataclass
+class Formula:
+    """Lines of code that end in the kernel's value `value`, and what they need."""
+
+    inputs: list[Input] = field(default_factory=list)
+    parameters: list[float] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    value: str = ""
+
+    def named(self, code: str) -> Symbol:
+        """A new name for the value of some code."""
+        name = f"t{len(self.lines)}"
+        self.lines.append(f"{name} = {code}")
+        return Symbol(self, name)
+
+    def number(self, value: float) -> str:
+        """The name of a parameter; equal numbers share one."""
+        value = float(value)
+        if value not in self.parameters:
+            self.parameters.append(value)
+        return f"p{self.parameters.index(value)}"
+
+    def input(self, kind: str, x: Points, y: Points, way: Any) -> Symbol:
+        """The symbol of an input; equal ones share one."""
+        new = Input(kind, x, y, way)
+        if new not in self.inputs:
+            self.inputs.append(new)
+        return Symbol(self, f"{kind}_{self.inputs.index(new)}")
+
+
+class Symbol:
+    """Stands for an array in a kernel's formula, and writes down what is done to it."""
+
+    shape, dtype, device, ndim = (1,), "float", "cuda", 1
+    __array_ufunc__ = None
+
+    def __init__(self, formula: Formula, code: str) -> None:
+        self.formula, self.code = formula, code
+        self.multiple: tuple[str, float] | None = None  # what it is a multiple of, and which
+
+    def __array_namespace__(self, api_version: Any = None) -> Any:
+        return _NAMESPACE
+
+    def _do(self, pattern: str, *others: Any) -> Symbol:
+        return self.formula.named(pattern.format(self.code, *(self._code(o) for o in others)))
+
+    def _code(self, other: Any) -> str:
+        if isinstance(other, Symbol):
+            return other.code
+        if isinstance(other, Real):
+            return self.formula.number(float(other))
+        raise TypeError(f"{type(other).__name__} in the formula of a kernel")
+
+    def __add__(self, other: Any) -> Symbol:
+        return self._do("{0} + {1}", other)
+
+    def __sub__(self, other: Any) -> Symbol:
+        return self._do("{0} - {1}", other)
+
+    def __rsub__(self, other: Any) -> Symbol:
+        return self._do("{1} - {0}", other)
+
+    def __mul__(self, other: Any) -> Symbol:
+        if not isinstance(other, Real):
+            return self._do("{0} * {1}", other)
+        base, factor = self.multiple or (self.code, 1.0)
+        product = self.formula.named(f"{base} * {self.formula.number(factor * float(other))}")
+        product.multiple = base, factor * float(other)
+        return product
+
+    def __truediv__(self, other: Any) -> Symbol:
+        if isinstance(other, Real):
+            return self * (1 / float(other))
+        return self._do("{0} / {1}", other)
+
+    def __rtruediv__(self, other: Any) -> Symbol:
+        return self._do("{1} / {0}", other)
+
+    def __neg__(self) -> Symbol:
+        return self * -1.0
+
+    def __abs__(self) -> Symbol:
+        return self._do("tl.abs({0})")
+
+    def __pow__(self, exponent: Any) -> Symbol:
+        if not isinstance(exponent, Real):
+            raise TypeError("a power of a kernel's formula must be a number")
+        power = float(exponent)
+        if power < 0:
+            return 1.0 / self**-power
+        if power.is_integer() and 1 <= power <= _UNROLLED:
+            return self._do(" * ".join(["{0}"] * int(power)))
+        return _NAMESPACE.exp(self._do("tl.log({0})") * power)
+
+    def __lt__(self, other: Any) -> Symbol:
+        return self._do("{0} < {1}", other)
+
+    def __gt__(self, other: Any) -> Symbol:
+        return self._do("{0} > {1}", other)
+
+    def __le__(self, other: Any) -> Symbol:
+        return self._do("{0} <= {1}", other)
+
+    def __ge__(self, other: Any) -> Symbol:
+        return self._do("{0} >= {1}", other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+class _Namespace:
+    """The functions of the array API that kernels use."""
+
+    __name__ = "traced"
+
+    float64 = "float"
+
+    @staticmethod
+    def exp(x: Symbol) -> Symbol:
+        base, factor = x.multiple or (x.code, 1.0)  # e^(fx) = 2^(f x / log 2): one product
+        return x.formula.named(f"exp2({base} * {x.formula.number(factor / log(2))})")
+
+    @staticmethod
+    def log(x: Symbol) -> Symbol:
+        return x._do("tl.log({0})")
+
+    @staticmethod
+    def log1p(x: Symbol) -> Symbol:
+        return x._do("tl.log(1.0 + {0})")
+
+    @staticmethod
+    def sqrt(x: Symbol) -> Symbol:
+        return x._do("tl.sqrt({0})")
+
+    @staticmethod
+    def abs(x: Symbol) -> Symbol:
+        return abs(x)
+
+    @staticmethod
+    def sin(x: Symbol) -> Symbol:
+        return x._do("tl.sin({0})")
+
+    @staticmethod
+    def cos(x: Symbol) -> Symbol:
+        return x._do("tl.cos({0})")
+
+    @staticmethod
+    def tanh(x: Symbol) -> Symbol:
+        return 2.0 / (1.0 + _Namespace.exp(-2.0 * x)) - 1.0
+
+    @staticmethod
+    def where(condition: Symbol, a: Any, b: Any) -> Symbol:
+        return condition._do("tl.where({0}, {1}, {2})", a, b)
+
+    @staticmethod
+    def clip(x: Symbol, low: Any = None, high: Any = None) -> Symbol:
+        if low is not None:
+            x = x._do("tl.maximum({0}, {1})", low)
+        return x if high is None else x._do("tl.minimum({0}, {1})", high)
+
+    @staticmethod
+    def zeros(shape: Any, dtype: Any = None, device: Any = None) -> float:
+        return 0.0
+
+    ones = staticmethod(lambda shape, dtype=None, device=None: 1.0)
+
+
+_NAMESPACE = _Namespace()
+
+
+def traced(kernel: Kernel, x: Points, y: Points) -> Formula | None:
+    """The kernel as code; None where its formula is not one of distances and dot products."""
+    formula = Formula()
+    try:
+        value = _value(kernel, formula, x, y, ())
+    except (TypeError, AttributeError, ValueError):
+        return None
+    if value is None:
+        return None
+    formula.value = value.code if isinstance(value, Symbol) else formula.number(value)
+    return formula
+
+
+def _value(kernel: Kernel, formula: Formula, x: Points, y: Points, way: Any) -> Any:
+    form = None if isinstance(kernel, InputWrapper) else radial_form(kernel)
+    if form is not None:
+        return form.profile(formula.input("r2", x, y, way))
+    if isinstance(kernel, DotProduct):
+        left = kernel.embed(x)
+        right = left if y is x else kernel.embed(y)
+        return kernel.profile(formula.input("dot", left, right, (way, _name(kernel.embed))))
+    if isinstance(kernel, Laplace):
+        return kernel._decay(formula.input("l1", x, y, way))
+    if isinstance(kernel, InputWrapper):
+        moved = kernel.move(x)
+        other = moved if y is x else kernel.move(y)
+        step = tuple(item for item in vars(kernel).items() if item[0] != "kernel")
+        return _value(kernel.kernel, formula, moved, other, (way, type(kernel), step))
+    return _algebra(kernel, formula, x, y, way)
+
+
+def _algebra(kernel: Kernel, formula: Formula, x: Points, y: Points, way: Any) -> Any:
+    def part(inner: Kernel) -> Any:
+        return _value(inner, formula, x, y, way)
+
+    if isinstance(kernel, Constant):
+        return kernel.value
+    if isinstance(kernel, Sum | Product):
+        left, right = part(kernel.left), part(kernel.right)
+        if left is None or right is None:
+            return None
+        return left + right if isinstance(kernel, Sum) else left * right
+    unary: dict[type, Callable[[Any, Any], Any]] = {
+        Multiple: lambda k, v: v * k.factor,
+        Power: lambda k, v: v**k.exponent if k.exponent else 1.0,
+        Exp: lambda k, v: _NAMESPACE.exp(v * k.scale),
+    }
+    change = unary.get(type(kernel))
+    inner = part(kernel.kernel) if change is not None else None  # type: ignore[attr-defined]
+    return None if change is None or inner is None else change(kernel, inner)
+
+
+def _name(embed: Any) -> Any:
+    kernel = embed.__self__
+    return getattr(kernel, "metric", None)
