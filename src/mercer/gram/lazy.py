@@ -13,7 +13,7 @@ from mercer import validate
 from mercer.backend import Array, astype, double, is_numpy, itemsize, namespace, ones, scalar, zeros
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
-from mercer.gram.run import in_order, spans, width
+from mercer.gram.run import in_order, side, spans, width
 from mercer.gram.weights import CodedColumns, HeldColumns, Resamples, WeightColumns
 
 _ONE_SHOT = 500_000  # entries below which one dense block beats a round trip through threads
@@ -64,7 +64,7 @@ class LazyMatrix(ABC):
         if n * m <= _ONE_SHOT:
             return astype(self._whole() @ v, double(v))
         out = zeros((n, v.shape[1]), v, dtype=double(v))
-        tiles = spans(n)
+        tiles = spans(n, side(self.like))
         if self.symmetric and v.shape[1] <= _MIRROR:
             work, tasks = _MirroredRows(self, v), range(len(tiles))
             for rows, (own, below) in zip(tiles, self._run(work, tasks), strict=True):
@@ -106,7 +106,7 @@ class LazyMatrix(ABC):
             whole, all_w = self._whole(), w.rows(slice(0, n))
             forms = _column_sums(all_w, whole @ all_w)
         else:
-            tiles = spans(n)
+            tiles = spans(n, side(self.like))
             tasks = range(len(tiles))
             forms = sum(
                 self._run(_Forms(self, w), tasks), zeros((w.width,), self.like, double(self.like))
@@ -117,7 +117,7 @@ class LazyMatrix(ABC):
         """sum_i w_i^2 K_ii for every column: (B,)."""
         own = self.diagonal()
         terms = zeros((w.width,), self.like, double(self.like))
-        for rows in spans(self.shape[0]):
+        for rows in spans(self.shape[0], side(self.like)):
             part = w.rows(rows)
             terms += _column_sums(part, part * own[rows][:, None])
         return terms
@@ -141,7 +141,7 @@ class LazyMatrix(ABC):
     def diagonal(self) -> Array:
         """K_ii: (n,)."""
         self._need_square("diagonal")
-        parts = [_diagonal_of(self.block(rows, rows)) for rows in spans(self.shape[0])]
+        parts = [_diagonal_of(self.block(rows, rows)) for rows in spans(self.shape[0], side(self.like))]
         return namespace(self.like).concat(parts)
 
     def trace(self) -> float:
@@ -179,7 +179,8 @@ class LazyMatrix(ABC):
         if n * m <= _ONE_SHOT:
             return self._whole()
         out = zeros((n, m), self.like)
-        for rows, own in zip(spans(n), self._run(_Stripe(self), spans(n)), strict=True):
+        stripes = spans(n, side(self.like))
+        for rows, own in zip(stripes, self._run(_Stripe(self), stripes), strict=True):
             out[rows, :] = own
         return out
 
@@ -223,7 +224,7 @@ class _MirroredRows:
 
     def __call__(self, i: int) -> tuple[Array, Array]:
         n, xp = self.matrix.shape[0], namespace(self.v)
-        rows = spans(n)[i]
+        rows = spans(n, side(self.matrix.like))[i]
         own = zeros((rows.stop - rows.start, self.v.shape[1]), self.v, double(self.v))
         own += self.matrix.block(rows, rows) @ self.v[rows, :]
         below = zeros((n - rows.stop, self.v.shape[1]), self.v, double(self.v))
@@ -245,7 +246,7 @@ class _Forms:
 
     def __call__(self, i: int) -> Array:
         n = self.matrix.shape[0]
-        rows = spans(n)[i]
+        rows = spans(n, side(self.matrix.like))[i]
         left = self.w.rows(rows)
         total = _Accumulator(left.shape, left)
         step = width(left)
@@ -265,7 +266,8 @@ class _Stripe:
     matrix: LazyMatrix
 
     def __call__(self, rows: slice) -> Array:
-        parts = [self.matrix.block(rows, columns) for columns in spans(self.matrix.shape[1])]
+        columns = spans(self.matrix.shape[1], side(self.matrix.like))
+        parts = [self.matrix.block(rows, some) for some in columns]
         return namespace(self.matrix.like).concat(parts, axis=1)
 
 

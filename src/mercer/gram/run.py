@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
-from mercer.backend import Array, itemsize
+from mercer.backend import Array, itemsize, on_gpu
 from mercer.config import settings
 
 Task = TypeVar("Task")
@@ -17,12 +17,20 @@ Answer = TypeVar("Answer")
 
 TILE = 480  # rows and columns of a tile: 1.8 MiB of float64 stays in cache, and no power of two,
 # whose rows would meet in the same cache lines
+GPU_TILE = 4096  # on a GPU, whose memory such a tile fills by a thousandth
 MANY = 512  # columns of a product from which wider tiles pay: fewer sums of products
 WIDE_BYTES = 2**22  # of such a tile
 
 
+def side(like: Array) -> int:
+    """Rows and columns of a tile of such an array."""
+    return GPU_TILE if on_gpu(like) else TILE
+
+
 def width(v: Array) -> int:
     """Columns of a tile in a product with v (m, k)."""
+    if on_gpu(v):
+        return GPU_TILE
     return TILE if v.shape[1] < MANY else max(WIDE_BYTES // (TILE * itemsize(v)), 1)
 
 

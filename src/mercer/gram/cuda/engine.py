@@ -17,7 +17,10 @@ _FEW = 4  # vectors of a product that one pass takes
 _TERMS = 250_000  # that float32 numbers add up before float64 does
 _BLOCKS = 1056  # programs that keep the device busy
 _WIDE = 256  # weight columns of a pass of quadratic forms
-_SUMS = {"BM": 128, "BN": 128, "num_warps": 4, "num_stages": 3}
+_SUMS = {
+    4: {"BM": 128, "BN": 128, "num_warps": 4, "num_stages": 3},
+    8: {"BM": 64, "BN": 16, "num_warps": 4, "num_stages": 2},
+}  # by the bytes of a number
 _PRODUCT = {"BN": 64, "num_warps": 4, "num_stages": 2}
 _FORMS = {"BN": 128, "num_warps": 8, "num_stages": 3}
 
@@ -79,7 +82,8 @@ def row_sums(plan: Plan, v: Any, squares: bool = False) -> Any:
     out = torch.empty((splits, count, n), dtype=plan.like.dtype, device=plan.like.device)
     tall = torch.nn.functional.pad(v.to(plan.like.dtype), (0, -m % ROWS))
     kernel = sums_kernel(plan, v.shape[0], squares)
-    kernel[(ceil(n / _SUMS["BM"]), splits)](
+    shape = _SUMS[plan.like.itemsize]
+    kernel[(ceil(n / shape["BM"]), splits)](
         out,
         tall,
         n,
@@ -88,7 +92,7 @@ def row_sums(plan: Plan, v: Any, squares: bool = False) -> Any:
         per,
         plan.parameters,
         *operand_arguments(plan),
-        **_SUMS,
+        **shape,
     )
     return out.sum(dim=0, dtype=torch.float64)
 
