@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from mercer import kernels
 from mercer.htest import (
+    DHSIC,
+    HSIC,
     MMD,
+    RDC,
+    BlockHSIC,
     BlockMMD,
+    Bootstrap,
+    CrossHSIC,
     CrossMMD,
     Energy,
+    FourierHSIC,
+    Gamma,
+    Hotelling,
+    HSICAgg,
     HypothesisTest,
     KSample,
+    Lancaster,
     LinearMMD,
     MaxMMD,
     MMDAgg,
     MMDFuse,
+    NystromHSIC,
     Permutation,
+    ShiftHSIC,
+    Spectrum,
 )
 from mercer.kernels import RBF
 
@@ -29,12 +45,25 @@ Problem = Callable[[np.random.Generator, tuple[int, ...]], Samples]  # draws sam
 
 def same(d: int) -> Problem:
     """Gaussian, all samples alike."""
-    return lambda rng, sizes: tuple(rng.standard_normal((n, d)) for n in sizes)
+    return named(
+        f"normal, d = {d}", lambda rng, sizes: tuple(rng.standard_normal((n, d)) for n in sizes)
+    )
 
 
-def ties(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
-    """Counts, all samples alike."""
+def named(name: str, problem: Problem) -> Problem:
+    """The problem, with a name for tables."""
+    problem.__name__ = name
+    return problem
+
+
+def counts(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+    """Poisson, all samples alike: many ties."""
     return tuple(rng.poisson(1.0, (n, 2)).astype(float) for n in sizes)
+
+
+def coins(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+    """Heads and tails in three columns, all samples alike: eight different points."""
+    return tuple(rng.integers(0, 2, (n, 3)).astype(float) for n in sizes)
 
 
 def wider(d: int) -> Problem:
@@ -52,6 +81,85 @@ def shifted(d: int) -> Problem:
     )
 
 
+def apart(dx: int, dy: int) -> Problem:
+    """Two variables, Gaussian and exponential, that have nothing to do with each other."""
+
+    def draw(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+        (n,) = sizes
+        return rng.standard_normal((n, dx)), rng.exponential(size=(n, dy))
+
+    return named(f"independent, d = {dx} and {dy}", draw)
+
+
+def dice(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+    """Two variables of few values, independent of each other."""
+    (n,) = sizes
+    return rng.integers(0, 2, (n, 1)).astype(float), rng.poisson(1.0, (n, 2)).astype(float)
+
+
+def letters(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+    """A column of categories and one of numbers, independent of each other."""
+    (n,) = sizes
+    names = rng.choice(["a", "b", "c", "d"], n, p=[0.5, 0.3, 0.15, 0.05])
+    return pd.DataFrame({"letter": names}), pd.DataFrame({"number": rng.standard_normal(n)})
+
+
+def tied(dx: int, dy: int) -> Problem:
+    """The size of the first column of x makes the first of y larger."""
+
+    def draw(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+        (n,) = sizes
+        x, y = rng.standard_normal((n, dx)), rng.standard_normal((n, dy))
+        y[:, 0] += 1.5 * np.abs(x[:, 0]) + x[:, 0]
+        return x, y
+
+    return draw
+
+
+def several(*widths: int) -> Problem:
+    """Variables of these widths that have nothing to do with each other, every second exponential."""
+
+    def draw(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+        (n,) = sizes
+        kinds = (rng.standard_normal, rng.standard_exponential)
+        return tuple(kinds[k % 2]((n, d)) for k, d in enumerate(widths))
+
+    return named(f"independent, d = {', '.join(map(str, widths))}", draw)
+
+
+def three_dice(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+    """Three variables of few values, independent of each other."""
+    (n,) = sizes
+    return (*dice(rng, sizes), rng.integers(0, 3, (n, 1)).astype(float))
+
+
+def two_of_three(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+    """The first and the third depend on each other, the second on none: there is no interaction."""
+    (n,) = sizes
+    x, y, z = rng.standard_normal((3, n, 1))
+    return x, y, np.abs(x) + 0.5 * z
+
+
+def parity(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+    """The signs of two decide that of the third, which is independent of each of them."""
+    (n,) = sizes
+    x, y, z = rng.standard_normal((3, n, 1))
+    return x, y, np.abs(z) * np.sign(x * y)
+
+
+def autoregressions(number: int, rho: float, d: int = 1) -> Problem:
+    """Series x_t = rho x_(t-1) + e_t of d columns, independent of each other and alike."""
+
+    def draw(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+        n = sizes[0]
+        states = rng.standard_normal((n + 100, number * d))
+        for t in range(1, n + 100):
+            states[t] += rho * states[t - 1]
+        return tuple(np.split(states[100:], number, axis=1))
+
+    return named(f"{number} autoregressions, {rho:g}, d = {d}", draw)
+
+
 @dataclass(frozen=True)
 class Entry:
     test: HypothesisTest
@@ -61,33 +169,67 @@ class Entry:
 
 
 def nulls(*dims: int) -> tuple[Problem, ...]:
-    return (*(same(d) for d in dims), ties)
+    """Alike samples of numbers in so many dimensions, of counts, and of coins."""
+    return (*(same(d) for d in dims), counts, coins)
+
+
+def independents() -> tuple[Problem, ...]:
+    """Independent variables of widths 1 to 50, unequal ones, of few values, and categories."""
+    return apart(1, 1), apart(5, 1), apart(2, 50), apart(50, 50), letters, dice
+
+
+def triples() -> tuple[Problem, ...]:
+    """Three independent variables of widths 1 to 50, unequal ones, and of few values."""
+    return several(1, 1, 1), several(5, 1, 50), several(50, 50, 50), three_dice
+
+
+def short(thing: Any) -> str:
+    """A configuration with what is not its default."""
+    if not is_dataclass(thing):
+        return repr(thing)
+    held = ((f, getattr(thing, f.name)) for f in fields(thing))
+    told = (f"{f.name}={short(v)}" for f, v in held if f.default is MISSING or v != f.default)
+    return f"{type(thing).__name__}({', '.join(told)})"
 
 
 P = Permutation(199)
+DCOV = HSIC(kernels.Energy(), kernels.Energy(), null=P)  # distance covariance
 ZOO = [
     Entry(MMD(null=P), nulls(1, 5, 50), wider(5)),
     Entry(MMD(RBF(1.0), unbiased=False, null=P), nulls(1, 5), wider(5)),
     Entry(MaxMMD(null=P), nulls(1, 5, 50), wider(5)),
     Entry(MMDAgg(null=P), nulls(1, 5, 50), wider(5)),
-    Entry(MMDAgg(null=P, landmarks=30), nulls(1, 5), wider(5)),
+    Entry(MMDAgg(null=P, landmarks=30), nulls(1, 5, 50), wider(5)),
     Entry(MMDFuse(null=P), nulls(1, 5, 50), wider(5)),
     Entry(Energy(null=P), nulls(1, 5, 50), shifted(5)),
     Entry(KSample(null=P), nulls(1, 5, 50), shifted(5), (40, 25, 35)),
-    Entry(LinearMMD(), nulls(1, 5), shifted(5), (700, 500)),
-    Entry(BlockMMD(), nulls(1, 5), shifted(5), (700, 500)),
-    Entry(CrossMMD(), nulls(1, 5), shifted(5), (700, 500)),
+    Entry(Hotelling(), nulls(1, 5, 50), shifted(5)),
+    Entry(LinearMMD(), nulls(1, 5, 50), shifted(5), (800, 500)),
+    Entry(BlockMMD(), nulls(1, 5, 50), shifted(5), (800, 500)),
+    Entry(CrossMMD(), nulls(1, 5, 50), shifted(5), (800, 500)),
+    Entry(HSIC(null=P), independents(), tied(3, 2), (100,)),
+    Entry(HSIC(unbiased=True, null=P), independents(), tied(3, 2), (100,)),
+    Entry(HSIC(null=Gamma()), independents(), tied(3, 2), (100,)),
+    Entry(HSIC(null=Spectrum(999)), independents(), tied(3, 2), (100,)),
+    Entry(DCOV, (*independents()[:4], dice), tied(3, 2), (100,)),
+    Entry(HSICAgg(null=P), independents(), tied(3, 2), (100,)),
+    Entry(CrossHSIC(), independents(), tied(3, 2), (500,)),
+    Entry(BlockHSIC(), independents(), tied(3, 2), (500,)),
+    Entry(FourierHSIC(null=P), (*independents()[:4], dice), tied(3, 2), (100,)),
+    Entry(NystromHSIC(null=P), independents(), tied(3, 2), (100,)),
+    Entry(RDC(null=P), (*independents()[:4], dice), tied(3, 2), (100,)),
+    Entry(DHSIC(null=P), (*triples(), several(1, 2, 3, 4)), parity, (100,)),
+    Entry(DHSIC(null=Gamma()), triples(), parity, (100,)),
+    Entry(DHSIC(null=Bootstrap(199)), triples(), parity, (100,)),
+    Entry(Lancaster(null=P), (*triples(), two_of_three), parity, (100,)),
+    Entry(Lancaster(null=P, total=True), triples(), parity, (100,)),
+    Entry(ShiftHSIC(), (autoregressions(2, 0.8), *independents()), tied(3, 2), (200,)),
 ]
-IDS = [
-    repr(e.test)
-    .replace("null=", "")
-    .replace(", stop_early=False, enough=50, blocks=None, paired=False", "")
-    for e in ZOO
-]
-CALIBRATED_ELSEWHERE = {  # with nulls of their own
-    "Equivalence": "tests/htest/test_equivalence.py",
-    "Hotelling": "tests/htest/test_hotelling.py",
-    "ME": "tests/htest/test_me.py",
-    "SCF": "tests/htest/test_scf.py",
-    "UME": "tests/htest/test_ume.py",
+IDS = [short(e.test) for e in ZOO]
+CALIBRATED_ELSEWHERE = {  # what they say depends on more than on the samples
+    "Equivalence": "tests/htest_levels.py",
+    "ME": "tests/htest_levels.py",
+    "NFSIC": "tests/calibration/test_independence.py",
+    "SCF": "tests/htest_levels.py",
+    "UME": "tests/htest_levels.py",
 }

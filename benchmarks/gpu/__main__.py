@@ -141,6 +141,7 @@ def two_sample(rate: float) -> None:
         floor = (2 * n) ** 2 * 1001 / rate
         print(f"| {2 * n:,} | {t:.3f} | {floor:.3f} | {t / floor:.2f} |", flush=True)
     p = plan(RBF(3.0), x, x)
+    assert p is not None
     w = (torch.randint(0, 2, (n + -n % 128, 1024), device="cuda") * 2 - 1).half()
     t = seconds(lambda: engine.quadratic(p, w, 0.1), 1)
     print(f"\nQuadratic forms alone: {n**2 * 1024 / t / 1e12:.0f} TFLOP/s.")

@@ -49,7 +49,16 @@ def mmd_linear(train: Pair, test: Pair, rng: np.random.Generator) -> float:
     return min(tests, key=lambda t: t.test(*train, rng=rng).pvalue).test(*test, rng=rng).pvalue
 
 
-def mmdagg_published(train: Pair, test: Pair, rng: np.random.Generator) -> float:
+def ume_optimised(train: Pair, test: Pair, rng: np.random.Generator) -> float:
+    return htest.UME.optimized(*train, locations=J, rng=rng).test(*test, rng=rng).pvalue
+
+
+def ume_random(train: Pair, test: Pair, rng: np.random.Generator) -> float:
+    """Points of the pooled sample, at its median distance."""
+    return htest.UME(locations=J).test(*test, rng=rng).pvalue
+
+
+def mmdagg_five(train: Pair, test: Pair, rng: np.random.Generator) -> float:
     """Gaussians exp(-r^2 / s^2) at s = 2^-4, ..., 2^0 times the median distance of coordinates."""
     pooled = np.concatenate(test)[rng.permutation(len(test[0]) + len(test[1]))[:1000]]
     middle = np.mean(

@@ -1,10 +1,11 @@
-"""The procedures of Jitkrittum et al. 2016 with their own settings, as a yardstick.
+"""The procedures of Jitkrittum et al. 2016 and Schrab et al. 2023, as yardsticks.
 
-The paper prints its rejection rates as curves only, so that the rates to reach are made again here,
+The first paper prints its rejection rates as curves only, so that the rates to reach are made again here,
 on the same samples as mercer's: the search for locations or frequencies by normalised gradient
 steps (200 at most, of length step / sqrt(t), from a random set and the best width of a grid), half
 of the sample for it, the features of both samples subtracted pair by pair, a chi-square threshold.
-Nothing of mercer is used.
+The second tells its rates, of samples that are explained in `shared_stream.py`. Nothing of mercer
+is used.
 """
 
 from __future__ import annotations
@@ -210,3 +211,36 @@ def _linear_terms(pair: Pair, width: float) -> np.ndarray:
         return np.exp(-((u - v) ** 2).sum(axis=1) / (2 * width**2))
 
     return k(a, b) + k(c, d) - k(a, d) - k(b, c)
+
+
+# ---- the aggregated test --------------------------------------------------------------------
+
+
+def mmdagg(
+    train: Pair, test: Pair, rng: np.random.Generator, draws: int = 500, halvings: int = 100
+) -> float:
+    """0 if algorithm 1 of Schrab et al. rejects at level 0.05, else 1.
+
+    Five Gaussians exp(-r^2 / s^2), s = 2^-4, ..., 2^0, of equal weight, r in medians of the
+    distances of coordinates; `draws` permutations for the quantiles and as many for the level.
+    """
+    z = np.concatenate(test)
+    few = np.concatenate([s[rng.permutation(len(s))[:1000]] for s in test])
+    z = z / [np.median(pdist(column[:, None])) for column in few.T]
+    labels = np.repeat([1.0, -1.0], [len(s) for s in test])
+    drawn = rng.permuted(np.tile(labels, (2 * draws, 1)), axis=1)
+    r2, labels = _squared_distances(z), np.vstack([labels, drawn]).T
+    forms = np.array([_forms(r2, 2.0**octave / 2**0.5, labels) for octave in range(-4, 1)])
+    ordered = np.sort(forms[:, : draws + 1], axis=1)  # the observed one is among them
+    low, high = 0.0, float(len(forms))
+    for _ in range(halvings):  # for the largest share of the level that a kernel may have
+        share = (low + high) / 2
+        rejected = np.any(forms[:, draws + 1 :] > _quantiles(ordered, share), axis=0)
+        low, high = (share, high) if rejected.mean() <= 0.05 else (low, share)
+    return 0.0 if np.any(forms[:, :1] > _quantiles(ordered, low)) else 1.0
+
+
+def _quantiles(ordered: np.ndarray, share: float) -> np.ndarray:
+    """Of every kernel at level share / kernels: (kernels, 1)."""
+    kernels, number = ordered.shape
+    return ordered[:, int(np.ceil(number * (1 - share / kernels))) - 1][:, None]

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer.datasets import fetch_nips_papers
-from mercer.htest import ME, MMD, Permutation
+from mercer.htest import ME, MMD, Permutation, TwoSampleResult
 
 FIELDS = {
     "neuroscience": ["Neuroscience", "Neurobiology", "Computational and Theoretical Neurobiology"],
@@ -82,18 +82,31 @@ print(f"one field, split: {np.mean(same <= 0.05):.1%} of p-values are at most 0.
 
 # %%
 # Which words tell neuroscience from theory? `ME.optimized` learns one place where the two fields
-# differ most, on half of the papers; the other half is for the test. Papers are described by their
-# twenty principal components, so that the place is a combination of papers.
+# differ most, on half of the papers; the other half is for the test. Papers are described by
+# principal components of the half that is learnt from, so that the place is a combination of papers.
+# Twenty of them are for the eye: the words of the place can be read. The verdict does not hang on
+# their number; with others, and for one field split by lot, it is as it should be.
 
 x, y = samples["neuroscience"], samples["theory"]
 train = np.concatenate([x[::2], y[::2]])
 middle = train.mean(axis=0)
-components = np.linalg.svd(train - middle, full_matrices=False)[2][:20]
-(x0, x1), (y0, y1) = (
-    [(part - middle) @ components.T for part in (s[::2], s[1::2])] for s in (x, y)
-)
-learnt = ME.optimized(x0, y0, locations=1, rng=0)
-result = learnt.test(x1, y1, rng=0)
+directions = np.linalg.svd(train - middle, full_matrices=False)[2]
+
+
+def learn(first: np.ndarray, second: np.ndarray, number: int) -> tuple[ME, TwoSampleResult]:
+    """The test learnt on every other paper in `number` components, and its result on the rest."""
+    inputs = [(sample - middle) @ directions[:number].T for sample in (first, second)]
+    learnt = ME.optimized(*(sample[::2] for sample in inputs), locations=1, rng=0)
+    return learnt, learnt.test(*(sample[1::2] for sample in inputs), rng=0)
+
+
+for number in (5, 10, 20, 40, 80):
+    differing = learn(x, y, number)[1].pvalue
+    alike = learn(*np.array_split(samples["algorithms"], 2), number)[1].pvalue
+    print(f"{number:2} components: two fields p = {differing:.2g}; one field split p = {alike:.2g}")
+
+learnt, result = learn(x, y, 20)
+components = directions[:20]
 more = "neuroscience" if result.witness()(learnt.locations)[0] > 0 else "theory"
 print(f"one learnt place: p = {result.pvalue:.3f}; more papers on {more} are near it")
 

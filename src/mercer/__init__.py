@@ -9,8 +9,8 @@ from mercer.config import config, settings
 from mercer.errors import MemoryBudgetError, NoRule, NotConverged
 
 if TYPE_CHECKING:
-    from mercer import cli, datasets, gram, htest, kernels, plot, report, rkhs, testing
-    from mercer.htest import two_sample
+    from mercer import cli, datasets, gram, htest, kernels, learn, plot, report, rkhs, testing
+    from mercer.htest import independence, two_sample
 
 __version__ = "0.1.0.dev0"
 
@@ -20,12 +20,13 @@ _SUBMODULES = (
     "gram",
     "htest",
     "kernels",
+    "learn",
     "plot",
     "report",
     "rkhs",
     "testing",
 )
-_FUNCTIONS = {"two_sample": "mercer.htest"}
+_FUNCTIONS = {"independence": "mercer.htest", "two_sample": "mercer.htest"}
 __all__ = [
     "MemoryBudgetError",
     "NoRule",
@@ -35,7 +36,9 @@ __all__ = [
     "datasets",
     "gram",
     "htest",
+    "independence",
     "kernels",
+    "learn",
     "plot",
     "report",
     "rkhs",

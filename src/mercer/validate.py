@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -26,26 +26,26 @@ from mercer.backend import (
     to_numpy,
 )
 
-_EXTREME = 1e150  # squares of parameters beyond it, or of their inverses, leave float64
+EXTREME = 1e150  # squares of parameters beyond it, or of their inverses, leave float64
 
 
 def positive(name: str, value: object) -> None:
     """A positive number whose square float64 can hold."""
     found = _real(name, value, "a positive number")
-    if not 1 / _EXTREME <= found <= _EXTREME:
-        limits = f" between {1 / _EXTREME:g} and {_EXTREME:g}" if found > 0 else ""
+    if not 1 / EXTREME <= found <= EXTREME:
+        limits = f" between {1 / EXTREME:g} and {EXTREME:g}" if found > 0 else ""
         raise ValueError(f"{name} must be a positive number{limits}, got {value!r}")
 
 
 def non_negative(name: str, value: object) -> None:
     """A finite number that is not negative."""
-    if not 0 <= _real(name, value, "a non-negative number") <= _EXTREME:
+    if not 0 <= _real(name, value, "a non-negative number") <= EXTREME:
         raise ValueError(f"{name} must be a non-negative number, got {value!r}")
 
 
 def number(name: str, value: object) -> None:
     """A finite real number."""
-    if not abs(_real(name, value, "a number")) <= _EXTREME:
+    if not abs(_real(name, value, "a number")) <= EXTREME:
         raise ValueError(f"{name} must be a finite number, got {value!r}")
 
 
@@ -238,6 +238,33 @@ def vector(v: Any, name: str) -> Array:
     if v.ndim != 1 or v.shape[0] == 0:
         raise ValueError(f"{name} must have shape (n,), n >= 1, got {tuple(v.shape)}")
     return finite(v, name)
+
+
+def labels(name: str, values: Any) -> tuple[Any, ...]:
+    """Hashable labels of groups, none of them missing, as a tuple."""
+    needed = f"{name} must be a sequence of labels, one for each observation"
+    if is_array(values):
+        values = to_numpy(values).tolist()
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TypeError(f"{needed}, got {values!r}")
+    found = tuple(values)
+    for label in found:
+        try:
+            hash(label)
+            missing = label is None or bool(label != label)
+        except TypeError:
+            raise TypeError(f"{needed}; labels are text or numbers, got {label!r}") from None
+        if missing:
+            raise ValueError(f"{needed}, and some are missing: give those a label of their own")
+    if not found:
+        raise ValueError(f"{needed}, got none: use None where there are no groups")
+    return found
+
+
+def truth(name: str, value: object) -> None:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
 def instance(name: str, value: object, kind: type, needed: str) -> None:

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from bad_input.arguments import KERNEL_DOORS
-from bad_input.bank import BANK, COLUMN_PAIRS, POINT_PAIRS, Input, same
+from bad_input.bank import BANK, COLUMN_PAIRS, POINT_PAIRS, Input, pandas, same
 from bad_input.checks import OURS, numbers, says, unchanged
-from bad_input.doors import DOORS, Door
+from bad_input.doors import DOORS as OTHER_DOORS
+from bad_input.doors import Door
+from bad_input.joint_doors import JOINT_DOORS
 from bad_input.public import NO_DATA, gone, without_a_door
+from bad_input.sample_doors import SAMPLE_DOORS
+from bad_input.variable_doors import VARIABLE_DOORS
 from numpy.testing import assert_allclose
 
 from mercer import validate
@@ -24,8 +28,10 @@ from mercer.gram import (
     top_eigenpairs,
 )
 from mercer.kernels import RBF
+from mercer.kernels.door import as_table
 from mercer.rkhs import Function
 
+DOORS = [*OTHER_DOORS, *SAMPLE_DOORS, *VARIABLE_DOORS, *JOINT_DOORS]
 every_door = pytest.mark.parametrize("door", DOORS, ids=[d.name for d in DOORS])
 
 
@@ -80,12 +86,15 @@ def same_as_twin(door: Door, item: Input, call: Any) -> None:
 
 
 def of_plain_numbers(door: Door, item: Input, call: Any) -> Any:
-    """The result for the twin; that of the sample itself is kept."""
+    """The result for the twin, in a plain frame where that matters; of the sample itself it is kept."""
+    frame = door.own_units and as_table(item.make(door.samples[0]), "x") is not None
     if item.twin is not same:
-        return unchanged(call, [item.twin(s) for s in door.samples])
-    if call not in KEPT:
-        KEPT[call] = unchanged(call, door.samples)
-    return KEPT[call]
+        twins = [item.twin(s) for s in door.samples]
+        return unchanged(call, [pandas(t) for t in twins] if frame else twins)
+    if (call, frame) not in KEPT:
+        samples = [pandas(s) for s in door.samples] if frame else door.samples
+        KEPT[call, frame] = unchanged(call, samples)
+    return KEPT[call, frame]
 
 
 KEPT: dict[Any, Any] = {}
@@ -131,7 +140,9 @@ def test_two_samples_of_different_columns(door: Door):
     for name, (left, right, fits) in COLUMN_PAIRS.items():
         for call in door.calls:
             if fits(x.shape[1]):
-                assert_close(call(left(x), right(y)), call(x, y), 2e-4, name)
+                frame = door.own_units and as_table(left(x), "x") is not None
+                expected = call(pandas(x), pandas(y)) if frame else call(x, y)
+                assert_close(call(left(x), right(y)), expected, 2e-4, name)
             else:
                 with pytest.raises(OURS) as caught:
                     call(left(x), right(y))

@@ -18,6 +18,15 @@ def study(folder: Path, *arguments: str) -> dict:
     return json.loads((folder / f"{NAME}.json").read_text(encoding="utf-8"))["cells"]
 
 
+def said(code: str) -> str:
+    """What a few words of Python print beside the benchmarks."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 def test_runs_go_on_where_they_stopped(tmp_path):
     part = ("--problem", "gvd50", "--sizes", "1000", "--tests", "ME optimised", "MMD linear")
     first = study(tmp_path, *part, "--runs", "1")
@@ -35,9 +44,35 @@ def test_runs_go_on_where_they_stopped(tmp_path):
 
 
 def test_the_printed_rates_stand_beside_ours(tmp_path):
-    study(tmp_path, "--problem", "uniform1-1", "--tests", "MMDAgg, their kernels", "--runs", "1")
+    tests = ("MMDAgg, five Gaussians", "MMDAgg, default")
+    cells = study(tmp_path, "--problem", "uniform1-1", "--tests", *tests, "--runs", "1")
+    assert [cell["rejections"] for cell in cells.values()] == [1] * 3
     text = (tmp_path / f"{NAME}.md").read_text(encoding="utf-8")
-    assert "| uniform1-1 | 500 | MMDAgg, their kernels | 1.000 | 1 | 1.000 | 500 | yes |" in text
+    assert (
+        "| uniform1-1 | 500 | MMDAgg, five Gaussians | 1.000 | 0.21 to 1.00 | 1 | 1.000 | 1 |"
+        in text
+    )
+    assert "| MMDAgg, default | 1.000 | 0.21 to 1.00 | 1 |  |  | 1.000 | few runs |" in text
+    assert "Not reached: none of those run." in text
+
+
+def test_what_is_missed_is_told(tmp_path):
+    cell = {"runs": 100, "rejections": 10, "seconds": 1.0}
+    cells = {"uniform1-2/500/MMDAgg, default/mercer": cell}
+    (tmp_path / f"{NAME}.json").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    study(tmp_path, "--runs", "0")
+    text = (tmp_path / f"{NAME}.md").read_text(encoding="utf-8")
+    assert "Not reached: uniform1-2, 500, MMDAgg, default." in text
+
+
+def test_the_first_program_drew_points_twice():
+    code = (
+        "import numpy as np; from mercer.datasets import PerturbedUniform; "
+        "from benchmarks.reproductions.shared_stream import shared_stream; "
+        "x, y = shared_stream(PerturbedUniform(1, 3), 500, 0); "
+        "print(len(x), len(y), len(np.intersect1d(x, y)) > 100)"
+    )
+    assert said(code) == "500 500 True"
 
 
 def test_no_time_no_runs(tmp_path):
@@ -56,7 +91,4 @@ def test_binomial_error():
     }
     code = f"from benchmarks.reproductions.{NAME} import reaches; "
     code += f"print([reaches(*case) for case in {list(cases)}])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.strip() == str(list(cases.values())), done.stderr
+    assert said(code) == str(list(cases.values()))

@@ -64,7 +64,7 @@ def test_a_difference_is_told_in_plain_words(folder):
     done = run("two-sample", "a.csv", "b.csv")
     assert re.match(r"a\.csv and b\.csv differ \(p = 0\.\d+, level 0\.05\)\.\n", done.stdout)
     assert "90 and 80 rows, 3 columns (2 of numbers, 1 of labels)" in done.stdout
-    assert "1 of 3 columns by themselves: height" in done.stdout
+    assert "1 of 3 columns by itself: height" in done.stdout
     assert done.stderr == ""
 
 
@@ -189,6 +189,16 @@ def test_a_bandwidth_is_in_standard_deviations(folder):
     np.testing.assert_allclose(told["result"]["statistic"], statistic, rtol=1e-9)
 
 
+def test_energy_distances_mix_no_units(folder):
+    options = ("--test", "energy", "-c", "height", "-c", "weight", "--json", "-")
+    plain = json.loads(run("two-sample", "a.csv", "b.csv", *options).stdout)["result"]
+    for name in "ab":
+        folder[name].assign(weight=1000 * folder[name]["weight"]).to_csv(f"{name}.csv", index=False)
+    grams = json.loads(run("two-sample", "a.csv", "b.csv", *options).stdout)["result"]
+    np.testing.assert_allclose(grams["statistic"], plain["statistic"], rtol=1e-9)
+    assert any("divided by their standard deviations" in note for note in plain["notes"])
+
+
 def test_numbers_can_be_labels(folder):
     for name in "ab":
         folder[name]["code"] = np.arange(len(folder[name])) % 4
@@ -269,6 +279,8 @@ def test_wrong_use_is_2(folder, arguments):
         (["a.csv", "b.csv", "--report", "."], "cannot be written"),
         (["a.csv", "b.csv", "--test", "hotelling", "--bandwidth", "1"], "has no kernel"),
         (["a.csv", "b.csv", "--columns", ","], "need names of columns"),
+        (["a.csv", "b.csv", "--test", "energy"], "takes numbers only, and labels are in 'city'"),
+        (["a.csv", "b.csv", "--test", "scf"], "takes numbers only, and labels are in 'city'"),
     ],
 )
 def test_wrong_use_is_told_in_one_line(folder, arguments, told):

@@ -1,17 +1,20 @@
 """Real data sets: what is known about them holds; files that are missing or changed are refused."""
 
 import os
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from mercer import datasets
-from mercer.datasets import fetch
+from mercer.datasets import fetch, real
 
 with_data = pytest.mark.skipif(
     not os.environ.get("MERCER_DATA"), reason="MERCER_DATA names no folder with data sets"
 )
+SONGS = "song_years/YearPredictionMSD.txt.zip"
 FETCHERS = [name for name in datasets.__all__ if name.startswith("fetch_")]
 
 
@@ -20,6 +23,8 @@ FETCHERS = [name for name in datasets.__all__ if name.startswith("fetch_")]
 def test_every_fetcher_fetches(name):
     if name == "fetch_usps":
         pytest.importorskip("h5py")
+    if name == "fetch_song_years" and not (Path(os.environ["MERCER_DATA"]) / SONGS).is_file():
+        pytest.skip(f"{SONGS} is not among the data sets")
     found = getattr(datasets, name)()
     assert len(found) > 0
     assert found.description
@@ -161,3 +166,56 @@ def test_columns_are_numbers_or_texts(monkeypatch, tmp_path):
     assert table.columns["b"].tolist() == ["x", "y, z"]
     with pytest.raises(ValueError, match="no column 'c': there are a, b"):
         table.numbers(["c"])
+
+
+# ---- songs, whose sum is not known: a small archive in the same form ---------------------------
+
+
+@pytest.fixture
+def songs(monkeypatch, tmp_path):
+    """Writes an archive of these lines as the UCI repository has it, for 30 songs, 25 to train."""
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    monkeypatch.setattr(real, "_SONGS", 30)
+    monkeypatch.setattr(real, "_SONGS_TO_TRAIN", 25)
+
+    def write(table: np.ndarray) -> None:
+        text = "\n".join(
+            ",".join([f"{row[0]:.0f}", *(f"{v:.5f}" for v in row[1:])]) for row in table
+        )
+        (tmp_path / SONGS).parent.mkdir(exist_ok=True)
+        with zipfile.ZipFile(tmp_path / SONGS, "w") as archive:
+            archive.writestr("YearPredictionMSD.txt", text + "\n")
+
+    return write
+
+
+def some_songs() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    years = np.append(rng.integers(1922, 2012, size=28), [1922, 2011])
+    return np.column_stack([years, 50 * rng.standard_normal((30, 90))])
+
+
+def test_songs_have_years_means_and_covariances(songs):
+    songs(table := some_songs())
+    train, test = datasets.fetch_song_years(), datasets.fetch_song_years(test=True)
+    assert (len(train), len(test)) == (25, 5)
+    assert train.names[:2] == ("year", "timbre_1")
+    assert train.names[-1] == "covariance_78"
+    assert_allclose(np.concatenate([train.numbers(), test.numbers()]), table, atol=5e-6)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda t: t[:29], lambda t: t[:, :90], lambda t: t + 1, lambda t: t[::-1] - 1]
+)
+def test_other_songs_are_refused(songs, change):
+    songs(change(some_songs()))
+    with pytest.raises(ValueError, match="must have 30 songs and 91 columns.*get it anew"):
+        datasets.fetch_song_years()
+
+
+def test_missing_songs_are_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    with pytest.raises(
+        FileNotFoundError, match=r"song_years/YearPredictionMSD\.txt\.zip is not in"
+    ):
+        datasets.fetch_song_years()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.gram import PairedWeights, PermutedWeights, SignWeights
+from mercer.gram.weights import GROUP, _shuffled
 
 LABELS = np.r_[np.full(30, 1 / 30), np.full(70, -1 / 70)]
 
@@ -41,6 +44,42 @@ def test_chunks_do_not_change_the_columns(make):
         assert_array_equal(np.concatenate(parts, axis=1), whole)
     assert_array_equal(make(np.random.default_rng(3)).dense(), whole)
     assert not np.array_equal(make(4).dense(), whole)
+
+
+@pytest.mark.parametrize("weights", [np.arange(31) % 3, np.arange(31) // 16])
+def test_keys_held_at_a_time_do_not_change_the_columns(monkeypatch, weights):
+    whole = PermutedWeights(weights, 130, rng=3).dense()
+    for held in (1, 5 * 12 * 31, 63 * 12 * 31):
+        monkeypatch.setattr("mercer.gram.weights._HELD", held)
+        assert_array_equal(PermutedWeights(weights, 130, rng=3).dense(), whole)
+
+
+def test_rows_with_equal_keys_are_drawn_again(monkeypatch):
+    class Coarse:
+        """Keys of which many are equal."""
+
+        def __init__(self):
+            self.rng, self.drawn = np.random.default_rng(0), 0
+
+        def integers(self, low, high, shape, dtype):
+            self.drawn += shape[0]
+            return self.rng.integers(0, 40, shape, dtype=dtype)
+
+    monkeypatch.setattr("mercer.gram.weights._HELD", 7 * 12 * 9)
+    coarse, codes = Coarse(), np.arange(9, dtype=np.uint8) % 2
+    found = _shuffled(codes, coarse)
+    assert coarse.drawn > GROUP
+    assert_array_equal(found.sum(axis=1), np.full(GROUP, codes.sum()))
+
+
+def test_a_million_points_are_shuffled_in_little_memory():
+    weights = PermutedWeights(np.repeat([1.0, -1.0], [400_000, 600_000]), 64, rng=0)
+    tracemalloc.start()
+    codes = weights.group(0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < codes.nbytes + 2**26 + 2**20
+    assert_array_equal(codes.sum(axis=1, dtype=np.int64), np.full(GROUP, 400_000))
 
 
 def test_signs_are_fair_and_shared_by_blocks():

@@ -5,6 +5,7 @@ from itertools import product
 from math import log
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -140,6 +141,32 @@ def test_constant_streams_are_no_reason_to_bet():
     assert state.alarmed
 
 
+def test_a_constant_witness_is_nothing_to_bet_on():
+    rng, kernel = np.random.default_rng(4), RBF(0.7)
+    x = rng.normal(size=(10, 2))
+    y = x[rng.permutation(10)]  # the same points, so that all the witness sees is rounding
+    assert 0 < np.ptp(witness(kernel, x, y)(x)) < 1e-15
+    state = Monitor(kernel=kernel).update(x, y).update(x[:4], x[:4] + 3.0)
+    assert state.pairs == 4
+    assert state.log_wealth == 0
+
+
+def test_a_batch_of_strangers_is_refused_at_once():
+    x = np.ones((3, 2))
+    with pytest.raises(TypeError, match="x must hold real numbers"):
+        Monitor(kernel=RBF(1.0)).update(["a", "b"], x)  # too few to bet on
+
+
+def test_an_array_may_meet_a_frame():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(30, 2)), rng.normal(0.7, 1.0, size=(30, 2))
+    frame = pd.DataFrame(y, columns=["a", "b"])
+    plain = Monitor(kernel=RBF(1.0)).update(x, y)
+    assert_allclose(Monitor(kernel=RBF(1.0)).update(x, frame).log_wealth, plain.log_wealth)
+    both = Monitor(kernel=RBF(1.0)).update(frame, x)
+    assert_allclose(both.log_wealth, Monitor(kernel=RBF(1.0)).update(y, x).log_wealth)
+
+
 def test_refusals():
     with pytest.raises(ValueError, match="level must be between 0 and 1"):
         Monitor(level=0.0)
@@ -153,10 +180,12 @@ def test_refusals():
     with pytest.raises(TypeError, match="streams have no weights"):
         Monitor().update(Empirical(x), x)
     state = Monitor().update(x, x)
-    with pytest.raises(ValueError, match="same number of columns"):
+    with pytest.raises(TypeError, match="before, ndarray of 2 columns, got ndarray of 3 columns"):
         state.update(np.ones((5, 3)), np.ones((5, 3)))
+    with pytest.raises(ValueError, match="same number of columns"):
+        state.update(x, np.ones((5, 3)))
     with pytest.raises(TypeError, match="x must be of the kind it was before"):
-        state.update(["a", "b"], ["a"])
+        state.update(*(pd.DataFrame(x, columns=["a", "b"]),) * 2)
 
 
 def test_a_state_is_told_in_numbers():

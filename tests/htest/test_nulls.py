@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from arrays import torch
 
 from mercer.errors import NoRule
-from mercer.htest import MMD, Chi2, Gamma, Normal, Permutation, WildBootstrap
+from mercer.htest import MMD, Bootstrap, Chi2, Gamma, Normal, Permutation
 from mercer.htest.nulls import exceeds, share
 from mercer.kernels import RBF
 
@@ -68,12 +70,45 @@ def test_blocks_remove_what_they_explain():
     assert MMD().test(z[:80], z[80:], rng=0).rejects(0.01)
     kept = MMD(null=Permutation(499, blocks=tuple(group.tolist()))).test(z[:80], z[80:], rng=0)
     assert kept.pvalue > 0.05
-    with pytest.raises(ValueError, match="one label per point"):
+    with pytest.raises(
+        ValueError, match="must have 140 labels, .* of the 80 .* x .* 60 of y, got 2"
+    ):
         MMD(null=Permutation(9, blocks=(1, 2))).test(z[:80], z[80:])
+    with pytest.raises(ValueError, match="no block has observations of both"):
+        MMD(null=Permutation(9, blocks=[1] * 80 + [2] * 60)).test(z[:80], z[80:])
+
+
+@pytest.mark.parametrize(
+    ("blocks", "error", "told"),
+    [
+        (5, TypeError, "a sequence of labels, one for each observation, got 5"),
+        ("abc", TypeError, "a sequence of labels"),
+        (np.zeros((3, 2)), TypeError, r"labels are text or numbers, got \[0.0, 0.0\]"),
+        ([{}, {}], TypeError, "labels are text or numbers"),
+        ([], ValueError, "got none: use None"),
+        ([1, None], ValueError, "some are missing"),
+        (pd.Series([1.0, np.nan]), ValueError, "some are missing"),
+        (pd.Series(["a", pd.NA]), (TypeError, ValueError), "labels"),
+    ],
+)
+def test_blocks_are_labels(blocks, error, told):
+    with pytest.raises(error, match=told):
+        Permutation(blocks=blocks)
+
+
+def test_labels_of_any_kind_name_the_same_blocks():
+    rng = np.random.default_rng(3)
+    z, number = rng.standard_normal((30, 1)), rng.integers(0, 3, 30)
+    kinds = [number, number.tolist(), pd.Series(number), torch.tensor(number)]
+    kinds += [[f"centre {k}" for k in number], [(k, "week") for k in number.tolist()]]
+    nulls = [Permutation(99, blocks=blocks) for blocks in kinds]
+    assert len({MMD(null=null).test(z[:15], z[15:], rng=0).pvalue for null in nulls}) == 1
+    assert nulls[0] == nulls[1] == nulls[2] == nulls[3]
+    hash(nulls[-1])
 
 
 def test_a_null_that_does_not_serve_says_so():
-    for null in (Chi2(), Normal(), WildBootstrap()):
+    for null in (Chi2(), Normal(), Bootstrap()):
         with pytest.raises(NoRule, match="use Permutation"):
             MMD(null=null).test(np.arange(9.0), np.arange(8.0))
     assert Gamma() == Gamma()

@@ -11,6 +11,7 @@ from mercer import kernels
 from mercer.cli.exits import WrongUse
 from mercer.cli.match import Sample
 from mercer.cli.options import KernelName, TestName
+from mercer.cli.table import Labels, quoted
 from mercer.frames import Table
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples import (
@@ -53,6 +54,7 @@ _CLASSES = {
     TestName.UME: ume.UME,
     TestName.HOTELLING: hotelling.Hotelling,
 }
+_NUMBERS_ONLY = {TestName.ENERGY, TestName.HOTELLING, TestName.SCF}
 _USUAL = 499  # permutations that every test draws which draws any
 _LEARNT = 40  # rows of a file from which a half is enough to learn locations
 
@@ -90,6 +92,7 @@ class Choice:
 
     def plain(self, x: Sample, y: Sample) -> tuple[Any, Any, Any]:
         """The samples and the test as they are: nothing is learnt."""
+        self._refuse_labels(x)
         kind: Any = _CLASSES[self.name]
         test = kind(**self._kernel(kind, x.points, y.points))
         return x.points, y.points, self._resampled(test)
@@ -125,8 +128,16 @@ class Choice:
         known = {f.name for f in fields(kind)}
         if not known & {"kernel", "kernels"}:
             raise WrongUse(f"--test {self.name} has no kernel: leave out --kernel and --bandwidth")
-        kernel = _scaled(_KERNELS[self.kernel or KernelName.RBF], stacked(x, y), self.bandwidth)
+        kernel = kernel_for(self.kernel, stacked(x, y), self.bandwidth)
         return {"kernel": kernel} if "kernel" in known else {"kernels": (kernel,)}
+
+    def _refuse_labels(self, sample: Sample) -> None:
+        labels = [name for name, held in sample.columns.items() if isinstance(held, Labels)]
+        if self.name in _NUMBERS_ONLY and labels:
+            raise WrongUse(
+                f"--test {self.name} takes numbers only, and labels are in {quoted(labels)}: "
+                "choose --columns, or another test"
+            )
 
     def _resampled(self, test: Any) -> Any:
         if self.resamples is None:
@@ -136,8 +147,9 @@ class Choice:
         return replace(test, null=Permutation(self.resamples))
 
 
-def _scaled(make: Any, both: Any, bandwidth: float | None) -> Kernel:
+def kernel_for(name: KernelName | None, both: Any, bandwidth: float | None) -> Kernel:
     """On tables: the kernel of the numbers, in their standard deviations, times that of labels."""
+    make = _KERNELS[name or KernelName.RBF]
     if not isinstance(both, Table):
         return make(bandwidth or median_bandwidth(both))
     numbers, factors = varying(both), categories(both)

@@ -10,9 +10,8 @@ import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.chosen import Choice
+from mercer.cli.asked import Asked
 from mercer.cli.exits import guarded, tell
-from mercer.cli.table import Wanted
 from mercer.cli.two_sample import compared, write_results
 
 _STORY = """\
@@ -44,7 +43,7 @@ def demo(report: options.Report = None, copy: Copy = None, seed: options.Seed = 
             shutil.copy(file, copy)
     tell(_STORY.format(first=files[0].name, second=files[1].name))
     with mercer.config(progress=options.on_terminal()):
-        findings = compared(str(files[0]), str(files[1]), Choice(seed=seed), Wanted(), None, 0.05)
+        findings = compared(str(files[0]), str(files[1]), Asked(seed=seed), 0.05)
         again = f"mercer two-sample {files[0].name} {files[1].name} --seed {seed}"
         write_results(findings, 0.0, None, report, again)
     tell(_NEXT)

@@ -13,18 +13,17 @@ import typer
 
 import mercer
 from mercer.cli import options
+from mercer.cli.asked import Asked, expanded
 from mercer.cli.chosen import Choice
-from mercer.cli.exits import DIFFER, WrongUse, guarded, say, tell
+from mercer.cli.exits import DIFFER, guarded, say, tell
 from mercer.cli.findings import Findings, called, found
 from mercer.cli.match import Missing, matched
-from mercer.cli.options import TestName
-from mercer.cli.read import read
 from mercer.cli.table import File, short
 
 SCHEMA = "mercer/command/drift/1"
 
 Reference = Annotated[str, typer.Argument(metavar="REF", help="The file to compare with.")]
-Batches = Annotated[list[str], typer.Argument(metavar="CUR...", help="One or more batches.")]
+Batches = Annotated[list[str], typer.Argument(metavar="CUR", help="One or more batches.")]
 Rate = Annotated[
     float,
     typer.Option(
@@ -56,48 +55,37 @@ class Batch:
 
 
 @guarded
+@expanded
 def drift(
     reference: Reference,
     batches: Batches,
-    test: options.Test = TestName.AUTO,
-    kernel: options.Kernel_ = None,
-    bandwidth: options.Bandwidth = None,
+    asked: Asked,
     level: Rate = 0.05,
-    resamples: options.Resamples = None,
-    seed: options.Seed = 0,
-    columns: options.Columns = None,
-    categories: options.Categories = None,
-    missing: options.MissingValues = None,
     json_to: options.Json = None,
-    memory: options.Memory = None,
     gate: options.Gate = False,
     min_effect: options.MinEffect = None,
 ) -> None:
     """Test batches against a reference, one by one; false alarms are kept few among the alarms.
 
-    P-values are corrected by the method of Benjamini and Hochberg. Exit codes: those of
-    two-sample; with --gate 1 when a batch differs.
+    P-values are corrected by the method of Benjamini and Hochberg.
+    Exit codes: those of two-sample; with --gate 1 when a batch differs.
     """
-    if min_effect is not None and not gate:
-        raise WrongUse("--min-effect says when --gate closes: give --gate too")
+    options.gated(gate, min_effect)
     options.one_pipe([reference, *batches])
     options.writable(json_to)
-    wanted = options.wanted(columns, categories)
-    with mercer.config(**options.settings(memory)):
+    with mercer.config(**asked.settings):
         started, notes = perf_counter(), []
-        chosen = Choice(test, kernel, bandwidth, resamples, seed)
-        chosen = chosen.with_at_least(ceil(4 * len(batches) / level) - 1)
-        shown = options.on_terminal()
-        base = read(reference, wanted, progress=shown)
+        chosen = asked.choice.with_at_least(ceil(4 * len(batches) / level) - 1)
+        base, *_ = asked.samples(reference)
         results = [
-            _compared(base, read(path, wanted, progress=shown), chosen, missing, level, notes)
-            for path in batches
+            _compared(base, batch, chosen, asked.missing, level, notes)
+            for batch in asked.samples(*batches)
         ]
         judged = _corrected(results)
         elapsed = perf_counter() - started
     for note in dict.fromkeys(notes):
         say(f"note: {note}")
-    _write(reference, judged, level, seed, elapsed, json_to)
+    _write(reference, judged, level, asked.seed, elapsed, json_to)
     if gate and any(batch.drifted(level, min_effect) for batch in judged):
         raise typer.Exit(DIFFER)
 

@@ -63,8 +63,8 @@ class Findings:
             "pvalue": self.result.pvalue,
             "distance": self.effect.standardized,
             "seed": self.seed,
-            "files": [_told(sample) for sample in self.samples],
-            "columns": _columns(self.samples[0]),
+            "files": [file_of(sample) for sample in self.samples],
+            "columns": columns_of(self.samples[0]),
             "result": {**self.some.to_dict(), "sizes": list(self.result.sizes)},
             "features": None if self.features is None else self.features.to_dict(),
             "remarks": list(self.notes),
@@ -113,7 +113,8 @@ def _called(features: Features, sample: Sample) -> Features:
     return replace(features, features=renamed)
 
 
-def _told(sample: Sample) -> dict[str, Any]:
+def file_of(sample: Sample) -> dict[str, Any]:
+    """What is said about a file."""
     return {
         "name": sample.name,
         "rows": sample.rows,
@@ -122,7 +123,8 @@ def _told(sample: Sample) -> dict[str, Any]:
     }
 
 
-def _columns(sample: Sample) -> list[dict[str, str]]:
+def columns_of(sample: Sample) -> list[dict[str, str]]:
+    """What is said about the columns of a file."""
     return [
         {"name": name, "kind": "categories" if isinstance(held, Labels) else "numbers"}
         for name, held in sample.columns.items()

@@ -16,7 +16,6 @@ import mercer
 from mercer.cli.exits import WrongUse
 from mercer.cli.match import Missing
 from mercer.cli.source import PIPE
-from mercer.cli.table import Wanted
 
 
 class TestName(StrEnum):
@@ -118,20 +117,25 @@ MinEffect = Annotated[
     typer.Option(callback=_positive, help="With --gate: only from this standardized distance on."),
 ]
 
+MinCorrelation = Annotated[
+    float | None,
+    typer.Option(
+        "--min-effect", callback=_positive, help="With --gate: only from this correlation on."
+    ),
+]
 
-def wanted(columns: Sequence[str] | None, categories: Sequence[str] | None) -> Wanted:
-    """Columns from `a,b,c` or from the option given several times."""
-    return Wanted(_listed(columns), frozenset(_listed(categories)))
 
+def listed(given: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of columns from `a,b,c`, or from the option given several times.
 
-def _listed(given: Sequence[str] | None) -> tuple[str, ...]:
-    """One use of the option may hold several names; with several uses each is one name."""
+    One use of the option may hold several names; with several uses each is one name.
+    """
     if not given:
         return ()
     names = given[0].split(",") if len(given) == 1 else given
     found = tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
     if not found:
-        raise WrongUse("--columns and --categories need names of columns")
+        raise WrongUse("--columns, --categories, --x, --y and --given need names of columns")
     return found
 
 
@@ -144,6 +148,12 @@ def settings(memory: str | None) -> dict[str, Any]:
     """For `mercer.config`."""
     given = {} if memory is None else {"memory": memory}
     return {"progress": on_terminal(), **given}
+
+
+def gated(gate: bool, min_effect: float | None) -> None:
+    """--min-effect needs --gate."""
+    if min_effect is not None and not gate:
+        raise WrongUse("--min-effect says when --gate closes: give --gate too")
 
 
 def one_pipe(paths: Sequence[str]) -> None:

@@ -12,12 +12,12 @@ import typer
 
 import mercer
 from mercer.cli import options
+from mercer.cli.asked import Asked, expanded
 from mercer.cli.chosen import Choice
 from mercer.cli.exits import Refused, WrongUse, guarded, say, tell
 from mercer.cli.findings import called, plain
 from mercer.cli.match import matched
 from mercer.cli.options import TestName
-from mercer.cli.read import read
 from mercer.cli.words import wrapped
 
 SCHEMA = "mercer/command/power/1"
@@ -38,24 +38,17 @@ Plot = Annotated[
 
 
 @guarded
+@expanded
 def power(
     a: options.First,
     b: options.Second,
-    test: options.Test = TestName.AUTO,
-    kernel: options.Kernel_ = None,
-    bandwidth: options.Bandwidth = None,
+    asked: Asked,
     level: options.Level = 0.05,
     target: Target = 0.8,
     sizes: Sizes = None,
     runs: Runs = None,
-    resamples: options.Resamples = None,
-    seed: options.Seed = 0,
-    columns: options.Columns = None,
-    categories: options.Categories = None,
-    missing: options.MissingValues = None,
     json_to: options.Json = None,
     plot: Plot = None,
-    memory: options.Memory = None,
 ) -> None:
     """How many rows does it take to find a difference like that of these two files?
 
@@ -67,17 +60,14 @@ def power(
     options.one_pipe([a, b])
     options.writable(json_to, plot)
     options.drawable(*(() if plot is None else ("matplotlib",)))
-    wanted = options.wanted(columns, categories)
-    with mercer.config(**options.settings(memory)):
+    with mercer.config(**asked.settings):
         started, notes = perf_counter(), []
-        files = [read(path, wanted, progress=options.on_terminal()) for path in (a, b)]
-        first, second = matched(files, missing, notes)
-        chosen = Choice(test, kernel, bandwidth, resamples, seed)
-        answer = _answer(chosen, first, second, level, target, wanted_sizes, runs, notes)
+        first, second = matched(list(asked.samples(a, b)), asked.missing, notes)
+        answer = _answer(asked.choice, first, second, level, target, wanted_sizes, runs, notes)
         elapsed = perf_counter() - started
     for note in notes:
         say(f"note: {note}")
-    _write(answer, (first.name, second.name), level, seed, elapsed, json_to, plot)
+    _write(answer, (first.name, second.name), level, asked.seed, elapsed, json_to, plot)
 
 
 def _sizes(text: str | None) -> list[int] | None:

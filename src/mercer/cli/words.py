@@ -32,7 +32,7 @@ def told(found: Findings) -> str:
     if found.features is not None:
         rows.append(("Where", where(found)))
     rows.append(("Test", _test(found)))
-    lines = [_bold(wrapped(verdict(found)))]
+    lines = [bold(wrapped(verdict(found)))]
     if not found.differ:
         caution = "That does not show that they are the same: it was looked for, and not found."
         lines.append(wrapped(caution))
@@ -69,7 +69,8 @@ def where(found: Findings) -> str:
     if differing:
         names = ", ".join(short(f.name) for f in differing[:_MOST])
         more = f" and {len(differing) - _MOST} more" if len(differing) > _MOST else ""
-        return f"{len(differing)} of {number} columns by themselves: {names}{more}"
+        alone = "by itself" if len(differing) == 1 else "by themselves"
+        return f"{len(differing)} of {number} columns {alone}: {names}{more}"
     if found.differ:
         return (
             f"none of {number} columns by itself: in how they go together, or too thinly spread "
@@ -112,8 +113,8 @@ def _room() -> int:
     return max(60, min(shutil.get_terminal_size((100, 24)).columns, 110))
 
 
-def _bold(text: str) -> str:
-    """On a terminal that shows it."""
+def bold(text: str) -> str:
+    """Bold on a terminal that shows it."""
     shown = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     return f"\x1b[1m{text}\x1b[0m" if shown else text
 

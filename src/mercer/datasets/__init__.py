@@ -1,10 +1,18 @@
 """Problems with known truth, and fetchers of real data sets.
 
-A problem draws samples of two distributions and knows whether they are the same. A fetcher reads
-files from the folder that the environment variable `MERCER_DATA` names, checks their SHA-256 sums,
-and returns a small record of arrays, names and a description; mercer ships no data sets itself.
+A problem draws samples of two distributions and knows whether they are the same, or observations of
+two variables and knows whether they are independent. A fetcher reads files from the folder that
+the environment variable `MERCER_DATA` names, checks their SHA-256 sums, and returns a small record
+of arrays, names and a description; mercer ships no data sets itself.
 """
 
+from mercer.datasets.dependence import (
+    GaussianSign,
+    IndependentGaussians,
+    PairedProblem,
+    RotatedUniform,
+    Sinusoid,
+)
 from mercer.datasets.problems import (
     Blobs,
     Counts,
@@ -34,6 +42,7 @@ from mercer.datasets.real import (
     fetch_quakes,
     fetch_sachs,
     fetch_scenes,
+    fetch_song_years,
     fetch_sunspots,
     fetch_trec_questions,
     fetch_usps,
@@ -54,17 +63,22 @@ __all__ = [
     "Bags",
     "Blobs",
     "Counts",
+    "GaussianSign",
     "Graph",
     "Graphs",
     "HeavyTails",
     "Images",
+    "IndependentGaussians",
     "MeanShift",
     "MixedColumns",
     "Network",
+    "PairedProblem",
     "Papers",
     "PerturbedUniform",
     "Problem",
+    "RotatedUniform",
     "SameGaussian",
+    "Sinusoid",
     "Tabular",
     "Texts",
     "Translations",
@@ -86,6 +100,7 @@ __all__ = [
     "fetch_quakes",
     "fetch_sachs",
     "fetch_scenes",
+    "fetch_song_years",
     "fetch_sunspots",
     "fetch_trec_questions",
     "fetch_usps",

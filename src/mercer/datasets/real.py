@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zipfile
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
@@ -21,6 +23,13 @@ from mercer.datasets.types import (
 
 # Pictures of `scenes` that show the same room as an earlier one, byte for byte.
 _SCENES_TWICE = (6, 28, 30, 34, 168, 211, 216, 256, 258, 261, 262, 267, 272, 284, 286, 289)
+
+_SONGS, _SONGS_TO_TRAIN = 515_345, 463_715
+_SONG_COLUMNS = (
+    "year",
+    *(f"timbre_{i}" for i in range(1, 13)),
+    *(f"covariance_{i}" for i in range(1, 79)),
+)
 
 
 def fetch_usps(*, test: bool = False) -> Images:
@@ -141,6 +150,20 @@ def fetch_sunspots() -> Tabular:
     return Tabular(fetch.columns("small_tabular/sunspot_month.csv"), "Sunspots by month")
 
 
+def fetch_song_years(*, test: bool = False) -> Tabular:
+    """Songs of 1922 to 2011: the `year`, 12 means and 78 covariances of the timbre of their segments.
+
+    463,715 to train with; 51,630 to test, by other artists. This is YearPredictionMSD of the UCI
+    repository, a part of the Million Song Dataset: put ``YearPredictionMSD.txt.zip`` into the folder
+    ``song_years``. mercer knows no SHA-256 sum of it, so that the number of songs and of columns and
+    the range of the years are checked instead.
+    """
+    table = _songs("song_years/YearPredictionMSD.txt.zip")
+    part = table[_SONGS_TO_TRAIN:] if test else table[:_SONGS_TO_TRAIN]
+    columns = {name: part[:, i] for i, name in enumerate(_SONG_COLUMNS)}
+    return Tabular(columns, "Songs: year and timbre (Bertin-Mahieux et al. 2011)")
+
+
 def fetch_multi30k(*, validation: bool = False) -> Translations:
     """Captions of pictures in English, French and German: 29,000 to train with, 1014 to validate."""
     part = "val" if validation else "train"
@@ -190,3 +213,16 @@ def _graphs(name: str, description: str) -> Graphs:
             Graph(nodes[own], edges[held] - own[0], edge_labels[held], places[own], lengths[held])
         )
     return Graphs(tuple(graphs), labels, description)
+
+
+def _songs(name: str) -> np.ndarray:
+    """The numbers of YearPredictionMSD, checked as far as that can be: (songs, 91)."""
+    with zipfile.ZipFile(fetch.present(name)) as archive, archive.open(Path(name).stem) as lines:
+        table = np.loadtxt(lines, delimiter=",", dtype=np.float64, ndmin=2)
+    wanted = (_SONGS, len(_SONG_COLUMNS))
+    if table.shape != wanted or table[:, 0].min() != 1922 or table[:, 0].max() != 2011:
+        raise ValueError(
+            f"{name} must have {wanted[0]} songs and {wanted[1]} columns, the first of them years "
+            f"from 1922 to 2011, got {table.shape[0]} and {table.shape[1]}: get it anew"
+        )
+    return table

@@ -141,7 +141,9 @@ class LazyMatrix(ABC):
     def diagonal(self) -> Array:
         """K_ii: (n,)."""
         self._need_square("diagonal")
-        parts = [_diagonal_of(self.block(rows, rows)) for rows in spans(self.shape[0], side(self.like))]
+        parts = [
+            _diagonal_of(self.block(rows, rows)) for rows in spans(self.shape[0], side(self.like))
+        ]
         return namespace(self.like).concat(parts)
 
     def trace(self) -> float:

@@ -2,9 +2,27 @@
 
 from mercer.htest.base import HypothesisTest, Result
 from mercer.htest.corrections import BenjaminiHochberg, Correction, Holm, WestfallYoung
+from mercer.htest.dependence.blocks import BlockHSIC
+from mercer.htest.dependence.choose import independence
+from mercer.htest.dependence.conditional import KCI
+from mercer.htest.dependence.cross import CrossHSIC
+from mercer.htest.dependence.dhsic import DHSIC
+from mercer.htest.dependence.features import FourierHSIC, NystromHSIC
+from mercer.htest.dependence.hsic import HSIC
+from mercer.htest.dependence.hsicagg import HSICAgg
+from mercer.htest.dependence.lancaster import InteractionResult, Lancaster
+from mercer.htest.dependence.nfsic import NFSIC
+from mercer.htest.dependence.pairwise import Pair, PairwiseResult, pairwise_independence
+from mercer.htest.dependence.random import RCIT, RCoT
+from mercer.htest.dependence.rdc import RDC
+from mercer.htest.dependence.result import IndependenceResult, TellingPairs
+from mercer.htest.dependence.shift import ShiftHSIC
+from mercer.htest.dependence.strength import Strength
+from mercer.htest.dependence.witness import DependenceWitness
 from mercer.htest.intervals import Interval
 from mercer.htest.monitor import Monitor, MonitorState
 from mercer.htest.nulls import (
+    Bootstrap,
     Bound,
     Chi2,
     Gamma,
@@ -35,29 +53,44 @@ from mercer.htest.samples.ume import UME
 from mercer.htest.weighted import WeightedChi2
 
 __all__ = [
+    "DHSIC",
+    "HSIC",
+    "KCI",
     "ME",
     "MMD",
+    "NFSIC",
+    "RCIT",
+    "RDC",
     "SCF",
     "UME",
     "BenjaminiHochberg",
+    "BlockHSIC",
     "BlockMMD",
+    "Bootstrap",
     "Bound",
     "Chi2",
     "Correction",
+    "CrossHSIC",
     "CrossMMD",
+    "DependenceWitness",
     "Effect",
     "Energy",
     "Equivalence",
     "Feature",
     "Features",
     "FisherF",
+    "FourierHSIC",
     "Gamma",
+    "HSICAgg",
     "Holm",
     "Hotelling",
     "HypothesisTest",
+    "IndependenceResult",
+    "InteractionResult",
     "Interval",
     "KSample",
     "KSampleResult",
+    "Lancaster",
     "LinearMMD",
     "MMDAgg",
     "MMDFuse",
@@ -66,16 +99,25 @@ __all__ = [
     "MonitorState",
     "Normal",
     "Null",
+    "NystromHSIC",
+    "Pair",
+    "PairwiseResult",
     "Permutation",
     "PowerCurve",
+    "RCoT",
     "Result",
     "SampleSize",
+    "ShiftHSIC",
     "Spectrum",
+    "Strength",
+    "TellingPairs",
     "TwoSampleResult",
     "WeightedChi2",
     "WestfallYoung",
     "WildBootstrap",
     "feature_differences",
+    "independence",
+    "pairwise_independence",
     "power",
     "sample_size",
     "two_sample",

@@ -35,8 +35,8 @@ class Result:
 
     `pvalue` is the probability, under the null hypothesis, of a statistic at least as large;
     `null` holds draws of the statistic under the null hypothesis, where it was resampled, and
-    `law` is its distribution (of SciPy), where that has a name. Both are on the scale of
-    `observed`, which is the statistic, or what the null compares instead of it.
+    `law` is its distribution (SciPy's, or one with its methods), where that has a name. Both are
+    on the scale of `observed`, which is the statistic, or what the null compares instead of it.
     """
 
     statistic: float

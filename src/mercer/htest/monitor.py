@@ -13,14 +13,17 @@ from mercer import validate
 from mercer.backend import count, is_array, to_numpy
 from mercer.frames import Table
 from mercer.htest.samples.effect import witness_of
-from mercer.htest.samples.pool import pool
+from mercer.htest.samples.pool import Pooled, pool, stacked_table, two_samples
 from mercer.kernels.base import Kernel
+from mercer.kernels.door import prepare
+from mercer.kernels.radial import RBF
 from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.rows import settled, stacked, taken
+from mercer.rkhs.rows import stacked, taken
 
 _FIRST = 10  # pairs that are only learnt from
 _LONGEST = 100  # pairs that are bet on with one witness
 _RANGE = 100  # observations of each stream that tell the range of the witness
+_NOISE = 100  # rounding errors, within which a witness is taken to be constant
 _CAP = 0.5  # of the wealth that is bet at most
 _STEP = 2 / (2 - log(3))  # of online Newton steps, for bets up to one half (Cutkosky and Orabona)
 
@@ -128,10 +131,8 @@ class MonitorState:
 
     def update(self, x: Any, y: Any) -> MonitorState:
         """The state after another batch of both streams, each of at least one observation."""
-        x, y = (_batch(s, name) for s, name in ((x, "x"), (y, "y")))
+        x, y = self._checked(x, y)
         state = replace(self, batches=self.batches + 1)
-        if state.held is not None:
-            _same_kind(state.held, (x, y))
         groups = _groups(count(x), count(y))
         done = 0
         if state.held is None:  # nothing to bet with yet
@@ -168,6 +169,22 @@ class MonitorState:
         }
 
     # ---- private ----------------------------------------------------------------------
+
+    def _checked(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """A batch that the kernel takes, of the kind that came before."""
+        for name, sample in (("x", x), ("y", y)):
+            if isinstance(sample, Empirical):
+                raise TypeError(f"{name} must be a plain batch: streams have no weights")
+        x, y = two_samples(x, y)
+        if isinstance(x, Table) and self.monitor.kernel is None:
+            stacked_table(x, y)
+        else:
+            prepare(self.monitor.kernel or RBF(1.0), x, y)
+        for old, new, name in zip(self.held or (), (x, y), ("x", "y"), strict=False):
+            before, now = _described(old), _described(new)
+            if before != now:
+                raise TypeError(f"{name} must be of the kind it was before, {before}, got {now}")
+        return x, y
 
     def _learnt(self, x: Any, y: Any, groups: list[tuple[slice, slice]]) -> MonitorState:
         """With the observations of some groups in the history."""
@@ -211,7 +228,8 @@ def _payoffs(
     """Mean of g over the x of each group less the mean over its y, g in [-1/2, 1/2]: in [-1, 1]."""
     if kernel is None and _constant(reduce(stacked, held)):  # no bandwidth, nothing to bet on yet
         return np.zeros(len(groups), dtype=np.float64)
-    witness = witness_of(pool(kernel, *held, least=1))
+    pooled = pool(kernel, *held, least=1)
+    witness = witness_of(pooled)
     parts = [
         *(_latest(sample, _RANGE) for sample in held),
         *(_rows(s, [group[i] for group in groups]) for i, s in enumerate((x, y))),
@@ -219,7 +237,9 @@ def _payoffs(
     values = to_numpy(witness(reduce(stacked, parts))).astype(np.float64)
     ends = np.cumsum([count(part) for part in parts])
     past, first, second = np.split(values, ends[1:3])
-    middle, reach = (past.max() + past.min()) / 2, (past.max() - past.min()) or 1.0
+    middle, reach = (past.max() + past.min()) / 2, past.max() - past.min()
+    if reach <= _NOISE * _largest(pooled):  # constant but for rounding: nothing to bet on
+        return np.zeros(len(groups), dtype=np.float64)
     sides = []
     for side, found in enumerate((first, second)):
         clipped = np.clip((found - middle) / reach, -0.5, 0.5)
@@ -227,6 +247,12 @@ def _payoffs(
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         sides.append(np.add.reduceat(clipped, starts) / sizes)
     return sides[0] - sides[1]
+
+
+def _largest(pooled: Pooled) -> float:
+    """k(x, x) at its largest, in rounding errors: what a mean of kernel values is known to."""
+    own = to_numpy(pooled.kernel.diag(pooled.unmoved))
+    return float(np.max(np.abs(own))) * float(np.finfo(own.dtype).eps)
 
 
 def _groups(n: int, m: int) -> list[tuple[slice, slice]]:
@@ -244,6 +270,14 @@ def _rows(sample: Any, spans: list[slice]) -> Any:
     return taken(sample, np.arange(spans[0].start, spans[-1].stop))
 
 
+def _described(sample: Any) -> str:
+    """What two batches of a stream must have in common, in words."""
+    if isinstance(sample, Table):
+        return f"a data frame with columns {', '.join(sorted(sample.columns.names))}"
+    width = f" of {sample.shape[1]} columns" if is_array(sample) and sample.ndim == 2 else ""
+    return f"{type(sample).__name__}{width}"
+
+
 def _latest(sample: Any, number: int) -> Any:
     size = count(sample)
     return sample if size <= number else taken(sample, np.arange(size - number, size))
@@ -256,22 +290,3 @@ def _constant(sample: Any) -> bool:
         return False
     held = to_numpy(values)
     return bool(np.all(held == held[:1]))
-
-
-def _batch(sample: Any, name: str) -> Any:
-    if isinstance(sample, Empirical):
-        raise TypeError(f"{name} must be a plain batch: streams have no weights")
-    sample = settled(sample, name)
-    if isinstance(sample, Table):
-        validate.finite(sample.values, name)
-        return sample
-    return validate.points_or_objects(sample, name)
-
-
-def _same_kind(held: tuple[Any, Any], batch: tuple[Any, Any]) -> None:
-    for old, new, name in zip(held, batch, ("x", "y"), strict=True):
-        if type(old) is not type(new):
-            raise TypeError(
-                f"{name} must be of the kind it was before, {type(old).__name__}, got "
-                f"{type(new).__name__}"
-            )

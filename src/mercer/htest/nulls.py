@@ -8,7 +8,7 @@ against the null hypothesis, everywhere.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,13 +24,15 @@ _NONE = np.empty(0, dtype=np.float64)
 class Judgement(NamedTuple):
     """A p-value, and the draws of the null it came from, on the scale of `observed`.
 
-    Where the null is a distribution with a name, `law` is that distribution, of SciPy.
+    Where the null is a distribution with a name, `law` is that distribution: SciPy's, or one with
+    its methods. `notes` say what the null chose by itself.
     """
 
     pvalue: float
     draws: np.ndarray
     observed: float
     law: Any = None
+    notes: tuple[str, ...] = ()
 
 
 class Null(ABC):
@@ -76,10 +78,25 @@ class Permutation(Null):
         Stop as soon as `enough` resampled statistics reach the observed one; then
         p = enough / resamples so far, which is valid too (Besag and Clifford 1991).
     enough : int
-    blocks : sequence of hashable labels, or None
-        Permute within these groups of observations only (the first sample's, then the second's).
+    blocks : sequence of labels, or None
+        Permute within these groups of observations only: centres of a trial, batches of a
+        laboratory. One label for each observation, of the first sample and then of the second;
+        a block with observations of one sample only tells nothing.
     paired : bool
-        Observation i of one sample belongs to observation i of the other: swap within pairs only.
+        Observation i of one sample belongs to observation i of the other, as before and after a
+        treatment: swap within pairs only.
+
+    Examples
+    --------
+    >>> from mercer.htest import MMD
+    >>> rng = np.random.default_rng(0)
+    >>> centre = np.repeat([0.0, 5.0], 20)  # two centres that differ, and a small effect in both
+    >>> x, y = rng.normal(centre), rng.normal(centre + 1.0)
+    >>> blocks = [*centre, *centre]
+    >>> MMD(null=Permutation(999, blocks=blocks)).test(x, y, rng=0).rejects()
+    True
+    >>> MMD(null=Permutation(999)).test(x, y, rng=0).rejects()
+    False
     """
 
     resamples: int = 999
@@ -91,8 +108,10 @@ class Permutation(Null):
     def __post_init__(self) -> None:
         validate.whole("resamples", self.resamples)
         validate.whole("enough", self.enough)
+        validate.truth("stop_early", self.stop_early)
+        validate.truth("paired", self.paired)
         if self.blocks is not None:
-            object.__setattr__(self, "blocks", tuple(self.blocks))
+            object.__setattr__(self, "blocks", validate.labels("blocks", self.blocks))
             if self.paired:
                 raise ValueError("choose blocks or paired, not both: pairs are blocks of two")
 
@@ -118,40 +137,91 @@ class Permutation(Null):
 class WildBootstrap(Null):
     """Random signs instead of permutations; runs of `block` observations share a sign.
 
-    For degenerate statistics of one sample (goodness of fit), and for dependent observations,
-    where permutations would break what must stay. Asymptotically valid.
+    For degenerate statistics of one sample (goodness of fit), and for dependent observations (time
+    series), where permutations would break what must stay. Asymptotically valid; where blocks
+    are nearly independent of each other, close to a randomisation test.
+
+    Parameters
+    ----------
+    resamples : int
+    block : int or None
+        1 for independent observations. For time series longer than what the series remember; None:
+        chosen from their kernel autocorrelations.
     """
 
     resamples: int = 999
-    block: int = 1
+    block: int | None = 1
 
     def __post_init__(self) -> None:
         validate.whole("resamples", self.resamples)
-        validate.whole("block", self.block)
+        if self.block is not None:
+            validate.whole("block", self.block)
 
     def judge(self, evidence: Any, rng: Any = None) -> Judgement:
-        """Give signs to the evidence: `evidence.signed(null, seed)`."""
+        """Give signs to the evidence: `evidence.signed(null, seed)`, in blocks of `evidence.block`."""
+        signed, seed = self._ask(evidence, "signed"), int(validate.generator(rng).integers(2**63))
+        null, notes = self, ()
+        if self.block is None:
+            null = replace(self, block=self._ask(evidence, "block"))
+            alone = "Every observation has a sign of its own: none remembers the one before."
+            notes = (
+                alone if null.block == 1 else f"Blocks of {null.block} observations share a sign.",
+            )
+        observed, draws = signed(null, seed)
+        tie = float(getattr(evidence, "tie", 0.0))
+        return Judgement(share(draws, observed, tie), draws, observed, notes=notes)
+
+
+@dataclass(frozen=True)
+class Bootstrap(Null):
+    """Every variable drawn anew with replacement, by itself: data as if they were independent.
+
+    Asymptotically valid for tests of joint independence (Pfister et al. 2018, section 3);
+    `Permutation` is exact.
+    """
+
+    resamples: int = 999
+
+    def __post_init__(self) -> None:
+        validate.whole("resamples", self.resamples)
+
+    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
+        """Draw by `evidence.bootstrapped(null, seed)`."""
         seed = int(validate.generator(rng).integers(2**63))
-        observed, draws = self._ask(evidence, "signed")(self, seed)
-        return Judgement(share(draws, observed), draws, observed)
+        observed, draws = self._ask(evidence, "bootstrapped")(self, seed)
+        return Judgement(
+            share(draws, observed, float(getattr(evidence, "tie", 0.0))), draws, observed
+        )
 
 
 @dataclass(frozen=True)
 class Gamma(Null):
     """A gamma distribution with the mean and the variance of the resampled statistic.
 
-    Both are exact; the shape is an approximation, good for middle sizes, not in the far tail.
+    Both are exact; the shape is an approximation, good for middle sizes, not in the far tail. Where
+    the evidence knows the skewness too, that is met by moving the distribution along (Pearson's
+    type III), which makes the tail right.
     """
 
     def judge(self, evidence: Any, rng: Any = None) -> Judgement:
         """Fit `evidence.moments()`: the observed form, and its mean and variance under the null."""
-        from scipy.stats import gamma
-
         observed, mean, variance = self._ask(evidence, "moments")()
         if not (mean > 0 and variance > _TIE * mean**2):  # the kernel sees no difference at all
             return Judgement(1.0, _NONE, observed)
-        law = gamma(mean**2 / variance, scale=variance / mean)
+        third = getattr(evidence, "skewness", None)
+        law = _gamma(mean, variance, None if third is None else third())
         return Judgement(_positive(law.sf(observed)), _NONE, observed, law)
+
+
+def _gamma(mean: float, variance: float, skewness: float | None) -> Any:
+    """The gamma distribution with these moments; without a skewness the one that begins at 0."""
+    from scipy.stats import gamma
+
+    if skewness is None or not skewness > 0:
+        return gamma(mean**2 / variance, scale=variance / mean)
+    shape = 4 / skewness**2
+    scale = (variance / shape) ** 0.5
+    return gamma(shape, loc=mean - shape * scale, scale=scale)
 
 
 @dataclass(frozen=True)
@@ -159,7 +229,9 @@ class Spectrum(Null):
     """sum_i l_i z_i^2 with z_i standard normal and l_i the eigenvalues of the centred kernel matrix.
 
     The asymptotic null of a quadratic statistic, drawn `resamples` times; eigenvalues beyond the
-    `rank` largest are replaced by their sum.
+    `rank` largest are replaced by their sum. Two-sample tests bring the draws to the mean and the
+    variance of the permuted statistic, as in `Gamma`: few points in many dimensions have
+    eigenvalues that are too uneven.
     """
 
     resamples: int = 9999

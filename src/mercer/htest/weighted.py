@@ -1,15 +1,17 @@
-"""Weighted sums of chi-squares: their survival function, and the null that uses it."""
+"""Weighted sums of chi-squares: their distribution, and the null that uses it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from math import inf, sqrt
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mercer.htest.nulls import Judgement, Null
 
 _TINY = float(np.finfo(np.float64).tiny)
+_STEP, _NODES = 0.05, 700  # of the trapezoidal rule along the contour
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,49 @@ class WeightedChi2(Null):
     def judge(self, evidence: Any, rng: Any = None) -> Judgement:
         """The survival function at `evidence.spectrum(rank)`: the observed form and the weights."""
         observed, weights, rest = self._ask(evidence, "spectrum")(10_000)
-        tail = weighted_chi2_sf(observed - rest, weights)
-        return Judgement(max(tail, _TINY), np.empty(0, dtype=np.float64), observed)
+        law = WeightedChi2Law(np.asarray(weights, dtype=np.float64), float(rest))
+        shown = law if law.std() > 0 else None  # all mass in one point has no density
+        tail = max(float(law.sf(observed)), _TINY)
+        return Judgement(tail, np.empty(0, dtype=np.float64), observed, shown)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedChi2Law:
+    """The distribution of rest + sum_i l_i z_i^2, with the methods that SciPy's have.
+
+    Examples
+    --------
+    >>> law = WeightedChi2Law(np.array([2.0, 2.0]))  # an exponential distribution of mean 4
+    >>> law.mean(), law.std(), law.sf(4.0), law.pdf(4.0)
+    (4.0, 4.0, 0.3678..., 0.0919...)
+    """
+
+    weights: np.ndarray = field(repr=False)
+    rest: float = 0.0
+    name: ClassVar[str] = "weighted chi-square"
+
+    def support(self) -> tuple[float, float]:
+        """Where it has mass."""
+        return self.rest, inf
+
+    def mean(self) -> float:
+        return self.rest + float(np.sum(self.weights))
+
+    def std(self) -> float:
+        return sqrt(2 * float(np.sum(self.weights**2)))
+
+    def sf(self, x: Any) -> Any:
+        """P(X > x)."""
+        return self._each(x, weighted_chi2_sf)
+
+    def pdf(self, x: Any) -> Any:
+        """The density."""
+        return self._each(x, weighted_chi2_pdf)
+
+    def _each(self, x: Any, function: Any) -> Any:
+        values = np.asarray(x, dtype=np.float64) - self.rest
+        found = [function(float(v), self.weights) for v in values.ravel()]
+        return np.reshape(found, values.shape) if values.ndim else found[0]
 
 
 def weighted_chi2_sf(value: float, weights: np.ndarray) -> float:
@@ -45,28 +88,56 @@ def weighted_chi2_sf(value: float, weights: np.ndarray) -> float:
     weights, value = weights[weights > 0] / top, value / top
     if value > 2000 + 10 * weights.sum():  # below the smallest number
         return 0.0
-    c = _saddle(value, weights)
+    if value < weights.sum():  # left of the mean and of the pole it is less the probability below
+        return float(np.clip(1 + _inverted(value, weights, _saddle(value, weights, -1)), 0.0, 1.0))
+    return float(np.clip(_inverted(value, weights, _saddle(value, weights, 1)), 0.0, 1.0))
+
+
+def weighted_chi2_pdf(value: float, weights: np.ndarray) -> float:
+    """The density of sum_i l_i z_i^2 at a value: the same integral without the 1/s.
+
+    Examples
+    --------
+    >>> weighted_chi2_pdf(1.0, np.array([1.0]))
+    0.2419...
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    top = float(np.max(weights, initial=0.0))
+    if value <= 0 or top == 0:
+        return 0.0
+    weights, value = weights[weights > 0] / top, value / top
+    if value > 2000 + 10 * weights.sum():
+        return 0.0
+    return max(_inverted(value, weights, _saddle(value, weights, 0), pole=0), 0.0) / top
+
+
+def _inverted(value: float, weights: np.ndarray, c: float, pole: int = 1) -> float:
+    """1/(2 pi i) int exp(K(s) - s value) s^-pole ds along a parabola through the saddle point c."""
     gaps = 1 - 2 * c * weights
-    bend = float(np.sum(2 * weights**2 / gaps**2)) + 1 / c**2
-    twist = float(np.sum(8 * weights**3 / gaps**3)) - 2 / c**3
+    bend = float(np.sum(2 * weights**2 / gaps**2)) + pole / c**2
+    twist = float(np.sum(8 * weights**3 / gaps**3)) - 2 * pole / c**3
     width = bend**-0.5
     parabola = float(np.clip(twist / (6 * bend), 0.05 / width, 0.5 / width))
-    step = 0.05
-    t = step * np.arange(700)
+    t = _STEP * np.arange(_NODES)
     u, du = width * np.sinh(t), width * np.cosh(t)
     with np.errstate(over="ignore", invalid="ignore"):
         s = c + parabola * u**2 + 1j * u
-        log = -0.5 * np.sum(np.log(1 - 2 * s[:, None] * weights), axis=1) - s * value - np.log(s)
-        terms = (np.exp(log) * (1 - 2j * parabola * u)).real * du
+        log = -0.5 * np.sum(np.log(1 - 2 * s[:, None] * weights), axis=1) - s * value
+        terms = (np.exp(log - pole * np.log(s)) * (1 - 2j * parabola * u)).real * du
     terms[0] /= 2
-    return float(np.clip(np.nansum(terms) * step / np.pi, 0.0, 1.0))
+    return float(np.nansum(terms)) * _STEP / np.pi
 
 
-def _saddle(value: float, weights: np.ndarray) -> float:
-    """Where K(s) - s value - log(s) is smallest, 0 < s < 1/2: its derivative grows."""
-    low, high = 0.0, 0.5
+def _saddle(value: float, weights: np.ndarray, side: int) -> float:
+    """Where K(s) - s value - log|s| is smallest right (1) or left (-1) of 0; 0: without the log.
+
+    The derivative grows from the lower bracket to the upper one.
+    """
+    left = -(len(weights) + 2) / (2 * value)
+    low, high = {1: (0.0, 0.5), -1: (left, 0.0), 0: (left, 0.5)}[side]
     for _ in range(60):
         s = (low + high) / 2
-        slope = float(np.sum(weights / (1 - 2 * s * weights))) - value - 1 / s
+        slope = float(np.sum(weights / (1 - 2 * s * weights))) - value
+        slope -= 1 / s if side else 0.0
         low, high = (s, high) if slope < 0 else (low, s)
     return (low + high) / 2

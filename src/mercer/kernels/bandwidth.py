@@ -83,14 +83,20 @@ def bandwidth_grid(
 
 def median_rbf(x: Any, *, name: str = "x", rng: int | np.random.Generator | None = None) -> RBF:
     """RBF at the median distance of `x`, which messages call `name`."""
-    median = _median(pair_distances(x, name=name, rng=rng))
-    try:
-        return RBF(median)
-    except ValueError:
+    points = _numbers(x, name)
+    return RBF(usable(_median(pair_distances(points, name=name, rng=rng)), points, name))
+
+
+def usable(bandwidth: float, points: Array, name: str, *, squared: bool = True) -> float:
+    """The bandwidth chosen from the points `name`, if their dtype can divide by it, or its square."""
+    least = float(namespace(points).finfo(points.dtype).smallest_normal)
+    within = 1 / validate.EXTREME <= bandwidth <= validate.EXTREME
+    if not (within and least <= (bandwidth**2 if squared else bandwidth)):
         raise ValueError(
-            f"points of {name} are about {median:.3g} apart, whose square float64 cannot hold: "
-            "divide the data by a constant first"
-        ) from None
+            f"points of {name} are about {bandwidth:.3g} apart, beyond the range of "
+            f"{points.dtype}: divide the data by a constant first"
+        )
+    return bandwidth
 
 
 def pair_distances(

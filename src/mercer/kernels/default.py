@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.frames import Table
-from mercer.kernels.bandwidth import median_bandwidth, median_rbf
+from mercer.kernels.bandwidth import median_bandwidth, median_rbf, usable
 from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Delta
 from mercer.kernels.door import as_table
@@ -104,6 +104,7 @@ def varying(data: Table) -> Numbers | None:
             0.0 if categorical else _deviation(validate.finite(values, f"column {name!r} of x"))
         )
         if deviation > 0:
+            usable(deviation, values, f"column {name!r} of x", squared=False)
             names.append(name)
             factors.append(1 / deviation)
             columns.append(values / deviation)

@@ -81,18 +81,22 @@ def as_table(x: Any, name: str) -> Table | None:
     return table(x, name)
 
 
-def aligned(right: Table, columns: Columns) -> Any:
-    """The values of `right` in the column order of the other frame; one column needs no name."""
+def aligned(right: Table, columns: Columns, names: tuple[str, str] = ("x", "y")) -> Any:
+    """The values of `right` in the column order of the other frame; one column needs no name.
+
+    `names` are what messages call the other frame and this one.
+    """
+    both = " and ".join(names)
     if len(columns.names) == len(right.columns.names) == 1:
         right = Table(right.values, Columns(columns.names, right.columns.categorical))
     if set(right.columns.names) != set(columns.names):
         missing = set(columns.names) ^ set(right.columns.names)
-        raise ValueError(f"x and y must have the same columns; only one has {sorted(missing)}")
+        raise ValueError(f"{both} must have the same columns; only one has {sorted(missing)}")
     order = [right.columns.index(name) for name in columns.names]
     for name, i, categorical in zip(columns.names, order, columns.categorical, strict=True):
         if right.columns.categorical[i] != categorical:
             raise TypeError(
-                f"column {name!r} must hold the same in x and y: it holds categories in one and "
+                f"column {name!r} must hold the same in {both}: it holds categories in one and "
                 "numbers in the other"
             )
     return right.values[:, order]

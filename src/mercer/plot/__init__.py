@@ -5,16 +5,20 @@ from mercer.plot.function import plot_function
 from mercer.plot.gram import plot_gram
 from mercer.plot.histograms import plot_histograms
 from mercer.plot.null import plot_null
+from mercer.plot.pairwise import plot_pairwise
 from mercer.plot.power import plot_power, plot_wealth
 from mercer.plot.samples import plot_embeddings, plot_shares, plot_witness
+from mercer.plot.witness import plot_dependence
 
 __all__ = [
+    "plot_dependence",
     "plot_embeddings",
     "plot_features",
     "plot_function",
     "plot_gram",
     "plot_histograms",
     "plot_null",
+    "plot_pairwise",
     "plot_power",
     "plot_shares",
     "plot_wealth",

@@ -79,8 +79,10 @@ def plot_shares(
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     left_out = f", {len(order)} of {len(levels)}" if len(levels) > len(order) else ""
     ax.set_xlabel(f"share of the sample{left_out}", color=INK)
-    ax.set_title(short(label), loc="left", fontsize="medium", parse_math=False)
-    ax.legend(loc="best", frameon=False)
+    ax.set_title(short(label), loc="left", fontsize="medium", parse_math=False, pad=20)
+    # between the title and the bars, which may leave no room for it
+    place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
+    ax.legend(**place, ncols=2, frameon=False)
     for side in ("right", "top"):
         ax.spines[side].set_visible(False)
     return ax

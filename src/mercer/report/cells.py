@@ -10,6 +10,7 @@ import numpy as np
 import mercer
 from mercer.backend import is_array, to_numpy
 from mercer.frames import Table
+from mercer.htest.figures import figure
 from mercer.kernels.door import as_table
 from mercer.report.page import brief
 
@@ -23,13 +24,13 @@ def cells(rows: Any) -> tuple[list[str], list[list[str]]]:
         values = to_numpy(rows)
         values = values[:, None] if values.ndim == 1 else values
         names = [f"column {j}" for j in range(values.shape[1])]
-        return names, [[f"{v:.5g}" for v in row] for row in values]
+        return names, [[figure(float(v), 5) for v in row] for row in values]
     return list(table.columns.names), [_told(row, table) for row in table.values]
 
 
 def _told(row: np.ndarray, table: Table) -> list[str]:
     return [
-        table.labels.get(float(v), f"{v:g}") if categorical else f"{v:.5g}"
+        table.labels.get(float(v), f"{v:g}") if categorical else figure(float(v), 5)
         for v, categorical in zip(row, table.columns.categorical, strict=True)
     ]
 

@@ -162,10 +162,11 @@ def _values(result: TwoSampleResult, column: int) -> tuple[np.ndarray, np.ndarra
 
 
 def _renamed(ax: Any, names: Sequence[str]) -> None:
-    handles, _ = ax.get_legend_handles_labels()
-    if len(handles) == 2:
-        labels = [brief(name, _LEGEND) for name in names]
-        ax.legend(handles, labels, loc="best", frameon=False, fontsize="small")
+    legend = ax.get_legend()
+    texts = [] if legend is None else legend.get_texts()
+    if len(texts) == 2:
+        for text, name in zip(texts, names, strict=True):
+            text.set(text=brief(name, _LEGEND), fontsize="small", parse_math=False)
 
 
 def _spread(n: int) -> np.ndarray:

@@ -11,6 +11,7 @@ import mercer
 from mercer import validate
 from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.mmd import MMD
+from mercer.htest.samples.naming import told_apart
 from mercer.htest.samples.power import PowerCurve, SampleSize, power, sample_size
 from mercer.htest.samples.result import TwoSampleResult
 from mercer.report import pictures
@@ -171,7 +172,7 @@ def _facts(result: TwoSampleResult, level: float) -> dict[str, str]:
     return {
         "test": brief(repr(result.test), 600),
         "null distribution": result.null_in_words(),
-        "kernel": brief(repr(result.kernel), 1200),
+        "kernel": brief(told_apart([result.kernel], 0), 1200),
         "level": f"{level:g}",
         "observations": f"{n:,} and {m:,}",
         "columns": "none" if width is None else f"{width:,}",

@@ -9,6 +9,7 @@ from mercer.rkhs.bases import (
     LegendreBasis,
     TensorBasis,
 )
+from mercer.rkhs.dependence import cka, coco, dhsic, kcca, nocco
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.expansion import MercerExpansion, mercer_expansion
 from mercer.rkhs.function import Function
@@ -27,9 +28,14 @@ __all__ = [
     "Quadrature",
     "Series",
     "TensorBasis",
+    "cka",
+    "coco",
+    "dhsic",
     "expand",
     "hsic",
+    "kcca",
     "mercer_expansion",
     "mmd2",
+    "nocco",
     "witness",
 ]

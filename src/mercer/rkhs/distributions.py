@@ -72,7 +72,9 @@ def _checked(points: Any) -> Any:
         raise TypeError("points is an Empirical already: use it, or its points")
     if is_array(points) or isinstance(points, list | tuple):
         return validate.points_or_objects(points, "points")
-    if not isinstance(points, str | bytes) and table(points, "points") is not None:
+    frame = None if isinstance(points, str | bytes) else table(points, "points")
+    if frame is not None:
+        validate.finite(frame.values, "points")
         return points
     return validate.points_or_objects(points, "points")
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, astype, count, double, is_array, namespace, scalar
+from mercer.backend import Array, astype, count, double, namespace, scalar
 from mercer.frames import Columns
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
@@ -15,7 +15,8 @@ from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import prepare
 from mercer.kernels.radial import RBF
 from mercer.rkhs.function import Function
-from mercer.rkhs.points import bound_to, joined, read, recentred
+from mercer.rkhs.points import joined, read, recentred
+from mercer.rkhs.together import together
 
 
 def mmd2(kernel: Kernel | None, x: Any, y: Any, *, unbiased: bool = True) -> float:
@@ -85,20 +86,16 @@ def hsic(
     >>> hsic(RBF(1.0), RBF(1.0), x, rng.permutation(y))
     0.0006
     """
-    kernel_x, x = _variable(kernel_x, x, "x")
-    kernel_y, y = _variable(kernel_y, y, "y")
-    n, m = count(x), count(y)
-    if n != m:
-        raise ValueError(f"x and y must have the same number of points, got {n} and {m}")
-    if is_array(x) and is_array(y):
-        validate.same_library(x, y)
-    _need("x", x, 4 if unbiased else 1, "hsic(unbiased=True)")
     # Both are centred, though one would do: products of small numbers keep their digits.
-    left = Gram(kernel_x, *recentred(kernel_x, x)).centered()
-    right = Gram(kernel_y, *recentred(kernel_y, y)).centered()
+    left, right = (
+        Gram(kernel, *recentred(kernel, points)).centered()
+        for kernel, points in together(
+            (kernel_x, kernel_y), (x, y), least=4 if unbiased else 1, what="hsic(unbiased=True)"
+        )
+    )
     product = left.inner(right)  # tr(KHLH)
     if not unbiased:
-        return max(product / n**2, 0.0)
+        return max(product / left.shape[0] ** 2, 0.0)
     return without_diagonals(product, left.diagonal(), right.diagonal())
 
 
@@ -112,6 +109,11 @@ def without_diagonals(product: float, a: Array, b: Array) -> float:
     a, b = astype(a, double(a)), astype(b, double(b))
     n, xp = a.shape[0], namespace(a, b)
     own, total = scalar(xp.sum(a * b)), scalar(xp.sum(a)) * scalar(xp.sum(b))
+    return unbiased_hsic(product, own, total, n)
+
+
+def unbiased_hsic(product: Any, own: Any, total: Any, n: int) -> Any:
+    """The same from tr(KHLH), sum_i a_i b_i and sum_i a_i sum_j b_j; numbers, or arrays of them."""
     return (product - own * n / (n - 2) + total / ((n - 1) * (n - 2))) / (n * (n - 3))
 
 
@@ -158,16 +160,6 @@ def _samples(kernel: Kernel | None, x: Any, y: Any) -> tuple[Kernel, Points, Poi
         return kernel, x, y
     _, x, y = prepare(RBF(1.0), x, y)  # the door of numbers, whatever the bandwidth
     return median_rbf(joined(x, y)), x, y
-
-
-def _variable(kernel: Kernel | None, x: Any, name: str) -> tuple[Kernel, Points]:
-    """The kernel bound to columns, or the default one, and one checked sample."""
-    if kernel is not None:
-        validate.instance(f"kernel_{name}", kernel, Kernel, "a kernel, such as RBF(1.0), or None")
-    points, columns = read(RBF(1.0) if kernel is None else kernel, x, None, name)
-    return bound_to(kernel, columns) if kernel is not None else median_rbf(
-        points, name=name
-    ), points
 
 
 def _mean(gram: Gram, unbiased: bool) -> float:

@@ -6,6 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from arrays import LIBRARIES
+from htest_coverage import SPANS, Span, coverage, gaussian_mmd2
 from numpy.testing import assert_allclose
 
 from mercer.htest import MMD
@@ -20,13 +21,6 @@ from mercer.rkhs import Empirical, hsic, mmd2
 def samples():
     rng = np.random.default_rng(0)
     return rng.normal(size=(40, 3)), rng.normal(0.4, 1.0, size=(25, 3))
-
-
-def closed_form(bandwidth, d, shift):
-    """MMD^2 and RKHS variance of N(0, I) and N(shift e1, I) under RBF(bandwidth)."""
-    s2 = bandwidth**2
-    same = (s2 / (s2 + 2)) ** (d / 2)
-    return 2 * same * (1 - np.exp(-(shift**2) / (2 * (s2 + 2)))), 1 - same
 
 
 # ---- two roads ----------------------------------------------------------------------------
@@ -69,7 +63,7 @@ def test_the_second_order_variance_is_that_of_equal_samples():
 
 def test_the_variance_is_that_of_different_samples():
     rng = np.random.default_rng(2)
-    truth, _ = closed_form(1.0, 1, 1.2)
+    truth, _ = gaussian_mmd2(1.0, 1, 1.2)
     found = [
         measured(pool(RBF(1.0), rng.normal(size=(40, 1)), rng.normal(1.2, 1.0, size=(30, 1)))).mmd2
         for _ in range(400)
@@ -93,7 +87,7 @@ def test_with_the_linear_kernel_on_the_line_it_is_cohens_d():
 def test_the_closed_form_of_gaussians_is_inside():
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=(2000, 2)), rng.normal((0.7, 0.0), 1.0, size=(1500, 2))
-    truth, within = closed_form(1.5, 2, 0.7)
+    truth, within = gaussian_mmd2(1.5, 2, 0.7)
     effect = MMD(RBF(1.5)).test(x, y, rng=0).effect(0.999)
     assert effect.interval.low < truth < effect.interval.high
     assert effect.interval.high - effect.interval.low < truth
@@ -196,34 +190,15 @@ def test_weights_are_those_of_the_witness():
 # ---- calibration --------------------------------------------------------------------------
 
 
-def coverage(runs, n, m, d, shift, seed, bandwidth=1.0):
-    rng = np.random.default_rng(seed)
-    truth, within = closed_form(bandwidth, d, shift)
-    inside = np.zeros(2)
-    for _ in range(runs):
-        x, y = rng.normal(size=(n, d)), rng.normal(size=(m, d))
-        y[:, 0] += shift
-        effect = measured(pool(RBF(bandwidth), x, y)).effect(0.95, RBF(bandwidth))
-        low, high = effect.standardized_interval
-        inside += [
-            effect.interval.low <= truth <= effect.interval.high,
-            low <= sqrt(truth / within) <= high,
-        ]
-    return inside / runs
-
-
 @pytest.mark.parametrize("shift", [0.0, 0.3, 1.0])
 def test_intervals_cover(shift):
     # 95% promised; a normal interval at the estimated variance covers 78% at shift 0.3
     runs = 150
-    assert np.all(coverage(runs, 60, 40, 1, shift, seed=9) > 0.95 - 3.5 * sqrt(0.95 * 0.05 / runs))
+    found = coverage(Span(1, shift, 1.0, (60, 40)), runs)
+    assert np.all(found[:2] > 0.95 - 3.5 * sqrt(0.95 * 0.05 / runs))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("d", [1, 10])
-@pytest.mark.parametrize("shift", [0.0, 0.3, 0.8, 1.5])
-@pytest.mark.parametrize("sizes", [(30, 30), (60, 40), (200, 100)])
-def test_intervals_cover_at_length(d, shift, sizes):
-    found = coverage(1000, *sizes, d, shift, seed=10, bandwidth=1.0 if d == 1 else 4.3)
-    assert np.all(found > 0.915)
-    assert np.all(found < 0.995)
+@pytest.mark.parametrize("span", SPANS.values(), ids=SPANS)
+def test_intervals_cover_at_length(span):
+    assert np.all(coverage(span, 400)[:2] > 0.9)

@@ -4,6 +4,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from htest_coverage import gaussian_mmd2
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
@@ -12,12 +13,10 @@ from mercer.htest.samples.effect import measured
 from mercer.htest.samples.pool import pool
 from mercer.kernels import RBF
 
-# MMD and RKHS variance of N(0, 1) and N(shift, 1) under RBF(1)
-SAME = 1 / sqrt(3)
-
 
 def distance(shift):
-    return sqrt(2 * SAME * (1 - np.exp(-(shift**2) / 6)))
+    """MMD of N(0, 1) and N(shift, 1) under RBF(1)."""
+    return sqrt(gaussian_mmd2(1.0, 1, shift)[0])
 
 
 def test_it_is_the_estimate_in_standard_deviations_at_the_margin():
@@ -76,7 +75,7 @@ def test_refusals():
             Equivalence(margin)
     with pytest.raises(TypeError, match="kernel must be"):
         Equivalence(0.1, "rbf")
-    with pytest.raises(ValueError, match="each sample is constant"):
+    with pytest.raises(ValueError, match="x and y are constant, each by itself"):
         Equivalence(0.1, RBF(1.0), standardized=True).test(np.zeros(4), np.ones(4))
 
 

@@ -6,9 +6,10 @@ import dcor
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import skew, t
 
 from mercer.htest import BlockMMD, CrossMMD, Energy, Gamma, LinearMMD
-from mercer.htest.samples.linear import _order
+from mercer.htest.samples.linear import Terms, in_random_order, unskewed
 from mercer.htest.samples.pool import pool
 from mercer.kernels import RBF
 from mercer.rkhs import mmd2, witness
@@ -20,7 +21,7 @@ KERNEL = RBF(1.0)
 
 
 def ordered(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    first, second = _order(pool(KERNEL, x, y))
+    first, second = in_random_order(pool(KERNEL, x, y))
     return x[first], y[second - len(x)]
 
 
@@ -53,6 +54,42 @@ def test_blocks_are_means_of_blocks():
     parts = zip(np.array_split(x, 5), np.array_split(y, 5), strict=True)
     right = np.mean([mmd2(KERNEL, a, b) for a, b in parts])
     assert_allclose(BlockMMD(KERNEL, block=6).statistic(X, Y[:30]), right, rtol=1e-9)
+
+
+@pytest.mark.parametrize("number", [8, 22, 60])
+@pytest.mark.parametrize("weights", [[1.0], [0.5, 0.3, 0.1, 0.1]], ids=["one", "four"])
+def test_few_skewed_blocks_hold_the_level(number, weights):
+    """Under the null blocks are about sum_i l_i (z_i^2 - 1); Student's t rejects 1% or 2% of them."""
+    rng, runs, l = np.random.default_rng(5), 4000, np.array(weights)
+    skewness = 8 * np.sum(l**3) / (2 * np.sum(l**2)) ** 1.5
+    plain = [
+        Terms(b).studentized for b in (rng.standard_normal((runs, number, len(l))) ** 2 - 1) @ l
+    ]
+    critical = t.isf(0.05, number - 1)
+    found = np.mean([unskewed(v, skewness, number) > critical for v in plain])
+    assert 0.04 < found < 0.07
+    assert np.mean(np.array(plain) > critical) < 0.75 * found
+
+
+def test_removing_skewness_keeps_the_order():
+    values = np.linspace(-6, 9, 100)
+    for skewness in (-1.0, 0.0, 0.5, 3.0):
+        assert np.all(np.diff([unskewed(v, skewness, 8) for v in values]) > 0)
+    assert unskewed(1.3, 0.0, 8) == unskewed(1.3, -2.0, 8) == 1.3
+
+
+@pytest.mark.parametrize("sizes", [(300, 300), (300, 200)])
+def test_the_skewness_of_blocks_is_that_of_other_blocks(sizes):
+    rng = np.random.default_rng(7)
+    samples = [rng.standard_normal((n, 1)) for n in sizes]
+    told = BlockMMD(KERNEL, block=12)._terms(pool(KERNEL, *samples)).skewness
+    per = sizes[0] * 12 // sizes[1]
+    drawn = [
+        mmd2(KERNEL, rng.standard_normal((per, 1)), rng.standard_normal((12, 1)))
+        for _ in range(2000)
+    ]
+    assert_allclose(told, skew(drawn), rtol=0.3)
+    assert told > 1
 
 
 def test_cross_compares_witness_values():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from arrays import torch
 from numpy.testing import assert_allclose
 
 import mercer
 from mercer.htest import MMD, KSample, MaxMMD, MMDAgg, MMDFuse, Permutation
-from mercer.htest.samples.aggregate import _ranks
+from mercer.htest.aggregated import ranks_of
 from mercer.htest.samples.choose import chosen
 from mercer.htest.samples.collection import pool_for
 from mercer.htest.samples.landmarks import Projected
@@ -56,14 +57,14 @@ def test_the_aggregated_p_value_is_the_smallest_level_that_rejects():
         seed = int(np.random.default_rng(4).integers(2**63))
         pooled, kernels = pool_for(KERNELS, X, y)
         values = Discrepancies(pooled, kernels).resampled(null, slice(0, 200), seed)
-        p = np.stack([_ranks(v, 0.0) for v in values]) / 200  # (kernels, labellings)
+        p = np.stack([ranks_of(v, 0.0) for v in values]) / 200  # (kernels, labellings)
         needed = np.min(p / np.array([0.25, 0.5, 0.25])[:, None], axis=0)
         assert np.mean(needed < needed[0]) < result.pvalue <= np.mean(needed <= needed[0])
 
 
 def test_ranks():
-    assert _ranks(np.array([3.0, 1.0, 2.0, 2.0]), 0.0).tolist() == [1, 4, 3, 3]
-    assert _ranks(np.array([3.0, 1.0, 2.0, 2.1]), 0.2).tolist() == [1, 4, 3, 3]
+    assert ranks_of(np.array([3.0, 1.0, 2.0, 2.0]), 0.0).tolist() == [1, 4, 3, 3]
+    assert ranks_of(np.array([3.0, 1.0, 2.0, 2.1]), 0.2).tolist() == [1, 4, 3, 3]
 
 
 def test_all_landmarks_are_no_projection():
@@ -104,6 +105,16 @@ def test_the_chosen_test_says_why():
     assert chosen(10**6, 10**6)[0].landmarks == 50
 
 
+def test_rows_come_back_as_the_frames_they_came_in():
+    frames = [pd.DataFrame(s, columns=["u", "v"]).assign(w="a") for s in (X, Y)]
+    found = mercer.two_sample(*frames, rng=0).points(3).second
+    pd.testing.assert_frame_equal(found.rows, frames[1].iloc[found.indices])
+    weighted = Empirical(frames[1], np.full(len(Y), 1 / len(Y)))
+    assert list(mercer.two_sample(frames[0], weighted, rng=0).points(3).second.rows) == list("uvw")
+    assert mercer.two_sample(X.tolist(), memoryview(Y), rng=0).points(3).second.rows.shape == (3, 2)
+    assert MMD().test(X, memoryview(Y), rng=0).points(3).second.rows.shape == (3, 2)
+
+
 def test_large_samples_are_chosen_landmarks(monkeypatch):
     monkeypatch.setattr("mercer.htest.samples.choose._ALL_PAIRS", 50)
     result = mercer.two_sample(X, Y, rng=0)
@@ -125,6 +136,22 @@ def test_k_samples_reduce_to_two():
         assert_allclose(result.distances[a, b], value, rtol=1e-9)
     assert_allclose(result.observed, result.statistic, rtol=1e-4)
     assert result.to_dict()["distances"][0][0] == 0.0
+
+
+def test_k_samples_of_frames_and_arrays():
+    rng = np.random.default_rng(5)
+    a, b, c = (rng.normal(i, 1.0 + i, size=(20, 2)) for i in range(3))
+    frames = [pd.DataFrame(s, columns=["u", "v"]) for s in (a, b, c)]
+    turned = frames[2][["v", "u"]]
+    together = KSample().statistic(*frames)
+    assert_allclose(KSample().statistic(frames[0], b, turned), together)
+    with pytest.raises(
+        ValueError, match=r"samples\[0\] and samples\[1\] must have the same columns"
+    ):
+        KSample().statistic(frames[0], turned.rename(columns={"u": "w"}))
+    labelled = frames[0].assign(u="x")
+    with pytest.raises(TypeError, match=r"samples\[1\] must be a data frame"):
+        KSample().statistic(labelled, b)
 
 
 @pytest.mark.parametrize(

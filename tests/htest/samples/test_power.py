@@ -114,7 +114,7 @@ def test_the_size_that_is_found_has_the_power_that_was_asked_for():
 
 def test_a_pilot_without_a_difference_is_no_plan():
     x = np.random.default_rng(10).normal(size=(60, 1))
-    with pytest.raises(ValueError, match="the pilot samples do not differ"):
+    with pytest.raises(ValueError, match="x and y, the pilot, do not differ"):
         sample_size(FAST, x, x[::-1])
     rng = np.random.default_rng(11)
     pilots = ((draw(rng, 30), draw(rng, 30, 0.4)) for _ in range(50))

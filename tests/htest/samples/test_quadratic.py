@@ -32,6 +32,11 @@ def naive(k: np.ndarray, t: np.ndarray, w: np.ndarray, unbiased: bool) -> float:
     return total
 
 
+def lost(w: np.ndarray, t: np.ndarray) -> float:
+    """What the variance of a difference of weighted means is proportional to; 1/n + 1/m."""
+    return sum(np.sum(w[t == a] ** 2) / np.sum(w[t == a]) ** 2 for a in (1, -1))
+
+
 @pytest.mark.parametrize("unbiased", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize(
@@ -52,9 +57,10 @@ def test_resampled_statistics_equal_a_naive_loop(unbiased, weighted, null):
     w = np.ones(len(x) + len(y))
     if weighted:
         w = np.concatenate([a / a.mean(), b / b.mean()])
+    units = np.array([lost(w, labels[:, 0]) / lost(w, t) for t in labels.T])
     for k, values in zip(kernels, found, strict=True):
         matrix = k(pooled.points)
-        right = [naive(matrix, t, w, unbiased) for t in labels.T]
+        right = [naive(matrix, t, w, unbiased) for t in labels.T] * units
         assert_allclose(values, right, rtol=1e-5, atol=3e-6 * np.abs(matrix).max())
 
 
@@ -91,6 +97,24 @@ def test_moments_are_those_of_many_permutations():
     assert_allclose(observed, evidence.observed, rtol=1e-9)
     assert_allclose(draws.mean(), mean, rtol=0.01)
     assert_allclose(draws.var(), variance, rtol=0.06)
+
+
+@pytest.mark.parametrize("d", [1, 50])
+@pytest.mark.parametrize("rank", [3, 200])
+def test_the_spectrum_has_the_moments_of_many_permutations(d, rank):
+    """In many dimensions the eigenvalues of few points are spread too widely by themselves."""
+    rng = np.random.default_rng(3)
+    evidence = QuadraticEvidence(
+        pool(None, rng.normal(size=(60, d)), rng.normal(size=(40, d))), unbiased=False
+    )
+    draws = evidence.permuted(Permutation(9999), slice(1, 10_000), 3)
+    observed, weights, rest = evidence.spectrum(rank)
+    assert_allclose(observed, evidence.observed, rtol=1e-9)
+    assert_allclose(weights.sum() + rest, draws.mean(), rtol=0.01)
+    assert_allclose(2 * weights @ weights, draws.var(), rtol=0.08)
+    matrix = evidence.pooled.gram.centered().dense()
+    right = np.linalg.eigvalsh(matrix)[::-1][: len(weights)]
+    assert_allclose(weights / weights[0], right / right[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("null", [Gamma(), Spectrum()])
@@ -141,6 +165,15 @@ def test_single_precision():
     double = MMD(RBF(1.0)).test(X, Y, rng=0)
     assert_allclose(single.statistic, double.statistic, rtol=1e-3, atol=1e-6)
     assert single.pvalue == pytest.approx(double.pvalue, abs=0.01)
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1e-25, 1e25, 1e60])
+@pytest.mark.parametrize(("kernel", "power"), [(Linear(), 2), (Energy(), 1)])
+def test_units_whose_kernel_values_float32_cannot_hold(kernel, power, unit):
+    test = MMD(kernel, null=Permutation(99))
+    plain, scaled = test.test(X, Y, rng=0), test.test(unit * X, unit * Y, rng=0)
+    assert scaled.pvalue == plain.pvalue < 1
+    assert_allclose(scaled.null / unit**power, plain.null, atol=1e-5 * np.max(np.abs(plain.null)))
 
 
 def test_arguments_are_not_written_into():

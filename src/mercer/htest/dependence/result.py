@@ -2,34 +2,118 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import importlib
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from mercer import validate
 from mercer.backend import count
+from mercer.errors import NoRule
 from mercer.htest.base import HypothesisTest, Result
+from mercer.htest.dependence.strength import Dependence, Strength
 from mercer.htest.dependence.variables import Variable
+from mercer.htest.dependence.witness import DependenceWitness
 from mercer.htest.nulls import Judgement
+from mercer.rkhs.rows import taken
 
 SCHEMA = "mercer/independence/1"
 
 
+@dataclass(frozen=True, eq=False)
+class TellingPairs:
+    """The observations that add most to the dependence.
+
+    Attributes
+    ----------
+    indices : array (k,)
+        Their positions, the most telling first.
+    contributions : array (k,)
+        mean_j k~(x_i, x_j) l~(y_i, y_j), whose mean over all observations is HSIC.
+    """
+
+    indices: np.ndarray
+    contributions: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
 @dataclass(frozen=True)
 class IndependenceResult(Result):
-    """The result of an independence test; it keeps the variables, and looks into them when asked."""
+    """The result of an independence test; it keeps the variables, and looks into them when asked.
+
+    Strength, witness and points are those of two variables, by their kernels: those of the test,
+    or the default ones. They look at all pairs of observations; `thinned` gives the same
+    result on fewer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.htest import HSIC
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-1, 1, size=200)
+    >>> result = HSIC().test(x, x**2 + 0.1 * rng.normal(size=200), rng=0)
+    >>> result.rejects(), result.effect().correlation
+    (True, 0.56)
+    """
 
     variables: tuple[Variable, ...] = field(repr=False, compare=False, kw_only=True)
+    given: bool = field(default=False, repr=False, compare=False, kw_only=True)
 
     @property
     def size(self) -> int:
         """How many observations there are."""
         return count(self.variables[0].points)
 
-    def to_dict(self) -> dict[str, Any]:
+    # ---- how much ---------------------------------------------------------------------
+
+    def effect(self, confidence: float = 0.95) -> Strength:
+        """HSIC and the kernel correlation of two variables, with confidence intervals."""
+        self._need_two("effect")
+        return self._dependence.strength(confidence)
+
+    # ---- where ------------------------------------------------------------------------
+
+    def witness(self) -> DependenceWitness:
+        """w(x, y): positive where x and y come together more often than if independent."""
+        self._need_two("witness")
+        return DependenceWitness(*self.variables)
+
+    def points(self, k: int = 5) -> TellingPairs:
+        """The `k` observations that add most to the dependence."""
+        validate.whole("k", k)
+        self._need_two("points")
+        contributions = self._dependence.contributions
+        indices = np.argsort(-contributions, kind="stable")[:k]
+        return TellingPairs(indices, contributions[indices])
+
+    def thinned(self, most: int) -> IndependenceResult:
+        """The same verdict, with at most `most` of the observations, always the same ones."""
+        if self.size <= most:
+            return self
+        chosen = np.random.default_rng(0).choice(self.size, most, replace=False, shuffle=False)
+        rows = np.sort(chosen)
+        some = tuple(replace(v, points=taken(v.points, rows)) for v in self.variables)
+        return replace(self, variables=some)
+
+    # ---- words and pictures -----------------------------------------------------------
+
+    def summary(self, level: float = 0.05, *, confidence: float = 0.95) -> str:
+        """What was asked, the verdict, and how strong the dependence is."""
+        from mercer.htest.dependence.words import told
+
+        return told(self, level, self.effect(confidence) if self.two else None)
+
+    def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
         """Numbers and texts only, ready for JSON."""
-        return {
+        found = {
             "schema": SCHEMA,
             **super().to_dict(),
             "size": self.size,
+            "given": self.given,
             "variables": [
                 {
                     "name": v.name,
@@ -39,6 +123,32 @@ class IndependenceResult(Result):
                 for v in self.variables
             ],
         }
+        if self.two:
+            found["effect"] = self.effect(confidence).to_dict()
+        return found
+
+    def plot_witness(self, ax: Any = None) -> Any:
+        """The witness as a map, for two variables of one column of numbers each; an Axes."""
+        return importlib.import_module("mercer.plot").plot_dependence(self.witness(), ax=ax)
+
+    @property
+    def two(self) -> bool:
+        """Whether it is about two variables, without others that are given."""
+        return len(self.variables) == 2
+
+    # ---- private ----------------------------------------------------------------------
+
+    @cached_property
+    def _dependence(self) -> Dependence:
+        x, y = self.variables
+        return Dependence(x, y)
+
+    def _need_two(self, what: str) -> None:
+        if not self.two:
+            raise NoRule(
+                f"{what} is about two variables, and this test had {len(self.variables)}: "
+                "test pairs of them with HSIC()"
+            )
 
 
 def independence_result(
@@ -47,15 +157,21 @@ def independence_result(
     statistic: float,
     judgement: Judgement,
     notes: tuple[str, ...] = (),
+    *,
+    given: bool = False,
 ) -> IndependenceResult:
-    """The one way every independence test makes its result."""
+    """The one way every independence test makes its result.
+
+    `given`: the last variable is the one that is given.
+    """
     return IndependenceResult(
         float(statistic),
         float(judgement.pvalue),
         test,
         judgement.draws,
-        notes,
+        (*notes, *judgement.notes),
         observed=float(judgement.observed),
         law=judgement.law,
         variables=variables,
+        given=given,
     )

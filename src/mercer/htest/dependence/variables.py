@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from mercer import validate
-from mercer.backend import Array, count, detached, is_array
+from mercer.backend import Array, astype, count, detached, double, is_array
 from mercer.frames import Columns, Table
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
@@ -16,6 +16,9 @@ from mercer.kernels.default import default_kernel
 from mercer.kernels.door import as_table
 from mercer.kernels.radial import RBF
 from mercer.rkhs.points import bound_to, read, recentred
+
+Chosen = TypeVar("Chosen")
+_TOLD = 4  # columns that are named
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,25 @@ class Variable:
     def unmoved(self) -> Points:
         """The points where the user's are: `points` may have been moved together."""
         return self.points if self.origin is None else self.points + self.origin
+
+    @property
+    def label(self) -> str:
+        """The names of its columns, or its own where they have none."""
+        if self.columns is None:
+            return self.name
+        names = self.columns.names
+        more = "" if len(names) <= _TOLD else f" and {len(names) - _TOLD} more"
+        return f"{', '.join(names[:_TOLD])}{more}"
+
+    @property
+    def described(self) -> str:
+        """Its name, with those of its columns where they have some."""
+        return self.name if self.columns is None else f"{self.name} ({self.label})"
+
+    def widened(self) -> Variable:
+        """The same observations in float64, so that equal statistics differ by its rounding only."""
+        points = self.points
+        return replace(self, points=astype(points, double(points))) if is_array(points) else self
 
     @property
     def gram(self) -> Gram:
@@ -67,7 +89,9 @@ def variables(
             f"got {_listed([str(n) for n in sizes])}: row i of each is one observation"
         )
     if sizes[0] < least:
-        raise ValueError(f"this test needs at least {least} observations, got {sizes[0]}")
+        raise ValueError(
+            f"{_listed(names[: len(found)])} need at least {least} observations, got {sizes[0]}"
+        )
     first = found[0]
     for other in found[1:]:
         if is_array(first.points) and is_array(other.points):
@@ -79,7 +103,7 @@ def _variable(kernel: Kernel | None, sample: Any, name: str) -> Variable:
     if kernel is not None:
         validate.instance(f"kernel_{name}", kernel, Kernel, "a kernel, such as RBF(1.0), or None")
     frame = as_table(sample, name)
-    chosen = kernel or (RBF(1.0) if frame is None else _default(frame, name))
+    chosen = kernel or (RBF(1.0) if frame is None else chosen_for(frame, name, default_kernel))
     points, columns = read(chosen, sample if frame is None else frame, None, name)
     points = detached(points)
     if kernel is None and frame is None:
@@ -90,9 +114,10 @@ def _variable(kernel: Kernel | None, sample: Any, name: str) -> Variable:
     return Variable(name, chosen, moved, columns, origin)
 
 
-def _default(frame: Table, name: str) -> Kernel:
+def chosen_for(frame: Table, name: str, choose: Callable[[Table], Chosen]) -> Chosen:
+    """choose(frame), whose errors are about the variable `name`."""
     try:
-        return default_kernel(frame)
+        return choose(frame)
     except ValueError as error:
         raise ValueError(str(error).replace("of x ", f"of {name} ")) from None
 

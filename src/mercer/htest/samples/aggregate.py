@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
+from mercer.htest.aggregated import aggregated, never_early, shares
 from mercer.htest.base import HypothesisTest
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.collection import checked_kernels, pool_for
 from mercer.htest.samples.landmarks import Projected
-from mercer.htest.samples.many import told
+from mercer.htest.samples.naming import LEVEL, rejecting
 from mercer.htest.samples.pool import Pooled
 from mercer.htest.samples.quadratic import Discrepancies
 from mercer.htest.samples.result import TwoSampleResult, two_sample_result
@@ -33,9 +34,7 @@ class MMDAgg(HypothesisTest):
     p_kb <= u w_k; so min_k p_kb / w_k is the smallest u at which labelling b is rejected, and the
     p-value is its rank among all labellings, the observed one included; where these are equal,
     the larger standardised statistic counts as larger. The level is exact at any sample size and
-    any number of permutations. (The paper takes B1 permutations for the quantiles,
-    B2 others for the level, and B3 steps of bisection for u; here one set serves both and u is an
-    order statistic: the labellings are exchangeable, and so are these ranks.)
+    any number of permutations (`mercer.htest.aggregated` says why one set of them is enough).
 
     The statistic is -log10 min_k p_k / w_k; on its own it is computed with `null` permutations of
     a fixed seed.
@@ -70,17 +69,12 @@ class MMDAgg(HypothesisTest):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernels", checked_kernels(self.kernels))
-        validate.instance("null", self.null, Permutation, "a Permutation, such as Permutation(999)")
-        if self.null.stop_early:
-            raise ValueError(
-                "MMDAgg compares all permutations with each other and cannot stop early: "
-                "use Permutation(..., stop_early=False)"
-            )
+        never_early(self.null, "MMDAgg")
         if self.weights is not None:
             object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))
             for i, weight in enumerate(self.weights):
                 validate.positive(f"weights[{i}]", weight)
-            self._share(len(self.weights if self.kernels is None else self.kernels))
+            shares(self.weights, len(self.weights if self.kernels is None else self.kernels))
         if self.landmarks is not None:
             validate.whole("landmarks", self.landmarks)
 
@@ -92,25 +86,21 @@ class MMDAgg(HypothesisTest):
         """The statistic and its p-value."""
         pooled, kernels = pool_for(self.kernels, x, y)
         rng = validate.generator(rng)
-        evidence = _Evidence(pooled, kernels, self._share(len(kernels)), self.landmarks, rng)
+        evidence = _Evidence(
+            pooled, kernels, shares(self.weights, len(kernels)), self.landmarks, rng
+        )
         judgement = self.null.judge(evidence, rng)
         pooled = replace(pooled, kernel=kernels[evidence.best])
-        notes = (told(kernels, evidence.best),)
+        number = max(evidence.rejecting, 1) if judgement.pvalue <= LEVEL else 0
+        notes = rejecting(kernels, evidence.best, number)
         return two_sample_result(self, pooled, judgement.observed, judgement, notes)
-
-    def _share(self, number: int) -> np.ndarray:
-        """The share of the level of every kernel."""
-        if self.weights is None:
-            return np.full(number, 1 / number, dtype=np.float64)
-        if len(self.weights) != number:
-            raise ValueError(f"weights must have {number} entries, got {len(self.weights)}")
-        return np.array(self.weights, dtype=np.float64) / sum(self.weights)
 
 
 class _Evidence:
     """-log10 min_k p_k / w_k of every labelling."""
 
     best = 0  # the kernel with the smallest weighted p-value for the observed labels
+    rejecting = 0  # how many kernels reject them at their share of level 0.05
 
     def __init__(
         self,
@@ -129,34 +119,6 @@ class _Evidence:
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         """Of all labellings together; column 0 is the observed one."""
         values = self.discrepancies.resampled(null, columns, seed)  # (kernels, B + 1)
-        ranks = [_ranks(v, t) for v, t in zip(values, self.discrepancies.ties, strict=True)]
-        weighted = np.stack(ranks) / (values.shape[1] * self.weights[:, None])
-        self.best = int(np.argmin(weighted[:, 0]))
-        smallest = np.min(weighted, axis=0)
-        heights = np.where(weighted == smallest, _standardized(values), -np.inf).max(axis=0)
-        return _refined(-np.log10(smallest), heights)
-
-
-def _standardized(values: np.ndarray) -> np.ndarray:
-    """Every row less its mean, in units of its standard deviation."""
-    known = np.where(np.isfinite(values), values, np.nan)
-    middle, unit = np.nanmean(known, axis=1), np.nanstd(known, axis=1)
-    return (values - middle[:, None]) / np.where(unit > 0, unit, 1.0)[:, None]
-
-
-def _refined(scores: np.ndarray, heights: np.ndarray) -> np.ndarray:
-    """The scores, equal ones apart by their heights, less than they are from the next score.
-
-    Twenty kernels have twenty largest statistics, all of rank one; the one that stands out most
-    counts most.
-    """
-    steps = np.diff(np.unique(scores))
-    gap = float(np.min(steps[steps > 1e-9], initial=1.0))
-    levels = np.round(heights, 6)  # equal statistics stay equal
-    return scores + gap / 2 * np.searchsorted(np.unique(levels), levels) / len(levels)
-
-
-def _ranks(values: np.ndarray, tie: float) -> np.ndarray:
-    """How many values are at least as large as each, itself included: (B,)."""
-    ordered = np.sort(values)
-    return len(values) - np.searchsorted(ordered, values - tie, side="left")
+        found = aggregated(values, self.discrepancies.ties, self.weights)
+        self.best, self.rejecting = found.best, found.rejecting(LEVEL)
+        return found.scores

@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import to_numpy
+from mercer.backend import Array, to_numpy
 from mercer.frames import Columns, Table
 from mercer.gram.run import spans
 from mercer.gram.weights import GROUP
 from mercer.htest.corrections import Correction, Holm, resampled_pvalues
+from mercer.htest.figures import figure
 from mercer.htest.nulls import Null, Permutation
 from mercer.htest.samples.columns import Embedded, embedded
-from mercer.htest.samples.pool import Pooled
-from mercer.htest.samples.quadratic import labellings
-from mercer.kernels.door import aligned, as_table
+from mercer.htest.samples.moments import labellings, loss
+from mercer.htest.samples.pool import Pooled, two_samples
+from mercer.kernels.door import aligned
 from mercer.rkhs.distributions import Empirical
 
 _LEVELS = 3  # of a column of categories, whose shares are told
@@ -48,8 +49,10 @@ class Feature:
     def describe(self) -> str:
         """How it changed, in words."""
         if not self.categorical:
-            mean, sd = ((self.first[k], self.second[k]) for k in ("mean", "sd"))
-            return f"mean {mean[0]:.4g} and {mean[1]:.4g}, sd {sd[0]:.4g} and {sd[1]:.4g}"
+            both = (
+                f"{k} {figure(self.first[k])} and {figure(self.second[k])}" for k in ("mean", "sd")
+            )
+            return ", ".join(both)
         shares = ((k, self.first[k], self.second[k]) for k in self.first)
         return ", ".join(f"{k!r} {a:.1%} and {b:.1%}" for k, a, b in shares)
 
@@ -220,25 +223,25 @@ def tables(x: Any, y: Any) -> tuple[Table, Table, np.ndarray]:
     """Both samples as tables of the same columns, and weights of mean one in each: (n + m,)."""
     given = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
-    left, right = as_table(x, "x"), as_table(y, "y")
-    first = _plain(x, "x") if left is None else left
-    second = _plain(y, "y") if right is None else right
-    if left is not None and right is not None:
-        second = Table(aligned(right, left.columns), left.columns, labels=right.labels)
+    x, y = two_samples(x, y)
+    if isinstance(x, Table):
+        first, second = x, Table(aligned(y, x.columns), x.columns, labels=y.labels)
     else:
-        validate.same_width(first.values, second.values)
+        x, y = validate.points(x, "x"), validate.points(y, "y")
+        validate.same_library(x, y)
+        validate.same_width(x, y)
+        first, second = _plain(x), _plain(y)
     for name, sample in (("x", first), ("y", second)):
         if len(sample) < 2:
             raise ValueError(f"{name} must have at least 2 points, got {len(sample)}")
-        validate.finite(sample.values, name)
     parts = zip(given, (first, second), strict=True)
     weights = [np.ones(len(t)) if w is None else to_numpy(w) * len(t) for w, t in parts]
     return first, second, np.concatenate(weights)
 
 
-def _plain(x: Any, name: str) -> Table:
+def _plain(x: Array) -> Table:
     """An array as a table; its columns are called by number, as `.select` calls them."""
-    values = to_numpy(validate.points(x, name)).astype(np.float64)
+    values = to_numpy(x).astype(np.float64)
     width = values.shape[1]
     return Table(values, Columns(tuple(f"column {j}" for j in range(width)), (False,) * width))
 
@@ -253,6 +256,7 @@ def _statistics(
     held = np.concatenate([held, *(o * weights[:, None] ** 2 for o in own)], axis=1)
     whole = held.sum(axis=0)[:, None]  # of both samples: (R + d, 1)
     totals = np.stack([weights, weights**2])
+    both = totals.sum(axis=1, keepdims=True)
     coarse, like = held.astype(np.float32), np.empty(0, dtype=np.float32)
     values = np.empty((len(columns), number), dtype=np.float64)
     step = max(_HELD // held.shape[1] // GROUP, 1) * GROUP
@@ -261,9 +265,13 @@ def _statistics(
         sums = np.zeros((held.shape[1], chunk.stop - chunk.start), dtype=np.float64)
         for rows in spans(len(weights), 4096):
             sums += coarse[rows].T @ coded.rows(rows)
-        values[:, chunk] = _unbiased(whole, sums, totals, coded.project(totals), starts)[0]
+        crossed = coded.project(totals)
+        lost = loss((both + crossed) / 2, both)
+        values[:, chunk] = _unbiased(whole, sums, totals, crossed, starts)[0] / lost
     signs = labels.columns(slice(0, 1), totals).rows(slice(0, len(weights)))
-    exact = _unbiased(whole, held.T @ signs, totals, totals @ signs, starts)
+    crossed = totals @ signs
+    values *= loss((both + crossed) / 2, both)  # labellings spread large weights over both samples
+    exact = _unbiased(whole, held.T @ signs, totals, crossed, starts)
     return np.stack([v[:, 0] for v in exact]), values
 
 

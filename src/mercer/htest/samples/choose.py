@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mercer.backend import count, is_array
+from mercer.backend import count
+from mercer.frames import Table
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.aggregate import MMDAgg
+from mercer.htest.samples.pool import one_sample
 from mercer.htest.samples.result import TwoSampleResult
 from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.rows import settled
 
 _ALL_PAIRS = 4000  # observations together, up to which all pairs are looked at
 _MANY = 200_000  # observations together, beyond which fewer permutations are drawn
@@ -53,10 +54,13 @@ def two_sample(x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
     >>> result.rejects(level=0.01)
     True
     """
+    given = x, y
     x, y = _read(x, "x"), _read(y, "y")
-    test, why = chosen(_size(x), _size(y))
+    test, why = chosen(count(x), count(y))
     result = test.test(x, y, rng=rng)
-    return replace(result, notes=(why, *result.notes))
+    samples = tuple(_kept(*both) for both in zip(given, (x, y), strict=True))
+    pooled = replace(result.pooled, samples=samples)
+    return replace(result, notes=(why, *result.notes), pooled=pooled)
 
 
 def chosen(n: int, m: int) -> tuple[MMDAgg, str]:
@@ -76,13 +80,14 @@ def chosen(n: int, m: int) -> tuple[MMDAgg, str]:
     )
 
 
+def _kept(given: Any, read: Any) -> Any:
+    """What rows are taken from when they are asked for: of data frames the user's own."""
+    given, read = (s.points if isinstance(s, Empirical) else s for s in (given, read))
+    return given if isinstance(read, Table) else read
+
+
 def _read(x: Any, name: str) -> Any:
     """The sample, data frames read once."""
     if isinstance(x, Empirical):
-        return Empirical(settled(x.points, name), x.weights)
-    return settled(x, name)
-
-
-def _size(x: Any) -> int:
-    points = x.points if isinstance(x, Empirical) else x
-    return count(points) if is_array(points) or hasattr(points, "__len__") else 0
+        return Empirical(one_sample(x.points, name), x.weights)
+    return one_sample(x, name)

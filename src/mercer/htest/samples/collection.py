@@ -14,6 +14,7 @@ from mercer import validate
 from mercer.backend import to_numpy
 from mercer.frames import Table
 from mercer.htest.samples.pool import Pooled, pool, stacked_table
+from mercer.kernels.bandwidth import usable
 from mercer.kernels.base import Kernel
 from mercer.kernels.default import categories, product, varying
 from mercer.kernels.distance import l1_distances, squared_distances
@@ -38,11 +39,11 @@ def pool_for(kernels: Sequence[Kernel] | None, x: Any, y: Any) -> tuple[Pooled, 
             return replace(pooled, kernel=kernels[len(kernels) // 4]), kernels
         kernels = frame_collection(stacked_table(frame, points[1]))
     pooled = pool(reduce(add, kernels), x, y)
-    bound = _unfolded(pooled.kernel, len(kernels))
+    bound = unfolded(pooled.kernel, len(kernels))
     return replace(pooled, kernel=bound[0]), bound
 
 
-def collection(points: Any, number: int = NUMBER) -> tuple[Kernel, ...]:
+def collection(points: Any, number: int = NUMBER, name: str = "x and y") -> tuple[Kernel, ...]:
     """Gaussian and Laplace kernels at bandwidths that cover the scales of the points.
 
     For each kernel `number` bandwidths in geometric progression, from half the 5% quantile to
@@ -52,9 +53,9 @@ def collection(points: Any, number: int = NUMBER) -> tuple[Kernel, ...]:
     some = to_numpy(points)[:: max(1, -(-points.shape[0] // _SOME))].astype(np.float64)
     upper = np.triu_indices(len(some), 1)
     euclidean = np.sqrt(squared_distances(some, some)[upper])
-    gaussian = [RBF(b) for b in _grid(euclidean, points, number)]
+    gaussian = [RBF(b) for b in _grid(euclidean, points, number, name)]
     city = l1_distances(some, some)[upper] if some.shape[1] > 1 else euclidean
-    return (*gaussian, *(Laplace(b) for b in _grid(city, points, number)))
+    return (*gaussian, *(Laplace(b) for b in _grid(city, points, number, name)))
 
 
 def frame_collection(data: Table, number: int = NUMBER) -> tuple[Kernel, ...]:
@@ -70,36 +71,37 @@ def frame_collection(data: Table, number: int = NUMBER) -> tuple[Kernel, ...]:
     return tuple(product([numbers.kernel(kernel), *categories(data)]) for kernel in kernels)
 
 
-def checked_kernels(kernels: Any) -> tuple[Kernel, ...] | None:
+def checked_kernels(kernels: Any, name: str = "kernels") -> tuple[Kernel, ...] | None:
     """Kernels as a tuple, at least one; None stays None."""
     if kernels is None:
         return None
     if isinstance(kernels, Kernel) or not isinstance(kernels, Sequence | set):
-        raise TypeError(f"kernels must be a list of kernels or None, got {kernels!r}")
+        raise TypeError(f"{name} must be a list of kernels or None, got {kernels!r}")
     if not kernels:
-        raise ValueError("kernels must have at least one kernel, got none: use None for a default")
+        raise ValueError(f"{name} must have at least one kernel, got none: use None for a default")
     for i, kernel in enumerate(kernels):
-        validate.instance(f"kernels[{i}]", kernel, Kernel, "a kernel, such as RBF(1.0)")
+        validate.instance(f"{name}[{i}]", kernel, Kernel, "a kernel, such as RBF(1.0)")
     return tuple(kernels)
 
 
-def _grid(distances: np.ndarray, points: Any, number: int) -> np.ndarray:
+def _grid(distances: np.ndarray, points: Any, number: int, name: str) -> np.ndarray:
     positive = distances[distances > 0]
     if not len(positive):  # of those that were looked at
         whole = to_numpy(points).astype(np.float64)
         distinct = np.unique(whole, axis=0)[:_SOME]
         if len(distinct) == 1:
             raise ValueError(
-                "all points of x and y are equal, so that their distances say nothing about "
+                f"all points of {name} are equal, so that their distances say nothing about "
                 "bandwidths: give kernels, such as [RBF(1.0)]"
             )
         upper = np.triu_indices(len(distinct), 1)
         positive = l1_distances(distinct, distinct)[upper]
     low, high = np.quantile(positive, (0.05, 0.95))
-    return np.geomspace(low / 2, high * 2, number)
+    low, high = (usable(float(b), points, name) for b in (low / 2, high * 2))
+    return np.geomspace(low, high, number)
 
 
-def _unfolded(kernel: Kernel, number: int) -> tuple[Kernel, ...]:
+def unfolded(kernel: Kernel, number: int) -> tuple[Kernel, ...]:
     """The kernels of a sum that was made from the left."""
     parts: list[Kernel] = []
     for _ in range(number - 1):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.gram import Gram, cholesky
-from mercer.kernels.bandwidth import median_bandwidth
+from mercer.kernels.bandwidth import median_bandwidth, usable
 from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Delta
 from mercer.kernels.radial import RBF
@@ -48,7 +48,7 @@ def _bandwidth(values: np.ndarray, levels: np.ndarray) -> float:
     some = values if len(values) <= _ROWS else rng.choice(values, _ROWS, replace=False)
     if np.all(some == some[0]):
         some = levels if len(levels) <= _ROWS else rng.choice(levels, _ROWS, replace=False)
-    return median_bandwidth(some)
+    return usable(median_bandwidth(some), some, "a column of x and y")
 
 
 def _indicators(codes: np.ndarray) -> np.ndarray:

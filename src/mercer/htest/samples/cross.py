@@ -5,23 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
-from mercer import validate
 from mercer.backend import to_numpy
 from mercer.gram import Gram
-from mercer.htest.base import HypothesisTest
-from mercer.htest.samples.linear import _order, _unweighted, normal_result
-from mercer.htest.samples.pool import Pooled, pool
-from mercer.htest.samples.result import TwoSampleResult
+from mercer.htest.samples.linear import NormalTest, in_random_order
+from mercer.htest.samples.pool import Pooled
 from mercer.kernels.base import Kernel
 from mercer.rkhs.rows import taken
 
 
 @dataclass(frozen=True)
-class CrossMMD(HypothesisTest):
+class CrossMMD(NormalTest):
     """The permutation-free cross-MMD: quadratic in the data, and no resampling.
 
     Each sample is cut in half. The second halves give the witness function, mean_i k(x_i, .) -
@@ -48,25 +44,15 @@ class CrossMMD(HypothesisTest):
 
     kernel: Kernel | None = None
 
-    def __post_init__(self) -> None:
-        if self.kernel is not None:
-            validate.instance("kernel", self.kernel, Kernel, "a kernel or None")
-
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
-        """An unbiased estimate of MMD^2."""
-        return _Evidence(_unweighted(pool(self.kernel, x, y, 4), "CrossMMD")).mean
-
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:  # type: ignore[override]
-        """The statistic and its p-value; nothing is random."""
-        pooled = _unweighted(pool(self.kernel, x, y, 4), "CrossMMD")
-        return normal_result(self, pooled, _Evidence(pooled))
+    def _terms(self, pooled: Pooled) -> _Evidence:
+        return _Evidence(pooled)
 
 
 class _Evidence:
     """Witness values of the first halves, by the witness of the second halves."""
 
     def __init__(self, pooled: Pooled) -> None:
-        first, second = _order(pooled)
+        first, second = in_random_order(pooled)
         a, b = len(first) // 2, len(second) // 2
         looked = np.concatenate([first[:a], second[:b]])
         chosen = np.concatenate([first[a:], second[b:]])
@@ -77,7 +63,7 @@ class _Evidence:
         values = to_numpy(gram @ contrast).astype(np.float64)
         self.x, self.y = values[:a], values[a:]
 
-    @cached_property
+    @property
     def mean(self) -> float:
         """The difference of the means."""
         return float(self.x.mean() - self.y.mean())

@@ -8,9 +8,11 @@ from typing import Any
 from mercer import kernels, validate
 from mercer.htest.base import HypothesisTest
 from mercer.htest.nulls import Null, Permutation
-from mercer.htest.samples.pool import pool
+from mercer.htest.samples.pool import in_own_units, pool
 from mercer.htest.samples.quadratic import QuadraticEvidence
 from mercer.htest.samples.result import TwoSampleResult, two_sample_result
+
+_UNITS = "Columns were divided by their standard deviations, so that distances mix no units."
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,9 @@ class Energy(HypothesisTest):
     Twice the squared maximum mean discrepancy with `kernels.Energy(p)`, pairs i = j included, so
     it is never negative (Szekely and Rizzo 2004; Sejdinovic et al. 2013). Zero for 0 < p < 2 only
     when the distributions are the same; no bandwidth to choose. Sees differences of location and
-    scale well and those on small scales poorly; E|X|^p must be finite.
+    scale well and those on small scales poorly; E|X|^p must be finite. The columns of data frames
+    are divided by their standard deviations, since a distance of different units means nothing;
+    those of arrays are taken to have one unit.
 
     Parameters
     ----------
@@ -52,7 +56,11 @@ class Energy(HypothesisTest):
         """The energy distance and its p-value."""
         evidence = self._evidence(x, y)
         judgement = self.null.judge(evidence, rng)
-        return two_sample_result(self, evidence.pooled, evidence.observed, judgement)
+        columns = evidence.pooled.columns
+        mixed = columns is not None and len(columns.names) > 1
+        notes = (_UNITS,) if mixed else ()
+        return two_sample_result(self, evidence.pooled, evidence.observed, judgement, notes)
 
     def _evidence(self, x: Any, y: Any) -> QuadraticEvidence:
-        return QuadraticEvidence(pool(kernels.Energy(self.power), x, y), unbiased=False, scale=2.0)
+        kernel = in_own_units(kernels.Energy(self.power), x, y)
+        return QuadraticEvidence(pool(kernel, x, y), unbiased=False, scale=2.0)

@@ -96,7 +96,10 @@ class Equivalence(HypothesisTest):
         pooled = pool(self.kernel, x, y)
         found = measured(pooled)
         if self.standardized and found.within == 0:
-            raise ValueError("each sample is constant: there is no spread to standardize by")
+            raise ValueError(
+                "x and y are constant, each by itself: there is no spread to standardize by, "
+                "leave out standardized=True"
+            )
         return _Evidence(
             pooled, found.ratio if self.standardized else found.mmd2, float(self.margin)
         )

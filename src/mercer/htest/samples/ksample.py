@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from mercer import validate
-from mercer.backend import count
+from mercer.backend import count, detached, is_array
 from mercer.config import settings
-from mercer.frames import Table
+from mercer.frames import Columns, Table
 from mercer.gram import PermutedWeights
 from mercer.gram.family import Family
 from mercer.gram.labelled import Labelled, labelled
@@ -167,25 +167,38 @@ def _pooled(kernel: Kernel | None, samples: Sequence[Any]) -> tuple[Kernel, Poin
         raise ValueError(f"KSample needs at least two samples, got {len(samples)}")
     if any(isinstance(s, Empirical) and s.weights is not None for s in samples):
         raise TypeError("KSample takes no weighted samples: use MMD() on pairs of them")
-    samples = [s.points if isinstance(s, Empirical) else s for s in samples]
-    tables = [as_table(s, f"samples[{i}]") for i, s in enumerate(samples)]
-    first = tables[0]
+    parts, columns = _read([s.points if isinstance(s, Empirical) else s for s in samples], kernel)
     chosen = kernel or RBF(1.0)
-    if kernel is None and first is not None:
-        rest = [first.values if t is None else aligned(t, first.columns) for t in tables[1:]]
-        chosen = default_kernel(Table(np.concatenate([first.values, *rest]), first.columns))
-    parts, columns = [], None
-    for i, (sample, table) in enumerate(zip(samples, tables, strict=True)):
-        given = sample if table is None else table
-        found, columns = read(chosen, given, columns, f"samples[{i}]")
-        if count(found) < 2:
-            raise ValueError(f"samples[{i}] must have at least two points, got {count(found)}")
-        parts.append(found)
+    if kernel is None and columns is not None:
+        chosen = default_kernel(Table(np.concatenate(parts), columns))
     bound = bound_to(chosen, columns)
     moved = recentred(bound, *parts)
-    points = moved[0]
-    for part in moved[1:]:
-        points = joined(points, part)
-    if kernel is None and first is None:
+    points = reduce(joined, moved)
+    if kernel is None and columns is None:
         bound = median_rbf(points, name="the pooled sample")
     return bound, points, [count(part) for part in parts]
+
+
+def _read(samples: Sequence[Any], kernel: Kernel | None) -> tuple[list[Points], Columns | None]:
+    """All samples as points that the kernel takes, with the columns of the first."""
+    parts: list[Points] = []
+    columns: Columns | None = None
+    for i, sample in enumerate(samples):
+        name = f"samples[{i}]"
+        table = as_table(sample, name)
+        if table is not None and (i == 0 or columns is not None):
+            columns = columns or table.columns
+            sample = aligned(table, columns, ("samples[0]", name))
+        elif columns is not None and any(columns.categorical):
+            raise TypeError(f"{name} must be a data frame, for samples[0] is one with categories")
+        if kernel is None:
+            found = detached(validate.points(sample, name))
+        else:
+            found = detached(read(kernel, sample, columns, name)[0])
+        if count(found) < 2:
+            raise ValueError(f"{name} must have at least two points, got {count(found)}")
+        if parts and is_array(found) and is_array(parts[0]):
+            validate.same_library(parts[0], found, ("samples[0]", name))
+            validate.same_width(parts[0], found, ("samples[0]", name))
+        parts.append(found)
+    return parts, columns

@@ -14,7 +14,7 @@ from mercer.gram.family import Family
 from mercer.gram.run import in_order, spans
 from mercer.gram.weights import CodedColumns
 from mercer.htest.nulls import Permutation
-from mercer.htest.samples.moments import labellings, within
+from mercer.htest.samples.moments import labellings, loss, within
 from mercer.htest.samples.pool import Pooled
 from mercer.kernels.base import Kernel
 from mercer.rkhs.rows import taken
@@ -75,12 +75,14 @@ class Projected:
         tasks = spans(n + m, _POINTS)
         total = np.asarray(sum(in_order(work, tasks, parallel=parallel)))  # (k, l, B + 1)
         plus, rows = total[:, :, 1:], total[:, :, :1]
-        mass = float(n + m) if scaled is None else float(scaled.sum())
-        first = np.full(coded.width, float(n)) if scaled is None else _ones(coded).project(scaled)
+        w = np.ones(n + m, dtype=np.float64) if scaled is None else scaled
+        powers = np.stack([w, w**2])
+        sums, both = _ones(coded).project(powers), powers.sum(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
-            gap = plus / first - (rows - plus) / (mass - first)
+            gap = plus / sums[0] - (rows - plus) / (both[0] - sums[0])
         forms = [np.sum((root @ g) ** 2, axis=0) for root, g in zip(self._roots, gap, strict=True)]
-        return np.nan_to_num(np.stack(forms), nan=np.inf)
+        lost = float(self.pooled.contrast @ self.pooled.contrast)  # under the observed labels
+        return np.nan_to_num(np.stack(forms) * (lost / loss(sums, both)), nan=np.inf)
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,14 +14,93 @@ from mercer import validate
 from mercer.htest.base import HypothesisTest
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.collection import checked_kernels, pool_for
+from mercer.htest.samples.naming import sees_most
 from mercer.htest.samples.pool import Pooled
 from mercer.htest.samples.quadratic import Discrepancies
 from mercer.htest.samples.result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel
 
 
+class KernelsTest(HypothesisTest):
+    """A test over several kernels, with one permutation null for all of them."""
+
+    _kind: ClassVar[type[KernelsEvidence]]
+    kernels: Sequence[Kernel] | None
+    null: Permutation
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernels", checked_kernels(self.kernels))
+        validate.instance("null", self.null, Permutation, "a Permutation, such as Permutation(999)")
+
+    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+        """The statistic of all kernels together."""
+        return self._kind(*pool_for(self.kernels, x, y)).observed
+
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:  # type: ignore[override]
+        """The statistic and its p-value."""
+        evidence = self._kind(*pool_for(self.kernels, x, y))
+        judgement = self.null.judge(evidence, rng)
+        best = int(np.argmax(evidence.each))
+        pooled = replace(evidence.pooled, kernel=evidence.kernels[best])
+        notes = sees_most(evidence.kernels, best)
+        return two_sample_result(self, pooled, evidence.observed, judgement, notes)
+
+
+class KernelsEvidence(ABC):
+    """MMD_k^2 / u_k of every kernel, joined into one number, for any labels."""
+
+    def __init__(self, pooled: Pooled, kernels: Sequence[Kernel]) -> None:
+        self.pooled, self.kernels = pooled, kernels
+        self.discrepancies = Discrepancies(pooled, kernels)
+
+    @property
+    @abstractmethod
+    def units(self) -> np.ndarray:
+        """What the discrepancies are divided by, the same for all labels: (kernels,)."""
+
+    @abstractmethod
+    def joined(self, values: np.ndarray) -> np.ndarray:
+        """One number from those of all kernels: (kernels, B) -> (B,)."""
+
+    @cached_property
+    def each(self) -> np.ndarray:
+        """Of every kernel, in full precision: (kernels,)."""
+        return self._over(self.discrepancies.observed)
+
+    @property
+    def observed(self) -> float:
+        """The statistic in full precision."""
+        return float(self.joined(self.each[:, None])[0])
+
+    @property
+    def tie(self) -> float:
+        """How far equal resampled statistics may be apart by rounding."""
+        return float(np.max(self._over(self.discrepancies.ties)))
+
+    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """The statistic of the labellings in some columns; column 0 is the observed one."""
+        return self.joined(self._over(self.discrepancies.resampled(null, columns, seed)))
+
+    def _over(self, values: np.ndarray) -> np.ndarray:
+        """values / units, 0 where a kernel sees nothing."""
+        units = self.units if values.ndim == 1 else self.units[:, None]
+        sees = np.broadcast_to(units > 0, values.shape)
+        return np.divide(values, units, out=np.zeros_like(values), where=sees)
+
+
+class _Largest(KernelsEvidence):
+    """max_k MMD_k^2 / s_k."""
+
+    @property
+    def units(self) -> np.ndarray:
+        return self.discrepancies.deviations
+
+    def joined(self, values: np.ndarray) -> np.ndarray:
+        return np.max(values, axis=0)
+
+
 @dataclass(frozen=True)
-class MaxMMD(HypothesisTest):
+class MaxMMD(KernelsTest):
     """The largest of several squared maximum mean discrepancies, each in its own unit.
 
     The statistic is max_k MMD_k^2 / s_k, with the unbiased estimates and s_k their standard
@@ -47,59 +127,4 @@ class MaxMMD(HypothesisTest):
 
     kernels: Sequence[Kernel] | None = None
     null: Permutation = field(default=Permutation(999), kw_only=True)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kernels", checked_kernels(self.kernels))
-        validate.instance("null", self.null, Permutation, "a Permutation, such as Permutation(999)")
-
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
-        """The largest standardised MMD^2."""
-        return _Evidence(*pool_for(self.kernels, x, y)).observed
-
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:  # type: ignore[override]
-        """The statistic and its p-value."""
-        evidence = _Evidence(*pool_for(self.kernels, x, y))
-        judgement = self.null.judge(evidence, rng)
-        best = int(np.argmax(evidence.standardized))
-        pooled = replace(evidence.pooled, kernel=evidence.kernels[best])
-        notes = (told(evidence.kernels, best),)
-        return two_sample_result(self, pooled, evidence.observed, judgement, notes)
-
-
-class _Evidence:
-    """max_k MMD_k^2 / s_k for any labels."""
-
-    def __init__(self, pooled: Pooled, kernels: Sequence[Kernel]) -> None:
-        self.pooled, self.kernels = pooled, kernels
-        self.discrepancies = Discrepancies(pooled, kernels)
-
-    @cached_property
-    def standardized(self) -> np.ndarray:
-        """Of every kernel, in full precision: (kernels,)."""
-        return _over(self.discrepancies.observed, self.discrepancies.deviations)
-
-    @property
-    def observed(self) -> float:
-        return float(np.max(self.standardized))
-
-    @property
-    def tie(self) -> float:
-        return float(np.max(_over(self.discrepancies.ties, self.discrepancies.deviations)))
-
-    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        values = self.discrepancies.resampled(null, columns, seed)
-        return np.max(_over(values, self.discrepancies.deviations[:, None]), axis=0)
-
-
-def told(kernels: Sequence[Kernel], best: int) -> str:
-    """Which kernel saw most, for the notes of a result."""
-    if len(kernels) == 1:
-        return f"Kernel: {kernels[0]!r}."
-    return f"Of {len(kernels)} kernels {kernels[best]!r} sees the difference best."
-
-
-def _over(values: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """values / units, 0 where a kernel sees nothing."""
-    return np.divide(
-        values, units, out=np.zeros_like(values), where=np.broadcast_to(units > 0, values.shape)
-    )
+    _kind: ClassVar[type[KernelsEvidence]] = _Largest

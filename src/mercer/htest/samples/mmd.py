@@ -18,13 +18,33 @@ from mercer.kernels.base import Kernel
 class MMD(HypothesisTest):
     """Do two samples come from the same distribution? By the squared maximum mean discrepancy.
 
+    MMD^2 = E k(X, X') + E k(Y, Y') - 2 E k(X, Y), the squared distance of the mean embeddings
+    (Gretton et al. 2012, lemma 6): zero for a characteristic kernel only where the distributions
+    are the same. With permutations the level is exact at any sizes, also unequal ones.
+
+    Samples are arrays, tensors, data frames, lists of objects the kernel takes, or
+    `Empirical(points, weights)`: sums over pairs of points then count each by its weight, and
+    permutations move a weight with its point (a good approximation, not exact). Dependent observations need a null that knows it:
+    `Permutation(blocks=...)` for groups, `Permutation(paired=True)` for pairs.
+
     Parameters
     ----------
     kernel : Kernel or None
         None: RBF at the median distance of the pooled sample; for data frames `default_kernel`.
     unbiased : bool
         Leave pairs i = j out. The statistic may then be negative.
-    null : Permutation, Gamma, Spectrum or Bound
+    null : Permutation, Gamma, Spectrum, Bound, or WildBootstrap for time series
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> before = 3.0 * rng.normal(size=(50, 1))
+    >>> after = before + rng.normal(0.5, 0.3, size=(50, 1))
+    >>> MMD().test(before, after, rng=0).rejects()
+    False
+    >>> MMD(null=Permutation(999, paired=True)).test(before, after, rng=0).rejects()
+    True
     """
 
     kernel: Kernel | None = None

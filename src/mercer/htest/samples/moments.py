@@ -7,7 +7,6 @@ so that one matrix product gives them for all labellings, in time linear in the 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,10 +16,8 @@ import numpy as np
 from mercer.config import settings
 from mercer.gram import PairedWeights, PermutedWeights
 from mercer.gram.weights import Resamples
-from mercer.htest.nulls import Null, Permutation
+from mercer.htest.nulls import Permutation
 
-ENOUGH = 500  # observations in each sample from which asymptotic nulls hold
-_PER_FEATURE = 50  # and so many for each feature
 _RANK = 1e-10  # share of the largest eigenvalue below which a direction does not vary
 _RIDGE = 1e-10  # of the variance, so that samples that do not vary at all can be told apart
 
@@ -48,6 +45,7 @@ class MeanDifference:
     def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
         self.n, self.m = n, len(features) - n
         given = np.repeat([1 / self.n, 1 / self.m], [self.n, self.m])
+        self.weighted = weights is not None
         self.weights = given if weights is None else np.asarray(weights, dtype=np.float64)
         self.features = features - features.mean(axis=0)
         sizes = [1 / float(np.sum(w**2)) for w in (self.weights[:n], self.weights[n:])]
@@ -61,16 +59,33 @@ class MeanDifference:
         return Difference(first[0] - second[0], first[1] + second[1])
 
     def relabelled(self, null: Permutation, columns: slice, seed: int) -> Iterator[Difference]:
-        """The same for the labellings in some columns, in chunks; column 0 is the observed one."""
+        """The same for the labellings in some columns, in chunks; column 0 is the observed one.
+
+        Of weighted observations the covariance is that of all of them together: a sample in which
+        few count knows its own too poorly, and labellings spread these over both samples.
+        """
         labels = labellings(self.n, self.m, null, seed)
         for chunk in within(columns, labels.chunks(settings().memory // 4)):
             crossed = labels.columns(chunk, self.features[:0]).project(self._terms)  # (terms, B)
             total = self._terms.sum(axis=1)[:, None]
-            first, second = (
-                self._moments((total + crossed) / 2),
-                self._moments((total - crossed) / 2),
-            )
-            yield Difference(first[0] - second[0], first[1] + second[1])
+            sums = (total + crossed) / 2
+            first, second = self._moments(sums), self._moments(total - sums)
+            found = Difference(first[0] - second[0], first[1] + second[1])
+            if self.weighted:
+                units = np.sqrt(self._loss / loss(sums[:2], total[:2]))
+                found = Difference(found.delta * units[:, None], self._loss * self._together)
+            yield found
+
+    @cached_property
+    def _loss(self) -> float:
+        return float(self.weights @ self.weights)
+
+    @cached_property
+    def _together(self) -> np.ndarray:
+        """The covariance of the observations of both samples: (p, p)."""
+        shares = self.weights / 2
+        apart = self.features - shares @ self.features
+        return (apart.T * shares) @ apart / (1 - float(shares @ shares))
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -169,6 +184,18 @@ def moments(z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean, apart.T @ apart / (rest if rest > 0 else 1.0)
 
 
+def loss(first: np.ndarray, both: np.ndarray) -> np.ndarray:
+    """sum_i w_i^2 over two samples, in each of which the weights w add up to one: (B,).
+
+    `first` are the sums of weights and of squared weights over the first sample, (2, B), `both`
+    those over all observations, (2, 1). The variance of a difference of weighted means is in
+    proportion to it; for equal weights it is 1/n + 1/m.
+    """
+    second = both - first
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return first[1] / first[0] ** 2 + second[1] / second[0] ** 2
+
+
 def whitened(z: np.ndarray) -> np.ndarray:
     """Uncorrelated combinations of variance one over all points: (N, r), r the rank."""
     z = z - z.mean(axis=0)
@@ -182,41 +209,35 @@ def whitened(z: np.ndarray) -> np.ndarray:
     return z @ (vectors[:, kept] / np.sqrt(values[kept]))
 
 
-def asymptotic_or_permuted(
-    null: Null | None, asymptotic: Null, difference: MeanDifference, features: int
-) -> tuple[Null, tuple[str, ...]]:
-    """The null that holds at this sample size, and what to say about it.
-
-    None means the asymptotic null where it holds and 999 permutations where it does not. Whoever
-    asks for the asymptotic one below that is warned.
-    """
-    needed = max(ENOUGH, _PER_FEATURE * features)
-    small, name = difference.effective < needed, type(asymptotic).__name__
-    if null is None:
-        chosen = Permutation(999) if small else asymptotic
-        why = f"fewer than {needed}" if small else f"at least {needed}"
-        label = "999 permutations" if small else f"{name}(), {features} features"
-        return chosen, (f"Null: {label}, for there are {why} observations in a sample.",)
-    if small and not isinstance(null, Permutation):
-        warnings.warn(
-            f"{type(null).__name__}() holds from about {needed} observations in each sample on; "
-            f"the smaller one counts {difference.effective:.0f}: use null=Permutation(999)",
-            UserWarning,
-            stacklevel=4,
-        )
-    return null, ()
-
-
 def labellings(n: int, m: int, null: Permutation, seed: int) -> Resamples:
     """Labels +1 and -1 of the pooled sample as the null permutes them; column 0 is the observed one."""
+    if null.blocks is not None:
+        _check_blocks(null.blocks, n, m)
     if not null.paired:
         labels = np.repeat([1.0, -1.0], [n, m])
         return PermutedWeights(
             labels, null.resamples + 1, rng=seed, blocks=null.blocks, keep_first=True
         )
     if n != m:
-        raise ValueError(f"paired samples must have the same size, got {n} and {m}")
+        raise ValueError(
+            f"x and y must have the same size where they are paired, got {n} and {m}: drop what "
+            "has no partner, or leave out paired=True"
+        )
     return PairedWeights(n, null.resamples + 1, rng=seed, keep_first=True)
+
+
+def _check_blocks(blocks: tuple[Any, ...], n: int, m: int) -> None:
+    """One label for each observation, and at least one block with observations of both samples."""
+    if len(blocks) != n + m:
+        raise ValueError(
+            f"blocks must have {n + m} labels, one for each of the {n} observations of x and then "
+            f"one for each of the {m} of y, got {len(blocks)}"
+        )
+    if set(blocks[:n]).isdisjoint(blocks[n:]):
+        raise ValueError(
+            "blocks must have labels that x and y share: no block has observations of both, so "
+            "that there is nothing to permute"
+        )
 
 
 def within(columns: slice, chunks: Any) -> Iterator[slice]:

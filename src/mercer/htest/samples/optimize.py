@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from math import log
 from typing import Any
 
@@ -11,23 +10,20 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import to_numpy
-from mercer.errors import NoRule
 from mercer.gram.run import one_blas_thread
+from mercer.htest.ascent import RadialMap, climbed, own_unit, smooth_form, widened
 from mercer.htest.samples.pool import pool
 from mercer.htest.samples.proxies import (
     FeatureMap,
     FourierMap,
     Power,
-    RadialMap,
     Training,
     difference,
     proxy,
 )
-from mercer.kernels.bandwidth import median_bandwidth
 from mercer.kernels.base import Kernel
 from mercer.kernels.door import as_table, prepare
 from mercer.kernels.radial import RBF
-from mercer.kernels.smooth import radial_form
 from mercer.rkhs.distributions import Empirical
 
 _RIDGE = 1e-5  # of the square of the largest feature, added to variances
@@ -39,17 +35,22 @@ _LOG2 = log(2)
 
 
 def best_locations(
-    power: Power, kernel: Kernel | None, x: Any, y: Any, number: int, rng: Any
+    power: Power,
+    kernel: Kernel | None,
+    x: Any,
+    y: Any,
+    number: int,
+    rng: Any,
+    *,
+    cautious: bool = False,
 ) -> tuple[Kernel, np.ndarray]:
-    """The kernel with its best width, and the best locations (J, d), for a proxy of power."""
+    """The kernel with its best width, and the best locations (J, d), for a proxy of power.
+
+    Cautious: locations that were not moved at all are kept if unseen points do not say that moving
+    them helps.
+    """
     validate.whole("locations", number)
-    form = radial_form(RBF(1.0) if kernel is None else kernel)
-    if form is None or form.slope is None:
-        raise NoRule(
-            f"locations are learnt with smooth radial kernels, such as RBF(1.0); {kernel!r} is not "
-            "known to be one: give locations=..., or leave the kernel out"
-        )
-    rng, profile, slope = validate.generator(rng), form.profile, form.slope
+    rng, (profile, slope) = validate.generator(rng), smooth_form(kernel)
     data = training(x, y, own_units=kernel is None)
     scale = 1.0 if kernel is None else float(data.unit[0]) ** 2  # the kernel sees the user's units
     top = float(profile(np.zeros(1, dtype=np.float64))[0])
@@ -61,12 +62,14 @@ def best_locations(
 
     octaves = range(-5, 4) if kernel is None else range(-2, 3)
     begin = [(_candidates(data, rng), octave * _LOG2) for octave in octaves]
-    low, high = data.points.min(axis=0), data.points.max(axis=0)
-    bounds = [*zip(np.tile(low, number), np.tile(high, number), strict=True)]
+    far = float(np.linalg.norm(data.points, axis=1).max())  # along one of many columns, where no
+    bounds = [(-far, far)] * (number * data.points.shape[1])  # point is, that column is seen best
     bounds.append((_LOG2 * (octaves[0] - 1), _LOG2 * (octaves[-1] + 1)))
-    theta = _largest(power, features, data, begin, number, bounds, _RIDGE * top**2, 100, rng)
+    theta = _largest(
+        power, features, data, begin, number, bounds, _RIDGE * top**2, 100, rng, cautious
+    )
     locations = data.back(theta[:-1].reshape(number, -1))
-    return _widened(kernel, float(np.exp(theta[-1])), data), locations
+    return widened(kernel, float(np.exp(theta[-1])), data.unit), locations
 
 
 def best_frequencies(
@@ -95,11 +98,7 @@ def training(x: Any, y: Any, *, own_units: bool) -> Training:
     points = np.concatenate([to_numpy(a), to_numpy(b)]).astype(np.float64)
     center = points.mean(axis=0)
     points -= center
-    unit = np.ones(points.shape[1], dtype=np.float64)
-    if own_units and as_table(x, "x") is not None:
-        spread = points.std(axis=0)
-        unit = np.where(spread > 0, spread, 1.0)
-    unit = unit * median_bandwidth(points / unit)
+    unit = own_unit(points, own_units and as_table(x, "x") is not None, "x and y")
     weights = np.repeat([1 / pooled.n, 1 / pooled.m], [pooled.n, pooled.m])
     weights = weights if pooled.weights is None else pooled.weights
     return Training(points / unit, pooled.n, weights, center, unit)
@@ -127,6 +126,7 @@ def _largest(
     ridge: float,
     steps: int,
     rng: np.random.Generator,
+    cautious: bool = False,
 ) -> np.ndarray:
     """The parameters of the largest proxy.
 
@@ -137,13 +137,17 @@ def _largest(
     with one_blas_thread():  # products of few columns: a second thread costs more than it brings
         some = features(seen.points)
         starts = [_chosen(power, some, seen, *each, number, ridge) for each in begin]
-        starts = sorted(starts, key=lambda start: -start[0])[:_FOLLOWED]
+        starts = [theta for _, theta in sorted(starts, key=lambda start: -start[0])]
         rough = _objective(power, some, seen, ridge)
-        climbed = [_climbed(rough, theta, bounds, _STEPS) for _, theta in starts]
+        ends = [climbed(rough, theta, bounds, _STEPS) for theta in starts[:_FOLLOWED]]
         check = _objective(power, features(unseen.points), unseen, ridge)
-        theta = min(climbed, key=lambda theta: check(theta)[0])
+        theta = min(ends, key=lambda theta: check(theta)[0])
+        if cautious:
+            unmoved = min(starts, key=lambda theta: check(theta)[0])
+            if check(unmoved)[0] <= check(theta)[0]:
+                return unmoved
         whole = _objective(power, features(data.points), data, ridge)
-        return _climbed(whole, theta, bounds, steps)
+        return climbed(whole, theta, bounds, steps)
 
 
 def _chosen(
@@ -182,22 +186,3 @@ def _objective(
         return -value, -features.pull(gradient, known)
 
     return negative
-
-
-def _climbed(objective: Any, theta: np.ndarray, bounds: list[Any], steps: int) -> np.ndarray:
-    from scipy.optimize import minimize
-
-    options = {"maxiter": steps, "maxfun": 2 * steps}
-    found = minimize(objective, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return np.asarray(found.x)
-
-
-def _widened(kernel: Kernel | None, factor: float, data: Training) -> Kernel:
-    """The kernel at `factor` times its width, on the user's numbers."""
-    if kernel is None:
-        if np.ptp(data.unit) == 0:
-            return RBF(factor * float(data.unit[0]))
-        return RBF(factor).scaled(tuple(1 / data.unit))
-    if "bandwidth" in {f.name for f in fields(kernel)}:  # type: ignore[arg-type]
-        return kernel.with_params(bandwidth=factor * kernel.bandwidth)  # type: ignore[attr-defined]
-    return kernel.scaled(1 / factor)

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.backend import is_array, to_numpy
 from mercer.frames import Columns, Table
+from mercer.htest.figures import figure
 from mercer.htest.samples.effect import witness_of
 from mercer.htest.samples.pool import Pooled
 from mercer.kernels.door import aligned, as_table
@@ -130,6 +131,6 @@ def _names(pooled: Pooled, width: int) -> tuple[str, ...]:
 
 def _listed(coordinates: Mapping[str, float | str], most: int = 6) -> str:
     parts = [
-        f"{k} = {v:.4g}" if isinstance(v, float) else f"{k} = {v!r}" for k, v in coordinates.items()
+        f"{k} = {figure(v) if isinstance(v, float) else repr(v)}" for k, v in coordinates.items()
     ]
     return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")

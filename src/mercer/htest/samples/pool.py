@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,14 @@ from mercer import validate
 from mercer.backend import Array, count, detached, to_numpy
 from mercer.frames import Columns, Table
 from mercer.gram import Gram
-from mercer.kernels.bandwidth import median_bandwidth
+from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.default import default_kernel
-from mercer.kernels.door import aligned, as_table, prepare
+from mercer.kernels.default import default_kernel, varying
+from mercer.kernels.door import aligned, as_table, bound, prepare
 from mercer.kernels.radial import RBF
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.points import joined, recentred
+from mercer.rkhs.rows import settled
 
 
 @dataclass(frozen=True)
@@ -64,38 +66,79 @@ class Pooled:
 
 def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
     """Check and join two samples; a kernel left None is chosen from the pooled sample."""
-    weights = _weights(x, y)
+    given = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
     frame = as_table(x, "x")
     first = kernel or (RBF(1.0) if frame is None else default_kernel(stacked_table(frame, y)))
-    bound, a, b = prepare(first, x, y)
+    used, a, b = prepare(first, x, y)
     a, b = detached(a), detached(b)
     for name, sample in (("x", a), ("y", b)):
         if count(sample) < least:
             raise ValueError(f"{name} must have at least {least} points, got {count(sample)}")
-    moved = recentred(bound, a, b)
+    moved = recentred(used, a, b)
     origin = None if moved[0] is a else a[0, :] - moved[0][0, :]
     points = joined(*moved)
     if kernel is None and frame is None:
-        bound = RBF(median_bandwidth(points))
+        used = median_rbf(points, name="x and y")
     columns = frame.columns if frame else None
-    return Pooled(bound, points, count(a), count(b), weights, columns, (x, y), origin)
+    n, m = count(a), count(b)
+    kept = tuple(p if isinstance(s, memoryview) else s for s, p in ((x, a), (y, b)))
+    return Pooled(used, points, n, m, _weights(given, (n, m)), columns, (kept[0], kept[1]), origin)
+
+
+def in_own_units(kernel: Kernel, x: Any, y: Any) -> Kernel:
+    """For data frames: the kernel of their numbers divided by standard deviations; else as it is."""
+    x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
+    frame = as_table(x, "x")
+    if frame is None:
+        return kernel
+    if any(frame.columns.categorical):
+        return bound(kernel, frame.columns)  # which says that it takes no categories
+    numbers = varying(stacked_table(frame, y))
+    return kernel if numbers is None else numbers.kernel(kernel)
+
+
+def two_samples(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two samples whose rows can be taken: tables, arrays, or sequences of objects, both of a kind.
+
+    An array beside a table has its columns; a table beside an array is its numbers.
+    """
+    x, y = one_sample(x, "x"), one_sample(y, "y")
+    if isinstance(x, Table) and not isinstance(y, Table):
+        return x, Table(plain_numbers(x, y), x.columns)
+    return x, validate.points(y, "y") if isinstance(y, Table) and not isinstance(x, Table) else y
+
+
+def one_sample(x: Any, name: str) -> Any:
+    """A sample whose rows can be taken: a data frame is read once, other numbers are an array."""
+    x = settled(x, name)
+    if isinstance(x, Table):
+        validate.finite(x.values, name)
+        return x
+    return validate.points_or_objects(x, name)
+
+
+def plain_numbers(first: Table, y: Any) -> Array:
+    """Numbers without names that meet a table: as many columns, and no categories among its own."""
+    if any(first.columns.categorical):
+        raise TypeError("x has columns of categories, by name: y must be a data frame too")
+    values = validate.points(y, "y")
+    validate.same_library(first.values, values)
+    validate.same_width(first.values, values)
+    return values
 
 
 def stacked_table(first: Table, y: Any) -> Table:
     """The rows of both samples as one table."""
     other = as_table(y, "y")
-    values = validate.points(y, "y") if other is None else aligned(other, first.columns)
-    validate.same_width(first.values, values)
+    values = plain_numbers(first, y) if other is None else aligned(other, first.columns)
     return Table(np.concatenate([first.values, values]), first.columns)
 
 
-def _weights(x: Any, y: Any) -> np.ndarray | None:
+def _weights(given: Sequence[Any], sizes: tuple[int, int]) -> np.ndarray | None:
     """Weights of the pooled observations, if one of the samples has any."""
-    given = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
     if all(w is None for w in given):
         return None
-    sizes = [count(s.points if isinstance(s, Empirical) else s) for s in (x, y)]
     parts = [
         np.full(n, 1 / n, np.float64) if w is None else to_numpy(w)
         for w, n in zip(given, sizes, strict=True)

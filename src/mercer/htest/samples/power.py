@@ -15,10 +15,10 @@ from mercer.htest.base import HypothesisTest
 from mercer.htest.intervals import Interval
 from mercer.htest.samples.effect import Measured, Spread, measured
 from mercer.htest.samples.mmd import MMD
-from mercer.htest.samples.pool import Pooled, pool
+from mercer.htest.samples.pool import Pooled, pool, two_samples
 from mercer.kernels.base import Kernel
 from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.rows import settled, stacked, taken
+from mercer.rkhs.rows import stacked, taken
 
 _CONFIDENCE = 0.95  # of the intervals that say what a small pilot leaves open
 _LEAST = 5  # points of a sample in a study
@@ -208,7 +208,7 @@ def sample_size(
     pilot = _Pilot(test, x, y, ratio, level, runs, asymptotic, validate.generator(rng))
     if pilot.distance <= 0:
         raise ValueError(
-            f"the pilot samples do not differ (MMD^2 is estimated at {pilot.distance:.3g}): no "
+            f"x and y, the pilot, do not differ (MMD^2 is estimated at {pilot.distance:.3g}): no "
             "number of points is known to be enough, take a larger pilot"
         )
     needed = pilot.needed(power, most)
@@ -244,9 +244,9 @@ class _Pilot:
             raise TypeError(f"the asymptotic formula is that of MMD, got {test!r}: leave it out")
         self.test, self.ratio, self.level, self.runs = test, float(ratio), float(level), int(runs)
         self.asymptotic, self.rng = asymptotic, rng
-        self.x, self.y = settled(x, "x"), settled(y, "y")
+        self.x, self.y = two_samples(x, y)
         kernel = getattr(test, "kernel", None)
-        self.pooled: Pooled = pool(kernel if isinstance(kernel, Kernel) else None, x, y)
+        self.pooled: Pooled = pool(kernel if isinstance(kernel, Kernel) else None, self.x, self.y)
         self.found: Measured = measured(self.pooled)
         self.distance = self.found.mmd2.value
         self.interval = self.found.mmd2.interval(_CONFIDENCE)
@@ -318,7 +318,7 @@ class _Pilot:
             low, high = high, 2 * high
             if high > 2 * most:
                 raise ValueError(
-                    f"power {wanted:g} needs more than {most:,} points: the pilot samples differ "
+                    f"power {wanted:g} needs more than {most:,} points: x and y, the pilot, differ "
                     f"by MMD^2 = {self.distance:.3g} only; raise `most`, or take a larger pilot"
                 )
         while high - low > 1:

@@ -8,21 +8,23 @@ labelling, and one pass over the tiles for all labellings and kernels.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import exp, sqrt
 
 import numpy as np
 
-from mercer.backend import array_like, is_single, scalar, to_numpy
+from mercer.backend import Array, array_like, is_single, on_gpu, scalar, to_numpy
 from mercer.config import settings
 from mercer.errors import NoRule
-from mercer.gram import LazyMatrix, Reweighted, top_eigenpairs
+from mercer.gram import Centered, LazyMatrix, Reweighted, top_eigenpairs
 from mercer.gram.family import Family
 from mercer.gram.labelled import Sums, labelled
 from mercer.gram.weights import CodedColumns
-from mercer.htest.nulls import Permutation
-from mercer.htest.samples.moments import labellings, within
+from mercer.htest.nulls import Permutation, WildBootstrap
+from mercer.htest.samples.moments import labellings, loss, within
 from mercer.htest.samples.pool import Pooled
+from mercer.htest.samples.series import block_forms, pooled_block
 from mercer.kernels import facts
 from mercer.kernels.base import Kernel
 
@@ -38,7 +40,8 @@ class Discrepancies:
     """MMD^2 of a pooled sample for several kernels, for its own labels and for others.
 
     Unbiased: pairs i = j are left out. `observed` is in full precision; resampled statistics are
-    made of kernel values rounded to float32, and so is the one they are compared with.
+    made of kernel values rounded to float32, and so is the one they are compared with. Those of
+    weighted observations are as exact as the observed one is: see `loss`.
     """
 
     def __init__(self, pooled: Pooled, kernels: Sequence[Kernel], unbiased: bool = True) -> None:
@@ -68,7 +71,7 @@ class Discrepancies:
         labels = labellings(self.pooled.n, self.pooled.m, null, seed)
         parts = []
         for chunk in within(columns, labels.chunks(settings().memory // 4)):
-            coded = labels.columns(chunk, np.empty(0, dtype=np.float32))
+            coded = labels.columns(chunk, self._codes_like)
             parts.append(self._values(self._forms(coded), _plus(coded)))
         return np.concatenate(parts, axis=1)
 
@@ -105,10 +108,21 @@ class Discrepancies:
 
     _sums: Sums | None = None
 
+    @property
+    def _codes_like(self) -> Array:
+        """Where labels are made: on the GPU where the points are there, else as float32."""
+        like = self.family.like
+        return like if on_gpu(like) and self.weights is None else np.empty(0, dtype=np.float32)
+
     def _forms(self, coded: CodedColumns) -> np.ndarray:
         """t'Kt without its diagonal, and on the way the exact sums if they are not known: (k, B)."""
         found = labelled(
-            self.family, self.labels[:, None], coded, tables=[_SIGNS], weights=self.weights
+            self.family,
+            self.labels[:, None],
+            coded,
+            tables=[_SIGNS],
+            weights=self.weights,
+            known=self._sums,
         )
         self._sums = self._sums or found.sums
         return found.forms[:, 0]
@@ -137,8 +151,12 @@ class Discrepancies:
             within_y = within_y + self._own.sum(axis=1, keepdims=True) - own
         if self.weights is None:
             return within_x / pairs_x + within_y / pairs_y - 2 * between / (size_x * size_y)
+        # labellings spread large weights, which one sample may have to itself, over both
+        sums, contrast = np.concatenate([size_x, own_x]), self.pooled.contrast
+        lost = loss(sums, sums + np.concatenate([size_y, own_y]))
         with np.errstate(divide="ignore", invalid="ignore"):
             values = within_x / pairs_x + within_y / pairs_y - 2 * between / (size_x * size_y)
+            values = values * float(contrast @ contrast) / lost
         known = (pairs_x > 1e-9 * size_x) & (pairs_y > 1e-9 * size_y)
         return np.where(known, values, np.inf)  # one sample without weight says nothing
 
@@ -177,8 +195,13 @@ class QuadraticEvidence:
         return self._scale * float(self.discrepancies.ties[0])
 
     def moments(self) -> tuple[float, float, float]:
-        """w'Kw (i = j included), and its mean and variance over all permutations of w."""
-        w, centred = self._contrast, self._matrix.centered()
+        """w'Kw (i = j included), and its mean and variance over all permutations of w.
+
+        Of weighted observations, whose weights are not alike, over all signs of w.
+        """
+        if self.pooled.weights is not None:
+            return self._form, *self._signed_moments()
+        w, centred = self.pooled.contrast, self._centred
         total, s2, s4 = len(w), float(w @ w), float(np.sum(w**4))
         own = to_numpy(centred.diagonal()).astype(np.float64)
         trace, a, f = own.sum(), own @ own, centred.inner(centred)
@@ -196,13 +219,26 @@ class QuadraticEvidence:
         return self._form, float(mean), float(square - mean**2)
 
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
-        """w'Kw, and the weights of its limit under the null, the largest `rank` one by one."""
-        w, centred = self._contrast, self._matrix.centered()
-        total = len(w)
-        values = to_numpy(top_eigenpairs(centred, min(rank, total))[0]).astype(np.float64)
-        scale = float(w @ w) / total
-        values = np.maximum(values, 0.0)
-        return self._form, scale * values, scale * max(centred.trace() - values.sum(), 0.0)
+        """w'Kw, and the weights of its limit under the null, the largest `rank` one by one.
+
+        The eigenvalues of few points in many dimensions are spread wider than those of their
+        distribution. Here they have the mean and the variance of `moments`.
+        """
+        found = top_eigenpairs(self._centred, min(rank, self._centred.shape[0]))[0]
+        values = np.maximum(to_numpy(found).astype(np.float64), 0.0)
+        form, mean, variance = self.moments()
+        size = float(values @ values)
+        values = values * sqrt(max(variance, 0.0) / (2 * size)) if size > 0 else values
+        return form, values, mean - float(values.sum())
+
+    def signed(self, null: WildBootstrap, seed: int) -> tuple[float, np.ndarray]:
+        """w'Kw, and the same with blocks of observations that change their samples."""
+        return self._form, block_forms(self.pooled, null, seed)
+
+    @property
+    def block(self) -> int:
+        """How many observations should share a sign, if the samples are time series."""
+        return pooled_block(self.pooled)
 
     def bound(self) -> tuple[float, float]:
         """w'Kw, and a bound on its p-value for any distribution."""
@@ -220,19 +256,29 @@ class QuadraticEvidence:
     # ---- private ------------------------------------------------------------------------
 
     @cached_property
-    def _matrix(self) -> LazyMatrix:
-        gram, weights = self.pooled.gram, self.discrepancies.weights
-        return gram if weights is None else Reweighted(gram, array_like(weights, gram.like))
+    def _centred(self) -> LazyMatrix:
+        """<k(z_i, .) - mu, k(z_j, .) - mu>, mu their mean, times |w_i w_j| for weighted ones."""
+        gram = self.pooled.gram
+        if self.pooled.weights is None:
+            return gram.centered()
+        shares = self.pooled.weights / 2
+        means = gram @ array_like(shares, gram.like)
+        middle = Centered(gram, means, means, float(shares @ to_numpy(means)))
+        return Reweighted(middle, array_like(self.pooled.weights, gram.like))
 
-    @cached_property
-    def _contrast(self) -> np.ndarray:
-        """1/n on the first sample, -1/m on the second: (n + m,)."""
-        n, m = self.pooled.n, self.pooled.m
-        return self.discrepancies.labels / np.repeat([n, m], [n, m])
+    def _signed_moments(self) -> tuple[float, float]:
+        """The mean and the variance of s'Ks over random signs s, K the centred matrix.
+
+        That mu is estimated takes 2 v_i - sum_j v_j^2 of its share from observation i, v = |w| / 2.
+        """
+        w, own = np.abs(self.pooled.contrast), to_numpy(self._centred.diagonal()).astype(np.float64)
+        left = 1 - float(np.sum(w**3) / (w @ w)) + float(w @ w) / 4
+        pairs = self._centred.inner(self._centred) - float(own @ own)
+        return float(own.sum()) / left, 2 * pairs / left**2
 
     @cached_property
     def _form(self) -> float:
-        return scalar(self._matrix.quad(self._contrast))
+        return scalar(self.pooled.gram.quad(self.pooled.contrast))
 
 
 def rounding(sums: Sums, family: Family) -> np.ndarray:
@@ -252,5 +298,4 @@ def rounding(sums: Sums, family: Family) -> np.ndarray:
 
 def _plus(coded: CodedColumns) -> Plus:
     """Sums over the points whose code is 1."""
-    ones = CodedColumns(coded.codes, np.array([0.0, 1.0]), coded.like)
-    return ones.project
+    return replace(coded, table=np.array([0.0, 1.0])).project

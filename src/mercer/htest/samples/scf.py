@@ -10,8 +10,9 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import to_numpy
+from mercer.htest.features import frozen, is_number
 from mercer.htest.nulls import Chi2, Null
-from mercer.htest.samples.locations import FeatureTest, frozen, is_number
+from mercer.htest.samples.locations import FeatureTest
 from mercer.htest.samples.moments import NormalizedEvidence
 from mercer.htest.samples.optimize import best_frequencies
 from mercer.htest.samples.pool import Pooled, pool

@@ -56,8 +56,11 @@ class UME(LocationTest):
     ) -> UME:
         """A test whose locations and bandwidth give these samples the most power.
 
-        What is made largest is the statistic over its standard deviation under the alternative.
-        Hand the new test other samples than these: half of the data for this, half for the test.
+        What is made largest is by how many standard deviations the statistic passes its threshold.
+        Where the difference is spread over many columns learnt locations may be no better than
+        random ones; what the learning finds is used only if it helps on a part of these samples
+        that it did not see. Hand the new test other samples than these: half of the data for
+        this, half for the test.
 
         Parameters
         ----------
@@ -69,5 +72,5 @@ class UME(LocationTest):
         rng : int, Generator or None
             Draws where the search begins.
         """
-        learnt, chosen = best_locations(squared_power, kernel, x, y, locations, rng)
+        learnt, chosen = best_locations(squared_power, kernel, x, y, locations, rng, cautious=True)
         return cls(learnt, locations=chosen)

@@ -1,0 +1,170 @@
+"""The Lancaster interaction of three variables, and all that nulls ask about it.
+
+With K~, L~ and M~ the centred Gram matrices, (K~ o L~ o M~)_++ / n^2 is the squared norm of the embedding
+of P_XYZ - P_XY P_Z - P_YZ P_X - P_XZ P_Y + 2 P_X P_Y P_Z. As M~ is centred, it is also the HSIC of z
+with (x, y), by the kernel k~ l~ on these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from math import isqrt, log2, prod, sqrt
+from operator import mul
+
+import numpy as np
+
+from mercer.backend import count, to_numpy
+from mercer.gram import Centered, LazyMatrix, SignWeights, top_eigenpairs
+from mercer.htest.dependence.factors import permutations
+from mercer.htest.dependence.joint import seeds
+from mercer.htest.dependence.limits import cubes, limit_skewness, limit_weights
+from mercer.htest.dependence.moments import Sums, product_moments
+from mercer.htest.dependence.sides import Side, Spanned, side, spanned
+from mercer.htest.dependence.tensors import Products, products
+from mercer.htest.dependence.variables import Variable
+from mercer.htest.nulls import Permutation, WildBootstrap
+from mercer.htest.series import autocorrelations, block_length
+from mercer.rkhs.rows import taken
+
+_TIE = 64 * float(np.finfo(np.float64).eps)
+_TOP = 50  # eigenvalues that are found one by one
+
+
+def three_sides(found: tuple[Variable, ...]) -> tuple[Side, ...]:
+    """The centred matrix of every variable, by a factor where one is short."""
+    few = max(isqrt(count(found[0].points)), 2)
+    return tuple(side(variable.widened(), few) for variable in found)
+
+
+def joined(first: Side, second: Side, most: int) -> Side:
+    """(K~ o L~)~ of two variables, by a factor if that has `most` columns at most."""
+    if isinstance(first, Spanned) and isinstance(second, Spanned):
+        a, b = first.columns, second.columns
+        if a.shape[1] * b.shape[1] <= len(a):
+            both = spanned(first.variable, (a[:, :, None] * b[:, None, :]).reshape(len(a), -1))
+            if both.columns.shape[1] <= most:
+                return both
+    return Joined(first.variable, first, second)
+
+
+@dataclass(frozen=True)
+class Joined(Side):
+    """(K~ o L~)~ of any rank, of which tiles are made when they are needed."""
+
+    variable: Variable  # of the first one: tells how many observations there are
+    first: Side
+    second: Side
+
+    @cached_property
+    def _centered(self) -> Centered:
+        return Centered.of(self.first.matrix() * self.second.matrix())
+
+    @cached_property
+    def own(self) -> np.ndarray:
+        """The diagonal."""
+        return to_numpy(self._centered.diagonal()).astype(np.float64)
+
+    @cached_property
+    def squares(self) -> float:
+        """By one pass over the tiles."""
+        return self._centered.inner(self._centered)
+
+    @cached_property
+    def cubes(self) -> float:
+        """Of the largest eigenvalues, and of the others as if they were equal."""
+        return cubes(self.eigenvalues(_TOP), float(self.own.sum()), self.squares)
+
+    @cached_property
+    def size(self) -> float:
+        """The root of the sum of the squared entries."""
+        return sqrt(max(self.squares, 0.0))
+
+    def matrix(self, order: np.ndarray | None = None) -> LazyMatrix:
+        """In another order the means are those that are known."""
+        known = self._centered
+        if order is None:
+            return known
+        means = taken(known.row_means, order)
+        return Centered(
+            self.first.matrix(order) * self.second.matrix(order), means, means, known.mean
+        )
+
+    def eigenvalues(self, rank: int) -> np.ndarray:
+        """By `top_eigenpairs`."""
+        values = top_eigenpairs(self._centered, min(rank, len(self.own)))[0]
+        return np.maximum(to_numpy(values).astype(np.float64), 0.0)
+
+
+@dataclass(frozen=True)
+class _CentredPart:
+    """A side as one of several matrices."""
+
+    side: Side
+
+    def matrix(self, order: np.ndarray | None = None, /) -> LazyMatrix:
+        return self.side.matrix(order)
+
+    def factor(self, most: int, /) -> np.ndarray | None:
+        if isinstance(self.side, Spanned) and self.side.columns.shape[1] <= most:
+            return self.side.columns
+        return None
+
+
+class InteractionEvidence:
+    """(K~ o L~ o M~)_++ / n^2, under the null hypothesis that all three variables are independent."""
+
+    def __init__(self, sides: tuple[Side, ...]) -> None:
+        self.sides = sides
+        self.n = count(sides[0].variable.points)
+
+    @cached_property
+    def matrix(self) -> LazyMatrix:
+        """K~ o L~ o M~, not held."""
+        return reduce(mul, (side.matrix() for side in self.sides))
+
+    @cached_property
+    def observed(self) -> float:
+        """The statistic."""
+        return max(self.matrix.sum(), 0.0) / self.n**2
+
+    # ---- what the nulls ask for ---------------------------------------------------------
+
+    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """The statistic with the second and the third variable permuted; column 0 is the observed one."""
+        drawn = (permutations(self.n, null, columns, s) for s in seeds(seed, len(self.sides) - 1))
+        parts = [self._products.sums([None, *orders]) for orders in zip(*drawn, strict=True)]
+        return np.maximum(np.concatenate(parts), 0.0) / self.n**2
+
+    @property
+    def tie(self) -> float:
+        """How far equal resampled statistics may be apart by rounding."""
+        return _TIE * log2(self.n) * prod(float(np.mean(np.abs(side.own))) for side in self.sides)
+
+    def moments(self) -> tuple[float, float, float]:
+        """The statistic, and its mean and variance over all permutations, exactly."""
+        mean, variance = product_moments([Sums.of(side.matrix()) for side in self.sides])
+        return self.observed, mean, max(variance, 0.0)
+
+    def skewness(self) -> float:
+        """Of the limit of the statistic."""
+        return limit_skewness(self.matrix)
+
+    def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
+        """The statistic, and the weights of its limit: the eigenvalues of K~ o L~ o M~."""
+        return self.observed, *limit_weights(self.matrix, rank)
+
+    def signed(self, null: WildBootstrap, seed: int) -> tuple[float, np.ndarray]:
+        """The statistic, and w'(K~ o L~ o M~)w / n^2 for random signs w."""
+        n = self.n
+        signs = SignWeights(n, null.resamples, scale=1 / n, block=null.block or 1, rng=seed)
+        return self.observed, to_numpy(self.matrix.quad(signs)).astype(np.float64)
+
+    @property
+    def block(self) -> int:
+        """How many observations should share a sign, by the autocorrelations of all variables."""
+        return block_length([autocorrelations(side.matrix()) for side in self.sides], self.n)
+
+    @cached_property
+    def _products(self) -> Products:
+        return products([_CentredPart(side) for side in self.sides])

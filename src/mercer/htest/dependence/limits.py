@@ -1,0 +1,39 @@
+"""The limit of a degenerate V-statistic mean_ij H_ij: sum_i l_i z_i^2 / n^2, l the eigenvalues of H."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from mercer.backend import to_numpy
+from mercer.gram import LazyMatrix, top_eigenpairs
+
+_TOP = 50  # eigenvalues that are found one by one
+
+
+def limit_weights(matrix: LazyMatrix, rank: int) -> tuple[np.ndarray, float]:
+    """The largest weights l_i / n^2, `rank` at most, and the sum of the others."""
+    n = matrix.shape[0]
+    values = _largest(matrix, rank)
+    return values / n**2, max(matrix.trace() - float(values.sum()), 0.0) / n**2
+
+
+def limit_skewness(matrix: LazyMatrix) -> float:
+    """sqrt(8) sum_i l_i^3 / (sum_i l_i^2)^(3/2)."""
+    squares = matrix.inner(matrix)
+    return sqrt(8) * cubes(_largest(matrix, _TOP), matrix.trace(), squares) / squares**1.5
+
+
+def cubes(top: np.ndarray, trace: float, squares: float) -> float:
+    """The sum of the cubes of eigenvalues of which the largest, the sum and that of squares are known.
+
+    The others count as if they were equal.
+    """
+    rest, spread = trace - float(top.sum()), max(squares - float(top @ top), 0.0)
+    return float(np.sum(top**3)) + (spread**2 / rest if rest > 0 else 0.0)
+
+
+def _largest(matrix: LazyMatrix, rank: int) -> np.ndarray:
+    values = top_eigenpairs(matrix, min(rank, matrix.shape[0]))[0]
+    return np.maximum(to_numpy(values).astype(np.float64), 0.0)

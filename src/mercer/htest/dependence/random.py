@@ -1,0 +1,185 @@
+"""Conditional independence in linear time: a few random features of x and y, more of z."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import count, take_rows, to_numpy
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError, NoRule
+from mercer.gram.run import spans
+from mercer.htest.dependence.given import GivenTest
+from mercer.htest.dependence.partial import FeatureEvidence, Residuals
+from mercer.htest.dependence.smoothing import Directions, smoother
+from mercer.htest.dependence.variables import Variable
+from mercer.htest.features import different, features, is_real
+from mercer.htest.nulls import Null
+from mercer.htest.weighted import WeightedChi2
+from mercer.kernels.base import Kernel
+from mercer.kernels.spectrum import sample_frequencies
+from mercer.rkhs.rows import taken
+
+_ROWS = 16384  # observations whose features are made at a time
+_COPIES = 4  # of the features of z, at the same time
+
+
+class RandomFeatureTest(GivenTest):
+    """Residuals of a few random features, compared by the squared norm of their covariance.
+
+    A feature of a stationary kernel is sqrt(2) cos(w'x + b), w from its spectrum and b
+    uniform (Rahimi and Recht 2007); of another one k(x, l) at a random observation l.
+    """
+
+    features: int
+    given_features: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validate.whole("features", self.features)
+        validate.whole("given_features", self.given_features)
+
+    @abstractmethod
+    def _of_x(self, x: Variable, z: Variable, rng: np.random.Generator) -> np.ndarray:
+        """Features of x, perhaps with z: (n, features)."""
+
+    def _evidence(
+        self, found: tuple[Variable, ...], z: Any, rng: np.random.Generator
+    ) -> FeatureEvidence:
+        x, y, given = found
+        _afford(count(given.points), self.given_features + self.features**2)
+        among = [Directions.spanned(_standard(_drawn(given, self.given_features, rng)))]
+        drawn = (self._of_x(x, given, rng), _drawn(y, self.features, rng))
+        left = [Residuals.of(f, smoother(among, f, self.slack)) for f in map(_standard, drawn)]
+        return FeatureEvidence(left[0], left[1])
+
+
+@dataclass(frozen=True)
+class RCoT(RandomFeatureTest):
+    """Are x and y independent given z? By a few random features of each, in linear time.
+
+    The randomised conditional correlation test (Strobl, Zhang and Visweswaran 2019): |C_xy.z|^2, the
+    squared norm of the covariance of residuals of 5 features of x and 5 of y after ridge regression on
+    100 features of z; in the limit a weighted sum of 25 chi-squares. It sees dependence given z that
+    does not cancel over z, in what the few features show. Regressions and null are those of
+    `KCI`: the ridge is chosen for little bias, and its degrees of freedom count.
+
+    Parameters
+    ----------
+    kernel_x, kernel_y, kernel_z : Kernel or None
+        None: RBF at the median distance of that variable; for data frames `default_kernel`.
+    features, given_features : int
+        Of x and of y, and of z, drawn with the rng of `test`, in `statistic` with seed 0.
+    slack : float
+        As in `KCI`.
+    null : WeightedChi2, Gamma, Spectrum or WildBootstrap
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=(20_000, 3))
+    >>> x = np.tanh(z[:, 0] + rng.normal(size=20_000))
+    >>> y = (z[:, 0] + z[:, 1] + rng.normal(size=20_000)) ** 3
+    >>> RCoT().test(x, y, z, rng=0).rejects()
+    False
+    >>> RCoT().test(x, y + x, z, rng=0).rejects()
+    True
+    """
+
+    kernel_x: Kernel | None = None
+    kernel_y: Kernel | None = None
+    kernel_z: Kernel | None = None
+    features: int = field(default=5, kw_only=True)
+    given_features: int = field(default=100, kw_only=True)
+    slack: float = field(default=0.1, kw_only=True)
+    null: Null = field(default=WeightedChi2(), kw_only=True)
+
+    def _of_x(self, x: Variable, z: Variable, rng: np.random.Generator) -> np.ndarray:
+        return _drawn(x, self.features, rng)
+
+
+@dataclass(frozen=True)
+class RCIT(RandomFeatureTest):
+    """Are x and y independent given z? As `RCoT`, with features of (x, z) in the place of those of x.
+
+    The randomised conditional independence test (Strobl, Zhang and Visweswaran 2019). A feature of (x, z)
+    is one of x times one of z, as of the product of their kernels. It also sees dependence that
+    has different signs at different z, and needs more data for what `RCoT` sees.
+
+    Parameters
+    ----------
+    kernel_x, kernel_y, kernel_z : Kernel or None
+        None: RBF at the median distance of that variable; for data frames `default_kernel`.
+    features, given_features : int
+        Of (x, z) and of y, and of z, drawn with the rng of `test`, in `statistic` with seed 0.
+    slack : float
+        As in `KCI`.
+    null : WeightedChi2, Gamma, Spectrum or WildBootstrap
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x, z = rng.normal(size=(2, 20_000))
+    >>> y = x * z + rng.normal(size=20_000)
+    >>> RCIT().test(x, y, z, rng=0).rejects()
+    True
+    """
+
+    kernel_x: Kernel | None = None
+    kernel_y: Kernel | None = None
+    kernel_z: Kernel | None = None
+    features: int = field(default=5, kw_only=True)
+    given_features: int = field(default=100, kw_only=True)
+    slack: float = field(default=0.1, kw_only=True)
+    null: Null = field(default=WeightedChi2(), kw_only=True)
+
+    def _of_x(self, x: Variable, z: Variable, rng: np.random.Generator) -> np.ndarray:
+        own, other = (_drawn(v, self.features, rng) for v in (x, z))
+        few = min(own.shape[1], other.shape[1])
+        return own[:, :few] * other[:, :few]
+
+
+def _drawn(variable: Variable, number: int, rng: np.random.Generator) -> np.ndarray:
+    """Random features of one variable: (n, number), or fewer for few different observations."""
+    points, kernel = variable.points, variable.kernel
+    try:
+        if is_real(points):
+            return _waves(points, sample_frequencies(kernel, number, points.shape[1], rng=rng), rng)
+    except NoRule:
+        pass  # a kernel without a spectrum has landmarks
+    rows = different(points)
+    chosen = rng.choice(len(rows), min(number, len(rows)), replace=False, shuffle=False)
+    return features(kernel, points, taken(points, rows[np.sort(chosen)]))
+
+
+def _waves(points: Any, omega: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """sqrt(2) cos(w'x + b): (n, number)."""
+    n, shifts = count(points), rng.uniform(0, 2 * np.pi, len(omega))
+    waves = np.empty((n, len(omega)), dtype=np.float64)
+    for rows in spans(n, _ROWS):
+        phase = to_numpy(take_rows(points, rows)).astype(np.float64) @ omega.T
+        np.cos(phase + shifts, out=waves[rows])
+    waves *= sqrt(2)
+    return waves
+
+
+def _standard(drawn: np.ndarray) -> np.ndarray:
+    """Features of mean 0 and variance 1; those that do not vary are 0."""
+    centred = drawn - drawn.mean(axis=0)
+    deviation = centred.std(axis=0)
+    return centred / np.where(deviation > 1e-12, deviation, np.inf)
+
+
+def _afford(n: int, number: int) -> None:
+    needed = _COPIES * 8 * n * number
+    if needed > settings().memory:
+        raise MemoryBudgetError(
+            f"{number} features of {n:,} observations need {needed / 2**20:,.0f} MiB, and the budget is "
+            f"{settings().memory / 2**20:,.0f} MiB: use fewer features, or raise it by "
+            "mercer.config(memory=...)"
+        )

@@ -1,0 +1,209 @@
+"""The search for pairs of locations, and two widths, that make a test of independence powerful.
+
+Many beginnings are chosen one location after the other, the best are followed by quasi-Newton
+steps, and the one that serves other observations best is followed to its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import log
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import to_numpy
+from mercer.gram.run import one_blas_thread
+from mercer.htest.ascent import RadialMap, climbed, own_unit, smooth_form, widened
+from mercer.htest.dependence.variables import variables
+from mercer.kernels.base import Kernel
+from mercer.kernels.door import as_table
+from mercer.kernels.radial import RBF
+from mercer.kernels.smooth import Profile
+
+_RIDGE = 1e-5  # of the square of the largest product of features, added to variances
+_CANDIDATES = 120  # pairs of locations of which the search chooses where to begin
+_FOLLOWED = 6  # beginnings that are followed
+_FEW = 2000  # observations that are enough to compare beginnings
+_STEPS = 25  # from each of them
+_LAST = 100  # steps on all observations
+_LOG2 = log(2)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One variable to learn from: centred, in units of its own scale, with its radial kernel."""
+
+    points: np.ndarray  # (n, d)
+    center: np.ndarray  # (d,)
+    unit: np.ndarray  # (d,), what a step of one is in the user's numbers
+    kernel: Kernel | None
+    profile: Profile
+    slope: Profile
+    scale: float  # of squared distances, as the kernel sees them
+
+    @property
+    def octaves(self) -> range:
+        """Widths to begin with, as powers of two."""
+        return range(-4, 3) if self.kernel is None else range(-2, 3)
+
+    @property
+    def top(self) -> float:
+        """The largest value of the kernel."""
+        return float(self.profile(np.zeros(1, dtype=np.float64))[0])
+
+    def features(self, rows: np.ndarray) -> RadialMap:
+        """Kernel values of some observations, as a function of locations and width."""
+        scale, profile, slope = self.scale, self.profile, self.slope
+        return RadialMap(
+            self.points[rows], lambda r2: profile(scale * r2), lambda r2: scale * slope(scale * r2)
+        )
+
+    def back(self, points: np.ndarray) -> np.ndarray:
+        """Points in the user's numbers."""
+        return points * self.unit + self.center
+
+    def bounds(self, number: int) -> list[tuple[float, float]]:
+        """Locations stay within the data, widths near those to begin with."""
+        low, high = self.points.min(axis=0), self.points.max(axis=0)
+        widths = (_LOG2 * (self.octaves[0] - 1), _LOG2 * (self.octaves[-1] + 1))
+        return [*zip(np.tile(low, number), np.tile(high, number), strict=True), widths]
+
+
+def best_pairs(
+    kernels: tuple[Kernel | None, Kernel | None], x: Any, y: Any, number: int, rng: Any
+) -> tuple[Kernel, Kernel, np.ndarray, np.ndarray]:
+    """Kernels with their best widths, and the best pairs of locations, (J, dx) and (J, dy)."""
+    validate.whole("locations", number)
+    rng = validate.generator(rng)
+    sides = _sides(kernels, x, y)
+    ridge = _RIDGE * (sides[0].top * sides[1].top) ** 2
+    n = len(sides[0].points)
+    rows = rng.permutation(n)[: 2 * _FEW]
+    seen, unseen = np.sort(rows[: len(rows) // 2]), np.sort(rows[len(rows) // 2 :])
+    bounds = [*sides[0].bounds(number), *sides[1].bounds(number)]
+    with one_blas_thread():  # products of few columns: a second thread costs more than it brings
+        starts = _beginnings(sides, seen, number, ridge, rng)
+        rough = Objective(sides, seen, number, ridge)
+        ends = [climbed(rough, theta, bounds, _STEPS) for theta in starts[:_FOLLOWED]]
+        check = Objective(sides, unseen, number, ridge)
+        theta = min(ends, key=lambda theta: check(theta)[0])
+        theta = climbed(Objective(sides, np.arange(n), number, ridge), theta, bounds, _LAST)
+    parts = np.split(theta, [number * sides[0].points.shape[1] + 1])
+    found = [
+        side.back(part[:-1].reshape(number, -1)) for side, part in zip(sides, parts, strict=True)
+    ]
+    widths = [float(np.exp(part[-1])) for part in parts]
+    learnt = [widened(s.kernel, w, s.unit) for s, w in zip(sides, widths, strict=True)]
+    return learnt[0], learnt[1], found[0], found[1]
+
+
+# ---- the proxy of power -------------------------------------------------------------------------
+
+
+def power(k: np.ndarray, l: np.ndarray, ridge: float) -> tuple[float, np.ndarray, np.ndarray]:  # noqa: E741
+    """n u' (S + ridge I)^-1 u of features (n, J), and its derivatives by both.
+
+    A lower bound of the power grows with it (Jitkrittum et al. 2017). With products
+    g = (k - mean)(l - mean) and a = (S + ridge I)^-1 u it changes with g_ij by
+    2 a_j (1 - a'(g_i - u)); means are subtracted on the way back.
+    """
+    n = len(k)
+    k, l = k - k.mean(axis=0), l - l.mean(axis=0)  # noqa: E741
+    g = k * l
+    u = g.mean(axis=0)
+    g -= u
+    a = np.linalg.solve(g.T @ g / n + ridge * np.eye(len(u), dtype=np.float64), u)
+    by_g = np.outer(2 * (1 - g @ a), a)
+    by_k, by_l = by_g * l, by_g * k
+    return float(n * (u @ a)), by_k - by_k.mean(axis=0), by_l - by_l.mean(axis=0)
+
+
+class Objective:
+    """Minus the proxy of some observations, and its gradient by (V, log width, W, log width)."""
+
+    def __init__(
+        self, sides: tuple[Side, Side], rows: np.ndarray, number: int, ridge: float
+    ) -> None:
+        self.maps = tuple(side.features(rows) for side in sides)
+        self.split, self.ridge = number * sides[0].points.shape[1] + 1, ridge
+
+    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """The value and the gradient."""
+        first, second = self.maps
+        k, known_k = first.push(theta[: self.split])
+        l, known_l = second.push(theta[self.split :])  # noqa: E741
+        value, by_k, by_l = power(k, l, self.ridge)
+        gradient = np.concatenate([first.pull(by_k, known_k), second.pull(by_l, known_l)])
+        return -value, -gradient
+
+
+# ---- where it begins ----------------------------------------------------------------------------
+
+
+def _sides(kernels: tuple[Kernel | None, Kernel | None], x: Any, y: Any) -> tuple[Side, Side]:
+    found = variables((RBF(1.0), RBF(1.0)), (x, y))
+    first, second = (
+        _side(kernel, to_numpy(v.unmoved).astype(np.float64), as_table(sample, v.name), v.name)
+        for kernel, v, sample in zip(kernels, found, (x, y), strict=True)
+    )
+    return first, second
+
+
+def _side(kernel: Kernel | None, points: np.ndarray, frame: Any, name: str) -> Side:
+    profile, slope = smooth_form(kernel)
+    center = points.mean(axis=0)
+    points = points - center
+    # columns of data frames have units of their own
+    unit = own_unit(points, kernel is None and frame is not None, name)
+    scale = 1.0 if kernel is None else float(unit[0]) ** 2  # the kernel sees the user's units
+    return Side(points / unit, center, unit, kernel, profile, slope, scale)
+
+
+def _beginnings(
+    sides: tuple[Side, Side], rows: np.ndarray, number: int, ridge: float, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Parameters to begin with, the best first: one for each pair of widths."""
+    some = rng.integers(len(rows), size=(3, _CANDIDATES // 2))
+    at = (rows[some[[0, 1]].ravel()], rows[some[[0, 2]].ravel()])  # together, then apart
+    values: list[list[tuple[np.ndarray, float, np.ndarray]]] = []
+    for side, position in zip(sides, at, strict=True):
+        features, candidates = side.features(rows), side.points[position]
+        logs = [octave * _LOG2 for octave in side.octaves]
+        pushed = (features.push(np.append(candidates.ravel(), width))[0] for width in logs)
+        values.append(
+            [(candidates, w, z - z.mean(axis=0)) for w, z in zip(logs, pushed, strict=True)]
+        )
+    found = []
+    for (v, wide_x, k), (w, wide_y, l) in product(*values):  # noqa: E741
+        best, taken = _forward(k * l, number, ridge)
+        theta = np.concatenate([v[taken].ravel(), [wide_x], w[taken].ravel(), [wide_y]])
+        found.append((best, theta))
+    return [theta for _, theta in sorted(found, key=lambda start: -start[0])]
+
+
+def _forward(g: np.ndarray, number: int, ridge: float) -> tuple[float, np.ndarray]:
+    """`number` of the columns, one after the other so that u' (S + ridge)^-1 u grows most, and its value.
+
+    A step of Cholesky's method for each: what is left of u and of the variances, given the columns
+    that are taken, tells what the next one adds.
+    """
+    u = g.mean(axis=0)
+    g = g - u
+    s = g.T @ g / len(g)
+    left, rest = np.diagonal(s) + ridge, u.copy()
+    total, taken = 0.0, np.empty(0, dtype=np.intp)
+    rows = np.empty((0, len(u)), dtype=np.float64)
+    free = np.ones(len(u), dtype=bool)
+    for _ in range(min(number, len(u))):
+        gains = np.where(free, rest**2 / np.maximum(left, ridge), -1.0)
+        p = int(np.argmax(gains))
+        total += float(gains[p])
+        row = (s[p] + ridge * (np.arange(len(u)) == p) - rows[:, p] @ rows) / np.sqrt(left[p])
+        rest = rest - row * rest[p] / np.sqrt(left[p])
+        left = left - row**2
+        rows, taken = np.vstack([rows, row]), np.append(taken, p)
+        free[p] = False
+    return total, np.resize(taken, number)

@@ -1,0 +1,202 @@
+"""Independent subspace analysis: sources of several dimensions, told from their linear mixture."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.decomposition import FastICA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import NotConverged
+from mercer.learn.amari import amari_index, subspace_sizes
+from mercer.learn.base import checked
+from mercer.learn.factored import Factored, line_gram
+from mercer.learn.grouping import grouped
+
+_ROUNDS, _MORE = 1000, 20  # of FastICA, and of a second run that shows what still moves
+_STILL = 0.01  # Amari index of two runs below which the subspaces are the same
+_TOLERANCE = 1e-6  # of the factors' trace: far below the noise of HSIC
+
+
+class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Finds the independent sources s^1, ..., s^M of a mixture x = A (s^1, ..., s^M) + b.
+
+    Sources are independent of each other and have dimensions of their own, inside of which
+    anything goes: s^m is found up to an invertible linear map. In three steps: x is whitened;
+    its independent components are found by ICA, which is enough for sources of several dimensions
+    too (the separation theorem, proven for some families of sources and observed for the
+    rest: Szabo, Poczos and Lorincz 2012); and components are grouped so that as little dependence as
+    possible, the sum of the unbiased HSIC of all pairs, is left between groups.
+
+    No more than one source may be Gaussian. Grouping looks at pairs of components: a source
+    any two coordinates of which are independent, though all together are not, falls apart.
+
+    Parameters
+    ----------
+    sizes : int or sequence of int
+        The dimensions of the sources; one number for all of them, the last smaller if it does not
+        divide. Where they add up to less than the columns of X, the leading principal components
+        are taken.
+    ica : estimator or None
+        Finds independent components of whitened data: after ``fit`` it has ``components_`` (k, k). If
+        it has a parameter ``whiten``, that is set to False. None: scikit-learn's ``FastICA``, at
+        most 1000 rounds.
+    random_state : int, RandomState or None
+        Where ICA and the grouping begin.
+
+    Attributes
+    ----------
+    components_ : array (k, n_features)
+        The unmixing matrix: ``(x - mean_) @ components_.T`` are the sources, with variance 1,
+        those of one subspace side by side.
+    mixing_ : array (n_features, k)
+        Its pseudo-inverse.
+    mean_ : array (n_features,)
+    subspaces_ : tuple of arrays
+        For each source, the columns of ``transform(X)`` that are its own.
+    dependence_ : array (k, k)
+        The unbiased HSIC of every two components, RBF at the median distance: large inside
+        subspaces, near 0 elsewhere if all went well.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Warns
+    -----
+    NotConverged
+        If ICA has not settled. Directions that only turn inside of subspaces do no harm, and are
+        not warned of.
+
+    References
+    ----------
+    J.-F. Cardoso (1998). Multidimensional independent component analysis. ICASSP.
+    Z. Szabo, B. Poczos, A. Lorincz (2012). Separation theorem for independent subspace analysis and
+    its consequences. Pattern Recognition 45, 1782-1791.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.learn import ISA, amari_index
+    >>> rng = np.random.default_rng(0)
+    >>> angle = rng.uniform(0, 2 * np.pi, 2000)
+    >>> ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    >>> t = rng.uniform(-1, 1, 2000)
+    >>> curve = np.stack([t, t**2], axis=1)
+    >>> mixing = rng.normal(size=(4, 4))
+    >>> x = np.hstack([ring, curve]) @ mixing.T
+    >>> isa = ISA(2, random_state=0).fit(x)
+    >>> amari_index(isa.components_ @ mixing, 2) < 0.05
+    True
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int] | int = 2,
+        *,
+        ica: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.sizes = sizes
+        self.ica = ica
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Find the sources of X (n, n_features); y is not used."""
+        x = checked(self, X, ensure_min_samples=4)
+        self.mean_ = x.mean(axis=0)
+        white, to_white, sizes = self._whitened(x - self.mean_)
+        random = check_random_state(self.random_state)
+        turned, settled = self._unmixing(white, random)
+        sources = white @ turned.T
+        factors = Factored.of(map(line_gram, sources.T), tolerance=_TOLERANCE)
+        dependence = factors.hsic()
+        groups = grouped(dependence, sizes, rng=np.random.default_rng(random.randint(2**31 - 1)))
+        order = np.concatenate(groups)
+        if not settled:
+            _warn_if_moving(white, turned, order, sizes, random)
+        self.components_ = turned[order] @ to_white
+        self.mixing_ = np.linalg.pinv(self.components_)
+        self.dependence_ = dependence[np.ix_(order, order)]
+        self.subspaces_ = tuple(np.split(np.arange(len(order)), np.cumsum(sizes)[:-1]))
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The sources (n, k), one subspace after the other."""
+        check_is_fitted(self)
+        x = checked(self, X, reset=False)
+        return (x - self.mean_) @ self.components_.T
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """The mixture (n, n_features) of sources X (n, k); set columns to 0 to take a source out."""
+        check_is_fitted(self)
+        sources = np.asarray(check_array(X), dtype=np.float64)
+        k = len(self.components_)
+        if sources.shape[1] != k:
+            raise ValueError(
+                f"X must have {k} columns, one for each component, got {sources.shape[1]}"
+            )
+        return sources @ self.mixing_.T + self.mean_
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _whitened(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+        """Principal components of variance 1, the matrix that makes them, and sizes that fit them."""
+        left, scales, directions = np.linalg.svd(x, full_matrices=False)
+        rank = int(np.sum(scales > scales[0] * max(x.shape) * np.finfo(np.float64).eps))
+        if rank == 0:
+            raise ValueError("X must vary: all its rows are equal")
+        sizes = subspace_sizes(self.sizes, rank)
+        k = sum(sizes)
+        if k > rank:
+            raise ValueError(
+                f"sizes add up to {k}, but X has only {rank} independent directions: "
+                "ask for fewer or smaller subspaces"
+            )
+        root = np.sqrt(len(x))
+        return left[:, :k] * root, directions[:k] * (root / scales[:k, None]), sizes
+
+    def _unmixing(self, white: np.ndarray, random: Any) -> tuple[np.ndarray, bool]:
+        """Directions of independent components, as rows (k, k), and whether they have settled."""
+        if self.ica is None:
+            return _fast_ica(white, _ROUNDS, random)
+        k = white.shape[1]
+        ica: Any = clone(self.ica)  # type: ignore[type-var]
+        if "whiten" in ica.get_params():
+            ica.set_params(whiten=False)  # of white data, FastICA's own whitening can lose columns
+        found = np.asarray(ica.fit(white).components_)
+        if found.shape != (k, k):
+            raise ValueError(f"ica must find {k} components of {k} columns, got {found.shape}")
+        return found, True
+
+
+def _fast_ica(
+    white: np.ndarray, rounds: int, random: Any, start: np.ndarray | None = None
+) -> tuple[np.ndarray, bool]:
+    """Directions of independent components, and whether they stood still in the last round."""
+    ica = FastICA(whiten=False, max_iter=rounds, w_init=start, random_state=random)  # type: ignore[arg-type]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ConvergenceWarning)
+        ica.fit(white)
+    return ica.components_, not any(issubclass(w.category, ConvergenceWarning) for w in told)
+
+
+def _warn_if_moving(
+    white: np.ndarray, turned: np.ndarray, order: np.ndarray, sizes: Sequence[int], random: Any
+) -> None:
+    """Warn unless more rounds of ICA turn directions inside of subspaces only."""
+    again, _ = _fast_ica(white, _MORE, random, turned)
+    moved = amari_index((again @ turned.T)[np.ix_(order, order)], sizes)
+    if moved > _STILL:
+        warnings.warn(
+            f"the subspaces still moved after {_ROUNDS} rounds of ICA (by an Amari index of "
+            f"{moved:.2f}): use more rows, or give ica=FastICA(...) with more rounds",
+            NotConverged,
+            stacklevel=3,
+        )

@@ -1,0 +1,68 @@
+"""The doors of independence tests that choose by the data, and of tables of which every pair is tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from bad_input.doors import PAIRS, Door, door
+
+from mercer.htest import (
+    HSIC,
+    NFSIC,
+    RDC,
+    BlockHSIC,
+    CrossHSIC,
+    FourierHSIC,
+    HSICAgg,
+    NystromHSIC,
+    Permutation,
+    pairwise_independence,
+)
+from mercer.kernels import Energy
+
+P = Permutation(19)
+CATEGORIES = frozenset({"categories"})
+
+
+def found(test: Any) -> Any:
+    def call(x: Any, y: Any) -> Any:
+        result = test.test(x, y, rng=0)
+        return np.round(result.statistic, 9), 0 < result.pvalue <= 1
+
+    return call
+
+
+def two(entries: str, test: Any, **more: Any) -> Door:
+    calls = (found(test), lambda x, y: np.isfinite(test.statistic(x, y)))
+    return door(entries, "x y", PAIRS, 2 * PAIRS, calls=calls, points=True, **more)
+
+
+def matrix(frame: Any) -> Any:
+    told = pairwise_independence(frame, test=HSIC(null=P), rng=0)
+    return np.round(told.effects, 6), np.nan_to_num(told.uncorrected) <= 1
+
+
+def learnt(x: Any, y: Any) -> Any:
+    """That there is a test: of 14 points a little rounding leads the search elsewhere."""
+    test = NFSIC.optimized(x, y, locations=1, rng=0)
+    return np.isfinite(test.statistic(x, y)), np.array([v.shape for v in test.locations])
+
+
+def variable_doors() -> Iterator[Door]:
+    for test in (HSIC(null=P), CrossHSIC(), BlockHSIC(block=4)):
+        yield two(f"htest.{type(test).__name__}", test, own_units=True, takes=CATEGORIES)
+    yield two("htest.HSIC", HSIC(Energy(), Energy(), null=P))
+    yield two("htest.HSICAgg htest.HSICAgg.test", HSICAgg(null=P), own_units=True, takes=CATEGORIES)
+    for test in (NFSIC(null=P), NystromHSIC(null=P)):
+        yield two(f"htest.{type(test).__name__}", test, own_units=True, takes=CATEGORIES)
+    yield two("htest.FourierHSIC", FourierHSIC(null=P), own_units=True)
+    yield two("htest.RDC htest.RDC.test", RDC(null=P))
+    yield door(
+        "htest.NFSIC.optimized", "x y", PAIRS, 2 * PAIRS, calls=learnt, points=True, own_units=True
+    )
+    yield door("htest.pairwise_independence", "frame", PAIRS, calls=matrix, takes=CATEGORIES)
+
+
+VARIABLE_DOORS = list(variable_doors())

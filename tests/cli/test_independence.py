@@ -1,0 +1,120 @@
+"""`mercer independence` as a new user and a CI job see it."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import mercer
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Columns of which some depend on each other: height causes weight and city; luck is luck."""
+    rng = np.random.default_rng(0)
+    height = rng.normal(size=150)
+    frame = pd.DataFrame(
+        {
+            "height": height,
+            "weight": height**2 + 0.4 * rng.normal(size=150),
+            "city": np.where(height + 0.4 * rng.normal(size=150) > 0, "Rome", "Oslo"),
+            "luck": rng.normal(size=150),
+        }
+    )
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return frame
+
+
+def run(*arguments: str, code: int = 0):
+    done = CliRunner().invoke(mercer.cli.app, ["independence", *arguments])
+    assert done.exit_code == code, (done.stdout, done.stderr, done.exception)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.mark.usefixtures("folder")
+class TestIndependence:
+    def test_dependent_columns(self):
+        told = run("data.csv", "--x", "height", "--y", "weight").stdout
+        assert told.startswith("'height' and 'weight' depend on each other (p = 0.001")
+        assert "kernel correlation" in told
+
+    def test_independent_columns(self):
+        told = run("data.csv", "--x", "luck", "--y", "weight,city").stdout
+        assert told.startswith("No dependence was found between 'luck' and 'weight', 'city'")
+        assert "That does not show that they are independent" in told
+
+    def test_given_others(self):
+        told = run("data.csv", "--x", "weight", "--y", "city", "--given", "height").stdout
+        assert "given 'height'" in told.splitlines()[0]
+        assert "KCI" in told
+
+    def test_every_two_columns(self):
+        told = run("data.csv").stdout
+        assert told.startswith("2 of 6 pairs of columns depend on each other")
+        document = json.loads(run("data.csv", "--json", "-").stdout)
+        assert document["schema"] == "mercer/command/pairs/1"
+        assert len(document["result"]["pairs"]) == 6
+
+    def test_json_is_the_same_for_the_same_seed(self):
+        asked = ("data.csv", "--x", "height", "--y", "weight", "--json", "-", "--seed", "3")
+        first, second = (json.loads(run(*asked).stdout) for _ in range(2))
+        assert first.pop("elapsed_seconds") >= 0
+        second.pop("elapsed_seconds")
+        assert first == second
+        assert first["schema"] == "mercer/command/independence/1"
+        assert first["dependent"] is True
+
+    def test_gate(self):
+        asked = ("data.csv", "--x", "height", "--y", "weight", "--gate")
+        run(*asked, code=1)
+        run(*asked, "--min-effect", "0.99")
+        run("data.csv", "--x", "height", "--y", "luck", "--gate")
+
+    @pytest.mark.parametrize(
+        "test", ["hsic", "hsicagg", "cross", "block", "fourier", "nystrom", "nfsic", "rdc"]
+    )
+    def test_every_test(self, test):
+        done = run("data.csv", "--x", "height", "--y", "weight", "--test", test)
+        assert "depend" in done.stdout
+
+    @pytest.mark.parametrize("test", ["kci", "rcit", "rcot"])
+    def test_every_conditional_test(self, test):
+        asked = ("data.csv", "--x", "height", "--y", "weight", "--given", "luck", "--test", test)
+        assert "depend on each other given 'luck'" in run(*asked).stdout
+
+    def test_distance_covariance_takes_numbers(self):
+        run("data.csv", "--x", "height", "--y", "weight", "--test", "dcov")
+        done = run("data.csv", "--x", "height", "--y", "city", "--test", "dcov", code=3)
+        assert "labels are in 'city'" in done.stderr
+
+    def test_kernel_and_resamples(self):
+        asked = ("data.csv", "--x", "height", "--y", "weight", "--kernel", "laplace")
+        told = run(*asked, "--bandwidth", "0.5", "--resamples", "99").stdout
+        assert "HSIC, 99 resamples" in told
+
+    def test_report(self, tmp_path):
+        asked = ("data.csv", "--x", "height", "--y", "weight,city", "--report", "out.html")
+        run(*asked)
+        page = (tmp_path / "out.html").read_text()
+        assert "mercer independence data.csv --x height --y weight --y city" in page
+        assert len(page) < 1_000_000
+
+    @pytest.mark.parametrize(
+        ("options", "code", "said"),
+        [
+            (("--x", "height"), 2, "go together"),
+            (("--x", "height", "--y", "height"), 2, "in one of"),
+            (("--x", "height", "--y", "nope"), 3, "no column 'nope'"),
+            (("--x", "height", "--y", "luck", "--test", "kci"), 2, "needs --given"),
+            (("--x", "height", "--y", "luck", "--given", "city", "--test", "hsic"), 2, "takes no"),
+            (("--test", "hsic"), 2, "go together"),
+            (("--x", "height", "--y", "luck", "--test", "kci", "--kernel", "nope"), 2, "nope"),
+        ],
+    )
+    def test_wrong_use_is_said_in_a_line(self, options, code, said):
+        assert said in run("data.csv", *options, code=code).stderr

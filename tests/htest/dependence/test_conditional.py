@@ -1,0 +1,335 @@
+"""x _||_ y | z: the statistic and its null by other roads, level and power, what is refused."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from htest_given import alike, classes, letters, mean, post_nonlinear, switches
+from numpy.testing import assert_allclose
+
+import mercer
+from mercer.errors import MemoryBudgetError
+from mercer.gram import Dense, Gram, ridge_solve
+from mercer.htest import KCI, RCIT, Gamma, Permutation, RCoT, Spectrum, WeightedChi2, WildBootstrap
+from mercer.htest.dependence import partial
+from mercer.htest.dependence.partial import FeatureEvidence, Residuals
+from mercer.htest.dependence.smoothing import Directions, Smoother, smoother
+from mercer.kernels import RBF, Delta, Energy, Linear, median_bandwidth
+
+RANDOM = [KCI(), RCoT(), RCIT()]
+every_test = pytest.mark.parametrize("test", RANDOM, ids=["KCI", "RCoT", "RCIT"])
+
+
+def drawn(n=150, d=2, seed=0, effect=0.0):
+    return post_nonlinear(alike, d, effect=effect)(np.random.default_rng(seed), (n,))
+
+
+def evidence(test, x, y, z, seed=0):
+    return test._evidence(test._variables(x, y, z), z, np.random.default_rng(seed))
+
+
+def left(smooth: Smoother) -> np.ndarray:
+    """I - S, dense."""
+    n = len(smooth.vectors)
+    return np.eye(n) - 1 / n - (smooth.vectors * smooth.shares) @ smooth.vectors.T
+
+
+# ---- regression -----------------------------------------------------------------------------
+
+
+def test_a_smoother_is_ridge_regression_twice():
+    rng = np.random.default_rng(0)
+    z, a = rng.standard_normal((60, 2)), rng.standard_normal((60, 3))
+    matrix = Dense(np.asarray(Gram(RBF(2.0), z).centered().dense()))
+    directions = Directions.of(Gram(RBF(2.0), z))
+    chosen = smoother([directions], a, 0.1)
+    ridge = [
+        r for r in directions.ridges
+        if np.allclose(1 - chosen.shares, (r / (directions.values + r)) ** 2, rtol=1e-10)
+    ]  # fmt: skip
+    centred, n = a - a.mean(axis=0), len(a)
+    once = n * ridge[0] * ridge_solve(matrix, centred, n * ridge[0])
+    twice = n * ridge[0] * ridge_solve(matrix, once, n * ridge[0])
+    assert_allclose(chosen.residuals(a), twice, atol=1e-5)
+    assert_allclose(chosen.own, np.diag(left(chosen) @ left(chosen)), atol=1e-10)
+    assert_allclose(chosen.degrees, n - np.trace(left(chosen)), rtol=1e-10)
+
+
+def test_slack_uses_more_degrees_of_freedom_and_less_bias():
+    rng = np.random.default_rng(1)
+    z = rng.standard_normal((300, 2))
+    signal = np.sin(2 * z).sum(axis=1, keepdims=True)
+    among = [Directions.of(Gram(RBF(s * median_bandwidth(z)), z)) for s in (0.5, 1.0, 2.0)]
+    found = [smoother(among, signal + rng.standard_normal((300, 1)), s) for s in (0.0, 0.05, 0.2)]
+    degrees = [f.degrees for f in found]
+    bias = [float(np.sum(f.residuals(signal) ** 2)) for f in found]
+    assert degrees == sorted(degrees)
+    assert degrees[0] < degrees[2] < 150
+    assert bias == sorted(bias, reverse=True)
+    assert bias[2] < 0.5 * bias[0]
+
+
+def test_the_chosen_ridge_predicts_left_out_observations_best():
+    """Generalised cross-validation against leaving one out, by refitting."""
+    rng = np.random.default_rng(2)
+    z = rng.standard_normal((80, 1))
+    a = np.sin(2 * z) + 0.5 * rng.standard_normal((80, 1))
+    directions = Directions.of(Gram(RBF(0.7), z))
+    chosen = smoother([directions], a, 0.0)
+
+    def left_out(ridge: float) -> float:
+        shares = 1 - (ridge / (directions.values + ridge)) ** 2
+        own = np.diag(left(Smoother(directions.vectors, shares)))
+        errors = Smoother(directions.vectors, shares).residuals(a)[:, 0] / own
+        return float(np.sum(errors**2))
+
+    errors = np.array([left_out(r) for r in directions.ridges])
+    own = np.diag(left(chosen))
+    assert np.sum((chosen.residuals(a)[:, 0] / own) ** 2) <= 1.03 * errors.min()
+
+
+# ---- the statistic and its null by other roads -----------------------------------------------
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_statistic_and_form_by_dense_matrices(d):
+    x, y, z = drawn(120, d)
+    found = evidence(KCI(), x, y, z)
+    k, l, m = (RBF(median_bandwidth(v))(v.reshape(120, -1)) for v in (x, y, z))
+    r, q = left(found.x.smoother), left(found.y.smoother)
+    residual_x, residual_y = r @ k @ r, q @ l @ q
+    assert_allclose(found.observed, np.mean(m * residual_x * residual_y), rtol=1e-4)
+    own = np.sqrt(np.diag(r @ r))
+    form = residual_x / np.outer(own, own) * (r @ (m * residual_y) @ r)
+    assert_allclose(np.asarray(found.matrix.dense()), form, atol=1e-5 * np.abs(form).max())
+    assert KCI().test(x, y, z).statistic == KCI().statistic(x, y, z) == found.observed
+
+
+def test_columns_and_matrices_are_two_roads_to_one_number(monkeypatch):
+    x, y, z = drawn(400, 1)
+    test = KCI(kernel_y=RBF(3.0), kernel_z=RBF(2.0))
+    short = evidence(test, x, y, z)
+    assert short._columns() is not None
+    monkeypatch.setattr(partial, "_FEW", 10**6)
+    long = evidence(test, x, y, z)
+    assert long._columns() is None
+    assert_allclose(short.observed, long.observed, rtol=1e-5)
+    assert_allclose(short.moments(), long.moments(), rtol=1e-5)
+    assert_allclose(short.spectrum(20)[1], long.spectrum(20)[1], rtol=1e-4)
+
+
+@pytest.mark.parametrize("test", [KCI(), RCoT()], ids=["KCI", "RCoT"])
+def test_moments_are_those_of_spectrum_draws_and_signs(test):
+    found = evidence(test, *drawn(150, 2))
+    observed, middle, variance = found.moments()
+    _, weights, rest = found.spectrum(150)
+    assert_allclose(middle, weights.sum() + rest, rtol=1e-8)
+    form = np.asarray(found.matrix.dense()) / found.n**2
+    assert_allclose(np.linalg.eigvalsh(form)[::-1][:25], weights[:25], rtol=1e-6)
+    np.fill_diagonal(form, 0.0)
+    assert_allclose(variance, 2 * np.sum(form**2), rtol=1e-6)
+    third = np.sqrt(8) * np.trace(form @ form @ form) / np.sum(form**2) ** 1.5
+    assert_allclose(found.skewness(), third, rtol=1e-2)
+    again, draws = found.signed(WildBootstrap(20_000), 0)
+    assert again == observed
+    assert_allclose(draws.mean(), middle, rtol=0.02)
+    assert_allclose(draws.var(), variance, rtol=0.1)
+
+
+@every_test
+def test_nulls_agree(test):
+    x, y, z = drawn(300, 1, seed=3, effect=0.2)
+    kinds = (Gamma(), Spectrum(20_000), WeightedChi2(), WildBootstrap(20_000))
+    found = [
+        type(test)(null=null).test(x, y, z, rng=np.random.default_rng(0)).pvalue for null in kinds
+    ]
+    assert 0.001 < found[2] < 0.9
+    assert_allclose(found, found[2], rtol=0.25, atol=0.005)
+
+
+def test_the_null_knows_what_regression_costs():
+    """A third of the observations goes into the regression: T has the mean of the form, on average."""
+    rng = np.random.default_rng(0)
+    n, p = 90, 30
+    basis = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, p))])[0][:, 1:]
+    smooth = Smoother(basis, np.ones(p))
+    observed, means, naive = [], [], []
+    for _ in range(400):
+        x, y = (Residuals.of(rng.standard_normal((n, 2)), smooth) for _ in range(2))
+        found = FeatureEvidence(x, y)
+        observed.append(found.observed)
+        means.append(found.moments()[1])
+        naive.append(np.sum(x.values**2 @ np.ones(2) * (y.values**2 @ np.ones(2))) / n**2)
+    ratio, error = np.mean(observed) / np.mean(means), np.std(observed) / np.mean(observed) / 20
+    assert abs(ratio - 1) < 3 * error + 0.03
+    assert np.mean(observed) / np.mean(naive) > 1.3  # n / (n - p) = 1.5
+
+
+# ---- peers ------------------------------------------------------------------------------------
+
+
+def test_gamma_of_causal_learn_from_the_same_matrices():
+    kci = pytest.importorskip("causallearn.utils.KCI.KCI")
+    found = evidence(KCI(), *drawn(150, 2))
+    noise = found.x.noise @ found.x.noise.T
+    other = np.asarray(found.matrix.dense()) / noise
+    theirs = kci.KCI_CInd()
+    theirs.thresh = 1e-9
+    shape, scale = theirs.get_kappa(theirs.get_uuprod(noise, (other + other.T) / 2)[0])
+    own, rows, _ = found._sums
+    assert_allclose(own.sum() ** 2 / (2 * rows.sum()), shape, rtol=1e-3)
+    assert_allclose(2 * rows.sum() / own.sum(), scale, rtol=1e-3)
+
+
+def test_pvalues_are_those_of_causal_learn_where_it_is_right():
+    """z Gaussian on the line, x and y linear in it, with and without dependence: 40 data sets."""
+    kci = pytest.importorskip("causallearn.utils.KCI.KCI")
+    ours, theirs = [], []
+    for run in range(40):
+        rng = np.random.default_rng(run)
+        z, e, f = rng.standard_normal((3, 200))
+        x = z + e
+        y = z + f + 0.08 * (run % 4) * e
+        ours.append(KCI().test(x, y, z).pvalue)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = kci.KCI_CInd().compute_pvalue(x[:, None], y[:, None], z[:, None])
+        theirs.append(max(float(found[0]), 1e-12))
+    assert np.corrcoef(np.log(ours), np.log(theirs))[0, 1] > 0.85
+    assert np.mean((np.array(ours) < 0.05) == (np.array(theirs) < 0.05)) >= 0.85
+
+
+# ---- level and power --------------------------------------------------------------------------
+
+
+def rejections(test, problem, n, runs, **more):
+    found = 0
+    for run in range(runs):
+        rng = np.random.default_rng([run, 7])
+        found += test.test(*problem(rng, (n,), **more), rng=rng).rejects()
+    return found
+
+
+@every_test
+@pytest.mark.parametrize("problem", [classes, switches, letters], ids=lambda p: p.__name__)
+def test_discrete_variables(test, problem):
+    """40 runs: more than 7 rejections at level 0.05 have a probability of 0.001."""
+    assert rejections(test, problem, 150, 40) <= 7
+    assert rejections(test, problem, 500, 10, effect=1.5) >= 7
+
+
+def test_level_where_smoothing_for_prediction_fails():
+    problem = post_nonlinear(alike, 3, noise=0.5)
+    best, less = (rejections(KCI(slack=s), problem, 200, 40) for s in (0.0, 0.1))
+    assert best > 9
+    assert less <= 7
+
+
+def test_dependence_that_turns_with_z():
+    """The sign of the dependence is that of z: seen with weights of z, and not without."""
+    problem = post_nonlinear(mean, 1, effect=2.0, turned=True)
+    assert rejections(KCI(), problem, 200, 20) > rejections(RCoT(), problem, 200, 20) + 3
+    assert rejections(RCIT(), problem, 1000, 20) >= 10
+
+
+@every_test
+def test_units_do_not_matter(test):
+    x, y, z = drawn(100, 2, effect=0.3)
+    p = test.test(x, y, z, rng=0).pvalue
+    assert_allclose(test.test(1e3 * x + 5, 1e-2 * y, 7 * z - 1, rng=0).pvalue, p, rtol=1e-6)
+
+
+@every_test
+def test_the_same_seed_gives_the_same_answer(test):
+    x, y, z = drawn(100, 2)
+    assert test.test(x, y, z, rng=1).pvalue == test.test(x, y, z, rng=1).pvalue
+    assert test.statistic(x, y, z) == test.statistic(x, y, z)
+
+
+# ---- what comes in, what goes out ---------------------------------------------------------------
+
+
+@every_test
+def test_frames_with_categories(test):
+    x, y, z = letters(np.random.default_rng(0), (200,), effect=2.0)
+    result = test.test(x, y, z, rng=0)
+    assert result.given
+    assert result.rejects()
+    assert "independent given z (letter, number)" in result.summary()
+    assert "degrees of freedom of 200" in result.summary()
+    assert result.to_dict()["given"] is True
+
+
+def test_frames_have_their_own_units():
+    x, y, z = drawn(120, 2, effect=0.3)
+    frame = pd.DataFrame({"a": z[:, 0] * 1e3, "b": z[:, 1] * 1e-3})
+    scaled = z / z.std(axis=0)
+    assert_allclose(KCI().test(x, y, frame).pvalue, KCI().test(x, y, scaled).pvalue, rtol=1e-6)
+
+
+def test_tensors():
+    torch = pytest.importorskip("torch")
+    samples = drawn(100, 2)
+    for test in RANDOM:
+        p = test.test(*samples, rng=0).pvalue
+        assert_allclose(test.test(*map(torch.from_numpy, samples), rng=0).pvalue, p, rtol=1e-9)
+
+
+def test_any_kernels():
+    x, y, z = drawn(100, 2, effect=1.0)
+    energy = KCI(Energy(), Energy(), RBF(1.0)).test(x, y, z)
+    assert 0 < energy.pvalue <= 1
+    binned = np.digitize(z[:, 0], [-0.5, 0.5])[:, None]
+    assert 0 < KCI(Linear(), Linear(), Delta()).test(x, y, binned).pvalue <= 1
+
+
+@every_test
+def test_nothing_is_left_of_a_function_of_z(test):
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(100)
+    binary = (z > 0).astype(float)
+    result = test.test(binary, rng.standard_normal(100), binary, rng=0)
+    assert result.pvalue == 1.0
+    assert "nothing is left of x" in result.summary()
+
+
+@every_test
+def test_what_is_refused(test):
+    kind, (x, y, z) = type(test), drawn(50, 1)
+    with pytest.raises(TypeError, match="null must be Gamma.*does not survive permutations"):
+        kind(null=Permutation(99))
+    with pytest.raises(ValueError, match="slack must be a non-negative number"):
+        kind(slack=-0.1)
+    with pytest.raises(TypeError, match="kernel_z must be a kernel or None"):
+        kind(kernel_z=1.0)
+    with pytest.raises(ValueError, match="x, y and z need at least 8 observations, got 5"):
+        test.test(x[:5], y[:5], z[:5])
+    with pytest.raises(ValueError, match="same number of observations, got 50, 49 and 50"):
+        test.test(x, y[1:], z)
+    with pytest.raises(ValueError, match="all points of z are equal"):
+        test.test(x, y, 0 * z)
+
+
+def test_memory_budget():
+    x, y, z = drawn(2000, 5)
+    with mercer.config(memory="16MiB"):
+        with pytest.raises(MemoryBudgetError, match=r"use RCoT\(\)"):
+            KCI().test(x, y, z)
+        assert 0 < RCoT().test(x, y, z, rng=0).pvalue <= 1
+        wide = np.random.default_rng(0).standard_normal((2000, 30))
+        with pytest.raises(MemoryBudgetError, match="kernel of x needs more than.*RCoT"):
+            KCI().test(wide, y, z[:, :1])
+        with pytest.raises(MemoryBudgetError, match="use fewer features"):
+            RCoT(given_features=2000).test(x, y, z, rng=0)
+
+
+def test_blocks_of_signs_for_series():
+    rng = np.random.default_rng(0)
+    z = np.cumsum(rng.standard_normal(200)) / 5
+    x, y = z + rng.standard_normal(200), z + rng.standard_normal(200)
+    result = KCI(null=WildBootstrap(199, block=None)).test(x, y, z, rng=0)
+    assert len(result.null) == 199
+    assert any("sign" in note for note in result.notes)

@@ -1,0 +1,407 @@
+"""The finite set independence criterion: plain formulas, permutations, gradients, level, power."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from arrays import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2
+
+from mercer.datasets import GaussianSign, Sinusoid
+from mercer.errors import NoRule
+from mercer.htest import NFSIC, Chi2, Gamma, Permutation
+from mercer.htest.dependence.factors import permutations
+from mercer.htest.dependence.fsic import FSICEvidence
+from mercer.htest.dependence.search import Objective, _forward, _sides
+from mercer.kernels import RBF, Cauchy, Delta, InverseMultiquadric, Laplace, Linear
+
+KERNELS = [RBF(1.5), Cauchy(2.0), Laplace(1.0), RBF(1.0) + Linear()]
+
+
+@pytest.fixture
+def observed():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(90, 3))
+    return x, x[:, :2] ** 2 + rng.normal(size=(90, 2))
+
+
+@pytest.fixture
+def places():
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(4, 3)), rng.normal(1.0, 1.0, size=(4, 2))
+
+
+def plain(kernels, x, y, places, ridge=0.0):
+    """The paper's estimates, term by term."""
+    k, l_ = (kernel(z, v) for kernel, z, v in zip(kernels, (x, y), places, strict=True))
+    n = len(k)
+    u = n / (n - 1) * ((k * l_).mean(axis=0) - k.mean(axis=0) * l_.mean(axis=0))
+    g = (k - k.mean(axis=0)) * (l_ - l_.mean(axis=0))
+    s = np.cov(g.T, bias=True) + ridge * np.eye(len(u))
+    return n * u @ np.linalg.solve(s, u)
+
+
+def rejections(test, draw, runs, n):
+    found = 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        found += test.test(*draw(rng, n), rng=rng).rejects(0.05)
+    return found / runs
+
+
+def normal(dx, dy):
+    return lambda rng, n: (rng.normal(size=(n, dx)), rng.normal(size=(n, dy)))
+
+
+def discrete(rng, n):
+    return rng.poisson(1.0, size=(n, 2)).astype(float), rng.integers(0, 2, (n, 1)).astype(float)
+
+
+def coins(rng, n):
+    return rng.integers(0, 2, size=(2, n, 1)).astype(float)
+
+
+# ---- the number ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.01])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_the_statistic_is_the_plain_formula(kernel, ridge, observed, places):
+    kernels = (kernel, RBF(0.8))
+    test = NFSIC(*kernels, locations=places, ridge=ridge)
+    assert_allclose(test.statistic(*observed), plain(kernels, *observed, places, ridge), rtol=1e-6)
+
+
+@pytest.mark.parametrize("locations", [4, None])
+def test_order_and_roles_do_not_matter(locations, observed, places):
+    x, y = observed
+    order = np.random.default_rng(3).permutation(len(x))
+    test = NFSIC(RBF(1.5), RBF(0.8), locations=locations or places)
+    assert_allclose(test.statistic(x[order], y[order]), test.statistic(x, y), rtol=1e-8)
+    if locations is None:
+        other = NFSIC(RBF(0.8), RBF(1.5), locations=places[::-1])
+        assert_allclose(other.statistic(y, x), test.statistic(x, y), rtol=1e-8)
+
+
+def test_units_do_not_matter(observed):
+    x, y = observed
+    expected = NFSIC().test(x, y, rng=0)
+    moved = NFSIC().test(1e-3 * x + 7, 1e4 * y - 1e3, rng=0)
+    assert_allclose(moved.statistic, expected.statistic, rtol=1e-6)
+    assert_allclose(moved.pvalue, expected.pvalue)
+
+
+def test_drawn_locations_are_pairs_of_points(observed):
+    x, y = observed
+    v, w = NFSIC(locations=30).test(x, y, rng=0).test.locations
+    at = [np.flatnonzero(np.isclose(x, point).all(axis=1)) for point in v]
+    assert all(len(rows) == 1 for rows in at)
+    together = [np.isclose(y[rows[0]], point).all() for rows, point in zip(at, w, strict=True)]
+    assert 0 <= np.mean(together) < 0.3  # not those that were observed together
+    assert abs(np.corrcoef(v[:, 0], w[:, 0])[0, 1]) < 0.7  # nor in the same order
+
+
+def test_the_result_repeats_itself(observed):
+    result = NFSIC(locations=3).test(*observed, rng=5)
+    again = result.test.test(*observed, rng=5)
+    assert_allclose(again.statistic, result.statistic)
+    assert result.test == result.test.__class__(
+        result.test.kernel_x, result.test.kernel_y, locations=result.test.locations
+    )
+    assert hash(result.test) == hash(again.test)
+    assert result.test != NFSIC(locations=3)
+    assert "locations=(<array 3 x 3>" not in repr(NFSIC(locations=3))
+    assert "[[" in repr(result.test)
+
+
+def test_tensors_are_taken(observed, places):
+    test = NFSIC(RBF(1.5), RBF(0.8), locations=places)
+    tensors = [torch.tensor(z) for z in observed]
+    assert_allclose(test.statistic(*tensors), test.statistic(*observed), rtol=1e-8)
+    drawn = NFSIC().test(*tensors, rng=0)
+    assert all(isinstance(part, np.ndarray) for part in drawn.test.locations)
+    assert_allclose(drawn.pvalue, NFSIC().test(*observed, rng=0).pvalue)
+
+
+def test_objects_have_locations_too():
+    words = ["a", "b", "c", "a", "b"] * 30
+    result = NFSIC(Delta(), Delta(), locations=3).test(words, words, rng=0)
+    assert result.rejects(0.01)
+    rng = np.random.default_rng(0)
+    other = [str(w) for w in rng.permutation(words)]
+    assert not NFSIC(Delta(), Delta(), locations=3).test(words, other, rng=0).rejects(0.01)
+
+
+def test_frames_keep_their_columns():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame({"a": rng.normal(size=600), "b": 1000 * rng.normal(size=600)})
+    y = pd.DataFrame({"c": x["a"] ** 2 + rng.normal(size=600), "d": rng.choice(["u", "v"], 600)})
+    result = NFSIC().test(x, y, rng=0)
+    assert result.rejects(0.01)
+    again = result.test.test(x[["b", "a"]][["a", "b"]], y, rng=0)
+    assert_allclose(again.statistic, result.statistic, rtol=1e-8)
+
+
+# ---- degrees of freedom -------------------------------------------------------------------------
+
+
+def test_equal_locations_count_once(observed, places):
+    twice = tuple(np.repeat(part, 2, axis=0) for part in places)
+    once = NFSIC(RBF(1.5), RBF(0.8), locations=places)
+    double = NFSIC(RBF(1.5), RBF(0.8), locations=twice)
+    assert_allclose(double.statistic(*observed), once.statistic(*observed), rtol=1e-6)
+    k, l_ = RBF(1.5)(observed[0], twice[0]), RBF(0.8)(observed[1], twice[1])
+    assert FSICEvidence(k, l_, 0.0).degrees == 4
+
+
+def test_coins_have_one_degree():
+    rng = np.random.default_rng(0)
+    x, y = coins(rng, 600)
+    result = NFSIC().test(x, y, rng=0)
+    assert result.law.args == (1,)
+    # one number is left, the correlation of two coins; its null variance is the observed one here
+    g = (x - x.mean()) * (y - y.mean())
+    expected = 600 * (600 / 599 * g.mean()) ** 2 / g.var()
+    assert_allclose(result.statistic, expected, rtol=1e-6)
+
+
+def test_equal_coins_are_dependent():
+    x = np.repeat([0.0, 1.0], 50)
+    assert NFSIC().test(x, x, rng=0).pvalue == 0.001
+    assert NFSIC(null=Permutation(99)).test(x, 1 - x, rng=0).pvalue == 0.01
+
+
+def test_features_that_do_not_vary_say_nothing(observed):
+    far = np.full((2, 3), 1e6), np.zeros((2, 2))
+    result = NFSIC(RBF(1.0), RBF(1.0), locations=far).test(*observed, rng=0)
+    assert result.statistic == 0
+    assert result.pvalue == 1
+
+
+# ---- nulls --------------------------------------------------------------------------------------
+
+
+def test_many_observations_have_a_chi_square(places):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(500, 3)), rng.normal(size=(500, 2))
+    result = NFSIC(RBF(1.5), RBF(0.8), locations=places).test(x, y)
+    assert_allclose(result.pvalue, chi2.sf(result.statistic, 4), rtol=1e-10)
+    assert "at least 500 observations." in result.notes[0]
+    small = NFSIC(RBF(1.5), RBF(0.8), locations=places).test(x[:499], y[:499], rng=0)
+    assert len(small.null) == 999
+    assert "fewer than 500 observations." in small.notes[0]
+    assert len(NFSIC(locations=10).test(x, y, rng=0).null) == 999  # 1,000 for ten locations
+
+
+def test_the_chi_square_warns_when_there_are_few(observed):
+    with pytest.warns(UserWarning, match="holds from about 500 observations on, and here 90"):
+        NFSIC(null=Chi2()).test(*observed, rng=0)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+@pytest.mark.parametrize("blocks", [None, tuple(np.arange(90) % 4)])
+def test_permuted_statistics_are_those_of_permuted_data(ridge, blocks, observed, places):
+    x, y = observed
+    null = Permutation(40, blocks=blocks)
+    test = NFSIC(RBF(1.5), RBF(0.8), locations=places, ridge=ridge)
+    evidence = FSICEvidence(RBF(1.5)(x, places[0]), RBF(0.8)(y, places[1]), ridge)
+    (order,) = permutations(90, null, slice(0, 41), 7)
+    naive = [test.statistic(x, y[row]) for row in order]
+    assert_allclose(evidence.permuted(null, slice(0, 41), 7), naive, rtol=1e-6)
+    assert_allclose(evidence.permuted(null, slice(13, 30), 7), naive[13:30], rtol=1e-6)
+
+
+def test_large_tiles_and_small_ones_agree(monkeypatch):
+    rng = np.random.default_rng(0)
+    k, l_ = rng.normal(size=(3000, 5)), rng.normal(size=(3000, 5))
+    expected = FSICEvidence(k, l_, 0.0).permuted(Permutation(20), slice(0, 21), 1)
+    monkeypatch.setattr("mercer.htest.dependence.fsic._TILE", 1000)
+    small = FSICEvidence(k, l_, 0.0).permuted(Permutation(20), slice(0, 21), 1)
+    assert_allclose(small, expected, rtol=1e-8)
+    assert_allclose(expected[0], FSICEvidence(k, l_, 0.0).observed, rtol=1e-10)
+
+
+def test_other_nulls_are_refused(observed):
+    with pytest.warns(UserWarning, match="Gamma"), pytest.raises(NoRule, match="use Permutation"):
+        NFSIC(null=Gamma()).test(*observed)
+    with pytest.raises(ValueError, match="leave paired=False"):
+        NFSIC(null=Permutation(9, paired=True)).test(*observed)
+
+
+# ---- what cannot be -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: NFSIC("rbf"), "kernel_x must be a kernel"),
+        (lambda: NFSIC(None, 2.0), "kernel_y must be a kernel"),
+        (lambda: NFSIC(locations=0), "locations must be a whole number of at least 1, got 0"),
+        (lambda: NFSIC(locations="five"), "locations must be a whole number"),
+        (lambda: NFSIC(locations=np.zeros((3, 2))), "a pair of points, .* got ndarray"),
+        (lambda: NFSIC(locations=(np.zeros((3, 2)),)), "a pair of points"),
+        (lambda: NFSIC(locations=([[0.0], [1.0]], [[0.0]])), "as many in x as in y, got 2 and 1"),
+        (lambda: NFSIC(locations=([[np.nan]], [[0.0]])), r"locations\[0\]"),
+        (lambda: NFSIC(ridge=-1.0), "ridge must be a non-negative number"),
+        (lambda: NFSIC(null=0.05), "null must be a null"),
+    ],
+)
+def test_what_cannot_be_is_refused(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
+
+
+def test_variables_must_fit(observed, places):
+    x, y = observed
+    with pytest.raises(ValueError, match="x and y must have the same number of observations"):
+        NFSIC().test(x, y[1:])
+    with pytest.raises(ValueError, match="x and y need at least 4 observations, got 3"):
+        NFSIC().test(x[:3], y[:3])
+    with pytest.raises(ValueError, match=r"locations\[1\]"):
+        NFSIC(RBF(1.0), RBF(1.0), locations=(places[0], places[0])).test(x, y)
+    with pytest.raises(ValueError, match="all points of y are equal"):
+        NFSIC().test(x, np.zeros(90))
+
+
+# ---- the search ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", [None, Cauchy(1.2), InverseMultiquadric(0.7)], ids=repr)
+def test_the_gradient_is_that_of_torch(kernel, observed):
+    """Of minus n u'(S + ridge)^-1 u, by (V, log width, W, log width)."""
+    sides = _sides((kernel, None), *observed)
+    rng = np.random.default_rng(2)
+    theta = np.concatenate([rng.normal(size=9), [-0.3], rng.normal(size=6), [0.2]])
+    value, gradient = Objective(sides, np.arange(60), 3, 0.01)(theta)
+
+    t = torch.tensor(theta, requires_grad=True)
+    features = []
+    for side, part, d in zip(sides, (t[:10], t[10:]), (3, 2), strict=True):
+        x, v = torch.tensor(side.points[:60]), part[:-1].reshape(3, d)
+        r2 = ((x[:, None, :] - v) ** 2).sum(-1) * torch.exp(-2 * part[-1]) * side.scale
+        features.append(_radial(side.kernel, r2))
+    k, l_ = features
+    g = (k - k.mean(0)) * (l_ - l_.mean(0))
+    u = g.mean(0)
+    s = (g - u).T @ (g - u) / 60 + 0.01 * torch.eye(3, dtype=torch.float64)
+    expected = -60 * u @ torch.linalg.solve(s, u)
+    expected.backward()
+    assert_allclose(value, expected.item(), rtol=1e-10)
+    assert_allclose(gradient, t.grad.numpy(), rtol=1e-8, atol=1e-10)
+
+
+def _radial(kernel, r2):
+    """Plain formulas in torch."""
+    if kernel is None:
+        return torch.exp(-r2 / 2)
+    if isinstance(kernel, Cauchy):
+        return 1 / (1 + r2 / kernel.bandwidth**2)
+    return (kernel.offset**2 + r2) ** -kernel.exponent
+
+
+def test_beginnings_grow_by_the_best_location():
+    rng = np.random.default_rng(0)
+    g = rng.normal(size=(200, 12)) @ rng.normal(size=(12, 12)) + rng.normal(size=12)
+    s, u = np.cov(g.T, bias=True) + 0.1 * np.eye(12), g.mean(axis=0)
+
+    def value(at):
+        return u[at] @ np.linalg.solve(s[np.ix_(at, at)], u[at])
+
+    taken: list[int] = []
+    for _ in range(4):
+        rest = [c for c in range(12) if c not in taken]
+        taken.append(max(rest, key=lambda c: value([*taken, c])))
+    best, found = _forward(g, 4, 0.1)
+    assert_array_equal(found, taken)
+    assert_allclose(best, value(taken), rtol=1e-8)
+
+
+@pytest.mark.parametrize("problem", [Sinusoid(3.0), GaussianSign(3)], ids=repr)
+def test_learnt_locations_have_power_where_random_ones_have_little(problem):
+    learnt = random = 0
+    for seed in range(4):
+        x, y = problem.sample(3000, rng=seed)
+        test = NFSIC.optimized(x[:1500], y[:1500], locations=6, rng=seed)
+        learnt += test.test(x[1500:], y[1500:]).rejects(0.05)
+        random += NFSIC(locations=6).test(x[1500:], y[1500:], rng=seed).rejects(0.05)
+    assert learnt == 4
+    assert random <= 3
+
+
+def test_learning_repeats_itself_and_leaves_units_alone():
+    x, y = Sinusoid(2.0).sample(600, rng=0)
+    one = NFSIC.optimized(x, y, locations=3, rng=1)
+    assert one == NFSIC.optimized(x, y, locations=3, rng=1)
+    other = NFSIC.optimized(x * 1000 + 5, y, locations=3, rng=1)
+    assert_allclose(other.statistic(x * 1000 + 5, y), one.statistic(x, y), rtol=1e-3)
+    assert_allclose(other.kernel_x.bandwidth, 1000 * one.kernel_x.bandwidth, rtol=1e-2)
+
+
+def test_given_kernels_are_widened():
+    x, y = Sinusoid(2.0).sample(800, rng=0)
+    test = NFSIC.optimized(x, y, kernel_x=Cauchy(1.0), kernel_y=2 * RBF(1.0), locations=2, rng=0)
+    assert isinstance(test.kernel_x, Cauchy)
+    fresh = Sinusoid(2.0).sample(800, rng=1)
+    assert test.test(*fresh, rng=0).rejects(0.01)
+
+
+def test_columns_of_frames_are_learnt_in_their_units():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 1000))
+    x = pd.DataFrame({"a": a, "b": 1e4 * b})
+    y = pd.DataFrame({"c": np.sin(3 * a) + 0.5 * rng.normal(size=1000)})
+    test = NFSIC.optimized(x[:500], y[:500], locations=2, rng=0)
+    assert test.test(x[500:], y[500:], rng=0).rejects(0.01)
+
+
+def test_what_cannot_be_learnt_is_refused(observed):
+    with pytest.raises(NoRule, match="smooth radial kernels"):
+        NFSIC.optimized(*observed, kernel_x=Laplace(1.0))
+    with pytest.raises(ValueError, match="locations must be a whole number"):
+        NFSIC.optimized(*observed, locations=0)
+    with pytest.raises(ValueError, match="all points of x are equal"):
+        NFSIC.optimized(np.zeros((90, 1)), observed[1])
+
+
+# ---- level, and memory --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("draw", [normal(1, 1), normal(5, 2), discrete, coins])
+def test_level_quickly(draw):
+    """40 runs: more than 7 rejections at level 0.05 have a probability of 0.001."""
+    assert rejections(NFSIC(null=Permutation(199)), draw, 40, 100) <= 7 / 40
+    assert rejections(NFSIC(), draw, 40, 500) <= 7 / 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("draw", [normal(1, 1), normal(5, 2), normal(50, 50), discrete, coins])
+@pytest.mark.parametrize(("test", "n"), [(NFSIC(null=Permutation(199)), 100), (NFSIC(), 500)])
+def test_level(test, n, draw):
+    assert 0.0175 <= rejections(test, draw, 400, n) <= 0.09
+
+
+@pytest.mark.slow
+def test_learnt_locations_hold_the_level():
+    found = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        x, y = normal(3, 2)(rng, 800)
+        test = NFSIC.optimized(x[:300], y[:300], rng=rng)
+        found += test.test(x[300:], y[300:], rng=rng).rejects(0.05)
+    assert 0.0175 <= found / 400 <= 0.09
+
+
+def test_memory_is_linear():
+    """A few arrays of n numbers for each location, whatever the number of permutations."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 20_000, 1))
+    test = NFSIC(RBF(1.0), RBF(1.0), null=Permutation(200))
+    test.test(x[:500], y[:500], rng=0)
+    tracemalloc.start()
+    test.test(x, y, rng=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 * 2**20  # all pairs would take 3 GB

@@ -1,0 +1,76 @@
+"""Independence tests with a normal null: CrossHSIC and BlockHSIC."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.htest import BlockHSIC, CrossHSIC
+from mercer.htest.dependence.pair import in_random_order
+from mercer.kernels import RBF, Linear
+from mercer.rkhs import hsic
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((601, 2))
+Y = X**2 + RNG.standard_normal((601, 2))
+KERNELS = RBF(1.5), RBF(2.0)
+
+
+def test_cross_statistic_is_an_inner_product_of_covariances():
+    """With linear kernels the operators are matrices."""
+    order = in_random_order(601)
+    first, second = order[:300], order[300:]
+    a, b = (np.cov(X[r].T, Y[r].T)[:2, 2:] for r in (first, second))
+    assert_allclose(CrossHSIC(Linear(), Linear()).statistic(X, Y), np.sum(a * b), rtol=1e-9)
+
+
+def test_cross_ratio_is_that_of_the_paper():
+    """Shekhar, Kim and Ramdas: sums over pairs within a half, with h of differences."""
+    x, y = X[:40], Y[:40]
+    order = in_random_order(40)
+    one, two = order[:20], order[20:]
+    f = np.cov(x[two].T, y[two].T)[:2, 2:]  # the operator of the second half
+    means = np.empty(20)
+    for i in range(20):
+        rest = [j for j in range(20) if j != i]
+        dx, dy = x[one[i]] - x[one[rest]], y[one[i]] - y[one[rest]]
+        means[i] = np.mean([0.5 * a @ f @ b for a, b in zip(dx, dy, strict=True)])
+    value = means.mean()
+    spread = 4 * 19 / 18**2 * np.sum((means - value) ** 2)
+    result = CrossHSIC(Linear(), Linear()).test(x, y)
+    assert_allclose(result.statistic, value, rtol=1e-9)
+    assert_allclose(result.observed, np.sqrt(20) * value / np.sqrt(spread), rtol=1e-9)
+
+
+def test_block_statistic_is_a_mean():
+    order = np.array_split(in_random_order(601), 12)
+    parts = [hsic(*KERNELS, X[rows], Y[rows], unbiased=True) for rows in order]
+    assert_allclose(BlockHSIC(*KERNELS, block=50).statistic(X, Y), np.mean(parts), rtol=1e-9)
+
+
+@pytest.mark.parametrize("test", [CrossHSIC(), BlockHSIC(), BlockHSIC(block=100)])
+def test_both_find_dependence_and_nothing_else(test):
+    found = test.test(X, Y)
+    assert found.rejects(0.001)
+    assert found.notes == ()
+    assert found.pvalue == test.test(X, Y, rng=3).pvalue  # nothing is random
+    other = np.random.default_rng(5).standard_normal((601, 3))
+    assert not test.test(X, other).rejects(0.01)
+
+
+def test_few_observations_are_told():
+    result = CrossHSIC().test(X[:60], Y[:60])
+    assert "holds from about 500 observations on, and there are 60" in result.notes[0]
+    assert "HSIC(null=Permutation()) is exact" in result.notes[0]
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="need at least 8 observations"):
+        CrossHSIC().test(X[:7], Y[:7])
+    with pytest.raises(ValueError, match="at least two blocks of 20 observations, got 15"):
+        BlockHSIC(block=15).test(X[:20], Y[:20])
+    with pytest.raises(ValueError, match="block must be a whole number"):
+        BlockHSIC(block=3)
+    with pytest.raises(TypeError, match="kernel_x must be a kernel or None"):
+        CrossHSIC("rbf")

@@ -1,0 +1,73 @@
+"""Null runs of independence tests, on independent variables and on time series.
+
+Driven by `pytest -m slow tests/calibration` and, with a table, by
+`python -m benchmarks.reproductions.independence_level`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from htest_levels import Cell, cell, grid
+from htest_zoo import ZOO, P, autoregressions, independents, triples
+
+from mercer.htest import (
+    DHSIC,
+    HSIC,
+    MMD,
+    NFSIC,
+    Energy,
+    Gamma,
+    HypothesisTest,
+    Lancaster,
+    ShiftHSIC,
+    Spectrum,
+    WildBootstrap,
+)
+
+WILD = WildBootstrap(199, block=None)
+
+
+def from_the_zoo() -> Iterator[Cell]:
+    for entry in ZOO:
+        if type(entry.test).__module__.startswith("mercer.htest.dependence"):
+            yield from grid([entry.test], entry.null, entry.sizes)
+
+
+def featured() -> Iterator[Cell]:
+    for test, n in ((NFSIC(null=P), 100), (NFSIC(), 500), (NFSIC(ridge=1e-3), 500)):
+        yield from grid([test], independents(), (n,))
+
+
+def nulls_of_three() -> Iterator[Cell]:
+    """The other nulls of tests of three variables; the zoo has permutations."""
+    tests: list[HypothesisTest] = [DHSIC(null=Spectrum(999)), DHSIC(null=WildBootstrap(199))]
+    for total in (False, True):
+        nulls = (Gamma(), Spectrum(999), WildBootstrap(199))
+        tests += [Lancaster(null=null, total=total) for null in nulls]
+    yield from grid(tests, triples(), (100,))
+
+
+def in_time() -> Iterator[Cell]:
+    """Series that remember, and series that do not."""
+    two: list[HypothesisTest] = [HSIC(null=WILD), MMD(null=WILD), Energy(null=WILD), ShiftHSIC()]
+    three: list[HypothesisTest] = [DHSIC(null=WILD), Lancaster(null=WILD)]
+    for n in (200, 500):
+        for rho in (0.0, 0.5, 0.8):
+            for number, tests in ((2, two), (3, three)):
+                problem = autoregressions(number, rho)
+                yield from (cell(test, problem, _sizes(test, n)) for test in tests)
+    for number, tests in ((2, two), (3, three)):
+        problem = autoregressions(number, 0.8, 5)
+        yield from (cell(test, problem, _sizes(test, 300)) for test in tests)
+
+
+def _sizes(test: HypothesisTest, n: int) -> tuple[int, ...]:
+    return (n, n) if isinstance(test, MMD | Energy) else (n,)
+
+
+CELLS = {
+    found.name: found
+    for part in (from_the_zoo, featured, nulls_of_three, in_time)
+    for found in part()
+}

@@ -1,0 +1,52 @@
+"""The report of an independence test: small, escaped, with words for every picture."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from mercer.htest import HSIC, pairwise_independence
+from mercer.report import independence_report
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+
+def test_page_says_what_was_found():
+    x = np.random.default_rng(0).normal(size=120)
+    result = HSIC().test(x, x**2, rng=0)
+    page = independence_report(result, again="code that runs it", facts={"seed": "0"})
+    assert "x and y depend on each other" in page
+    assert "Where does the dependence sit?" in page
+    assert "code that runs it" in page
+    assert f"{result.effect().correlation:.3g}" in page
+
+
+def test_everything_is_escaped_and_pictures_have_words():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    first = pd.DataFrame({"<script>alert(1)</script>": rng.normal(size=80)})
+    second = pd.DataFrame({"a & b": rng.normal(size=80), "c": rng.choice(["<b>", "d"], 80)})
+    result = HSIC().test(first, second, rng=0)
+    pairs = pairwise_independence(pd.concat([first, second], axis=1), rng=0)
+    page = independence_report(result, pairs=pairs, samples=[first, second])
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert "Which columns depend on which?" in page
+    for picture in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
+        assert re.search(r"<title[^>]*>[^<]{20,}</title>|aria-label=\"[^\"]{20,}\"", picture)
+
+
+def test_large_samples_stay_small():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=12_000)
+    page = independence_report(HSIC().test(x, x + rng.normal(size=12_000), rng=0))
+    assert len(page) < 1_000_000
+    assert "come from 10,000 rows" in page
+
+
+def test_only_results_have_reports():
+    with pytest.raises(TypeError, match="result"):
+        independence_report("nothing")  # type: ignore[arg-type]
