@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from htest_levels import Cell, cell, grid
-from htest_zoo import ZOO, P, autoregressions, independents, triples
+from htest_zoo import ZOO, P, autoregressions, independents, several, triples
 
 from mercer.htest import (
     DHSIC,
     HSIC,
     MMD,
     NFSIC,
+    Bootstrap,
     Energy,
     Gamma,
     HypothesisTest,
@@ -46,6 +47,8 @@ def nulls_of_three() -> Iterator[Cell]:
         nulls = (Gamma(), Spectrum(999), WildBootstrap(199))
         tests += [Lancaster(null=null, total=total) for null in nulls]
     yield from grid(tests, triples(), (100,))
+    bootstrap = DHSIC(null=Bootstrap(199))  # conservative in many dimensions, as its words say
+    yield cell(bootstrap, several(50, 50, 50), (100,), conservative=True)
 
 
 def in_time() -> Iterator[Cell]:

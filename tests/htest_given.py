@@ -107,3 +107,11 @@ def letters(rng: np.random.Generator, sizes: tuple[int, ...], effect: float = 0.
         pd.DataFrame({"y": y}),
         pd.DataFrame({"letter": names[letter], "number": number}),
     )
+
+
+def direct(rng: np.random.Generator, sizes: tuple[int, ...]) -> tuple:
+    """x and y have causes in z, in two dimensions, and x makes y larger."""
+    (n,) = sizes
+    z = rng.standard_normal((n, 2))
+    x = np.tanh(z[:, 0]) + rng.standard_normal(n)
+    return x, z.sum(axis=1) + x + np.abs(x) + rng.standard_normal(n), z

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
+import htest_given as given
 import numpy as np
 import pandas as pd
 
@@ -13,7 +14,10 @@ from mercer import kernels
 from mercer.htest import (
     DHSIC,
     HSIC,
+    KCI,
+    KSD,
     MMD,
+    RCIT,
     RDC,
     BlockHSIC,
     BlockMMD,
@@ -34,10 +38,13 @@ from mercer.htest import (
     MMDFuse,
     NystromHSIC,
     Permutation,
+    RCoT,
     ShiftHSIC,
     Spectrum,
+    WildBootstrap,
 )
 from mercer.kernels import RBF
+from mercer.rkhs import Gaussian, Mixture
 
 Samples = tuple[Any, ...]
 Problem = Callable[[np.random.Generator, tuple[int, ...]], Samples]  # draws samples of these sizes
@@ -183,16 +190,29 @@ def triples() -> tuple[Problem, ...]:
     return several(1, 1, 1), several(5, 1, 50), several(50, 50, 50), three_dice
 
 
+def conditionals() -> tuple[Problem, ...]:
+    """x and y independent given z: nonlinear models, few values, categories."""
+    numbers = (given.post_nonlinear(given.mean, 1), given.post_nonlinear(given.sums, 5))
+    return (*numbers, given.switches, given.letters, given.classes)
+
+
 def short(thing: Any) -> str:
     """A configuration with what is not its default."""
-    if not is_dataclass(thing):
+    if not is_dataclass(thing) or isinstance(thing, Gaussian | Mixture):
         return repr(thing)
     held = ((f, getattr(thing, f.name)) for f in fields(thing))
     told = (f"{f.name}={short(v)}" for f, v in held if f.default is MISSING or v != f.default)
     return f"{type(thing).__name__}({', '.join(told)})"
 
 
+def drawn(model: Gaussian | Mixture) -> Problem:
+    """Draws from a model."""
+    return named(f"{model!r}", lambda rng, sizes: tuple(model.sample(n, rng=rng) for n in sizes))
+
+
 P = Permutation(199)
+SIGNS = WildBootstrap(199)
+BIMODAL = Mixture([Gaussian([0.0, 0.0], 1.0), Gaussian([3.0, 0.0], [0.5, 2.0])], [0.7, 0.3])
 DCOV = HSIC(kernels.Energy(), kernels.Energy(), null=P)  # distance covariance
 ZOO = [
     Entry(MMD(null=P), nulls(1, 5, 50), wider(5)),
@@ -220,14 +240,22 @@ ZOO = [
     Entry(RDC(null=P), (*independents()[:4], dice), tied(3, 2), (100,)),
     Entry(DHSIC(null=P), (*triples(), several(1, 2, 3, 4)), parity, (100,)),
     Entry(DHSIC(null=Gamma()), triples(), parity, (100,)),
-    Entry(DHSIC(null=Bootstrap(199)), triples(), parity, (100,)),
+    Entry(DHSIC(null=Bootstrap(199)), (*triples()[:2], three_dice), parity, (100,)),
     Entry(Lancaster(null=P), (*triples(), two_of_three), parity, (100,)),
     Entry(Lancaster(null=P, total=True), triples(), parity, (100,)),
+    Entry(KCI(), conditionals(), given.direct, (200,)),
+    Entry(KCI(null=WildBootstrap(199)), conditionals(), given.direct, (200,)),
+    Entry(RCoT(), conditionals(), given.direct, (200,)),
+    Entry(RCIT(), conditionals(), given.direct, (200,)),
     Entry(ShiftHSIC(), (autoregressions(2, 0.8), *independents()), tied(3, 2), (200,)),
+    Entry(KSD(Gaussian([0.0], 1.0), null=SIGNS), (same(1),), wider(1), (100,)),
+    Entry(KSD(Gaussian([0.0] * 5, 1.0), unbiased=True, null=SIGNS), (same(5),), wider(5), (100,)),
+    Entry(KSD(BIMODAL, RBF(1.0), null=SIGNS), (drawn(BIMODAL),), wider(2), (100,)),
 ]
 IDS = [short(e.test) for e in ZOO]
 CALIBRATED_ELSEWHERE = {  # what they say depends on more than on the samples
     "Equivalence": "tests/htest_levels.py",
+    "FSSD": "tests/calibration/test_goodness.py",
     "ME": "tests/htest_levels.py",
     "NFSIC": "tests/calibration/test_independence.py",
     "SCF": "tests/htest_levels.py",

@@ -40,6 +40,7 @@ from mercer.kernels import (
     Sigmoid,
     Sinc,
     Sobolev,
+    Stein,
     Tensor,
 )
 
@@ -83,6 +84,11 @@ def damped(x: Any) -> Any:
 
 def squashed(x: Any) -> Any:
     return namespace(x).tanh(x)
+
+
+def pulled(x: Any) -> Any:
+    """The score of Student's distribution with one degree of freedom."""
+    return -(x.shape[1] + 1) * x / (1 + namespace(x).sum(x * x, axis=1)[:, None])
 
 
 @dataclass(frozen=True)
@@ -156,6 +162,8 @@ ZOO = [
     Entry(RBF().scaled(0.5), NORMAL, shift=True),
     Entry(Polynomial(3).normalized(), NORMAL),
     Entry(RBF().weighted(damped), NORMAL, readable=False),
+    Entry(Stein(RBF(1.3), pulled), NORMAL, readable=False),
+    Entry(Stein(InverseMultiquadric(1.2) + 0.3 * Matern(2.5), pulled), LINE, readable=False),
     Entry(Sobolev(2).transformed(abs).select(0), CUBE, readable=False),
     Entry(Polynomial(2).transformed(squashed), NORMAL, readable=False),
     # kernels of kernels; a distance taken from values of k is off by the root of their rounding

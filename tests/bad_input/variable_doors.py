@@ -18,9 +18,10 @@ from mercer.htest import (
     HSICAgg,
     NystromHSIC,
     Permutation,
+    independence,
     pairwise_independence,
 )
-from mercer.kernels import Energy
+from mercer.kernels import RBF, Energy
 
 P = Permutation(19)
 CATEGORIES = frozenset({"categories"})
@@ -50,7 +51,27 @@ def learnt(x: Any, y: Any) -> Any:
     return np.isfinite(test.statistic(x, y)), np.array([v.shape for v in test.locations])
 
 
+def chosen(x: Any, y: Any) -> Any:
+    """By the test that is chosen, which looks at a hundred pairs of kernels."""
+    result = independence(x, y, rng=0)
+    return np.round(result.statistic, 6), 0 < result.pvalue <= 1
+
+
+def witnessed(x: Any, y: Any) -> Any:
+    """At pairs of points, and at all of them."""
+    witness = HSIC(RBF(3.0), RBF(5.0), null=P).test(x, y, rng=0).witness()
+    return witness(x, y), witness.surface(x, y)
+
+
 def variable_doors() -> Iterator[Door]:
+    yield door(
+        "independence htest.independence", "x y", PAIRS, 2 * PAIRS, calls=chosen, points=True,
+        own_units=True, takes=CATEGORIES,
+    )  # fmt: skip
+    yield door(
+        "htest.DependenceWitness.__call__ htest.DependenceWitness.surface",
+        "x y", PAIRS, 2 * PAIRS, calls=witnessed, points=True,
+    )  # fmt: skip
     for test in (HSIC(null=P), CrossHSIC(), BlockHSIC(block=4)):
         yield two(f"htest.{type(test).__name__}", test, own_units=True, takes=CATEGORIES)
     yield two("htest.HSIC", HSIC(Energy(), Energy(), null=P))

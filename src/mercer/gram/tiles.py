@@ -26,6 +26,7 @@ from mercer.kernels.distance import (
 )
 from mercer.kernels.radial import RBF
 from mercer.kernels.smooth import radial_form
+from mercer.kernels.stein import Stein
 from mercer.kernels.wrappers import InputWrapper
 
 Tile = Callable[[slice, slice], Array]
@@ -36,6 +37,9 @@ def tile_maker(kernel: Kernel, x: Points, y: Points) -> Tile:
     if isinstance(kernel, InputWrapper):
         moved = kernel.move(x)
         return tile_maker(kernel.kernel, moved, moved if y is x else kernel.move(y))
+    if isinstance(kernel, Stein):  # scores are taken once
+        moved = kernel.move(x)
+        return _Plain(kernel.scored, moved, moved if y is x else kernel.move(y))
     if not is_numpy(x, y) or x.dtype.kind != "f":
         return _Plain(kernel, x, y)
     form = radial_form(kernel)

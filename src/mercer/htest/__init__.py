@@ -19,6 +19,9 @@ from mercer.htest.dependence.result import IndependenceResult, TellingPairs
 from mercer.htest.dependence.shift import ShiftHSIC
 from mercer.htest.dependence.strength import Strength
 from mercer.htest.dependence.witness import DependenceWitness
+from mercer.htest.goodness.fssd import FSSD
+from mercer.htest.goodness.ksd import KSD
+from mercer.htest.goodness.result import GoodnessResult, MisfitPoints
 from mercer.htest.intervals import Interval
 from mercer.htest.monitor import Monitor, MonitorState
 from mercer.htest.nulls import (
@@ -54,8 +57,10 @@ from mercer.htest.weighted import WeightedChi2
 
 __all__ = [
     "DHSIC",
+    "FSSD",
     "HSIC",
     "KCI",
+    "KSD",
     "ME",
     "MMD",
     "NFSIC",
@@ -81,6 +86,7 @@ __all__ = [
     "FisherF",
     "FourierHSIC",
     "Gamma",
+    "GoodnessResult",
     "HSICAgg",
     "Holm",
     "Hotelling",
@@ -95,6 +101,7 @@ __all__ = [
     "MMDAgg",
     "MMDFuse",
     "MaxMMD",
+    "MisfitPoints",
     "Monitor",
     "MonitorState",
     "Normal",

@@ -176,8 +176,9 @@ class WildBootstrap(Null):
 class Bootstrap(Null):
     """Every variable drawn anew with replacement, by itself: data as if they were independent.
 
-    Asymptotically valid for tests of joint independence (Pfister et al. 2018, section 3);
-    `Permutation` is exact.
+    Asymptotically valid for tests of joint independence (Pfister et al. 2018, section 3). In many
+    dimensions, where an observation is like itself only, draws that repeat observations vary too
+    much, and the test rejects too rarely; `Permutation` is exact.
     """
 
     resamples: int = 999

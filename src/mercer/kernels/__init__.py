@@ -23,6 +23,7 @@ from mercer.kernels.shift import BSpline, Cosine, Dirichlet, Fejer, Poisson, Shi
 from mercer.kernels.smooth import RadialForm, radial_form
 from mercer.kernels.sobolev import BandLimited, Brownian, HalfLine, Sobolev
 from mercer.kernels.spectrum import sample_frequencies, spectral_density
+from mercer.kernels.stein import Stein
 from mercer.kernels.wrappers import Normalized, Scaled, Select, Transformed, Weighted
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "Sinc",
     "SmoothRadial",
     "Sobolev",
+    "Stein",
     "Sum",
     "Tensor",
     "Transformed",

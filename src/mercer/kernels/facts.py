@@ -21,6 +21,7 @@ from mercer.kernels.radial import (
 )
 from mercer.kernels.shift import BSpline, Cosine, Dirichlet, Fejer, Poisson, Sinc
 from mercer.kernels.sobolev import BandLimited, Brownian, HalfLine, Sobolev
+from mercer.kernels.stein import Stein
 from mercer.kernels.theory import Facts, facts, facts_rule
 
 __all__ = ["Facts", "facts"]
@@ -76,6 +77,15 @@ def _energy(kernel: Energy) -> Facts:
         return facts(Linear())
     known: dict[str, Any] = {"bounded": False, "continuous": True, "analytic": False}
     return Facts(**known, characteristic=True, universal=False, positive_definite=True)
+
+
+@facts_rule(Stein)
+def _stein(kernel: Stein) -> Facts:
+    """<xi(x), xi(y)> with xi(x) = s(x) k(x, .) + grad k(x, .): a kernel; the embedding of p is 0.
+
+    All else depends on the score, which may do anything.
+    """
+    return Facts(positive_definite=facts(kernel.kernel).positive_definite)
 
 
 @facts_rule(Linear)

@@ -13,8 +13,11 @@ from mercer.rkhs.dependence import cka, coco, dhsic, kcca, nocco
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.expansion import MercerExpansion, mercer_expansion
 from mercer.rkhs.function import Function
+from mercer.rkhs.gaussian import Gaussian
 from mercer.rkhs.measures import hsic, mmd2, witness
+from mercer.rkhs.mixture import Mixture
 from mercer.rkhs.quadrature import Quadrature
+from mercer.rkhs.stein import ksd2
 
 __all__ = [
     "Basis",
@@ -22,9 +25,11 @@ __all__ = [
     "Empirical",
     "FourierBasis",
     "Function",
+    "Gaussian",
     "HaarBasis",
     "LegendreBasis",
     "MercerExpansion",
+    "Mixture",
     "Quadrature",
     "Series",
     "TensorBasis",
@@ -34,6 +39,7 @@ __all__ = [
     "expand",
     "hsic",
     "kcca",
+    "ksd2",
     "mercer_expansion",
     "mmd2",
     "nocco",

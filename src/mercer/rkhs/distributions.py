@@ -45,7 +45,7 @@ class Empirical:
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", _checked(self.points))
         if self.weights is not None:
-            object.__setattr__(self, "weights", _shares(self.weights, count(self.points)))
+            object.__setattr__(self, "weights", shares(self.weights, count(self.points)))
 
     def __len__(self) -> int:
         return count(self.points)
@@ -79,7 +79,7 @@ def _checked(points: Any) -> Any:
     return validate.points_or_objects(points, "points")
 
 
-def _shares(weights: Any, n: int) -> np.ndarray:
+def shares(weights: Any, n: int) -> np.ndarray:
     """Probabilities that add up to one exactly, or an error."""
     found = to_numpy(validate.finite(validate.real(weights, "weights"), "weights"))
     if found.shape != (n,):

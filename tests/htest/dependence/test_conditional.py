@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from htest_given import alike, classes, letters, mean, post_nonlinear, switches
+from htest_given import alike, classes, letters, post_nonlinear, switches
 from numpy.testing import assert_allclose
 
 import mercer
@@ -109,8 +109,8 @@ def test_statistic_and_form_by_dense_matrices(d):
 
 
 def test_columns_and_matrices_are_two_roads_to_one_number(monkeypatch):
-    x, y, z = drawn(400, 1)
-    test = KCI(kernel_y=RBF(3.0), kernel_z=RBF(2.0))
+    x, y, z = drawn(600, 1)
+    test = KCI(kernel_y=RBF(3.0), kernel_z=RBF(3.0))
     short = evidence(test, x, y, z)
     assert short._columns() is not None
     monkeypatch.setattr(partial, "_FEW", 10**6)
@@ -127,8 +127,10 @@ def test_moments_are_those_of_spectrum_draws_and_signs(test):
     observed, middle, variance = found.moments()
     _, weights, rest = found.spectrum(150)
     assert_allclose(middle, weights.sum() + rest, rtol=1e-8)
+    assert_allclose(variance, 2 * np.sum(weights**2), rtol=1e-6)
     form = np.asarray(found.matrix.dense()) / found.n**2
-    assert_allclose(np.linalg.eigvalsh(form)[::-1][:25], weights[:25], rtol=1e-6)
+    eigenvalues = np.linalg.eigvalsh(form)[::-1][:10]
+    assert_allclose(eigenvalues / eigenvalues[0], weights[:10] / weights[0], rtol=1e-5)
     np.fill_diagonal(form, 0.0)
     assert_allclose(variance, 2 * np.sum(form**2), rtol=1e-6)
     third = np.sqrt(8) * np.trace(form @ form @ form) / np.sum(form**2) ** 1.5
@@ -141,13 +143,13 @@ def test_moments_are_those_of_spectrum_draws_and_signs(test):
 
 @every_test
 def test_nulls_agree(test):
-    x, y, z = drawn(300, 1, seed=3, effect=0.2)
+    x, y, z = drawn(300, 1, seed=3, effect=0.1)
     kinds = (Gamma(), Spectrum(20_000), WeightedChi2(), WildBootstrap(20_000))
     found = [
         type(test)(null=null).test(x, y, z, rng=np.random.default_rng(0)).pvalue for null in kinds
     ]
     assert 0.001 < found[2] < 0.9
-    assert_allclose(found, found[2], rtol=0.25, atol=0.005)
+    assert_allclose(found, found[2], rtol=0.3, atol=0.005)
 
 
 def test_the_null_knows_what_regression_costs():
@@ -223,16 +225,34 @@ def test_discrete_variables(test, problem):
 
 def test_level_where_smoothing_for_prediction_fails():
     problem = post_nonlinear(alike, 3, noise=0.5)
-    best, less = (rejections(KCI(slack=s), problem, 200, 40) for s in (0.0, 0.1))
+    best, less = (rejections(KCI(slack=s), problem, 200, 40) for s in (0.0, 0.2))
     assert best > 9
     assert less <= 7
 
 
 def test_dependence_that_turns_with_z():
-    """The sign of the dependence is that of z: seen with weights of z, and not without."""
-    problem = post_nonlinear(mean, 1, effect=2.0, turned=True)
-    assert rejections(KCI(), problem, 200, 20) > rejections(RCoT(), problem, 200, 20) + 3
-    assert rejections(RCIT(), problem, 1000, 20) >= 10
+    """The covariance has the sign of z, and is 0 on average: seen with weights of z, and not without."""
+    seen = unseen = 0
+    for run in range(10):
+        x, z, e = np.random.default_rng(run).standard_normal((3, 200))
+        y = np.sign(z) * x + e
+        found = evidence(KCI(Linear(), Linear()), x, y, z)
+        seen += Gamma().judge(found).pvalue < 0.01
+        unseen += Gamma().judge(FeatureEvidence(found.x, found.y)).pvalue > 0.01
+    assert seen == 10
+    assert unseen >= 8
+
+
+def test_what_rcit_sees_and_rcot_does_not():
+    found = {}
+    for kind in (RCIT, RCoT):
+        test = kind(RBF(5.0), RBF(5.0), features=3)
+        found[kind] = 0
+        for run in range(20):
+            x, z, e = np.random.default_rng(run).standard_normal((3, 800))
+            found[kind] += test.test(x, np.sign(z) * x + 2 * e, z, rng=run).rejects()
+    assert found[RCIT] >= 14
+    assert found[RCoT] <= found[RCIT] - 6
 
 
 @every_test

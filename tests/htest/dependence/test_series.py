@@ -25,7 +25,7 @@ from mercer.htest.dependence.variables import variables
 from mercer.htest.samples.pool import pool
 from mercer.htest.samples.quadratic import QuadraticEvidence
 from mercer.htest.samples.series import block_forms, pooled_block
-from mercer.htest.series import autocorrelations, block_length, memory
+from mercer.htest.series import across_blocks, block_length, lag_means, memory
 from mercer.kernels import RBF, Laplace, Linear
 from mercer.kernels import Energy as EnergyKernel
 from mercer.rkhs import Empirical, mmd2
@@ -120,22 +120,46 @@ def test_refusals_of_shifts():
 # ---- memory and blocks --------------------------------------------------------------------
 
 
-def test_autocorrelations_of_the_linear_kernel_are_the_usual_ones():
-    (x,) = series(np.random.default_rng(0), 400, 0.8, number=1)
+@pytest.mark.parametrize("n", [100, 101])
+def test_lag_means_of_the_linear_kernel_are_autocovariances(n):
+    (x,) = series(np.random.default_rng(0), n, 0.8, number=1)
     x = x - x.mean()
-    want = [np.mean(x[: 400 - h] * x[h:]) / np.mean(x**2) for h in range(100)]
-    got = autocorrelations(Gram(Linear(), x).centered())
-    assert_allclose(got, want, rtol=1e-9, atol=1e-12)
-    assert not autocorrelations(Gram(RBF(1.0), np.ones(20)).centered()).any()
+    want = [np.mean(x[: n - h] * x[h:]) for h in range(n)]
+    assert_allclose(lag_means(Gram(Linear(), x).centered()), want, rtol=1e-9, atol=1e-12)
+    assert_allclose(lag_means(Gram(RBF(1.0), np.ones(20)).centered()), 0.0, atol=1e-15)
 
 
 def test_memory_and_blocks():
     assert memory(0.5 ** np.arange(30)) == 5  # 0.5^4 = 0.0625
-    assert memory(np.array([1.0, 0.01])) == 1
-    assert memory(np.ones(7)) == 7
-    assert block_length([np.array([1.0, 0.0])], n=100) == 1
-    assert block_length([0.9 ** np.arange(99)], n=100) == 100 // 8
-    assert block_length([0.5 ** np.arange(9), 0.1 ** np.arange(30)], n=1000) == 1 + 8 * 1
+    assert memory(np.array([1.0, 0.01, 0.0, 0.0])) == 1
+    assert memory(np.ones(28)) == 7
+    assert memory(np.zeros(9)) == 1
+    assert block_length(np.array([1.0, 0.0, 0.0, 0.0]), n=100) == 1
+    assert block_length(0.9 ** np.arange(100), n=100) == 100 // 8
+    assert block_length(0.05 ** np.arange(1000), n=1000, steps=8) == 1 + 8 * 1
+
+
+@pytest.mark.parametrize(("n", "block"), [(12, 1), (12, 4), (13, 5), (7, 20)])
+def test_pairs_in_different_blocks(n, block):
+    means = np.random.default_rng(0).normal(size=n)
+    of = np.arange(n) // block
+    apart = of[:, None] != of[None, :]
+    lag = np.abs(np.arange(n)[:, None] - np.arange(n)[None, :])
+    assert_allclose(across_blocks(means, block), np.sum(means[lag] * apart) / n**2, atol=1e-15)
+
+
+def test_what_is_subtracted_makes_signs_and_series_alike_on_average():
+    """Of independent series the mean of what is compared is the mean of its signed forms."""
+    gaps, sizes = [], []
+    for run in range(200):
+        x, y = series(np.random.default_rng(run), 100, 0.7)
+        evidence = HSICEvidence.of(*variables((RBF(1.0), RBF(1.0)), (x, y)))
+        observed, draws = evidence.signed(WildBootstrap(64, block=10), seed=run)
+        gaps.append([observed - draws.mean(), evidence.observed - draws.mean()])
+        sizes.append(draws.mean())
+    gaps, error = np.mean(gaps, axis=0) / np.mean(sizes), np.std(gaps, axis=0)[0] / np.sqrt(200)
+    assert abs(gaps[0]) < 4 * error / np.mean(sizes)
+    assert gaps[1] > 0.1  # without it
 
 
 def test_blocks_follow_the_data():
@@ -165,6 +189,7 @@ def test_signs_of_hsic_are_quadratic_forms():
     assert np.max(gaps) < 1e-12
     assert len(np.unique(result.null.round(12))) == 16
     assert_allclose(result.statistic, matrix.mean(), rtol=1e-10)
+    assert result.observed < result.statistic  # less what pairs in different blocks add
 
 
 def test_blocks_of_two_samples_change_places():

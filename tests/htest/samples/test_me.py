@@ -9,7 +9,7 @@ from scipy.stats import chi2
 from mercer.errors import NoRule
 from mercer.htest import ME, SCF, UME, Chi2, Permutation, Spectrum, WeightedChi2
 from mercer.htest.ascent import RadialMap
-from mercer.htest.samples.optimize import training
+from mercer.htest.samples.optimize import _box, training
 from mercer.htest.samples.proxies import (
     FourierMap,
     Training,
@@ -275,6 +275,33 @@ def test_learning_beats_chance(test, problem):
         random.append(test(locations=2).test(x[600:], y[600:], rng=seed).pvalue)
     assert np.median(learnt) < 0.01
     assert np.mean(np.log(learnt)) < np.mean(np.log(random))
+
+
+def test_locations_stay_where_points_are_unless_columns_are_many():
+    points = np.random.default_rng(0).normal(size=(500, 150))
+    points -= points.mean(axis=0)
+    low, high = _box(points[:, :100])
+    assert_allclose(low, points[:, :100].min(axis=0))
+    assert_allclose(high, points[:, :100].max(axis=0))
+    low, high = _box(points)
+    most = np.maximum(points.max(axis=0), -points.min(axis=0))
+    longest = np.linalg.norm(points / most, axis=1).max()
+    assert longest > 3  # four deviations in each of 150 columns are a length of 3
+    assert_allclose([low, high], longest * np.array([points.min(axis=0), points.max(axis=0)]))
+
+
+@pytest.mark.slow
+def test_one_of_many_columns_is_found_from_afar():
+    """Two locations far out along the column whose variance differs; found from most beginnings."""
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x, y = stretched(rng, 20_000, 300)
+        made = ME.optimized(x[:10_000], y[:10_000], rng=seed)
+        far = np.argmax(np.abs(made.locations), axis=1)[np.abs(made.locations).max(axis=1) > 10]
+        result = made.test(x[10_000:], y[10_000:])
+        found.append(result.rejects(1e-10) and len(far) > 0 and bool(np.all(far == 0)))
+    assert sum(found) >= 2
 
 
 def test_learnt_tests_are_new_and_readable(samples):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mercer.backend import count, is_array
+from mercer.backend import count
 from mercer.htest.dependence.conditional import KCI
 from mercer.htest.dependence.features import NystromHSIC
 from mercer.htest.dependence.hsicagg import HSICAgg
 from mercer.htest.dependence.random import RCoT
 from mercer.htest.dependence.result import IndependenceResult
-from mercer.rkhs.rows import settled
+from mercer.htest.samples.pool import one_sample
 
 _ALL_PAIRS = 2000  # observations up to which all pairs are looked at
 
@@ -51,9 +51,9 @@ def independence(x: Any, y: Any, *, given: Any = None, rng: Any = None) -> Indep
     >>> mercer.independence(x, y, given=cause, rng=0).rejects()
     False
     """
-    x, y, given = settled(x, "x"), settled(y, "y"), None if given is None else settled(given, "z")
-    test, why = chosen(_size(x), given is not None)
-    samples = (x, y) if given is None else (x, y, given)
+    given = () if given is None else (one_sample(given, "z"),)
+    samples = (one_sample(x, "x"), one_sample(y, "y"), *given)
+    test, why = chosen(count(samples[0]), bool(given))
     result = test.test(*samples, rng=rng)
     return replace(result, notes=(why, *result.notes))
 
@@ -68,7 +68,3 @@ def chosen(n: int, given: bool) -> tuple[Any, str]:
     if few:
         return HSICAgg(), f"HSICAgg was chosen: it needs no choice of scales, and {size}."
     return NystromHSIC(), f"NystromHSIC was chosen: {size}."
-
-
-def _size(x: Any) -> int:
-    return count(x) if is_array(x) or hasattr(x, "__len__") else 0

@@ -80,7 +80,7 @@ class KCI(GivenTest):
     kernel_x: Kernel | None = None
     kernel_y: Kernel | None = None
     kernel_z: Kernel | None = None
-    slack: float = field(default=0.1, kw_only=True)
+    slack: float = field(default=0.2, kw_only=True)
     null: Null = field(default=Gamma(), kw_only=True)
 
     def _evidence(

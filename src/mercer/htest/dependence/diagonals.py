@@ -21,8 +21,9 @@ from mercer.config import settings
 from mercer.gram import LazyMatrix
 from mercer.gram.run import in_order, spans
 
-_TOGETHER = 16  # diagonals that one task transforms
-_MOST = 16  # tasks of so many diagonals whose entries are held at a time
+_LEAST, _MOST = 8, 64  # diagonals that one task transforms
+_ENTRIES = 200_000  # of them, about: their number must depend on n alone
+_HELD = 256  # diagonals whose entries are held at a time
 _ROWS = 128  # of a tile that is cut into diagonals
 _BYTES = 16  # for an entry that is held: the number, and a copy on the way
 _MANY = 500  # observations from which on threads pay
@@ -36,10 +37,11 @@ def correlations(lefts: Sequence[LazyMatrix], rights: Sequence[LazyMatrix]) -> n
     """
     n = lefts[0].shape[0]
     spectrum = np.zeros((n // 2 + 1, len(lefts), len(rights)), dtype=np.complex128)
-    fit = settings().memory // (2 * _BYTES * n * (len(lefts) + len(rights)) * _TOGETHER)
-    for some in spans(n // 2 + 1, _TOGETHER * min(max(fit, 1), _MOST)):
+    few = min(max(_ENTRIES // n, _LEAST), _MOST)
+    fit = settings().memory // (2 * _BYTES * n * (len(lefts) + len(rights)) * few)
+    for some in spans(n // 2 + 1, few * min(max(fit, 1), -(-_HELD // few))):
         work = _Transformed(n, some.start, _held(lefts, some), _held(rights, some))
-        tasks = spans(some.stop - some.start, _TOGETHER)
+        tasks = spans(some.stop - some.start, few)
         for part in in_order(work, tasks, parallel=n > _MANY, shown=False):
             spectrum += part
     return np.moveaxis(np.fft.irfft(spectrum, n, axis=0), 0, 2)

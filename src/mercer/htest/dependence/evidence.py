@@ -11,15 +11,14 @@ from math import log2, sqrt
 
 import numpy as np
 
-from mercer.backend import count, to_numpy
-from mercer.gram import SignWeights
+from mercer.backend import count
 from mercer.htest.dependence.factors import permutations
 from mercer.htest.dependence.products import Product, product
 from mercer.htest.dependence.sides import Side, sides
 from mercer.htest.dependence.turns import Turns
 from mercer.htest.dependence.variables import Variable
 from mercer.htest.nulls import Permutation, WildBootstrap
-from mercer.htest.series import autocorrelations, block_length
+from mercer.htest.series import block_length, lag_means, signed_forms
 from mercer.rkhs.measures import unbiased_hsic
 
 _TIE = 64 * float(np.finfo(np.float64).eps)
@@ -105,24 +104,14 @@ class HSICEvidence:
         return observed, weights, mean - float(weights.sum())
 
     def signed(self, null: WildBootstrap, seed: int) -> tuple[float, np.ndarray]:
-        """tr(K~L~) / n^2, and w'(K~ o L~)w / n^2 for random signs w.
-
-        The wild bootstrap of a degenerate V-statistic, for observations that depend on those
-        before them (Chwialkowski, Sejdinovic and Gretton 2014, V_b1). What was observed is the form
-        at w = 1, so that this is a randomisation test by the signs of blocks; with signs less
-        their mean (V_b2) it rejected too often in small samples.
-        """
+        """tr(K~L~) / n^2 and w'(K~ o L~)w / n^2 for random signs w, for time series."""
         matrix = self.first.matrix() * self.second.matrix()
-        signs = SignWeights(
-            self.n, null.resamples, scale=1 / self.n, block=null.block or 1, rng=seed
-        )
-        return self._form, to_numpy(matrix.quad(signs)).astype(np.float64)
+        return signed_forms(matrix, self._lags, self._form, null, seed)
 
     @property
     def block(self) -> int:
-        """How many observations should share a sign, by the autocorrelations of both variables."""
-        parts = [autocorrelations(side.matrix()) for side in (self.first, self.second)]
-        return block_length(parts, self.n)
+        """How many observations should share a sign, by what both variables remember."""
+        return block_length(self._lags, self.n)
 
     # ---- private ------------------------------------------------------------------------
 
@@ -137,6 +126,11 @@ class HSICEvidence:
                 own = turns.crossed(self.first.own[None, :], self.second.own[None, :])[0, 0]
             self._drawn = (null, seed, self._values(self.product.drawn(turns), own))
         return self._drawn[2]
+
+    @cached_property
+    def _lags(self) -> np.ndarray:
+        """The lag means of K~ o L~ under independence."""
+        return lag_means(self.first.matrix()) * lag_means(self.second.matrix())
 
     @cached_property
     def _form(self) -> float:

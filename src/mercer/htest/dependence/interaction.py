@@ -15,16 +15,16 @@ from operator import mul
 import numpy as np
 
 from mercer.backend import count, to_numpy
-from mercer.gram import Centered, LazyMatrix, SignWeights, top_eigenpairs
+from mercer.gram import Centered, LazyMatrix, top_eigenpairs
 from mercer.htest.dependence.factors import permutations
 from mercer.htest.dependence.joint import seeds
-from mercer.htest.dependence.limits import cubes, limit_skewness, limit_weights
+from mercer.htest.dependence.limits import cubes, limit_skewness, limit_weights, stretched
 from mercer.htest.dependence.moments import Sums, product_moments
 from mercer.htest.dependence.sides import Side, Spanned, side, spanned
 from mercer.htest.dependence.tensors import Products, products
 from mercer.htest.dependence.variables import Variable
 from mercer.htest.nulls import Permutation, WildBootstrap
-from mercer.htest.series import autocorrelations, block_length
+from mercer.htest.series import block_length, lag_means, signed_forms
 from mercer.rkhs.rows import taken
 
 _TIE = 64 * float(np.finfo(np.float64).eps)
@@ -152,18 +152,23 @@ class InteractionEvidence:
 
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
         """The statistic, and the weights of its limit: the eigenvalues of K~ o L~ o M~."""
-        return self.observed, *limit_weights(self.matrix, rank)
+        weights, _ = limit_weights(self.matrix, rank)
+        observed, mean, variance = self.moments()
+        return observed, *stretched(weights, mean, variance)
 
     def signed(self, null: WildBootstrap, seed: int) -> tuple[float, np.ndarray]:
         """The statistic, and w'(K~ o L~ o M~)w / n^2 for random signs w."""
-        n = self.n
-        signs = SignWeights(n, null.resamples, scale=1 / n, block=null.block or 1, rng=seed)
-        return self.observed, to_numpy(self.matrix.quad(signs)).astype(np.float64)
+        return signed_forms(self.matrix, self._lags, self.observed, null, seed)
 
     @property
     def block(self) -> int:
-        """How many observations should share a sign, by the autocorrelations of all variables."""
-        return block_length([autocorrelations(side.matrix()) for side in self.sides], self.n)
+        """How many observations should share a sign, by what the variables remember."""
+        return block_length(self._lags, self.n)
+
+    @cached_property
+    def _lags(self) -> np.ndarray:
+        """The lag means of K~ o L~ o M~ under independence."""
+        return reduce(mul, (lag_means(side.matrix()) for side in self.sides))
 
     @cached_property
     def _products(self) -> Products:

@@ -13,14 +13,14 @@ import numpy as np
 
 from mercer.backend import Array, array_like, to_numpy
 from mercer.config import settings
-from mercer.gram import Gram, LazyMatrix, SignWeights
+from mercer.gram import Gram, LazyMatrix
 from mercer.htest.dependence.factors import permutations
-from mercer.htest.dependence.limits import limit_skewness, limit_weights
+from mercer.htest.dependence.limits import limit_skewness, limit_weights, stretched
 from mercer.htest.dependence.moments import Sums, distance_moments
 from mercer.htest.dependence.tensors import Products, Whole, products
 from mercer.htest.dependence.variables import Variable
 from mercer.htest.nulls import Bootstrap, Permutation, WildBootstrap
-from mercer.htest.series import block_length, lag_means, relative
+from mercer.htest.series import block_length, lag_means, signed_forms
 from mercer.kernels import facts
 from mercer.rkhs.dependence import product_distance
 
@@ -78,25 +78,18 @@ class JointEvidence:
 
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
         """The statistic, and the weights of its limit under joint independence."""
-        return self.observed, *limit_weights(self._projected, rank)
+        weights, _ = limit_weights(self._projected, rank)
+        observed, mean, variance = self.moments()
+        return observed, *stretched(weights, mean, variance)
 
     def signed(self, null: WildBootstrap, seed: int) -> tuple[float, np.ndarray]:
         """The statistic mean_ij H_ij, and w'Hw / n^2 for random signs w: see `Projected`."""
-        n = self.n
-        signs = SignWeights(n, null.resamples, scale=1 / n, block=null.block or 1, rng=seed)
-        return self.observed, to_numpy(self._projected.quad(signs)).astype(np.float64)
+        return signed_forms(self._projected, self._lags, self.observed, null, seed)
 
     @property
     def block(self) -> int:
-        """How many observations should share a sign, by the autocorrelations of H.
-
-        Under joint independence the means of H at every lag follow from those of the K^k.
-        """
-        lags = [lag_means(gram) for gram in self.grams]
-        middle = [float(m.mean()) for m in self._means]
-        alone = sum(lag * prod(_without(middle, k)) for k, lag in enumerate(lags))
-        together = reduce(mul, lags) - alone + (len(lags) - 1) * prod(middle)
-        return block_length([relative(together)], self.n)
+        """How many observations should share a sign, by what the variables remember."""
+        return block_length(self._lags, self.n)
 
     # ---- private ------------------------------------------------------------------------
 
@@ -116,6 +109,14 @@ class JointEvidence:
     @cached_property
     def _projected(self) -> Projected:
         return Projected(tuple(self.grams), tuple(self._means))
+
+    @cached_property
+    def _lags(self) -> np.ndarray:
+        """The lag means of H under joint independence, from those of the K^k."""
+        lags = [lag_means(gram) for gram in self.grams]
+        middle = [float(m.mean()) for m in self._means]
+        alone = sum(lag * prod(_without(middle, k)) for k, lag in enumerate(lags))
+        return _product(lags) - alone + (len(lags) - 1) * prod(middle)
 
     def _permuted(self, orders: Sequence[np.ndarray]) -> np.ndarray:
         """Of orders of all variables but the first: (b,)."""

@@ -19,6 +19,17 @@ def limit_weights(matrix: LazyMatrix, rank: int) -> tuple[np.ndarray, float]:
     return values / n**2, max(matrix.trace() - float(values.sum()), 0.0) / n**2
 
 
+def stretched(weights: np.ndarray, mean: float, variance: float) -> tuple[np.ndarray, float]:
+    """The weights with this variance, and what is left of the mean.
+
+    The eigenvalues of few observations in many dimensions are spread wider than those of their
+    distribution, and make the limit vary more than the statistic does.
+    """
+    spread = sqrt(2 * float(weights @ weights))
+    weights = weights * (sqrt(max(variance, 0.0)) / spread if spread > 0 else 0.0)
+    return weights, mean - float(weights.sum())
+
+
 def limit_skewness(matrix: LazyMatrix) -> float:
     """sqrt(8) sum_i l_i^3 / (sum_i l_i^2)^(3/2)."""
     squares = matrix.inner(matrix)

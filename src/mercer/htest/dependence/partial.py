@@ -32,7 +32,7 @@ from mercer.gram.run import spans
 from mercer.htest.dependence.limits import cubes, limit_weights
 from mercer.htest.dependence.smoothing import Smoother
 from mercer.htest.nulls import WildBootstrap
-from mercer.htest.series import autocorrelations, block_length
+from mercer.htest.series import block_length, lag_means
 
 _COPIES = 4  # of an n x n matrix, at the same time
 _EXACT = 1e-8  # of the trace, below which the rest of a factor is left out
@@ -132,8 +132,8 @@ class PartialEvidence(ABC):
     @property
     def block(self) -> int:
         """How many observations should share a sign, by the autocorrelations of the residuals."""
-        parts = [autocorrelations(LowRank(e.values)) for e in (self.x, self.y)]
-        return block_length(parts, self.n)
+        first, second = (lag_means(LowRank(e.values)) for e in (self.x, self.y))
+        return block_length(first * second, self.n)
 
 
 class KernelEvidence(PartialEvidence):

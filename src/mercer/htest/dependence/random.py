@@ -96,7 +96,7 @@ class RCoT(RandomFeatureTest):
     kernel_z: Kernel | None = None
     features: int = field(default=5, kw_only=True)
     given_features: int = field(default=100, kw_only=True)
-    slack: float = field(default=0.1, kw_only=True)
+    slack: float = field(default=0.2, kw_only=True)
     null: Null = field(default=WeightedChi2(), kw_only=True)
 
     def _of_x(self, x: Variable, z: Variable, rng: np.random.Generator) -> np.ndarray:
@@ -135,7 +135,7 @@ class RCIT(RandomFeatureTest):
     kernel_z: Kernel | None = None
     features: int = field(default=5, kw_only=True)
     given_features: int = field(default=100, kw_only=True)
-    slack: float = field(default=0.1, kw_only=True)
+    slack: float = field(default=0.2, kw_only=True)
     null: Null = field(default=WeightedChi2(), kw_only=True)
 
     def _of_x(self, x: Variable, z: Variable, rng: np.random.Generator) -> np.ndarray:

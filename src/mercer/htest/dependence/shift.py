@@ -14,7 +14,7 @@ from mercer.htest.dependence.result import IndependenceResult, independence_resu
 from mercer.htest.dependence.turns import Turns
 from mercer.htest.dependence.variables import Variable, variables
 from mercer.htest.nulls import Judgement, share
-from mercer.htest.series import autocorrelations, memory
+from mercer.htest.series import lag_means, memory
 from mercer.kernels.base import Kernel
 
 
@@ -103,5 +103,4 @@ class ShiftHSIC(HypothesisTest):
 def _head(evidence: HSICEvidence) -> int:
     """How long the series remember, at most a quarter of the observations."""
     sides = (evidence.first, evidence.second)
-    longest = max(memory(autocorrelations(side.matrix())) for side in sides)
-    return min(longest, max(evidence.n // 4, 1))
+    return max(memory(lag_means(side.matrix())) for side in sides)

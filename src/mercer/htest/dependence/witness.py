@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backend import Array, array_like, count, is_array, namespace
+from mercer import validate
+from mercer.backend import Array, array_like, count, detached, is_array, namespace
 from mercer.gram import Gram
 from mercer.htest.dependence.variables import Variable
 from mercer.rkhs.points import read
@@ -54,6 +55,9 @@ class DependenceWitness:
 def _centred(variable: Variable, points: Any) -> Array:
     """k~(x_i, .) at some points, with the means of the observations: (n, m)."""
     points, _ = read(variable.kernel, points, variable.columns, variable.name)
+    points = detached(points)
+    if is_array(points):
+        validate.same_library(points, variable.points, (variable.name, "the observations"))
     if variable.origin is not None and is_array(points):
         points = points - variable.origin
     gram, n = variable.gram, count(variable.points)

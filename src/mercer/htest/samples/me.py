@@ -60,7 +60,8 @@ class ME(LocationTest):
 
         The power of the test grows with its statistic (Jitkrittum et al. 2016, prop. 1). Hand the
         new test other samples than these, or its p-values are too small: half of the data for
-        this, half for the test.
+        this, half for the test. Locations stay within the range of the samples, where they can be
+        looked at; with more than 100 columns they may be farther out.
 
         Parameters
         ----------

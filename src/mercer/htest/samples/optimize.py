@@ -31,6 +31,7 @@ _CANDIDATES = 120  # locations or frequencies of which the search chooses where 
 _FOLLOWED = 6  # beginnings that are followed
 _FEW = 2000  # points of each sample that are enough to compare beginnings
 _STEPS = 25  # from each of them
+_MANY = 100  # columns above which locations may leave the range of the points
 _LOG2 = log(2)
 
 
@@ -62,8 +63,8 @@ def best_locations(
 
     octaves = range(-5, 4) if kernel is None else range(-2, 3)
     begin = [(_candidates(data, rng), octave * _LOG2) for octave in octaves]
-    far = float(np.linalg.norm(data.points, axis=1).max())  # along one of many columns, where no
-    bounds = [(-far, far)] * (number * data.points.shape[1])  # point is, that column is seen best
+    low, high = _box(data.points)
+    bounds = [*zip(np.tile(low, number), np.tile(high, number), strict=True)]
     bounds.append((_LOG2 * (octaves[0] - 1), _LOG2 * (octaves[-1] + 1)))
     theta = _largest(
         power, features, data, begin, number, bounds, _RIDGE * top**2, 100, rng, cautious
@@ -102,6 +103,21 @@ def training(x: Any, y: Any, *, own_units: bool) -> Training:
     weights = np.repeat([1 / pooled.n, 1 / pooled.m], [pooled.n, pooled.m])
     weights = weights if pooled.weights is None else pooled.weights
     return Training(points / unit, pooled.n, weights, center, unit)
+
+
+def _box(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where locations may be along each column, below and above the centre: (d,) each.
+
+    Within the range of the points, so that places can be looked at. With very many columns out to
+    the length of the longest point, a column being measured by its range: that is beyond what any
+    point has in one column, and only there is one seen without the noise of all the others.
+    """
+    low, high = points.min(axis=0), points.max(axis=0)
+    if points.shape[1] <= _MANY:
+        return low, high
+    most = np.maximum(-low, high)
+    longest = float(np.linalg.norm(points / np.where(most > 0, most, 1.0), axis=1).max())
+    return longest * low, longest * high
 
 
 def _candidates(data: Training, rng: np.random.Generator) -> np.ndarray:

@@ -10,8 +10,9 @@ from mercer.errors import NoRule
 from mercer.gram import Gram, PermutedWeights
 from mercer.htest.nulls import WildBootstrap
 from mercer.htest.samples.pool import Pooled
-from mercer.htest.series import autocorrelations, block_length
+from mercer.htest.series import block_length, lag_means
 
+_STEPS = 8  # lengths of the memory that make a block: neighbours across its borders are lost
 _FEWEST = 5  # blocks of the shorter sample: with as many of the other, 252 different labellings
 
 
@@ -38,14 +39,14 @@ def block_forms(pooled: Pooled, null: WildBootstrap, seed: int) -> np.ndarray:
 
 
 def pooled_block(pooled: Pooled) -> int:
-    """How many observations should share a sign, by the autocorrelations of both samples."""
+    """How many observations should share a sign, by what both samples remember."""
     first, second = (
-        autocorrelations(Gram(pooled.kernel, take_rows(pooled.points, rows)).centered())
+        lag_means(Gram(pooled.kernel, take_rows(pooled.points, rows)).centered())
         for rows in (slice(0, pooled.n), slice(pooled.n, None))
     )
     lags, n, m = min(len(first), len(second)), pooled.n, pooled.m
     mean = (n * first[:lags] + m * second[:lags]) / (n + m)
-    return block_length([mean], min(n, m), _FEWEST)
+    return block_length(mean, lags, steps=_STEPS, fewest=_FEWEST)
 
 
 _FLOAT = np.empty(0, dtype=np.float64)

@@ -1,0 +1,141 @@
+"""The finite set Stein discrepancy: a model and observations compared at a few locations, in linear time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import to_numpy
+from mercer.htest.features import (
+    SEED,
+    WithArrays,
+    frozen,
+    number_or_points,
+)
+from mercer.htest.goodness.models import model_of
+from mercer.htest.goodness.result import GoodnessResult, goodness_result
+from mercer.htest.goodness.sample import Sample, sample_of
+from mercer.htest.goodness.search import best_locations, drawn
+from mercer.htest.goodness.steinfeatures import FeatureMoments
+from mercer.htest.nulls import Null, Spectrum
+from mercer.htest.weighted import WeightedChi2
+from mercer.kernels.base import Kernel
+from mercer.kernels.stein import Stein
+from mercer.rkhs.points import read
+
+_LEAST = 4  # observations
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FSSD(WithArrays):
+    """Do observations come from a model? By Stein features at a few locations, in linear time.
+
+    FSSD^2 = 1/(dJ) sum_j |E xi(X, v_j)|^2 with xi(x, v) = s(x) k(x, v) + grad_x k(x, v), in its
+    unbiased estimate, which may be negative (Jitkrittum et al. 2017). For analytic kernels such
+    as RBF and InverseMultiquadric, and locations drawn from a distribution with a density, it is
+    with probability one zero only for the model itself. Random locations may sit where nothing is
+    to be seen: `FSSD.optimized` learns them, and they tell where the model does not fit.
+
+    Parameters
+    ----------
+    model : distribution or function
+        As in `KSD`: whatever has a score.
+    kernel : Kernel or None
+        A smooth function of the distance. None: InverseMultiquadric at the median distance.
+    locations : int or points (J, d)
+        A number: so many draws from a Gaussian fitted to the observations, with the rng of `test`,
+        and in `statistic` always with seed 0. The result's `test.locations` are those that were used.
+    null : WeightedChi2, Spectrum or None
+        The limit of the statistic, with the covariance of the observed features: by its formula,
+        or drawn. None: `WeightedChi2`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.rkhs import Gaussian
+    >>> x = np.random.default_rng(0).laplace(scale=0.5**0.5, size=(2000, 2))
+    >>> model = Gaussian([0.0, 0.0], 1.0)  # of the same mean and variance
+    >>> test = FSSD.optimized(model, x[:600], locations=2, rng=0)
+    >>> test.test(x[600:]).rejects(), test.locations.shape
+    (True, (2, 2))
+    """
+
+    model: Any
+    kernel: Kernel | None = None
+    locations: Any = field(default=5, kw_only=True)
+    null: Null | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        model = model_of(self.model)
+        if self.kernel is not None:
+            validate.instance("kernel", self.kernel, Kernel, "a kernel or None")
+            Stein(self.kernel, model.score)  # refused here where it is not smooth enough
+        if not isinstance(self.null, WeightedChi2 | Spectrum | None):
+            raise TypeError(f"null must be WeightedChi2(), Spectrum() or None, got {self.null!r}")
+        object.__setattr__(self, "locations", number_or_points("locations", self.locations))
+
+    @classmethod
+    def optimized(
+        cls,
+        model: Any,
+        x: Any,
+        *,
+        kernel: Kernel | None = None,
+        locations: int = 5,
+        rng: Any = None,
+    ) -> FSSD:
+        """A test whose locations and bandwidth give these observations the most power.
+
+        What is made largest is the statistic divided by its standard deviation (Jitkrittum et al.
+        2017, section 3). Hand the new test other observations than these, or its p-values are too
+        small: half of the data for this, half for the test.
+
+        Parameters
+        ----------
+        model : distribution or function
+        x : points
+        kernel : Kernel or None
+            A smooth function of the distance, whose width is learnt too. None: RBF.
+        locations : int
+        rng : int, Generator or None
+            Draws where the search begins.
+        """
+        validate.whole("locations", locations)
+        sample = sample_of(model_of(model), kernel, x, _LEAST)
+        learnt, places = best_locations(sample, kernel, locations, validate.generator(rng))
+        return cls(model, learnt, locations=places)
+
+    def statistic(self, x: Any) -> float:  # type: ignore[override]
+        """FSSD^2; locations that are left open are drawn with seed 0."""
+        return self._moments(x, validate.generator(SEED))[0].observed
+
+    def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:  # type: ignore[override]
+        """The statistic and its p-value; `result.test` is this test with what was drawn."""
+        rng = validate.generator(rng)
+        moments, sample, used = self._moments(x, rng)
+        judgement = (self.null or WeightedChi2()).judge(moments, rng)
+        return goodness_result(used, sample, moments.observed, judgement)
+
+    def _moments(self, x: Any, rng: np.random.Generator) -> tuple[FeatureMoments, Sample, FSSD]:
+        """What the nulls ask, the sample, and this test with everything fixed."""
+        sample = sample_of(model_of(self.model), self.kernel, x, _LEAST)
+        points = to_numpy(sample.points)
+        if isinstance(self.locations, int):
+            chosen = drawn(points, self.locations, rng)
+        else:
+            chosen = _read(sample, self.locations)
+        scores = to_numpy(sample.kernel.score(sample.points)).astype(np.float64, copy=False)
+        profile, slope, _ = sample.kernel.scored.form
+        moments = FeatureMoments.of(points, scores, chosen, profile, slope)
+        used = replace(self, kernel=sample.kernel.kernel, locations=frozen(chosen))
+        return moments, sample, used
+
+
+def _read(sample: Sample, locations: Any) -> np.ndarray:
+    """Locations with the columns of the sample."""
+    found, _ = read(sample.kernel.kernel, locations, sample.columns, "locations")
+    validate.same_width(sample.points, found, ("x", "locations"))
+    return to_numpy(found).astype(np.float64)

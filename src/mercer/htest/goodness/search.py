@@ -1,0 +1,128 @@
+"""The search for locations where a model fails: many beginnings, then quasi-Newton steps from the best."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any
+
+import numpy as np
+
+from mercer.backend import to_numpy
+from mercer.gram.run import one_blas_thread
+from mercer.htest.ascent import climbed, widened
+from mercer.htest.goodness.sample import Sample
+from mercer.kernels.bandwidth import median_bandwidth, usable
+from mercer.kernels.base import Kernel
+from mercer.kernels.distance import squared_distances
+from mercer.kernels.radial import RBF
+from mercer.kernels.smooth import Profile
+from mercer.kernels.stein import Scored
+
+_RIDGE = 1e-2  # of the scale of the statistic, added to its standard deviation
+_BEGINNINGS = 12  # sets of locations for every width
+_FOLLOWED = 4  # beginnings that are followed
+_STEPS = 60
+_MOST = 2000  # observations that are looked at
+_LOG2 = log(2)
+
+
+def best_locations(
+    sample: Sample, kernel: Kernel | None, number: int, rng: np.random.Generator
+) -> tuple[Kernel, np.ndarray]:
+    """The kernel with its best width, and the best locations (J, d)."""
+    points = to_numpy(sample.points)
+    scores = to_numpy(sample.kernel.score(sample.points)).astype(np.float64, copy=False)
+    if len(points) > _MOST:
+        rows = np.sort(rng.choice(len(points), _MOST, replace=False))
+        points, scores = points[rows], scores[rows]
+    unit = usable(median_bandwidth(points), points, "x")
+    own = RBF(1.0) if kernel is None else kernel.scaled(unit)  # of points divided by `unit`
+    middle = points.mean(axis=0)
+    ratio = Ratio((points - middle) / unit, scores * unit, *Scored(own).form, number)
+    with one_blas_thread():
+        theta = _largest(ratio, range(-3, 4) if kernel is None else range(-2, 3), rng)
+    units = np.full(points.shape[1], unit, dtype=np.float64)
+    places = middle + unit * theta[:-1].reshape(number, -1)
+    return widened(kernel, float(np.exp(theta[-1])), units), places
+
+
+class Ratio:
+    """FSSD^2 divided by its standard deviation where the model is wrong, and the gradient of that.
+
+    With T_i the features of observation i, m their mean and c_i = T_i'm, the variance is
+    4 (mean c_i^2 - |m|^4) / n (Jitkrittum et al. 2017, proposition 2). Parameters are the
+    locations, row by row, and the logarithm of a width s: k(x, v) = f(|x - v|^2 / s^2).
+    """
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        scores: np.ndarray,
+        profile: Profile,
+        slope: Profile,
+        curvature: Profile,
+        number: int,
+    ) -> None:
+        self.points, self.scores, self.number = points, scores, number
+        self.profile, self.slope, self.curvature = profile, slope, curvature
+
+    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Minus the ratio, to be made small, and its gradient."""
+        (n, d), rate = self.points.shape, float(np.exp(-2 * theta[-1]))
+        v = theta[:-1].reshape(self.number, d)
+        u = self.points[:, None, :] - v[None, :, :]  # (n, J, d)
+        r2 = squared_distances(self.points, v, self.profile)
+        value, slope = self.profile(rate * r2), rate * self.slope(rate * r2)
+        made = value[:, :, None] * self.scores[:, None, :] + 2 * slope[:, :, None] * u
+        size = float(np.max(np.abs(made)))  # the ratio has no unit
+        if size == 0:  # locations from which no observation is seen
+            return 0.0, np.zeros_like(theta)
+        ratio, of_features = _ratio(made.reshape(n, -1) / size)
+        flow = of_features.reshape(n, self.number, d) / size
+        curvature = rate**2 * self.curvature(rate * r2)
+        by_score = np.einsum("ijk,ik->ij", flow, self.scores)
+        by_step = np.einsum("ijk,ijk->ij", flow, u)
+        along = -2 * slope * by_score - 4 * curvature * by_step
+        by_v = np.einsum("ij,ijk->jk", along, u) - 2 * np.einsum("ij,ijk->jk", slope, flow)
+        by_width = -2 * r2 * slope * by_score - 4 * (slope + r2 * curvature) * by_step
+        return -ratio, -np.append(by_v.ravel(), by_width.sum())
+
+
+def _ratio(t: np.ndarray) -> tuple[float, np.ndarray]:
+    """The ratio of features T (n, D), and its gradient in them."""
+    n, mean = len(t), t.mean(axis=0)
+    top = (n * (mean @ mean) - np.mean(np.sum(t * t, axis=1))) / (n - 1)
+    of_top = 2 * (n * mean - t) / (n * (n - 1))
+    c, m2 = t @ mean, float(mean @ mean)
+    variance = max(4 * float(np.mean(c * c) - m2**2), 0.0)
+    ridge = _RIDGE * float(np.mean(np.sum(t * t, axis=1)))
+    deviation = np.sqrt(variance + ridge**2)
+    of_variance = 8 * (c[:, None] * mean + (c @ t) / n - 2 * m2 * mean) / n
+    of_ridge2 = 4 * ridge * _RIDGE * t / n
+    of_deviation = (of_variance + of_ridge2) / (2 * deviation)
+    return float(top / deviation), of_top / deviation - top * of_deviation / deviation**2
+
+
+def drawn(points: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+    """Draws from a Gaussian fitted to the points, m + sum_i z_i (x_i - m) / sqrt(n): (J, d)."""
+    middle = points.mean(axis=0)
+    some = points[rng.integers(len(points), size=min(len(points), 1000))]
+    z = rng.standard_normal((number, len(some))) / np.sqrt(len(some))
+    return middle + z @ (some - middle)
+
+
+def _largest(ratio: Ratio, octaves: range, rng: np.random.Generator) -> np.ndarray:
+    """The best parameters found."""
+    points, number = ratio.points, ratio.number
+    begin = []
+    for i in range(_BEGINNINGS):
+        rows = rng.choice(len(points), number, replace=len(points) < number)
+        places = points[rows] if i % 2 else drawn(points, number, rng)
+        begin += [np.append(places.ravel(), octave * _LOG2) for octave in octaves]
+    begin.sort(key=lambda theta: ratio(theta)[0])
+    low, high = np.tile(points.min(axis=0), number), np.tile(points.max(axis=0), number)
+    bounds: list[Any] = [*zip(low, high, strict=True)]
+    bounds.append((_LOG2 * (octaves[0] - 1), _LOG2 * (octaves[-1] + 1)))
+    clipped = [np.clip(theta, *np.transpose(bounds)) for theta in begin[:_FOLLOWED]]
+    found = [climbed(ratio, theta, bounds, _STEPS) for theta in clipped]
+    return min(found, key=lambda theta: ratio(theta)[0])

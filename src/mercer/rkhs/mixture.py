@@ -1,0 +1,119 @@
+"""Mixtures of distributions: density, score, draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import Array, namespace
+from mercer.rkhs.densities import Density
+from mercer.rkhs.distributions import shares
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mixture(Density):
+    """p(x) = sum_j w_j p_j(x): a draw comes from part j with probability w_j.
+
+    Its score is sum_j r_j(x) s_j(x), where s_j is the score of part j and r_j(x) = w_j p_j(x) / p(x)
+    the probability that a point found at x comes from part j. All is computed from logarithms:
+    far from every part nothing underflows.
+
+    Parameters
+    ----------
+    parts : sequence of distributions
+        Of one dimension: `Gaussian`, or mixtures again.
+    weights : array (m,) or None
+        Non-negative, adding up to one; None: equal weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.rkhs import Gaussian
+    >>> p = Mixture([Gaussian(-2.0, 1.0), Gaussian(2.0, 0.25)], [0.75, 0.25])
+    >>> p
+    Mixture(2 parts, 1 dimension)
+    >>> np.exp(p.log_density([2.0]))  # 0.75 N(2; -2, 1) + 0.25 N(2; 2, 0.25)
+    array([0.1995...])
+    >>> p.score([-2.0])  # near -2 the first part alone
+    array([[0...]])
+    """
+
+    parts: Sequence[Density]
+    weights: Any = None
+
+    def __post_init__(self) -> None:
+        parts = _parts(self.parts)
+        m = len(parts)
+        weights = np.full(m, 1 / m, np.float64) if self.weights is None else shares(self.weights, m)
+        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "weights", weights)
+
+    def __repr__(self) -> str:
+        d, m = self.dimension, len(self.parts)
+        return f"Mixture({m} part{'s' * (m > 1)}, {d} dimension{'s' * (d > 1)})"
+
+    @property
+    def dimension(self) -> int:
+        """The d of R^d."""
+        return self.parts[0].dimension
+
+    def log_density(self, x: Any) -> Array:
+        """log p(x_i): (n,)."""
+        logs, top = self._logs(self._points(x))
+        xp = namespace(logs)
+        return top + xp.log(xp.sum(xp.exp(logs - top[:, None]), axis=1))
+
+    def score(self, x: Any) -> Array:
+        """sum_j r_j(x_i) s_j(x_i): (n, d)."""
+        x = self._points(x)
+        logs, top = self._logs(x)
+        xp = namespace(logs)
+        shares = xp.exp(logs - top[:, None])
+        shares = shares / xp.sum(shares, axis=1)[:, None]
+        found = 0.0 * x
+        for j, (part, _) in enumerate(self._present):
+            found = found + shares[:, j][:, None] * part.score(x)
+        return found
+
+    def sample(self, n: int, *, rng: Any = None) -> np.ndarray:
+        """`n` draws, in random order: (n, d)."""
+        validate.whole("n", n)
+        rng = validate.generator(rng)
+        counts = rng.multinomial(n, self.weights)
+        drawn = [
+            part.sample(int(k), rng=rng) for part, k in zip(self.parts, counts, strict=True) if k
+        ]
+        return rng.permutation(np.concatenate(drawn), axis=0)
+
+    # ---- private ----------------------------------------------------------------------
+
+    @property
+    def _present(self) -> list[tuple[Density, float]]:
+        """The parts that have a weight."""
+        both = zip(self.parts, self.weights.tolist(), strict=True)
+        return [(part, weight) for part, weight in both if weight > 0]
+
+    def _logs(self, x: Array) -> tuple[Array, Array]:
+        """log w_j p_j(x_i) of the parts that have a weight, and the largest of each row."""
+        xp = namespace(x)
+        logs = [part.log_density(x) + float(np.log(weight)) for part, weight in self._present]
+        table = xp.stack(logs, axis=1)
+        return table, xp.max(table, axis=1)
+
+
+def _parts(parts: Any) -> tuple[Density, ...]:
+    """One distribution at least, all of one dimension."""
+    if not isinstance(parts, Sequence) or isinstance(parts, str):
+        raise TypeError(f"parts must be a sequence of distributions, got {parts!r}")
+    if not parts:
+        raise ValueError("parts must have at least one distribution, got none")
+    for part in parts:
+        validate.instance("parts", part, Density, "distributions, such as Gaussian(0.0, 1.0)")
+    dimensions = sorted({part.dimension for part in parts})
+    if len(dimensions) > 1:
+        raise ValueError(f"parts must have the same dimension, got {dimensions}")
+    return tuple(parts)

@@ -1,0 +1,73 @@
+"""The doors of distributions with a density, and of tests whether such a model fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from bad_input.doors import METRIC, Door, K, X, door, judged
+
+from mercer.htest import FSSD, KSD, WildBootstrap
+from mercer.rkhs import Gaussian, Mixture, ksd2
+
+NUMBER = frozenset({"number", "NumPy number"})
+NORMAL = Gaussian(np.zeros(3), METRIC)
+MIXED = Mixture([NORMAL, Gaussian(np.ones(3), [1.0, 2.0, 0.5])], [0.3, 0.7])
+
+
+def goodness_doors() -> Iterator[Door]:
+    yield door(
+        "rkhs.Gaussian",
+        "mean",
+        X[0],
+        calls=lambda mean: Gaussian(mean, 2.0).log_density(X if np.ndim(mean) else X[:, 0]),
+        accepts=NUMBER,
+        also=("x",),
+    )
+    yield door(
+        "rkhs.Gaussian",
+        "cov",
+        METRIC,
+        calls=lambda cov: Gaussian([0.0] * 3, cov).score(X),
+        accepts=NUMBER,
+    )
+    for name, p in (("Gaussian", NORMAL), ("Mixture", MIXED)):
+        yield door(
+            f"rkhs.{name}.log_density rkhs.{name}.score", "x", X, calls=(p.log_density, p.score)
+        )
+    yield door(
+        "rkhs.ksd2",
+        "x",
+        X,
+        calls=(
+            lambda x: (ksd2(K, NORMAL.score, x), ksd2(K, NORMAL.score, x, unbiased=False)),
+            lambda x: ksd2(None, MIXED.score, x),
+        ),
+    )
+    few = WildBootstrap(19)
+    for test in (KSD(NORMAL, K, null=few), KSD(MIXED, unbiased=True, null=few)):
+        yield door(
+            "htest.KSD htest.KSD.test", "x", X, calls=(partial(judged, test), test.statistic)
+        )
+    for test in (FSSD(NORMAL, K, locations=X[:2]), FSSD(MIXED)):
+        yield door(
+            "htest.FSSD htest.FSSD.test", "x", X, calls=(partial(judged, test), test.statistic)
+        )
+    yield door(
+        "htest.FSSD",
+        "locations",
+        X[:3],
+        calls=lambda places: FSSD(NORMAL, K, locations=places).statistic(X),
+        refuses={"1-d": "the model has three columns", "memoryview": "not a sequence of points"},
+    )
+    yield door(
+        "htest.FSSD.optimized",
+        "x",
+        X,
+        calls=lambda x: FSSD.optimized(NORMAL, x, locations=1, rng=0).statistic(x),
+        tolerance=1e-4,
+    )
+
+
+GOODNESS_DOORS = list(goodness_doors())

@@ -1,0 +1,13 @@
+"""Conditional tests hold their level: 400 runs of every test on every null problem, with -m slow."""
+
+from __future__ import annotations
+
+import pytest
+from htest_conditional_levels import CELLS
+from htest_levels import Cell, judged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("found", CELLS.values(), ids=CELLS)
+def test_level(found: Cell):
+    assert found.holds(share := judged(found)), share

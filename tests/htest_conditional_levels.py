@@ -1,0 +1,36 @@
+"""Null runs of conditional independence tests, on the usual nonlinear models with z in 1 to 5 dimensions.
+
+Driven by `pytest -m slow tests/calibration/test_conditional.py` and, with a table, by
+`python -m benchmarks.reproductions.conditional_level`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from htest_given import alike, classes, letters, mean, one, post_nonlinear, sums, switches
+from htest_levels import Cell, grid
+
+from mercer.htest import KCI, RCIT, HypothesisTest, RCoT, Spectrum, WeightedChi2, WildBootstrap
+
+SIZES = (200,), (1000,)
+TESTS: tuple[HypothesisTest, ...] = (KCI(), RCoT(), RCIT())
+
+
+def nonlinear() -> Iterator[Cell]:
+    problems = [post_nonlinear(s, d) for s in (mean, one, sums, alike) for d in range(1, 6)]
+    for size in SIZES:
+        yield from grid(TESTS, problems, size)
+
+
+def discrete() -> Iterator[Cell]:
+    for size in SIZES:
+        yield from grid(TESTS, (classes, switches, letters), size)
+
+
+def other_nulls() -> Iterator[Cell]:
+    tests = [KCI(null=null) for null in (Spectrum(999), WeightedChi2(), WildBootstrap(199))]
+    yield from grid(tests, (post_nonlinear(mean, 1), post_nonlinear(sums, 5)), SIZES[0])
+
+
+CELLS = {found.name: found for part in (nonlinear, discrete, other_nulls) for found in part()}
