@@ -40,7 +40,7 @@ from mercer.datasets import (
 RESULTS = Path(__file__).parents[1] / "results"
 NAME = "independence_power"
 LEVEL, J, MAIN_SIZE = 0.05, 10, 4000
-SIZES = (25_000, 50_000, 100_000)  # whose times are told
+SIZES = (25_000, 50_000, 100_000, 200_000)  # whose times are told
 Pair = tuple[np.ndarray, np.ndarray]
 Run = Callable[[Pair, np.random.Generator], float]
 
@@ -160,10 +160,15 @@ def times(sizes: Iterable[int] = SIZES) -> list[dict[str, Any]]:
             ("NFSIC, 999 permutations", _with(htest.NFSIC(locations=J, null=htest.Permutation()))),
             ("NFSIC-opt, learnt on one half", nfsic_optimised),
         ):
-            start = time.process_time()
-            run(whole, np.random.default_rng(0))
-            found.append({"test": name, "n": n, "seconds": round(time.process_time() - start, 3)})
+            seconds = min(_seconds(run, whole) for _ in range(3))
+            found.append({"test": name, "n": n, "seconds": round(seconds, 3)})
     return found
+
+
+def _seconds(run: Run, whole: Pair) -> float:
+    start = time.process_time()
+    run(whole, np.random.default_rng(0))
+    return time.process_time() - start
 
 
 def _told_times(folder: Path) -> str:
@@ -222,7 +227,10 @@ def _markdown(store: dict[str, Any]) -> str:
     if "times" in store:
         lines += ["", "## NFSIC is linear in the number of observations", ""]
         lines += _table([{k: str(v) for k, v in row.items()} for row in store["times"]])
-        lines += ["", "Sinusoid of frequency 2, ten locations; seconds of one processor."]
+        lines += [
+            "",
+            "Sinusoid of frequency 2, ten locations; the least of three times, seconds of one processor.",
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -28,11 +28,12 @@ from mercer.backend import ones as ones_like
 from mercer.backend import zeros as zeros_like
 from mercer.config import settings
 from mercer.gram.family import Family
-from mercer.gram.run import TILE, in_order, spans
+from mercer.gram.run import MANY, TILE, in_order, spans
 from mercer.gram.weights import CodedColumns
 
 _LEAST = 128  # rows of a tile, of few points
 _PARTS = 16  # stripes of tiles into which few points are cut
+_WIDE_BYTES = 2**23  # of a tile that meets many labellings
 _CORNER = 64  # points whose kernel values tell the shift
 _SAFE = 1e20  # kernel values beyond it, or below its inverse, are scaled on their way to float32
 
@@ -148,7 +149,8 @@ class _Stripe:
         exact = np.zeros((count, self.held.shape[1]), dtype=np.float64)
         forms = np.zeros((count, kinds, width), dtype=np.float64)
         left = None if self.columns is None else self.columns.rows(rows)
-        for columns in tiles[i:]:
+        wide = self.size if width < MANY else max(_WIDE_BYTES // (8 * self.size), self.size)
+        for columns in [rows, *spans(n, wide, first=rows.stop)]:
             times = 1.0 if columns == rows else 2.0
             right = left if columns == rows else None
             if right is None and self.columns is not None:

@@ -11,6 +11,7 @@ from mercer.errors import MemoryBudgetError, NoRule
 from mercer.htest import RDC, Chi2, FourierHSIC, Gamma, NystromHSIC, Permutation, Spectrum
 from mercer.htest.dependence.factors import permutations
 from mercer.htest.dependence.rdc import CanonicalEvidence
+from mercer.htest.dependence.turns import Turns
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern, Sigmoid
 from mercer.rkhs import hsic
 
@@ -192,10 +193,13 @@ def test_the_coefficient_is_the_largest_canonical_correlation():
     q, r = (np.linalg.qr(z - z.mean(axis=0))[0] for z in (x, y))
     expected = np.linalg.svd(q.T @ r, compute_uv=False)[0]
     assert_allclose(CanonicalEvidence(x, y).observed, expected, rtol=1e-10)
-    (order,) = permutations(200, Permutation(20), slice(0, 21), 1)
-    naive = [np.linalg.norm(q.T @ r[row], 2) for row in order]
-    found = CanonicalEvidence(x, y).permuted(Permutation(20), slice(0, 21), 1)
-    assert_allclose(found, naive, rtol=1e-9)
+    blocks = Permutation(20, blocks=tuple(np.arange(200) % 3))
+    (by_blocks,) = permutations(200, blocks, slice(0, 21), 1)
+    in_turns = Turns(200, Permutation(20), 1).orders(slice(0, 21))
+    for null, order in ((blocks, by_blocks), (Permutation(20), in_turns)):
+        naive = [np.linalg.norm(q.T @ r[row], 2) for row in order]
+        found = CanonicalEvidence(x, y).permuted(null, slice(0, 21), 1)
+        assert_allclose(found, naive, rtol=1e-9)
     swapped = CanonicalEvidence(y, x)
     assert_allclose(swapped.observed, expected, rtol=1e-10)
 

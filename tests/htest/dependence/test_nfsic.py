@@ -1,6 +1,7 @@
 """The finite set independence criterion: plain formulas, permutations, gradients, level, power."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from mercer.htest import NFSIC, Chi2, Gamma, Permutation
 from mercer.htest.dependence.factors import permutations
 from mercer.htest.dependence.fsic import FSICEvidence
 from mercer.htest.dependence.search import Objective, _forward, _sides
+from mercer.htest.dependence.turns import Turns
 from mercer.kernels import RBF, Cauchy, Delta, InverseMultiquadric, Laplace, Linear
 
 KERNELS = [RBF(1.5), Cauchy(2.0), Laplace(1.0), RBF(1.0) + Linear()]
@@ -208,6 +210,8 @@ def test_permuted_statistics_are_those_of_permuted_data(ridge, blocks, observed,
     test = NFSIC(RBF(1.5), RBF(0.8), locations=places, ridge=ridge)
     evidence = FSICEvidence(RBF(1.5)(x, places[0]), RBF(0.8)(y, places[1]), ridge)
     (order,) = permutations(90, null, slice(0, 41), 7)
+    if blocks is None:
+        order = Turns(90, null, 7).orders(slice(0, 41))
     naive = [test.statistic(x, y[row]) for row in order]
     assert_allclose(evidence.permuted(null, slice(0, 41), 7), naive, rtol=1e-6)
     assert_allclose(evidence.permuted(null, slice(13, 30), 7), naive[13:30], rtol=1e-6)
@@ -216,11 +220,35 @@ def test_permuted_statistics_are_those_of_permuted_data(ridge, blocks, observed,
 def test_large_tiles_and_small_ones_agree(monkeypatch):
     rng = np.random.default_rng(0)
     k, l_ = rng.normal(size=(3000, 5)), rng.normal(size=(3000, 5))
-    expected = FSICEvidence(k, l_, 0.0).permuted(Permutation(20), slice(0, 21), 1)
+    null = Permutation(20, blocks=(0,) * 3000)
+    expected = FSICEvidence(k, l_, 0.0).permuted(null, slice(0, 21), 1)
     monkeypatch.setattr("mercer.htest.dependence.fsic._TILE", 1000)
-    small = FSICEvidence(k, l_, 0.0).permuted(Permutation(20), slice(0, 21), 1)
+    small = FSICEvidence(k, l_, 0.0).permuted(null, slice(0, 21), 1)
     assert_allclose(small, expected, rtol=1e-8)
     assert_allclose(expected[0], FSICEvidence(k, l_, 0.0).observed, rtol=1e-10)
+
+
+def test_blocks_of_all_observations_are_none():
+    """Two ways of drawing permutations, one by one and in turns: p-values agree but for chance."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=120)
+    y = 0.15 * x + rng.normal(size=120)
+    test = NFSIC(RBF(1.0), RBF(1.0), locations=([0.0, 1.0], [0.0, 1.0]))
+    turns = replace(test, null=Permutation(4999)).test(x, y, rng=0)
+    blocks = replace(test, null=Permutation(4999, blocks=(0,) * 120)).test(x, y, rng=0)
+    error = 4 * (2 * turns.pvalue * (1 - turns.pvalue) / 5000) ** 0.5
+    assert_allclose(turns.pvalue, blocks.pvalue, atol=error)
+
+
+def test_ties_count_as_reached():
+    """Of coins few statistics are possible; those equal to the observed one are all counted."""
+    rng = np.random.default_rng(1)
+    x, y = coins(rng, 30)
+    result = NFSIC(null=Permutation(999)).test(x, y, rng=0)
+    table = np.abs((x - x.mean()).T @ (y - y.mean()))[0, 0]
+    draws = [np.abs((x - x.mean()).T @ rng.permutation(y))[0, 0] for _ in range(4000)]
+    exact = np.mean(np.array(draws) >= table - 1e-9)
+    assert_allclose(result.pvalue, exact, atol=0.06)
 
 
 def test_other_nulls_are_refused(observed):

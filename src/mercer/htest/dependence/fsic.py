@@ -9,10 +9,12 @@ import numpy as np
 
 from mercer.gram.run import in_order, spans
 from mercer.htest.dependence.factors import permutations
+from mercer.htest.dependence.turns import Turns
 from mercer.htest.nulls import Permutation
 
 _RANK = 1e-9  # share of the largest eigenvalue below which a direction does not vary
 _RIDGE = 1e-10  # of the variance under independence, so that what does not vary can be divided by
+_TIE = 1e-7  # of a statistic: what rounding makes of directions that hardly vary
 _TILE = 2**17  # numbers of a tile: it stays in cache
 _MANY = 2_000_000  # numbers in all, below which one thread is as fast as two
 
@@ -57,7 +59,12 @@ class FSICEvidence:
         return float(self._values(self._own))
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """The statistic of y in some other orders; column 0 is the observed one."""
+        """The statistic of y in some other orders; column 0 is the observed one.
+
+        Within blocks one by one; else in turns, all moves of one order by Fourier transforms.
+        """
+        if null.blocks is None:
+            return self._in_turns(null, seed)[columns]
         parts = [np.empty(0, dtype=np.float64)]
         for order in permutations(self.n, null, columns, seed):
             tasks = spans(len(order), max(_TILE // max(self.k.size, 1), 1))
@@ -71,6 +78,32 @@ class FSICEvidence:
         values = np.maximum(np.linalg.eigvalsh(self._own.s)[::-1], 0.0)
         weights = values / (values + self.ridge)
         return self.observed, weights[:rank], float(weights[rank:].sum())
+
+    @property
+    def tie(self) -> float:
+        """How far equal resampled statistics may be apart by rounding."""
+        return _TIE * (1 + self.observed)
+
+    _drawn: tuple[Permutation, int, np.ndarray] | None = None
+
+    def _in_turns(self, null: Permutation, seed: int) -> np.ndarray:
+        """The statistics of all permutations of a null without blocks: they come together.
+
+        Sums of g and gg' over permuted pairs are correlations, of k with l and of products of two
+        columns of k with those of l.
+        """
+        if self._drawn is None or self._drawn[:2] != (null, seed):
+            k, l, turns = self.k.T, self.l.T, Turns(self.n, null, seed)  # noqa: E741
+            b, width = len(turns.places), len(k)
+            u = np.empty((b, width), dtype=np.float64)
+            s = np.empty((b, width, width), dtype=np.float64)
+            for i in range(width):
+                u[:, i] = turns.crossed(k[i, None], l[i, None])[0, 0]
+                for j in range(i + 1):
+                    pair = k[i, None] * k[j], l[i, None] * l[j]
+                    s[:, i, j] = s[:, j, i] = turns.crossed(*pair)[0, 0]
+            self._drawn = (null, seed, self._values(self._turned(u, s)))
+        return self._drawn[2]
 
     @cached_property
     def _own(self) -> Covariances:

@@ -13,11 +13,13 @@ from mercer.backend import to_numpy
 from mercer.htest.base import HypothesisTest
 from mercer.htest.dependence.factors import permutations, permuted_products
 from mercer.htest.dependence.result import IndependenceResult, independence_result
+from mercer.htest.dependence.turns import Turns
 from mercer.htest.dependence.variables import Variable, variables
 from mercer.htest.features import SEED, is_real
 from mercer.htest.nulls import Null, Permutation
 from mercer.kernels.bandwidth import median_bandwidth
 
+_TIE = 1e-9  # of correlations that differ by rounding only
 _RANK = 1e-10  # share of the largest variance below which a direction does not vary
 
 
@@ -95,9 +97,32 @@ class CanonicalEvidence:
         return float(self._values(np.arange(len(self.x))[None, :])[0])
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """The statistic of y in some other orders; column 0 is the observed one."""
+        """The statistic of y in some other orders; column 0 is the observed one.
+
+        Within blocks one by one; else in turns, all moves of one order by Fourier transforms.
+        """
+        if null.blocks is None:
+            return self._in_turns(null, seed)[columns]
         orders = permutations(len(self.x), null, columns, seed)
         return np.concatenate([self._values(order) for order in orders])
+
+    @property
+    def tie(self) -> float:
+        """How far equal resampled statistics may be apart by rounding."""
+        return _TIE
+
+    _drawn: tuple[Permutation, int, np.ndarray] | None = None
+
+    def _in_turns(self, null: Permutation, seed: int) -> np.ndarray:
+        """The statistics of all permutations of a null without blocks: they come together."""
+        if self._drawn is None or self._drawn[:2] != (null, seed):
+            turns, y = Turns(len(self.x), null, seed), self.y.T
+            rows = [turns.crossed(column[None], y)[0].T for column in self.x.T]  # r of (b, s)
+            values = np.zeros(len(turns.places), dtype=np.float64)
+            if rows and len(y):
+                values = _largest_singular_values(np.stack(rows))
+            self._drawn = (null, seed, values)
+        return self._drawn[2]
 
     def _values(self, order: np.ndarray) -> np.ndarray:
         return permuted_products(self.x, self.y, order, _largest_singular_values)
@@ -132,5 +157,6 @@ def _orthonormal(z: np.ndarray) -> np.ndarray:
 
 def _largest_singular_values(product: np.ndarray) -> np.ndarray:
     """Of the matrices product[:, j, :]: (r, b, s) -> (b,)."""
-    m = product.transpose(1, 2, 0)  # (b, s, r), s the smaller
+    m = product.transpose(1, 2, 0)  # (b, s, r)
+    m = m if m.shape[1] <= m.shape[2] else m.transpose(0, 2, 1)
     return np.sqrt(np.clip(np.linalg.eigvalsh(m @ m.transpose(0, 2, 1))[:, -1], 0.0, 1.0))

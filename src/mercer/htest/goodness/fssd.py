@@ -90,7 +90,7 @@ class FSSD(WithArrays):
         """A test whose locations and bandwidth give these observations the most power.
 
         What is made largest is the statistic divided by its standard deviation (Jitkrittum et al.
-        2017, section 3). Hand the new test other observations than these, or its p-values are too
+        2017, section 3), that under the model included. Hand the new test other observations than these, or its p-values are too
         small: half of the data for this, half for the test.
 
         Parameters

@@ -18,7 +18,7 @@ from mercer.kernels.radial import RBF
 from mercer.kernels.smooth import Profile
 from mercer.kernels.stein import Scored
 
-_RIDGE = 1e-2  # of the scale of the statistic, added to its standard deviation
+_NULL = 18.0  # 2 tr(P^2) / n^2 is the variance under the model: three standard deviations, squared
 _BEGINNINGS = 12  # sets of locations for every width
 _FOLLOWED = 4  # beginnings that are followed
 _STEPS = 60
@@ -47,11 +47,14 @@ def best_locations(
 
 
 class Ratio:
-    """FSSD^2 divided by its standard deviation where the model is wrong, and the gradient of that.
+    """FSSD^2 divided by how far it is from its mean and from zero by chance, and the gradient of that.
 
-    With T_i the features of observation i, m their mean and c_i = T_i'm, the variance is
-    4 (mean c_i^2 - |m|^4) / n (Jitkrittum et al. 2017, proposition 2). Parameters are the
-    locations, row by row, and the logarithm of a width s: k(x, v) = f(|x - v|^2 / s^2).
+    With T_i the features of observation i, m their mean, c_i = T_i'm and P = mean T_i T_i', its
+    variance is 4 (mean c_i^2 - |m|^4) / n where the model is wrong (Jitkrittum et al. 2017,
+    proposition 2) and 2 tr(P^2) / n^2 where it is right. The paper has the first alone, which
+    forgets that a statistic must pass a threshold: with few observations that is most of it.
+    Parameters are the locations, row by row, and the logarithm of a width s:
+    k(x, v) = f(|x - v|^2 / s^2).
     """
 
     def __init__(
@@ -93,14 +96,12 @@ def _ratio(t: np.ndarray) -> tuple[float, np.ndarray]:
     n, mean = len(t), t.mean(axis=0)
     top = (n * (mean @ mean) - np.mean(np.sum(t * t, axis=1))) / (n - 1)
     of_top = 2 * (n * mean - t) / (n * (n - 1))
-    c, m2 = t @ mean, float(mean @ mean)
-    variance = max(4 * float(np.mean(c * c) - m2**2), 0.0)
-    ridge = _RIDGE * float(np.mean(np.sum(t * t, axis=1)))
-    deviation = np.sqrt(variance + ridge**2)
+    c, m2, products = t @ mean, float(mean @ mean), t.T @ t / n
+    variance = max(4 * float(np.mean(c * c) - m2**2), 0.0) + _NULL * float(np.sum(products**2)) / n
     of_variance = 8 * (c[:, None] * mean + (c @ t) / n - 2 * m2 * mean) / n
-    of_ridge2 = 4 * ridge * _RIDGE * t / n
-    of_deviation = (of_variance + of_ridge2) / (2 * deviation)
-    return float(top / deviation), of_top / deviation - top * of_deviation / deviation**2
+    of_variance += 4 * _NULL * (t @ products) / n**2
+    deviation = np.sqrt(variance)
+    return float(top / deviation), (of_top - top * of_variance / (2 * variance)) / deviation
 
 
 def drawn(points: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:

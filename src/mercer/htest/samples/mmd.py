@@ -23,9 +23,11 @@ class MMD(HypothesisTest):
     are the same. With permutations the level is exact at any sizes, also unequal ones.
 
     Samples are arrays, tensors, data frames, lists of objects the kernel takes, or
-    `Empirical(points, weights)`: sums over pairs of points then count each by its weight, and
-    permutations move a weight with its point (a good approximation, not exact). Dependent observations need a null that knows it:
-    `Permutation(blocks=...)` for groups, `Permutation(paired=True)` for pairs.
+    `Empirical(points, weights)`: sums over pairs of points then count each by its weight.
+    Permutations move a weight with its point, and what they give is brought to the precision of
+    the observed statistic: a good approximation, not exact, for weights may be unlike in the
+    samples. Dependent observations need a null that knows it: `Permutation(blocks=...)` for groups,
+    `Permutation(paired=True)` for pairs.
 
     Parameters
     ----------
