@@ -62,7 +62,10 @@ def _has_formula(kernel: object) -> bool:
     return isinstance(kernel, Radial | DotProduct) and not bessel
 
 
-@pytest.mark.parametrize("entry", [e for e in ZOO if _has_formula(e.kernel)], ids=str)
+FORMULAS = [e for e in ZOO if _has_formula(e.kernel)]
+
+
+@pytest.mark.parametrize("entry", FORMULAS, ids=[repr(e.kernel) for e in FORMULAS])
 def test_radial_and_dot_product_kernels_have_a_formula(entry):
     x = entry.sample(np.random.default_rng(0), 4)
     assert traced(entry.kernel, x, x) is not None

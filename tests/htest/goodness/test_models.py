@@ -125,7 +125,7 @@ def test_bounded_support_is_refused_with_the_reason(model):
         (None, TypeError, "model must be"),
         (3.0, TypeError, "model must be"),
     ],
-    ids=str,
+    ids=lambda value: None,
 )
 def test_what_has_no_score_is_refused(model, error, message):
     with pytest.raises(error, match=message):
