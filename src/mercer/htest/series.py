@@ -11,7 +11,7 @@ import numpy as np
 from mercer.backend import to_numpy
 from mercer.gram import LazyMatrix, SignWeights
 from mercer.gram.run import spans
-from mercer.htest.dependence.diagonals import diagonals
+from mercer.htest.dependence.sums.diagonals import diagonals
 from mercer.htest.nulls import WildBootstrap
 
 _FORGOTTEN = 0.05  # autocorrelation below which a series does not remember

@@ -8,17 +8,17 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.htest import HSIC, Permutation
-from mercer.htest.dependence import line
 from mercer.htest.dependence.evidence import HSICEvidence
-from mercer.htest.dependence.line import (
+from mercer.htest.dependence.sums import line
+from mercer.htest.dependence.sums.line import (
     compiled_forms,
     distance_rows,
     distance_sums,
     sorted_forms,
 )
-from mercer.htest.dependence.products import Banded, Lined
-from mercer.htest.dependence.sides import Line
-from mercer.htest.dependence.turns import Turns
+from mercer.htest.dependence.sums.products import Banded, Lined
+from mercer.htest.dependence.sums.sides import Line
+from mercer.htest.dependence.sums.turns import Turns
 from mercer.htest.dependence.variables import variables
 from mercer.kernels import Energy
 
@@ -99,7 +99,9 @@ def test_both_roads_give_the_same_permutations(unbiased, monkeypatch):
     both = variables((Energy(), Energy()), (rng.standard_normal(90), rng.standard_normal(90)))
     null = Permutation(199)
     diagonal = HSICEvidence.of(*both, unbiased)
-    monkeypatch.setattr("mercer.htest.dependence.products._DIAGONALS", 1.0)  # a second for a pair
+    monkeypatch.setattr(
+        "mercer.htest.dependence.sums.products._DIAGONALS", 1.0
+    )  # a second for a pair
     sorting = HSICEvidence.of(*both, unbiased)
     found = sorting.permuted(null, slice(0, 200), 4)
     turns = Turns(90, null, 4)

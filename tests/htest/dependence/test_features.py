@@ -9,9 +9,9 @@ import mercer
 from mercer.datasets import GaussianSign, RotatedUniform, Sinusoid
 from mercer.errors import MemoryBudgetError, NoRule
 from mercer.htest import RDC, Chi2, FourierHSIC, Gamma, NystromHSIC, Permutation, Spectrum
-from mercer.htest.dependence.factors import permutations
 from mercer.htest.dependence.rdc import CanonicalEvidence
-from mercer.htest.dependence.turns import Turns
+from mercer.htest.dependence.sums.factors import permutations
+from mercer.htest.dependence.sums.turns import Turns
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern, Sigmoid
 from mercer.rkhs import hsic
 

@@ -13,13 +13,13 @@ from numpy.testing import assert_allclose
 import mercer
 from mercer.gram.combine import Dense
 from mercer.htest import HSIC, Gamma, Permutation, Spectrum, WildBootstrap
-from mercer.htest.dependence.diagonals import correlations, diagonals
 from mercer.htest.dependence.evidence import HSICEvidence
-from mercer.htest.dependence.factors import permutations
-from mercer.htest.dependence.gathered import permuted_sums
-from mercer.htest.dependence.products import Banded, Factored, Lined
-from mercer.htest.dependence.sides import Spanned, Tiled, side
-from mercer.htest.dependence.turns import Turns
+from mercer.htest.dependence.sums.diagonals import correlations, diagonals
+from mercer.htest.dependence.sums.factors import permutations
+from mercer.htest.dependence.sums.gathered import permuted_sums
+from mercer.htest.dependence.sums.products import Banded, Factored, Lined
+from mercer.htest.dependence.sums.sides import Spanned, Tiled, side
+from mercer.htest.dependence.sums.turns import Turns
 from mercer.htest.dependence.variables import variables
 from mercer.htest.nulls import share
 from mercer.kernels import RBF, Delta, Energy, Kernel, Laplace, Linear, Sigmoid

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 from mercer.htest import HSIC, HSICAgg, Permutation
 from mercer.htest.aggregated import aggregated, shares
 from mercer.htest.dependence.evidence import HSICEvidence
-from mercer.htest.dependence.grid import Grid
 from mercer.htest.dependence.hsicagg import collected
+from mercer.htest.dependence.sums.grid import Grid
 from mercer.htest.dependence.variables import variables
 from mercer.kernels import RBF, Delta, Laplace, Linear
 

@@ -29,7 +29,7 @@ from mercer.htest.dependence.characteristic import i_characteristic
 from mercer.htest.dependence.evidence import HSICEvidence
 from mercer.htest.dependence.interaction import InteractionEvidence, joined, three_sides
 from mercer.htest.dependence.joint import JointEvidence
-from mercer.htest.dependence.tensors import Factored, Held, Tiled, Whole, products
+from mercer.htest.dependence.sums.tensors import Factored, Held, Tiled, Whole, products
 from mercer.htest.dependence.variables import variables
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern
 from mercer.rkhs import dhsic

@@ -12,10 +12,10 @@ from scipy.stats import chi2
 from mercer.datasets import GaussianSign, Sinusoid
 from mercer.errors import NoRule
 from mercer.htest import NFSIC, Chi2, Gamma, Permutation
-from mercer.htest.dependence.factors import permutations
 from mercer.htest.dependence.fsic import FSICEvidence
 from mercer.htest.dependence.search import Objective, _forward, _sides
-from mercer.htest.dependence.turns import Turns
+from mercer.htest.dependence.sums.factors import permutations
+from mercer.htest.dependence.sums.turns import Turns
 from mercer.kernels import RBF, Cauchy, Delta, InverseMultiquadric, Laplace, Linear
 
 KERNELS = [RBF(1.5), Cauchy(2.0), Laplace(1.0), RBF(1.0) + Linear()]

@@ -13,7 +13,7 @@ from mercer.backend import count, is_numpy
 from mercer.gram.run import in_order
 from mercer.htest.dependence.evidence import HSICEvidence
 from mercer.htest.dependence.pair import NormalPairTest, in_random_order
-from mercer.htest.dependence.sides import Tiled
+from mercer.htest.dependence.sums.sides import Tiled
 from mercer.htest.dependence.variables import Variable
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.linear import Terms, unskewed

@@ -12,10 +12,10 @@ from math import log2, sqrt
 import numpy as np
 
 from mercer.backend import count
-from mercer.htest.dependence.factors import permutations
-from mercer.htest.dependence.products import Product, product
-from mercer.htest.dependence.sides import Side, sides
-from mercer.htest.dependence.turns import Turns
+from mercer.htest.dependence.sums.factors import permutations
+from mercer.htest.dependence.sums.products import Product, product
+from mercer.htest.dependence.sums.sides import Side, sides
+from mercer.htest.dependence.sums.turns import Turns
 from mercer.htest.dependence.variables import Variable
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.series import block_length, lag_means, signed_forms

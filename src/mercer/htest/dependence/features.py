@@ -16,7 +16,7 @@ from mercer.gram.run import spans
 from mercer.htest.base import HypothesisTest
 from mercer.htest.dependence.evidence import HSICEvidence
 from mercer.htest.dependence.result import IndependenceResult, independence_result
-from mercer.htest.dependence.sides import spanned
+from mercer.htest.dependence.sums.sides import spanned
 from mercer.htest.dependence.variables import Variable, variables
 from mercer.htest.features import SEED, different, features, is_real
 from mercer.htest.nulls import Null, Permutation

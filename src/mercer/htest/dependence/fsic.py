@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer.gram.run import in_order, spans
-from mercer.htest.dependence.factors import permutations
-from mercer.htest.dependence.turns import Turns
+from mercer.htest.dependence.sums.factors import permutations
+from mercer.htest.dependence.sums.turns import Turns
 from mercer.htest.nulls import Permutation
 
 _RANK = 1e-9  # share of the largest eigenvalue below which a direction does not vary

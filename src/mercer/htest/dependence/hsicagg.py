@@ -12,8 +12,8 @@ import numpy as np
 
 from mercer.htest.aggregated import aggregated, never_early, shares
 from mercer.htest.base import HypothesisTest
-from mercer.htest.dependence.grid import Grid
 from mercer.htest.dependence.result import IndependenceResult, independence_result
+from mercer.htest.dependence.sums.grid import Grid
 from mercer.htest.dependence.variables import Variable, chosen_for, variables
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.collection import (

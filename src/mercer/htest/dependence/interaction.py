@@ -16,12 +16,12 @@ import numpy as np
 
 from mercer.backend import count, to_numpy
 from mercer.gram import Centered, LazyMatrix, top_eigenpairs
-from mercer.htest.dependence.factors import permutations
 from mercer.htest.dependence.joint import seeds
 from mercer.htest.dependence.limits import cubes, limit_skewness, limit_weights, stretched
-from mercer.htest.dependence.moments import Sums, product_moments
-from mercer.htest.dependence.sides import Side, Spanned, side, spanned
-from mercer.htest.dependence.tensors import Products, products
+from mercer.htest.dependence.sums.factors import permutations
+from mercer.htest.dependence.sums.moments import Sums, product_moments
+from mercer.htest.dependence.sums.sides import Side, Spanned, side, spanned
+from mercer.htest.dependence.sums.tensors import Products, products
 from mercer.htest.dependence.variables import Variable
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.series import block_length, lag_means, signed_forms

@@ -14,10 +14,10 @@ import numpy as np
 from mercer.backend import Array, array_like, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix
-from mercer.htest.dependence.factors import permutations
 from mercer.htest.dependence.limits import limit_skewness, limit_weights, stretched
-from mercer.htest.dependence.moments import Sums, distance_moments
-from mercer.htest.dependence.tensors import Products, Whole, products
+from mercer.htest.dependence.sums.factors import permutations
+from mercer.htest.dependence.sums.moments import Sums, distance_moments
+from mercer.htest.dependence.sums.tensors import Products, Whole, products
 from mercer.htest.dependence.variables import Variable
 from mercer.htest.nulls import Bootstrap, Permutation, WildBootstrap
 from mercer.htest.series import block_length, lag_means, signed_forms

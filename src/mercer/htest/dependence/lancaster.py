@@ -13,7 +13,7 @@ from mercer.htest.dependence.characteristic import blindness
 from mercer.htest.dependence.evidence import HSICEvidence
 from mercer.htest.dependence.interaction import InteractionEvidence, joined, three_sides
 from mercer.htest.dependence.result import IndependenceResult, independence_result
-from mercer.htest.dependence.sides import Side, Spanned
+from mercer.htest.dependence.sums.sides import Side, Spanned
 from mercer.htest.dependence.variables import Variable, variables
 from mercer.htest.nulls import Judgement, Null, Permutation
 from mercer.kernels.base import Kernel

@@ -16,9 +16,9 @@ from mercer.frames import Columns, Table
 from mercer.htest.base import HypothesisTest
 from mercer.htest.corrections import Correction, Holm, StepCorrection
 from mercer.htest.dependence.hsic import HSIC
-from mercer.htest.dependence.pairs import correlations_of, pair_pvalues, permuted_pairs
-from mercer.htest.dependence.products import product
-from mercer.htest.dependence.sides import Side, side
+from mercer.htest.dependence.sums.pairs import correlations_of, pair_pvalues, permuted_pairs
+from mercer.htest.dependence.sums.products import product
+from mercer.htest.dependence.sums.sides import Side, side
 from mercer.htest.dependence.variables import variables
 from mercer.htest.nulls import Permutation
 from mercer.kernels.door import as_table

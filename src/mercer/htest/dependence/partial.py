@@ -34,7 +34,7 @@ from mercer.htest.dependence.smoothing import Smoother
 from mercer.htest.nulls import WildBootstrap
 from mercer.htest.series import block_length, lag_means
 
-_COPIES = 4  # of an n x n matrix, at the same time
+_COPIES = 2  # of an n x n matrix, at the same time
 _EXACT = 1e-8  # of the trace, below which the rest of a factor is left out
 _FEW = 8  # times as many observations as columns make columns the quicker road
 _TOP = 50  # eigenvalues that tell the skewness
@@ -174,12 +174,16 @@ class KernelEvidence(PartialEvidence):
                 "memory is linear in their number, or raise it by mercer.config(memory=...)"
             )
         held = to_numpy(self.weights.dense())  # (n, n)
-        _multiply(held, y)
+        for rows in spans(n):
+            held[rows] *= y[rows] @ y.T
         observed = float(np.sum(x.values * (held @ x.values))) / n**2
-        held = x.smoother.residuals(x.smoother.residuals(held).T)
-        _multiply(held, x.noise)
-        held += held.T.copy()
-        held /= 2
+        a, b = x.smoother.sides(held)
+        for rows in spans(n):
+            for columns in spans(n, first=rows.start):
+                tile = held[rows, columns]
+                tile -= a[rows] @ b[columns].T + b[rows] @ a[columns].T
+                tile *= x.noise[rows] @ x.noise[columns].T
+                held[columns, rows] = (tile.T + tile) / 2 if rows == columns else tile.T
         return observed, Dense(held)
 
 
@@ -211,9 +215,3 @@ class FeatureEvidence(PartialEvidence):
         p = self.products
         rows = np.einsum("ic,ic->i", p @ (p.T @ p), p)
         return np.sum(p**2, axis=1), rows, float(np.sum((self.n**2 * self._eigenvalues) ** 3))
-
-
-def _multiply(held: np.ndarray, columns: np.ndarray) -> None:
-    """held_ij <c_i, c_j>, in place."""
-    for rows in spans(len(held)):
-        held[rows] *= columns[rows] @ columns.T

@@ -11,9 +11,9 @@ import numpy as np
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.htest.base import HypothesisTest
-from mercer.htest.dependence.factors import permutations, permuted_products
 from mercer.htest.dependence.result import IndependenceResult, independence_result
-from mercer.htest.dependence.turns import Turns
+from mercer.htest.dependence.sums.factors import permutations, permuted_products
+from mercer.htest.dependence.sums.turns import Turns
 from mercer.htest.dependence.variables import Variable, variables
 from mercer.htest.features import SEED, is_real
 from mercer.htest.nulls import Null, Permutation

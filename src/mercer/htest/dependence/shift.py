@@ -11,7 +11,7 @@ from mercer import validate
 from mercer.htest.base import HypothesisTest
 from mercer.htest.dependence.evidence import HSICEvidence
 from mercer.htest.dependence.result import IndependenceResult, independence_result
-from mercer.htest.dependence.turns import Turns
+from mercer.htest.dependence.sums.turns import Turns
 from mercer.htest.dependence.variables import Variable, variables
 from mercer.htest.nulls import Judgement, share
 from mercer.htest.series import lag_means, memory

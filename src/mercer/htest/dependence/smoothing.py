@@ -70,6 +70,14 @@ class Smoother:
         centred -= self.vectors @ (self.shares[:, None] * (self.vectors.T @ centred))
         return centred
 
+    def sides(self, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A and B, (n, m + 1) each, with (I - S) K (I - S) = K - AB' - BA' for a symmetric K (n, n)."""
+        ones = np.full((len(matrix), 1), len(matrix) ** -0.5, dtype=np.float64)
+        a, g = np.concatenate([ones, self.vectors], axis=1), np.append(1.0, self.shares)
+        b = (matrix @ a) * g
+        b -= a @ (g[:, None] * (a.T @ b)) / 2
+        return a, b
+
     @cached_property
     def own(self) -> np.ndarray:
         """The diagonal of (I - S)^2, the share of its variance that each residual has: (n,)."""

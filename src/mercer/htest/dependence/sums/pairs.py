@@ -9,9 +9,9 @@ import numpy as np
 
 from mercer.gram.run import spans
 from mercer.htest.dependence.evidence import rounding
-from mercer.htest.dependence.products import banded, product
-from mercer.htest.dependence.sides import Side, Spanned
-from mercer.htest.dependence.turns import Turns
+from mercer.htest.dependence.sums.products import banded, product
+from mercer.htest.dependence.sums.sides import Side, Spanned
+from mercer.htest.dependence.sums.turns import Turns
 from mercer.htest.nulls import Permutation, share
 from mercer.rkhs.measures import unbiased_hsic
 

@@ -20,12 +20,12 @@ from mercer.config import settings
 from mercer.gram import LazyMatrix
 from mercer.gram.combine import Dense
 from mercer.gram.run import in_order, spans
-from mercer.htest.dependence.diagonals import correlations
-from mercer.htest.dependence.factors import permuted_norms
-from mercer.htest.dependence.gathered import permuted_sums
-from mercer.htest.dependence.line import distance_sums, seconds_for
-from mercer.htest.dependence.sides import Line, Side, Spanned
-from mercer.htest.dependence.turns import Turns
+from mercer.htest.dependence.sums.diagonals import correlations
+from mercer.htest.dependence.sums.factors import permuted_norms
+from mercer.htest.dependence.sums.gathered import permuted_sums
+from mercer.htest.dependence.sums.line import distance_sums, seconds_for
+from mercer.htest.dependence.sums.sides import Line, Side, Spanned
+from mercer.htest.dependence.sums.turns import Turns
 
 _MANY = 1000  # observations from which on threads pay
 _TOGETHER = 16  # columns that are transformed at a time

@@ -10,9 +10,9 @@ import numpy as np
 
 from mercer.backend import count
 from mercer.htest.dependence.evidence import HSICEvidence, rounding
-from mercer.htest.dependence.products import banded, product
-from mercer.htest.dependence.sides import Spanned, side
-from mercer.htest.dependence.turns import Turns
+from mercer.htest.dependence.sums.products import banded, product
+from mercer.htest.dependence.sums.sides import Spanned, side
+from mercer.htest.dependence.sums.turns import Turns
 from mercer.htest.dependence.variables import Variable
 from mercer.htest.nulls import Permutation
 from mercer.rkhs.measures import unbiased_hsic

@@ -13,7 +13,7 @@ from mercer.backend import to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, LowRank, cholesky, top_eigenpairs
 from mercer.gram.combine import Centered
-from mercer.htest.dependence.line import distance_rows
+from mercer.htest.dependence.sums.line import distance_rows
 from mercer.htest.dependence.variables import Variable
 from mercer.kernels import Energy, facts
 from mercer.rkhs.rows import taken

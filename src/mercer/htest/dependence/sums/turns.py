@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.htest.dependence.factors import refuse_paired
+from mercer.htest.dependence.sums.factors import refuse_paired
 from mercer.htest.nulls import Permutation
 
 
