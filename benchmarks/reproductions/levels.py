@@ -65,8 +65,9 @@ class Levels:
         lines += [
             "",
             f"Rejected: null hypotheses that are true, at level {LEVEL}. Inside: {LEAST:.2%} to "
-            f'{MOST:.0%}; "at most": the level is an upper bound by construction, and only the upper '
-            f"end counts. One rate in some thousands is outside by chance: what is after {RUNS} runs "
+            f'{MOST:.0%}; "at most": the level is an upper bound (the largest of several p-values, a '
+            "null that is conservative there and says so), and only the upper end counts. "
+            f"One rate in some thousands is outside by chance: what is after {RUNS} runs "
             f"is run on to {MORE:,}. Milliseconds: of one processor.",
         ]
         return "\n".join(lines) + "\n"

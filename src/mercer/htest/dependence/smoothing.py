@@ -103,8 +103,9 @@ def smoother(among: Sequence[Directions], targets: np.ndarray, slack: float) -> 
     best = int(np.argmin([np.min(e) for e in errors]))
     chosen, error = among[best], errors[best]
     least = int(np.argmin(error))
-    enough = np.flatnonzero(error[: least + 1] <= (1 + slack) * error[least])
-    return Smoother(chosen.vectors, 1 - _left(chosen)[enough[0]])
+    worse = np.flatnonzero(error[:least] > (1 + slack) * error[least])
+    lowest = int(worse[-1]) + 1 if len(worse) else 0
+    return Smoother(chosen.vectors, 1 - _left(chosen)[lowest])
 
 
 def _left(directions: Directions) -> np.ndarray:
