@@ -108,7 +108,7 @@ def points_or_objects(x: object, name: str = "x") -> Any:
         if x.ndim == 0 or x.size == 0:
             raise ValueError(f"{name} must have at least one point, got an array {x.shape}")
         return x
-    return x if _holds_objects(x) else points(x, name)
+    return x if holds_objects(x) else points(x, name)
 
 
 def real(x: object, name: str) -> Array:
@@ -278,7 +278,7 @@ def _float_of(v: Array, like: Array) -> Any:
     return xp.float32 if str(v.dtype).endswith("float32") else xp.float64
 
 
-def _holds_objects(x: object) -> bool:
+def holds_objects(x: object) -> bool:
     """Whether a sequence holds something else than numbers, by its first item."""
     if not isinstance(x, Sequence) or isinstance(x, str | bytes | memoryview) or len(x) == 0:
         return False

@@ -16,7 +16,7 @@ import mercer
 from mercer.gram import Gram
 from mercer.kernels import RBF, Delta, Laplace, Linear, Matern, Polynomial, median_bandwidth
 from mercer.learn import Backward, Forward, HSICSelector
-from mercer.learn.scores import SetScores, UCentered
+from mercer.learn.selection.scores import SetScores, UCentered
 from mercer.rkhs import hsic
 
 KERNELS = [None, RBF(1.5), 2 * Matern(1.5, 0.7) + 1, Linear(), Polynomial(2), Laplace(1.0)]

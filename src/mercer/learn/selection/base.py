@@ -8,11 +8,11 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import validate
+from mercer.learn.estimator import KernelEstimator, checked
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Ranked:
     scores: np.ndarray
 
 
-class Selector(SelectorMixin, BaseEstimator):
+class Selector(SelectorMixin, KernelEstimator):
     """Ranks features by a target and keeps the best `n_features_to_select` of them."""
 
     n_features_to_select: int | float | None
@@ -55,11 +55,6 @@ class Selector(SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
-
-
-def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
-    """Finite float64 numbers (n, p), and y where one is given, by scikit-learn's own door."""
-    return validate_data(estimator, X, dtype=np.float64, **how)
 
 
 def standardized(x: np.ndarray) -> np.ndarray:

@@ -9,9 +9,9 @@ import numpy as np
 
 from mercer import validate
 from mercer.kernels.base import Kernel
-from mercer.learn.base import Ranked, Selector, standardized
-from mercer.learn.scores import SetScores, UCentered
-from mercer.learn.target import target_gram
+from mercer.learn.selection.base import Ranked, Selector, standardized
+from mercer.learn.selection.scores import SetScores, UCentered
+from mercer.learn.selection.target import target_gram
 
 
 class HSICSelector(Selector):

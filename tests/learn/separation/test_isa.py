@@ -14,7 +14,7 @@ from sklearn.decomposition import PCA, FastICA
 from mercer import NotConverged
 from mercer.kernels import RBF, median_bandwidth
 from mercer.learn import ISA, amari_index
-from mercer.learn.grouping import grouped
+from mercer.learn.separation.grouping import grouped
 from mercer.rkhs import hsic
 
 

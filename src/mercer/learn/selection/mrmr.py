@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.learn.base import Ranked, Selector
 from mercer.learn.factored import Factored, line_gram
-from mercer.learn.target import target_gram
+from mercer.learn.selection.base import Ranked, Selector
+from mercer.learn.selection.target import target_gram
 
 Measure = Callable[[Any, Any], float]
 _TOLERANCE = 1e-10  # of the factors' trace: alignments are right to about nine digits

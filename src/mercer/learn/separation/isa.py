@@ -14,10 +14,10 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import NotConverged
-from mercer.learn.amari import amari_index, subspace_sizes
-from mercer.learn.base import checked
+from mercer.learn.estimator import checked
 from mercer.learn.factored import Factored, line_gram
-from mercer.learn.grouping import grouped
+from mercer.learn.separation.amari import amari_index, subspace_sizes
+from mercer.learn.separation.grouping import grouped
 
 _ROUNDS, _MORE = 1000, 20  # of FastICA, and of a second run that shows what still moves
 _STILL = 0.01  # Amari index of two runs below which the subspaces are the same
