@@ -31,6 +31,7 @@ def discrete() -> Iterator[Cell]:
 def other_nulls() -> Iterator[Cell]:
     tests = [KCI(null=null) for null in (Spectrum(999), WeightedChi2(), WildBootstrap(199))]
     yield from grid(tests, (post_nonlinear(mean, 1), post_nonlinear(sums, 5)), SIZES[0])
+    yield from grid(tests[2:], (classes, switches, letters), SIZES[0])
 
 
 CELLS = {found.name: found for part in (nonlinear, discrete, other_nulls) for found in part()}

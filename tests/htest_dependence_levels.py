@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from htest_levels import Cell, cell, grid
-from htest_zoo import ZOO, P, autoregressions, independents, several, triples
+import numpy as np
+from htest_levels import LEVEL, Cell, cell, grid
+from htest_zoo import ZOO, P, Problem, autoregressions, independents, several, short, triples
 
+import mercer
 from mercer.htest import (
     DHSIC,
     HSIC,
@@ -20,25 +22,62 @@ from mercer.htest import (
     Bootstrap,
     Energy,
     Gamma,
+    Holm,
     HypothesisTest,
     Lancaster,
     ShiftHSIC,
     Spectrum,
+    WestfallYoung,
     WildBootstrap,
+    pairwise_independence,
 )
+from mercer.htest.corrections import Correction
+from mercer.htest.dependence.given import GivenTest
 
 WILD = WildBootstrap(199, block=None)
 
 
 def from_the_zoo() -> Iterator[Cell]:
     for entry in ZOO:
-        if type(entry.test).__module__.startswith("mercer.htest.dependence"):
+        kind = type(entry.test)
+        given = issubclass(kind, GivenTest)  # those have a table of their own
+        if kind.__module__.startswith("mercer.htest.dependence") and not given:
             yield from grid([entry.test], entry.null, entry.sizes)
 
 
 def featured() -> Iterator[Cell]:
     for test, n in ((NFSIC(null=P), 100), (NFSIC(), 500), (NFSIC(ridge=1e-3), 500)):
         yield from grid([test], independents(), (n,))
+
+
+def learnt() -> Iterator[Cell]:
+    """Locations from some observations, the test on others."""
+    for problem in independents()[:2]:
+
+        def rejects(rng: np.random.Generator, problem: Problem = problem) -> bool:
+            test = NFSIC.optimized(*problem(rng, (200,)), rng=rng)
+            return test.test(*problem(rng, (500,)), rng=rng).rejects(LEVEL)
+
+        yield Cell("NFSIC.optimized", problem.__name__, (500,), rejects)
+
+
+def functions() -> Iterator[Cell]:
+    """What is not a class: the test that is chosen, and all pairs of columns."""
+    for problem in independents():
+
+        def chosen(rng: np.random.Generator, problem: Problem = problem) -> bool:
+            return mercer.independence(*problem(rng, (100,)), rng=rng).rejects(LEVEL)
+
+        yield Cell("independence", problem.__name__, (100,), chosen)
+    for correction in (Holm(), WestfallYoung()):
+
+        def any_pair(rng: np.random.Generator, correction: Correction = correction) -> bool:
+            frame = np.column_stack([rng.standard_normal((100, 3)), rng.integers(0, 3, (100, 2))])
+            found = pairwise_independence(frame, correction=correction, rng=rng)
+            return bool(found.dependent(LEVEL))
+
+        name = f"pairwise_independence, any pair, {short(correction)}"
+        yield Cell(name, "five columns", (100,), any_pair, conservative=True)
 
 
 def nulls_of_three() -> Iterator[Cell]:
@@ -77,6 +116,6 @@ def _judged_by_the_largest(found: Cell) -> bool:
 
 CELLS = {
     found.name: replace(found, conservative=found.conservative or _judged_by_the_largest(found))
-    for part in (from_the_zoo, featured, nulls_of_three, in_time)
+    for part in (from_the_zoo, featured, learnt, functions, nulls_of_three, in_time)
     for found in part()
 }

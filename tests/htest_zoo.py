@@ -22,6 +22,7 @@ from mercer.htest import (
     BlockHSIC,
     BlockMMD,
     Bootstrap,
+    Composite,
     CrossHSIC,
     CrossMMD,
     Energy,
@@ -31,7 +32,9 @@ from mercer.htest import (
     HSICAgg,
     HypothesisTest,
     KSample,
+    KSDAgg,
     Lancaster,
+    LinearKSD,
     LinearMMD,
     MaxMMD,
     MMDAgg,
@@ -39,6 +42,7 @@ from mercer.htest import (
     NystromHSIC,
     Permutation,
     RCoT,
+    RelativeKSD,
     ShiftHSIC,
     Spectrum,
     WildBootstrap,
@@ -86,6 +90,11 @@ def shifted(d: int) -> Problem:
     return lambda rng, sizes: tuple(
         rng.standard_normal((n, d)) + 0.8 * (i == len(sizes) - 1) for i, n in enumerate(sizes)
     )
+
+
+def skewed(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+    """Exponential in two columns."""
+    return tuple(rng.standard_exponential((n, 2)) for n in sizes)
 
 
 def apart(dx: int, dy: int) -> Problem:
@@ -197,9 +206,12 @@ def conditionals() -> tuple[Problem, ...]:
 
 
 def short(thing: Any) -> str:
-    """A configuration with what is not its default."""
+    """A configuration with what is not its default; without addresses."""
+    if hasattr(thing, "__qualname__"):  # classes and functions
+        return thing.__qualname__
     if not is_dataclass(thing) or isinstance(thing, Gaussian | Mixture):
-        return repr(thing)
+        words = repr(thing)
+        return words if " at 0x" not in words else getattr(thing, "name", type(thing).__name__)
     held = ((f, getattr(thing, f.name)) for f in fields(thing))
     told = (f"{f.name}={short(v)}" for f, v in held if f.default is MISSING or v != f.default)
     return f"{type(thing).__name__}({', '.join(told)})"
@@ -251,9 +263,14 @@ ZOO = [
     Entry(KSD(Gaussian([0.0], 1.0), null=SIGNS), (same(1),), wider(1), (100,)),
     Entry(KSD(Gaussian([0.0] * 5, 1.0), unbiased=True, null=SIGNS), (same(5),), wider(5), (100,)),
     Entry(KSD(BIMODAL, RBF(1.0), null=SIGNS), (drawn(BIMODAL),), wider(2), (100,)),
+    Entry(KSDAgg(Gaussian([0.0] * 5, 1.0), null=SIGNS), (same(5),), wider(5), (100,)),
+    Entry(LinearKSD(Gaussian([0.0] * 5, 1.0)), (same(5),), shifted(5), (200,)),
+    Entry(RelativeKSD(Gaussian(0.5, 1.0), Gaussian(-0.5, 1.0)), (same(1),), shifted(1), (100,)),
+    Entry(Composite(Gaussian.fit, KSD, resamples=99), (same(2),), skewed, (50,)),
 ]
 IDS = [short(e.test) for e in ZOO]
 CALIBRATED_ELSEWHERE = {  # what they say depends on more than on the samples
+    "AgainstDraws": "tests/htest_goodness_levels.py",
     "Equivalence": "tests/htest_levels.py",
     "FSSD": "tests/calibration/test_goodness.py",
     "ME": "tests/htest_levels.py",

@@ -8,7 +8,22 @@ from typing import Any
 from sklearn.decomposition import FastICA
 
 from mercer.kernels import RBF, Linear
-from mercer.learn import ISA, MRMR, Backward, Forward, HSICSelector
+from mercer.learn import (
+    GCV,
+    ISA,
+    KCCA,
+    MRMR,
+    Backward,
+    ConjugateGradients,
+    Forward,
+    FourierRidge,
+    HSICSelector,
+    KernelPCA,
+    KernelRidge,
+    LearnedMap,
+    NystromRidge,
+    RidgePath,
+)
 from mercer.rkhs import hsic
 
 
@@ -28,4 +43,25 @@ ZOO = [
     MRMR(1, relevance=Hsic()),
     ISA(),
     ISA(1, ica=FastICA(max_iter=3000, tol=1e-2, random_state=0)),
+    KCCA(1, random_state=0),
+    KCCA(1, kernel=Linear(), kernel_y=RBF(2.0), ridge=0.1),
+    KernelPCA(),
+    KernelPCA(2, kernel=Linear() + RBF(2.0), preimage=LearnedMap()),
+    KernelPCA(0.8, kernel=RBF(2.0)),
+    KernelRidge(),
+    KernelRidge(Linear() + 1.0, RidgePath()),
+    KernelRidge(RBF(2.0), RidgePath([0.1, 1.0, 10.0], by=GCV())),
+    FourierRidge(n_components=50, random_state=0),
+    NystromRidge(landmarks=200, random_state=0),
+    NystromRidge(
+        RBF(2.0), 0.1, landmarks=200, solver=ConjugateGradients(200, 1e-12), random_state=0
+    ),
 ]
+
+
+def expected_failures(learner: Any) -> dict[str, str]:
+    """Checks of scikit-learn that a learner cannot pass, and why."""
+    if getattr(learner, "ridge", None) == RidgePath():
+        reason = "a path leaves one observation out, whatever its weight; two copies are two"
+        return {"check_sample_weight_equivalence_on_dense_data": reason}
+    return {}

@@ -10,7 +10,7 @@ from mercer.errors import MemoryBudgetError, NoRule, NotConverged
 
 if TYPE_CHECKING:
     from mercer import cli, datasets, gram, htest, kernels, learn, plot, report, rkhs, testing
-    from mercer.htest import independence, two_sample
+    from mercer.htest import goodness_of_fit, independence, two_sample
 
 __version__ = "0.1.0.dev0"
 
@@ -26,7 +26,11 @@ _SUBMODULES = (
     "rkhs",
     "testing",
 )
-_FUNCTIONS = {"independence": "mercer.htest", "two_sample": "mercer.htest"}
+_FUNCTIONS = {
+    "goodness_of_fit": "mercer.htest",
+    "independence": "mercer.htest",
+    "two_sample": "mercer.htest",
+}
 __all__ = [
     "MemoryBudgetError",
     "NoRule",
@@ -34,6 +38,7 @@ __all__ = [
     "cli",
     "config",
     "datasets",
+    "goodness_of_fit",
     "gram",
     "htest",
     "independence",

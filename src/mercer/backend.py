@@ -47,6 +47,11 @@ def on_gpu(x: object) -> bool:
     return is_torch(x) and bool(getattr(x, "is_cuda", False))
 
 
+def for_gpu(x: object) -> bool:
+    """Whether it is a tensor of torch that waits for a GPU in pinned memory of the host."""
+    return is_torch(x) and not on_gpu(x) and bool(x.is_pinned())  # type: ignore[attr-defined]
+
+
 def is_numpy(*arrays: object) -> bool:
     """Whether all are NumPy arrays."""
     return all(isinstance(a, np.ndarray) for a in arrays)

@@ -8,7 +8,19 @@ from functools import partial
 import numpy as np
 from bad_input.doors import METRIC, Door, K, X, door, judged
 
-from mercer.htest import FSSD, KSD, WildBootstrap
+from mercer.htest import (
+    FSSD,
+    KSD,
+    MMD,
+    AgainstDraws,
+    Composite,
+    KSDAgg,
+    LinearKSD,
+    Permutation,
+    RelativeKSD,
+    WildBootstrap,
+)
+from mercer.kernels import RBF
 from mercer.rkhs import Gaussian, Mixture, ksd2
 
 NUMBER = frozenset({"number", "NumPy number"})
@@ -54,6 +66,7 @@ def goodness_doors() -> Iterator[Door]:
         yield door(
             "htest.FSSD htest.FSSD.test", "x", X, calls=(partial(judged, test), test.statistic)
         )
+    yield from more_tests(few)
     yield door(
         "htest.FSSD",
         "locations",
@@ -68,6 +81,27 @@ def goodness_doors() -> Iterator[Door]:
         calls=lambda x: FSSD.optimized(NORMAL, x, locations=1, rng=0).statistic(x),
         tolerance=1e-4,
     )
+
+
+def more_tests(few: WildBootstrap) -> Iterator[Door]:
+    """Those beside KSD and FSSD."""
+    others = Gaussian(np.ones(3), 1.0)
+    for name, test in {
+        "KSDAgg": KSDAgg(NORMAL, [K, RBF(0.5)], null=few),
+        "LinearKSD": LinearKSD(NORMAL, K),
+        "RelativeKSD": RelativeKSD(NORMAL, others, K),
+        "AgainstDraws": AgainstDraws(NORMAL, MMD(K, null=Permutation(19))),
+        "Composite": Composite(lambda x: NORMAL, KSD, resamples=2),
+    }.items():
+        yield door(
+            f"htest.{name} htest.{name}.test", "x", X, calls=(partial(judged, test), test.statistic)
+        )
+    yield door(
+        "htest.KSDAgg.statistics", "x", X, calls=KSDAgg(MIXED, [K, RBF(2.0)], null=few).statistics
+    )
+    default = KSDAgg(MIXED, null=few)  # made of ranks, among which rounding decides
+    yield door("htest.KSDAgg", "x", X, calls=partial(judged, default), tolerance=0.01)
+    yield door("rkhs.Gaussian.fit", "x", X, calls=lambda x: Gaussian.fit(x).cov)
 
 
 GOODNESS_DOORS = list(goodness_doors())

@@ -21,6 +21,8 @@ _MATRICES = "takes lazy matrices; test_no_matrix tries others"
 _MADE = "made by the library, from what a door has checked"
 _PROBLEM = "takes numbers; tests/datasets tries them"
 _LABEL = "takes names; tests/datasets tries others"
+_BAGS = "takes bags and distributions; tests/rkhs/embeddings tries wrong ones"
+_EMBEDDINGS = "takes distributions and embeddings; tests/rkhs/embeddings tries others"
 _SKLEARN = "scikit-learn's door, whose words are fixed by its checks; tests/learn runs them"
 
 NO_DATA: dict[str, str] = {
@@ -119,6 +121,8 @@ NO_DATA: dict[str, str] = {
     "mercer.htest.BenjaminiHochberg.adjusted": _MADE,
     "mercer.htest.BenjaminiHochberg.of_resampled": _MADE,
     "mercer.htest.Correction.of_resampled": _MADE,
+    "mercer.htest.Composite.by": "takes a model that `fit` has made",
+    "mercer.htest.CompositeResult": _MADE,
     "mercer.htest.Effect": _MADE,
     "mercer.htest.Feature": _MADE,
     "mercer.htest.Features": _MADE,
@@ -133,6 +137,8 @@ NO_DATA: dict[str, str] = {
     "mercer.htest.InteractionResult": _MADE,
     "mercer.htest.InteractionResult.to_dict": _NUMBERS,
     "mercer.htest.Interval": _MADE,
+    "mercer.htest.KSDAggResult": _MADE,
+    "mercer.htest.KSDAggResult.rejecting": _NUMBERS,
     "mercer.htest.MisfitPoints": _MADE,
     "mercer.htest.Monitor": _NUMBERS,
     "mercer.htest.MonitorState": _MADE,
@@ -144,6 +150,9 @@ NO_DATA: dict[str, str] = {
     "mercer.htest.PairwiseResult.summary": _NUMBERS,
     "mercer.htest.PowerCurve": _MADE,
     "mercer.htest.PowerCurve.plot": "takes Axes",
+    "mercer.htest.RelativeResult": _MADE,
+    "mercer.htest.RelativeResult.better": _NUMBERS,
+    "mercer.htest.RelativeResult.interval": _NUMBERS,
     "mercer.htest.SampleSize": _MADE,
     "mercer.htest.SampleSize.plot": "takes Axes",
     "mercer.htest.TwoSampleResult": _MADE,
@@ -179,6 +188,37 @@ NO_DATA: dict[str, str] = {
     "mercer.plot.plot_witness": "draws what a test or a result found",
     "mercer.rkhs.Empirical.sample": _NUMBERS,
     "mercer.rkhs.Gaussian.sample": _NUMBERS,
+    "mercer.rkhs.Bags.from_arrow": _BAGS,
+    "mercer.rkhs.Bags.from_frame": _BAGS,
+    "mercer.rkhs.Bags.load": "takes a path",
+    "mercer.rkhs.Bags.save": "takes a path",
+    "mercer.rkhs.Bags.means": "takes rows that belong to its points",
+    "mercer.rkhs.Bags.of": _BAGS,
+    "mercer.rkhs.MeanMap": _BAGS,
+    "mercer.rkhs.ShrunkMeanMap": _BAGS,
+    "mercer.rkhs.SlicedWasserstein": _BAGS,
+    "mercer.rkhs.ProbabilityProduct": _BAGS,
+    "mercer.rkhs.Embedding": _MADE,
+    "mercer.rkhs.Embedding.distance": _EMBEDDINGS,
+    "mercer.rkhs.Embedding.distance2": _EMBEDDINGS,
+    "mercer.rkhs.Embedding.inner": _EMBEDDINGS,
+    "mercer.rkhs.Embedding.mixture": _EMBEDDINGS,
+    "mercer.rkhs.Embedding.product": _EMBEDDINGS,
+    "mercer.rkhs.ProductEmbedding": _MADE,
+    "mercer.rkhs.ProductEmbedding.__call__": "calls its factors, each at its points",
+    "mercer.rkhs.ProductEmbedding.distance2": _EMBEDDINGS,
+    "mercer.rkhs.ProductEmbedding.inner": _EMBEDDINGS,
+    "mercer.rkhs.ConditionalEmbedding": _MADE,
+    "mercer.rkhs.ConditionalEmbedding.bayes_rule": _EMBEDDINGS,
+    "mercer.rkhs.ConditionalEmbedding.chain_rule": _EMBEDDINGS,
+    "mercer.rkhs.ConditionalEmbedding.sum_rule": _EMBEDDINGS,
+    "mercer.rkhs.CovarianceOperator": _MADE,
+    "mercer.rkhs.CovarianceOperator.__call__": "takes functions; tests/rkhs/embeddings tries others",
+    "mercer.rkhs.CovarianceOperator.singular_values": _NUMBERS,
+    "mercer.rkhs.Dirac.sample": _NUMBERS,
+    "mercer.rkhs.Uniform": "takes two corners; tests/rkhs/embeddings tries wrong ones",
+    "mercer.rkhs.Uniform.sample": _NUMBERS,
+    "mercer.rkhs.transformed": "takes a function and distributions; tests/rkhs/embeddings tries others",
     "mercer.rkhs.Mixture": "takes distributions and weights; tests/rkhs/test_densities.py tries others",
     "mercer.rkhs.Mixture.sample": _NUMBERS,
     # learn
@@ -278,8 +318,10 @@ def _places() -> dict[str, tuple[Any, set[str]]]:
     for name, value in everything.items():
         owner, _, method = name.rpartition(".")
         bases = getattr(everything.get(owner), "__mro__", ())
-        package = owner.rpartition(".")[0]
-        found[name] = value, {name} | {f"{package}.{base.__name__}.{method}" for base in bases}
+        packages = {".".join(base.__module__.split(".")[:2]) for base in bases}
+        packages.add(owner.rpartition(".")[0])
+        names = {f"{p}.{base.__name__}.{method}" for p in packages for base in bases}
+        found[name] = value, {name} | names
     return found
 
 

@@ -11,6 +11,7 @@ from bad_input.bank import BANK, COLUMN_PAIRS, POINT_PAIRS, Input, pandas, same
 from bad_input.checks import OURS, numbers, says, unchanged
 from bad_input.doors import DOORS as OTHER_DOORS
 from bad_input.doors import Door
+from bad_input.embedding_doors import EMBEDDING_DOORS
 from bad_input.goodness_doors import GOODNESS_DOORS
 from bad_input.joint_doors import JOINT_DOORS
 from bad_input.public import NO_DATA, gone, without_a_door
@@ -32,7 +33,7 @@ from mercer.kernels import RBF
 from mercer.kernels.door import as_table
 from mercer.rkhs import Function
 
-DOORS = [*OTHER_DOORS, *SAMPLE_DOORS, *VARIABLE_DOORS, *JOINT_DOORS, *GOODNESS_DOORS]
+DOORS = [*OTHER_DOORS, *SAMPLE_DOORS, *VARIABLE_DOORS, *JOINT_DOORS, *GOODNESS_DOORS, *EMBEDDING_DOORS]
 every_door = pytest.mark.parametrize("door", DOORS, ids=[d.name for d in DOORS])
 
 

@@ -10,6 +10,7 @@ import mercer
 from mercer.cli.demo import demo
 from mercer.cli.doctor import doctor
 from mercer.cli.drift import drift
+from mercer.cli.goodness import goodness
 from mercer.cli.independence import independence
 from mercer.cli.power import power
 from mercer.cli.two_sample import two_sample
@@ -21,7 +22,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for _command in (two_sample, independence, drift, power, demo, doctor):
+for _command in (two_sample, independence, goodness, drift, power, demo, doctor):
     app.command()(_command)
 
 

@@ -39,6 +39,7 @@ _KERNELS = {
     KernelName.MATERN: lambda bandwidth: kernels.Matern(1.5, bandwidth),
     KernelName.CAUCHY: kernels.Cauchy,
     KernelName.RATIONAL: lambda bandwidth: kernels.RationalQuadratic(1.0, bandwidth),
+    KernelName.IMQ: kernels.InverseMultiquadric,
 }
 _CLASSES = {
     TestName.MMD: mmd.MMD,

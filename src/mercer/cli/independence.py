@@ -143,7 +143,7 @@ def _asked(
         sample, question, result, some.effect() if result.two else None,
         _columns(sample, question, choice.seed), level, choice.seed, tuple(notes),
     )  # fmt: skip
-    _write(json_to, answer.to_dict(), told(answer), started)
+    write_answer(json_to, answer.to_dict(), told(answer), started)
     if report is not None:
         lists = {"x": question.x, "y": question.y, "given": question.given}
         named = None if choice.test is IndependenceName.AUTO else choice.test
@@ -180,11 +180,11 @@ def _pairs(data: str, asked: Data, level: float, json_to: str | None) -> bool:
         "result": found.to_dict(),
         "remarks": notes,
     }
-    _write(json_to, plain(document), told_pairs(found, level), started)
+    write_answer(json_to, plain(document), told_pairs(found, level), started)
     return bool(found.dependent(level))
 
 
-def _write(json_to: str | None, document: dict[str, Any], words: str, started: float) -> None:
+def write_answer(json_to: str | None, document: dict[str, Any], words: str, started: float) -> None:
     """Words on stdout, or JSON."""
     if json_to is not None:
         document = {**document, "elapsed_seconds": round(perf_counter() - started, 3)}

@@ -47,6 +47,7 @@ class KernelName(StrEnum):
     MATERN = "matern"
     CAUCHY = "cauchy"
     RATIONAL = "rational-quadratic"
+    IMQ = "imq"
 
 
 def _positive(value: float | None) -> float | None:
@@ -115,6 +116,15 @@ Gate = Annotated[bool, typer.Option("--gate", help="End with exit code 1 if the 
 MinEffect = Annotated[
     float | None,
     typer.Option(callback=_positive, help="With --gate: only from this standardized distance on."),
+]
+
+MinMisfit = Annotated[
+    float | None,
+    typer.Option(
+        "--min-effect",
+        callback=_positive,
+        help="With --gate: only from this relative discrepancy on.",
+    ),
 ]
 
 MinCorrelation = Annotated[

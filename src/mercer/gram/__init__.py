@@ -5,10 +5,11 @@ learning; nothing outside `LazyMatrix.dense` forms an n x n array.
 """
 
 from mercer.gram.combine import Centered, Dense, Hadamard, LowRank, Reweighted, Rounded
+from mercer.gram.eigen import top_eigenpairs
 from mercer.gram.factor import Factor, cholesky
 from mercer.gram.gram import Gram
 from mercer.gram.lazy import LazyMatrix
-from mercer.gram.solve import ridge_solve, top_eigenpairs
+from mercer.gram.solve import ridge_solve
 from mercer.gram.weights import PairedWeights, PermutedWeights, SignWeights
 
 __all__ = [

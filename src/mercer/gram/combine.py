@@ -101,6 +101,13 @@ class Centered(Changed):
         tile -= down[None, :]
         return tile
 
+    def _times(self, v: Array) -> Array:
+        """H K H v: columns are centred, which costs less than to centre tiles."""
+        wide = astype(v, double(v))
+        moved = wide - namespace(wide).mean(wide, axis=0)
+        product = self.matrix._times(astype(moved, v.dtype))
+        return product - namespace(product).mean(product, axis=0)
+
     def diagonal(self) -> Array:
         """The centred diagonal: (n,)."""
         own = astype(self.matrix.diagonal(), double(self.like))

@@ -14,9 +14,12 @@ _WORTH_IT = 50_000_000  # kernel values from which loading numba pays
 
 def exponential(values: int) -> Callable[[np.ndarray], np.ndarray]:
     """A function that replaces an array by its exponential, for so many values in all."""
-    if values >= _WORTH_IT and find_spec("numba") is not None:
-        return _compiled
-    return _numpy
+    return _compiled if worth_it(values) else _numpy
+
+
+def worth_it(values: int) -> bool:
+    """Whether compiled loops pay for so many values, and can be had."""
+    return values >= _WORTH_IT and find_spec("numba") is not None
 
 
 def _numpy(x: np.ndarray) -> np.ndarray:

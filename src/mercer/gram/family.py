@@ -10,15 +10,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer.backend import Array, count, is_array, is_numpy, take_rows
-from mercer.gram.tiles import Tile, distance_tiles, tile_maker
+from mercer.gram.stein import Join
+from mercer.gram.stein import join as stein_join
+from mercer.gram.tiles import Tile, distance_tiles, stein_parts, tile_maker
 from mercer.kernels.algebra import Multiple, Product, Sum
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.distance import Profile, l1_distances
 from mercer.kernels.distances import Laplace
 from mercer.kernels.smooth import radial_form
+from mercer.kernels.stein import Stein
 from mercer.kernels.wrappers import InputWrapper
 
-Held = dict[Any, Array]  # the tiles that several kernels need, for one pair of slices
+Held = dict[Any, Any]  # the tiles that several kernels need, for one pair of slices
 
 
 class Family:
@@ -76,9 +79,9 @@ class _Shared:
     """A tile several kernels need: made by the first of them, and not to be written into."""
 
     name: Any
-    tile: Tile
+    tile: Callable[[slice, slice], Any]
 
-    def __call__(self, rows: slice, columns: slice, held: Held) -> Array:
+    def __call__(self, rows: slice, columns: slice, held: Held) -> Any:
         if self.name not in held:
             held[self.name] = self.tile(rows, columns)
         return held[self.name]
@@ -118,6 +121,17 @@ class _Times:
         return self.factor * self.part(rows, columns, held)
 
 
+@dataclass(frozen=True)
+class _Stein:
+    """A Stein kernel of what all those of its score share."""
+
+    join: Join
+    parts: _Shared
+
+    def __call__(self, rows: slice, columns: slice, held: Held) -> Array:
+        return self.join(*self.parts(rows, columns, held), None)
+
+
 class _L1:
     """City-block distances of slices of points."""
 
@@ -144,6 +158,8 @@ class _Planner:
         form = self._radial(kernel, way)
         if form is not None:
             self._profiles.setdefault(way, []).append(form)
+        elif isinstance(kernel, Stein):
+            self._profiles.setdefault(self._score(kernel, way), []).append(kernel.scored.form[0])
         elif isinstance(kernel, InputWrapper):
             self._collect(kernel.kernel, self._moved(kernel, way))
         elif isinstance(kernel, Sum | Product):
@@ -160,6 +176,9 @@ class _Planner:
         if isinstance(kernel, Laplace) and is_array(x):
             shared = self._distances.setdefault(("l1", way), _Shared(("l1", way), _L1(x, y)))
             return _Applied(kernel._decay, shared)
+        if isinstance(kernel, Stein) and is_numpy(x, y) and x.dtype == np.float64:
+            made = stein_join(kernel.kernel, count(x) * count(y))
+            return _Stein(made, self._scored(kernel, way))
         if isinstance(kernel, InputWrapper):
             return self._node(kernel.kernel, self._moved(kernel, way))
         if isinstance(kernel, Sum | Product):
@@ -179,6 +198,20 @@ class _Planner:
             x, y = self._points[way]
             strict = _Strictest(tuple(self._profiles[way]))
             self._distances[name] = _Shared(name, distance_tiles(x, y, strict))
+        return self._distances[name]
+
+    def _score(self, kernel: Stein, way: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The name of points with a score; Stein kernels of one score share what they need."""
+        return (*way, (Stein, id(kernel.score)))
+
+    def _scored(self, kernel: Stein, way: tuple[Any, ...]) -> _Shared:
+        name = self._score(kernel, way)
+        if name not in self._distances:
+            x, y = self._points[way]
+            moved = kernel.move(x)
+            others = moved if y is x else kernel.move(y)
+            parts = stein_parts(moved, others, _Strictest(tuple(self._profiles[name])))
+            self._distances[name] = _Shared(name, parts)
         return self._distances[name]
 
     def _moved(self, kernel: InputWrapper, way: tuple[Any, ...]) -> tuple[Any, ...]:

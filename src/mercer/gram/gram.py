@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
-from mercer.backend import Array, count, on_gpu, set_diagonal, take_rows
+from mercer.backend import Array, count, for_gpu, namespace, on_gpu, set_diagonal, take_rows
+from mercer.config import settings
 from mercer.gram.lazy import LazyMatrix
 from mercer.gram.tiles import tile_maker
 from mercer.kernels.base import Kernel, Points
@@ -19,7 +21,8 @@ class Gram(LazyMatrix):
     ----------
     kernel : Kernel
     x, y : points
-        Arrays, tensors, data frames, or whatever points the kernel takes.
+        Arrays, tensors, data frames, or whatever points the kernel takes. Tensors of torch are worked
+        on where they are; from pinned memory of the host they are streamed to the GPUs.
 
     Examples
     --------
@@ -37,24 +40,14 @@ class Gram(LazyMatrix):
         self._same = other is None or other is self.x
         self.y: Points = self.x if self._same else other
         self._tile = tile_maker(self.kernel, self.x, self.y)
+        self._held = _Held(self.kernel, self.x, self.y) if self._worth_holding else None
         self._like = self.kernel.diag(take_rows(self.x, slice(0, 1)))
 
-    @cached_property
-    def _fused(self) -> Any:
-        """Its fused tiles on a GPU; None where there are none."""
-        if not (on_gpu(self.x) and on_gpu(self.y)):
-            return None
-        from mercer.gram.cuda.plan import plan
-
-        return plan(self.kernel, self.x, self.y)
-
-    def _times(self, v: Array) -> Array:
-        """K @ v in float64: (n, k)."""
-        if self._fused is None:
-            return super()._times(v)
-        from mercer.gram.cuda.engine import times
-
-        return times(self._fused, v)
+    @property
+    def _worth_holding(self) -> bool:
+        """Whether its entries cost so much that they are computed once, if there is room for them."""
+        entries = count(self.x) * count(self.y)
+        return self.kernel.is_expensive() and 8 * entries <= settings().memory // 4
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -74,6 +67,8 @@ class Gram(LazyMatrix):
     def block(self, rows: slice, columns: slice, /) -> Array:
         """The dense block for two slices; where it meets the diagonal, exactly k(x_i, x_i)."""
         n, m = self.shape
+        if self._held is not None:
+            return namespace(self.like).asarray(self._held.matrix[rows, columns], copy=True)
         top, bottom, _ = rows.indices(n)
         left, right, _ = columns.indices(m)
         tile = self._tile(slice(top, bottom), slice(left, right))
@@ -83,7 +78,38 @@ class Gram(LazyMatrix):
             set_diagonal(tile, first - top, first - left, own)
         return tile
 
+    def _run(self, work: Callable[[Any], Any], tasks: Any) -> Any:
+        if self._held is not None:
+            _ = self._held.matrix  # on all threads, before each of them needs it
+        return super()._run(work, tasks)
+
+    @property
+    def _for_gpu(self) -> bool:
+        """Where the points are on one, or wait for one in pinned memory."""
+        return on_gpu(self.like) or for_gpu(self.x) or for_gpu(self.y)
+
     def diagonal(self) -> Array:
         """k(x_i, x_i): (n,)."""
         self._need_square("diagonal")
         return self.kernel.diag(self.x) if self._same else self.kernel.paired(self.x, self.y)
+
+
+class _Held:
+    """A matrix of an expensive kernel, computed when it is first needed."""
+
+    def __init__(self, kernel: Kernel, x: Points, y: Points) -> None:
+        self._points = kernel, x, y
+        self._lock = Lock()
+        self._matrix: Array | None = None
+
+    @property
+    def matrix(self) -> Array:
+        """All of it."""
+        with self._lock:
+            if self._matrix is None:
+                kernel, x, y = self._points
+                self._matrix = kernel.pairwise(x, y)
+            return self._matrix
+
+    def __reduce__(self) -> Any:  # locks are not pickled, and matrices are made again
+        return _Held, self._points

@@ -111,20 +111,19 @@ def labelled(
 
 def _on_gpu(family: Family, held: np.ndarray, coded: Any, known: Sums | None) -> Labelled | None:
     """The same by fused tiles, forms of half precision; None where a kernel has none."""
-    from mercer.gram.cuda.columns import DeviceColumns, fused
+    from mercer.gram.cuda.columns import DeviceColumns
+    from mercer.gram.cuda.family import fused_family
 
     if not (coded is None or isinstance(coded, DeviceColumns)):
         return None
     shift = _scales(family)[0] if known is None else known.shift
-    made = [fused(k, family.x, float(s)) for k, s in zip(family.kernels, shift, strict=True)]
-    kernels = [kernel for kernel in made if kernel is not None]
-    if len(kernels) < len(made):
+    made = fused_family(family.kernels, family.x, shift)
+    if made is None:
         return None
     if known is None:
-        rows, squares, exact = zip(*(kernel.sums(held) for kernel in kernels), strict=True)
-        known = Sums(shift, np.stack(rows), np.array(squares), np.stack(exact))
-    forms = [kernel.forms(coded) for kernel in kernels] if coded is not None else []
-    return Labelled(known, np.stack(forms)[:, None, :] if forms else np.empty((len(family), 0, 0)))
+        known = Sums(shift, *made.sums(held))
+    forms = np.empty((len(family), 0, 0)) if coded is None else made.forms(coded)[:, None, :]
+    return Labelled(known, forms)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, astype, double, is_numpy, itemsize, namespace, ones, scalar, zeros
+from mercer.backend import (
+    Array,
+    astype,
+    double,
+    is_numpy,
+    itemsize,
+    namespace,
+    on_gpu,
+    ones,
+    scalar,
+    zeros,
+)
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram.run import in_order, side, spans, width
@@ -61,6 +73,8 @@ class LazyMatrix(ABC):
     def _times(self, v: Array) -> Array:
         """K @ v in float64: (n, k)."""
         n, m = self.shape
+        if self._fused is not None:
+            return self._fused.times(v)
         if n * m <= _ONE_SHOT:
             return astype(self._whole() @ v, double(v))
         out = zeros((n, v.shape[1]), v, dtype=double(v))
@@ -79,13 +93,13 @@ class LazyMatrix(ABC):
         """w'Kw for every column w, in one pass over the tiles: (B,), or a number for one vector.
 
         `w` is an array (n,) or (n, B), or `PermutedWeights` / `SignWeights` (or some of their
-        columns), which are made by chunk so that they never stand in memory together. With ``diagonal=False`` the
-        terms i = j are left out.
+        columns), which are made by chunk so that they never stand in memory together; on a GPU, K
+        is rounded to half precision for these. With ``diagonal=False`` the terms i = j are left out.
         """
         self._need_square("quad")
         if isinstance(w, Resamples):
             return self._quad_resampled(w, diagonal)
-        if isinstance(w, CodedColumns):
+        if isinstance(w, CodedColumns) or (self._fused is not None and self._fused.takes(w)):
             return self._quad(w, diagonal)
         w = validate.vectors(w, self.shape[0], self.like, "w")
         wide = astype(w if w.ndim == 2 else w[:, None], self.like.dtype)
@@ -102,7 +116,12 @@ class LazyMatrix(ABC):
 
     def _quad(self, w: WeightColumns, diagonal: bool) -> Array:
         n = self.shape[0]
-        if n * n <= _ONE_SHOT:
+        if self._fused is not None and self.symmetric and self._fused.takes(w):
+            return self._fused.quad(w, self.diagonal(), diagonal)
+        if self._fused is not None and isinstance(w, HeldColumns):
+            all_w = w.rows(slice(0, n))
+            forms = _column_sums(all_w, self._times(all_w))
+        elif n * n <= _ONE_SHOT:
             whole, all_w = self._whole(), w.rows(slice(0, n))
             forms = _column_sums(all_w, whole @ all_w)
         else:
@@ -187,6 +206,20 @@ class LazyMatrix(ABC):
         return out
 
     # ---- private ----------------------------------------------------------------------
+
+    @property
+    def _for_gpu(self) -> bool:
+        """Whether a GPU works on it."""
+        return on_gpu(self.like)
+
+    @cached_property
+    def _fused(self) -> Any:
+        """Its fused tiles on a GPU; None where there are none."""
+        if not self._for_gpu:
+            return None
+        from mercer.gram.cuda.fused import fused_matrix
+
+        return fused_matrix(self)
 
     def _whole(self) -> Array:
         return self.block(slice(0, self.shape[0]), slice(0, self.shape[1]))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from threading import local
 from typing import Any, TypeVar
 
 from mercer.backend import Array, itemsize, on_gpu
@@ -49,6 +50,8 @@ def in_order(
     """
     now = settings()
     executor = now.executor or (_pool(now.workers) if parallel and now.workers > 1 else None)
+    if getattr(_thread, "works", False):  # a tile made of tiles: its thread does them all
+        executor, shown = None, False
     with one_blas_thread() if parallel else nullcontext():
         if executor is None or len(tasks) == 1:
             answers = (work(task) for task in tasks)
@@ -81,7 +84,14 @@ def _shown(answers: Iterator[Any], total: int) -> Iterator[Any]:
 
 @cache
 def _pool(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix="mercer")
+    return ThreadPoolExecutor(workers, thread_name_prefix="mercer", initializer=_begin)
+
+
+_thread = local()  # what this thread is
+
+
+def _begin() -> None:
+    _thread.works = True
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:

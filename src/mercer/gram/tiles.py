@@ -15,6 +15,7 @@ import numpy as np
 
 from mercer.backend import Array, is_numpy, take_rows
 from mercer.gram.compiled import exponential
+from mercer.gram.stein import SteinParts, SteinTile, join
 from mercer.kernels.algebra import Multiple, Product, Sum
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.distance import (
@@ -26,7 +27,7 @@ from mercer.kernels.distance import (
 )
 from mercer.kernels.radial import RBF
 from mercer.kernels.smooth import radial_form
-from mercer.kernels.stein import Stein
+from mercer.kernels.stein import Stein, halves
 from mercer.kernels.wrappers import InputWrapper
 
 Tile = Callable[[slice, slice], Array]
@@ -39,7 +40,11 @@ def tile_maker(kernel: Kernel, x: Points, y: Points) -> Tile:
         return tile_maker(kernel.kernel, moved, moved if y is x else kernel.move(y))
     if isinstance(kernel, Stein):  # scores are taken once
         moved = kernel.move(x)
-        return _Plain(kernel.scored, moved, moved if y is x else kernel.move(y))
+        others = moved if y is x else kernel.move(y)
+        if not is_numpy(moved, others) or moved.dtype != np.float64:
+            return _Plain(kernel.scored, moved, others)
+        parts = stein_parts(moved, others, kernel.scored.form[0])
+        return SteinTile(parts, join(kernel.kernel, len(moved) * len(others)))
     if not is_numpy(x, y) or x.dtype.kind != "f":
         return _Plain(kernel, x, y)
     form = radial_form(kernel)
@@ -70,6 +75,13 @@ def distance_tiles(x: Points, y: Points, profile: Profile) -> Tile:
     out = x.dtype
     x, y, care = conditioned(x, y, profile)
     return _Radial(*_widened(x, y, 1.0), out, _itself, (x, y) if care else None)
+
+
+def stein_parts(x: np.ndarray, y: np.ndarray, profile: Profile) -> SteinParts:
+    """What Stein kernels need of rows [x, s(x)], distances as exact as `profile` needs them."""
+    a = np.ascontiguousarray(halves(x)[0])
+    b = a if y is x else np.ascontiguousarray(halves(y)[0])
+    return SteinParts(x, y, distance_tiles(a, b, profile))
 
 
 def _widened(x: np.ndarray, y: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:

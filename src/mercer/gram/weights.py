@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -118,6 +118,11 @@ class CodedColumns:
         if is_numpy(self.like):
             return weights.T
         return array_like(np.ascontiguousarray(weights.T), self.like)
+
+    def after_ones(self) -> CodedColumns:
+        """The same columns, after one that has the largest value everywhere."""
+        top = np.full((1, self.codes.shape[1]), len(self.table) - 1, self.codes.dtype)
+        return replace(self, codes=np.concatenate([top, self.codes]))
 
     def project(self, v: np.ndarray) -> np.ndarray:
         """v'w of every column w, for numbers v (n,) or several rows of them (r, n): (..., k)."""
@@ -270,6 +275,17 @@ class SignWeights(Resamples):
     def table(self) -> np.ndarray:
         """The two weights."""
         return np.array([-self._scale, self._scale], dtype=np.float64)
+
+    def columns(self, chunk: slice, like: Array) -> Any:
+        """The columns of a chunk, still as codes; on a GPU, signs that were made there."""
+        if not on_gpu(like):
+            return super().columns(chunk, like)
+        from mercer.gram.cuda.columns import device_signs
+
+        return device_signs(self._n, self._block, self.table, self._sequence, chunk, like)
+
+    def _sequence(self, number: int) -> np.random.SeedSequence:
+        return _sequence(self._seed, number)
 
     def group(self, number: int) -> np.ndarray:
         """Codes of 64 columns of signs."""

@@ -19,9 +19,18 @@ from mercer.htest.dependence.result import IndependenceResult, TellingPairs
 from mercer.htest.dependence.shift import ShiftHSIC
 from mercer.htest.dependence.strength import Strength
 from mercer.htest.dependence.witness import DependenceWitness
+from mercer.htest.goodness.choose import goodness_of_fit
+from mercer.htest.goodness.columns import MisfitColumn
+from mercer.htest.goodness.composite import Composite, CompositeResult
+from mercer.htest.goodness.draws import AgainstDraws
 from mercer.htest.goodness.fssd import FSSD
 from mercer.htest.goodness.ksd import KSD
-from mercer.htest.goodness.result import GoodnessResult, MisfitPoints
+from mercer.htest.goodness.ksdagg import KSDAgg, KSDAggResult
+from mercer.htest.goodness.linear import LinearKSD
+from mercer.htest.goodness.misfit import Misfit
+from mercer.htest.goodness.relative import RelativeKSD, RelativeResult
+from mercer.htest.goodness.result import GoodnessResult, MisfitLocation, MisfitPoints
+from mercer.htest.goodness.surface import Evidence
 from mercer.htest.intervals import Interval
 from mercer.htest.monitor import Monitor, MonitorState
 from mercer.htest.nulls import (
@@ -68,12 +77,15 @@ __all__ = [
     "RDC",
     "SCF",
     "UME",
+    "AgainstDraws",
     "BenjaminiHochberg",
     "BlockHSIC",
     "BlockMMD",
     "Bootstrap",
     "Bound",
     "Chi2",
+    "Composite",
+    "CompositeResult",
     "Correction",
     "CrossHSIC",
     "CrossMMD",
@@ -81,6 +93,7 @@ __all__ = [
     "Effect",
     "Energy",
     "Equivalence",
+    "Evidence",
     "Feature",
     "Features",
     "FisherF",
@@ -94,13 +107,19 @@ __all__ = [
     "IndependenceResult",
     "InteractionResult",
     "Interval",
+    "KSDAgg",
+    "KSDAggResult",
     "KSample",
     "KSampleResult",
     "Lancaster",
+    "LinearKSD",
     "LinearMMD",
     "MMDAgg",
     "MMDFuse",
     "MaxMMD",
+    "Misfit",
+    "MisfitColumn",
+    "MisfitLocation",
     "MisfitPoints",
     "Monitor",
     "MonitorState",
@@ -112,6 +131,8 @@ __all__ = [
     "Permutation",
     "PowerCurve",
     "RCoT",
+    "RelativeKSD",
+    "RelativeResult",
     "Result",
     "SampleSize",
     "ShiftHSIC",
@@ -123,6 +144,7 @@ __all__ = [
     "WestfallYoung",
     "WildBootstrap",
     "feature_differences",
+    "goodness_of_fit",
     "independence",
     "pairwise_independence",
     "power",

@@ -28,12 +28,12 @@ class Aggregated(NamedTuple):
     weighted: np.ndarray  # p_k / w_k of the observed one: (k,)
 
     def rejecting(self, level: float) -> int:
-        """How many statistics reject at their share of the level: below the u that it allows."""
-        return int(
-            np.count_nonzero(
-                self.weighted < np.sort(self.smallest)[int(level * len(self.smallest))]
-            )
-        )
+        """How many statistics reject at their share of the level."""
+        return int(np.count_nonzero(self.weighted < self.threshold(level)))
+
+    def threshold(self, level: float) -> float:
+        """The u that the level allows: statistic k rejects if p_k / w_k is below it."""
+        return float(np.sort(self.smallest)[int(level * len(self.smallest))])
 
 
 def aggregated(values: np.ndarray, ties: np.ndarray, weights: np.ndarray) -> Aggregated:
@@ -78,6 +78,8 @@ def never_early(null: object, name: str) -> None:
 def _standardized(values: np.ndarray) -> np.ndarray:
     """Every row less its mean, in units of its standard deviation."""
     known = np.where(np.isfinite(values), values, np.nan)
+    _, sizes = np.frexp(np.nanmax(np.abs(known), axis=1, initial=0.0))
+    known, values = (np.ldexp(v, -sizes[:, None]) for v in (known, values))  # squares stay finite
     middle, unit = np.nanmean(known, axis=1), np.nanstd(known, axis=1)
     return (values - middle[:, None]) / np.where(unit > 0, unit, 1.0)[:, None]
 

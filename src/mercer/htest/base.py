@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from mercer import validate
-from mercer.htest.nulls import Bound
+from mercer.htest.nulls import Bound, Judgement
 
 
 class HypothesisTest(ABC):
@@ -46,6 +46,27 @@ class Result:
     notes: tuple[str, ...] = ()
     observed: float | None = field(default=None, repr=False, compare=False, kw_only=True)
     law: Any = field(default=None, repr=False, compare=False, kw_only=True)
+
+    @classmethod
+    def judged(
+        cls,
+        test: HypothesisTest,
+        statistic: float,
+        judgement: Judgement,
+        notes: tuple[str, ...] = (),
+        **own: Any,
+    ) -> Self:
+        """The result of a statistic and what its null says about it; `own` are fields of this kind."""
+        return cls(
+            float(statistic),
+            float(judgement.pvalue),
+            test,
+            judgement.draws,
+            (*notes, *judgement.notes),
+            observed=float(judgement.observed),
+            law=judgement.law,
+            **own,
+        )
 
     def rejects(self, level: float = 0.05) -> bool:
         """Whether the null hypothesis is rejected at this level."""
@@ -101,3 +122,18 @@ _LAWS = {"chi2": "chi-square", "norm": "normal", "gamma": "gamma", "f": "F", "t"
 def described(test: HypothesisTest) -> dict[str, Any]:
     """The parameters of a test by name, as text."""
     return {f.name: repr(getattr(test, f.name)) for f in fields(test)}  # type: ignore[arg-type]
+
+
+def verdict_line(result: Result, level: float, found: str, nothing: str, caution: str) -> str:
+    """One line of a summary: what the p-value means, the p-value, and where it comes from.
+
+    `found` where the null hypothesis is rejected, else `nothing` and, at the end, a `caution`; if the
+    test has words of its own, these.
+    """
+    rejected = result.rejects(level)
+    own = result.test.verdict(rejected)
+    words = own or (found if rejected else nothing)
+    p = f"p {'<=' if result.bounded else '='} {result.pvalue:.3g}"
+    how = f"{type(result.test).__name__}, {result.null_in_words()}; level {level:g}"
+    line = f"Verdict: {words}, {p} ({how})."
+    return line if rejected or own else f"{line} {caution}"

@@ -37,6 +37,16 @@ def lag_means(matrix: LazyMatrix) -> np.ndarray:
     return sums / np.arange(n, 0, -1)
 
 
+def first_lag_means(matrix: LazyMatrix, lags: int) -> np.ndarray:
+    """mean_i K_i(i+h) for h = 0, ..., lags - 1, at most half of the observations: (lags,)."""
+    n = matrix.shape[0]
+    parts = []
+    for some in spans(min(lags, n // 2), _SOME):
+        values = diagonals(matrix, some)
+        parts += [values[: n - h, i].mean() for i, h in enumerate(range(some.start, some.stop))]
+    return np.array(parts, dtype=np.float64)
+
+
 def memory(means: np.ndarray) -> int:
     """The first lag at which the kernel autocorrelation is below 0.05: 1 for independent observations.
 

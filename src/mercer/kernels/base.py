@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import reduce, wraps
 from numbers import Integral, Real
 from operator import mul
@@ -32,6 +32,7 @@ class Kernel(ABC):
     """
 
     takes_categories = False  # whether codes of categories are points to this kernel
+    expensive = False  # whether a value costs so much that a matrix of them is worth holding
     __array_ufunc__ = None  # NumPy leaves `number * kernel` to the kernel
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -79,13 +80,17 @@ class Kernel(ABC):
     def parts(self) -> dict[str, Kernel]:
         """The kernels this one is made of, by the name `with_params` knows them by."""
         found = {}
-        for field in fields(self):  # type: ignore[arg-type]
+        for field in fields(self) if is_dataclass(self) else ():
             value = getattr(self, field.name)
             if isinstance(value, Kernel):
                 found[field.name] = value
             elif isinstance(value, tuple) and value and all(isinstance(v, Kernel) for v in value):
                 found |= {f"{field.name}__{i}": v for i, v in enumerate(value)}
         return found
+
+    def is_expensive(self) -> bool:
+        """Whether a value of this kernel, or of a part of it, costs a lot."""
+        return self.expensive or any(part.is_expensive() for part in self.parts().values())
 
     def with_params(self, **params: Any) -> Self:
         """A new kernel with some parameters changed; ``left__bandwidth`` reaches inside a part."""

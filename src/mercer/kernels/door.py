@@ -47,6 +47,27 @@ def accepted(kernel: Kernel, x: Any, name: str) -> Points:
     return points
 
 
+def read(
+    kernel: Kernel, x: Any, columns: Columns | None, name: str
+) -> tuple[Points, Columns | None]:
+    """Checked points, and the columns they came with.
+
+    `columns` are those of the points that `x` will meet, if these came as a data frame: a frame
+    is put into their order.
+    """
+    validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0)")
+    frame = as_table(x, name)
+    if frame is not None:
+        x = frame.values if columns is None else aligned(frame, columns)
+        columns = columns or frame.columns
+    return accepted(bound_to(kernel, columns, name), x, name), columns
+
+
+def bound_to(kernel: Kernel, columns: Columns | None, name: str = "x") -> Kernel:
+    """The kernel with column names resolved, if there are any."""
+    return kernel if columns is None else bound(kernel, columns, name)
+
+
 def bound(kernel: Kernel, columns: Columns, name: str = "x") -> Kernel:
     """The kernel with names replaced by positions; categories may only meet kernels that take them."""
     from mercer.kernels.compose import Composed, Tensor

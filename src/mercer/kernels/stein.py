@@ -123,33 +123,35 @@ class Scored(Kernel):
         return form.profile, form.slope, form.curvature
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
-        (a, s), (b, t) = _halves(x), _halves(y)
-        profile, slope, curvature = self.form
-        xp = namespace(a, b)
-        r2 = squared_distances(a, a if y is x else b, profile)
-        steps = _steps(a, s, b, t) - a.shape[1]  # (s(y) - s(x))'u - d
-        value = s @ xp.permute_dims(t, (1, 0)) * profile(r2)
-        value = value + 2 * slope(r2) * steps
-        return value - 4 * r2 * curvature(r2)
+        (a, s), (b, t) = halves(x), halves(y)
+        form = self.form
+        r2 = squared_distances(a, a if y is x else b, form[0])
+        products = s @ namespace(s, t).permute_dims(t, (1, 0))
+        return stein_values(form, r2, products, _steps(a, s, b, t) - a.shape[1])
 
     def paired(self, x: Points, y: Points, /) -> Array:
-        (a, s), (b, t) = _halves(x), _halves(y)
-        profile, slope, curvature = self.form
+        (a, s), (b, t) = halves(x), halves(y)
         xp, u = namespace(a, b), a - b
-        r2 = squared_norms(u)
-        value = xp.sum(s * t, axis=1) * profile(r2)
-        value = value + 2 * slope(r2) * (xp.sum((t - s) * u, axis=1) - a.shape[1])
-        return value - 4 * r2 * curvature(r2)
+        steps = xp.sum((t - s) * u, axis=1) - a.shape[1]
+        return stein_values(self.form, squared_norms(u), xp.sum(s * t, axis=1), steps)
 
     def diag(self, x: Points, /) -> Array:
         """|s|^2 f(0) - 2 d f'(0)."""
-        a, s = _halves(x)
+        a, s = halves(x)
         profile, slope, _ = self.form
         at = zeros((a.shape[0],), a)
         return squared_norms(s) * profile(at) - 2 * a.shape[1] * slope(at)
 
 
-def _halves(x: Array) -> tuple[Array, Array]:
+def stein_values(
+    form: tuple[Profile, Profile, Profile], r2: Array, products: Array, steps: Array
+) -> Array:
+    """k_p from f, f', f'' at r2, products s(x)'s(y) and steps (s(y) - s(x))'u - d."""
+    profile, slope, curvature = form
+    return products * profile(r2) + 2 * slope(r2) * steps - 4 * r2 * curvature(r2)
+
+
+def halves(x: Array) -> tuple[Array, Array]:
     """The points and their scores."""
     d = x.shape[1] // 2
     return x[:, :d], x[:, d:]

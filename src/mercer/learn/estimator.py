@@ -1,78 +1,82 @@
-"""What every learner with a kernel shares: parameters that reach inside kernels, and the door."""
+"""What every learner with a kernel shares: the door for points and targets, parameters inside kernels."""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mercer import validate
-from mercer.backend import is_array, is_numpy
-from mercer.frames import Columns
+from mercer.backend import Array, astype, count, is_array, is_numpy, is_torch, take_rows, to_numpy
+from mercer.features.estimator import KernelEstimator
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.default import default_kernel
-from mercer.kernels.door import as_table
-from mercer.rkhs.points import bound_to, read
+from mercer.kernels.rows import taken
+
+__all__ = ["KernelEstimator", "KernelPredictor", "checked"]
 
 
-class KernelEstimator(BaseEstimator):
-    """A scikit-learn estimator whose parameters may be kernels.
+class KernelPredictor(KernelEstimator):
+    """A learner with a kernel and a target: numbers, or labels."""
 
-    ``kernel__bandwidth`` names the bandwidth of the parameter `kernel`, and ``kernel__left__scale``
-    that of a part of it: they are listed by `get_params` and changed by `set_params`, so grids
-    can be searched over them. Kernels are immutable: `set_params` puts a new one in their place.
-    """
+    def _accept_numbers(
+        self, X: Any, y: Any, sample_weight: Any = None, *, several: bool = True
+    ) -> tuple[Kernel, Points, Array, np.ndarray | None]:
+        """The kernel, the points, numbers (n,) or (n, q) to predict, and weights (n,) or None.
 
-    kernel: Kernel | None
+        Numbers have the library, device and dtype of the values of the kernel; points of weight 0
+        are left out.
+        """
+        x, target, weights = self._numbers_of(X, y, sample_weight, several=several)
+        kernel, points = self._learn_from(x)
+        like = kernel.diag(take_rows(points, slice(0, 1)))
+        target = validate.vectors(target, count(points), like, "y")
+        return kernel, points, astype(target, like.dtype), weights
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, and with `deep` those of kernels and estimators among them."""
-        params = super().get_params(deep=deep)
-        if deep:
-            kernels = {name: v for name, v in params.items() if isinstance(v, Kernel)}
-            for name, kernel in kernels.items():
-                params |= {f"{name}__{k}": v for k, v in _params(kernel).items()}
-        return params
+    def _numbers_of(
+        self, X: Any, y: Any, sample_weight: Any, *, several: bool = True, reset: bool = True
+    ) -> tuple[Any, Any, np.ndarray | None]:
+        """X, numbers y and weights, checked, without the points of weight 0."""
+        x, target = self._both(X, y, reset=reset, y_numeric=True, multi_output=several)
+        return _weighted(x, target, sample_weight)
 
-    def set_params(self, **params: Any) -> Self:
-        """Change parameters; those of kernels by names such as ``kernel__bandwidth``."""
-        own = super().get_params(deep=False) | params
-        for name in [name for name in params if "__" in name]:
-            owner, _, inner = name.partition("__")
-            kernel = own.get(owner)
-            if isinstance(kernel, Kernel):
-                own[owner] = params[owner] = kernel.with_params(**{inner: params.pop(name)})
-        return super().set_params(**params)
+    def _accept_labels(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> tuple[Kernel, Points, np.ndarray, np.ndarray | None]:
+        """The kernel, the points, the number of the class of each (n,), and weights (n,) or None.
 
-    def _accept(self, X: Any) -> tuple[Kernel, Points]:
-        """The kernel and the points to learn from; sets `n_features_in_`, and names of columns."""
-        if self.kernel is not None:
-            validate.instance("kernel", self.kernel, Kernel, "a kernel, such as RBF(1.0), or None")
-        x = self._numbers(X, reset=True)
-        kernel = default_kernel(x) if self.kernel is None else self.kernel
-        points, columns = read(kernel, x, None, "X")
-        self._columns: Columns | None = columns
-        self.kernel_ = kernel
-        return bound_to(kernel, columns), points
+        Sets `classes_`. Points of weight 0 are left out; at least two classes must be left.
+        """
+        x, target = self._both(X, y)
+        check_classification_targets(target)
+        x, target, weights = _weighted(x, target, sample_weight)
+        self.classes_, codes = np.unique(target, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs labels of at least two classes, got one class, "
+                f"{self.classes_[0]!r}: give observations of another, or use a learner of one class"
+            )
+        kernel, points = self._learn_from(x)
+        return kernel, points, codes, weights
 
-    def _points(self, X: Any) -> Points:
-        """New points, in the order of columns that was learnt from."""
-        points, _ = read(self.kernel_, self._numbers(X, reset=False), self._columns, "X")
-        return points
-
-    def _numbers(self, X: Any, *, reset: bool) -> Any:
-        """Arrays and lists of numbers by scikit-learn's door; tensors, frames and objects as they are."""
-        if is_array(X) and not is_numpy(X):
-            return X
-        if as_table(X, "X") is not None:
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return X
-        if validate.holds_objects(X):
-            return X
-        return validate_data(self, X, dtype=(np.float64, np.float32), reset=reset)
+    def _both(self, X: Any, y: Any, *, reset: bool = True, **how: Any) -> tuple[Any, Any]:
+        """X and y as scikit-learn would take them; other points as they are, with a checked y."""
+        if y is None or self._is_numeric(X):
+            how |= {"y": y, "dtype": (np.float64, np.float32), "reset": reset}
+            x, y = validate_data(self, X, **how)
+            return x, y
+        x = self._numbers(X, reset=reset)
+        if not (is_torch(y) and how.get("y_numeric")):  # a tensor stays where it is
+            y = to_numpy(y) if is_array(y) and not is_numpy(y) else y
+            dtype: Any = np.float64 if how.get("y_numeric") else None
+            y = check_array(y, dtype=dtype, ensure_2d=False, input_name="y")
+            y = y if how.get("multi_output") else column_or_1d(y, warn=True)
+        if count(x) != count(y):
+            check_consistent_length(np.empty(count(x)), np.empty(count(y)))
+        return x, y
 
 
 def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
@@ -80,9 +84,28 @@ def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
     return validate_data(estimator, X, dtype=np.float64, **how)
 
 
-def _params(kernel: Kernel) -> dict[str, Any]:
-    """The parameters of a kernel and of its parts, by the names `with_params` knows."""
-    found = {f.name: getattr(kernel, f.name) for f in fields(kernel)}  # type: ignore[arg-type]
-    for name, part in kernel.parts().items():
-        found |= {name: part} | {f"{name}__{k}": v for k, v in _params(part).items()}
-    return found
+def _weighted(x: Any, y: Any, weights: Any) -> tuple[Any, Any, np.ndarray | None]:
+    """Points, target and weights, without the points of weight 0."""
+    if weights is None:
+        return x, y, None
+    weights = _weights(weights, count(x))
+    kept = np.flatnonzero(weights)
+    if len(kept) == len(weights):
+        return x, y, weights
+    if len(kept) == 0:
+        raise ValueError("sample_weight must be positive for some points, got only zeros")
+    return taken(x, kept), taken(y, kept), weights[kept]
+
+
+def _weights(values: Any, n: int) -> np.ndarray:
+    """Non-negative numbers, one for each of n points."""
+    dtype: Any = np.float64
+    if np.isscalar(values):
+        values = np.full(n, values, dtype=dtype)
+    held = to_numpy(values) if is_array(values) else values
+    weights = check_array(held, dtype=dtype, ensure_2d=False, input_name="sample_weight")
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), got {weights.shape}")
+    if weights.min() < 0:
+        raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
+    return weights

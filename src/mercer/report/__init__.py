@@ -1,6 +1,7 @@
 """Single-file HTML reports: they open without a network and run no scripts."""
 
+from mercer.report.goodness import goodness_report
 from mercer.report.independence import independence_report
 from mercer.report.two_sample import two_sample_report
 
-__all__ = ["independence_report", "two_sample_report"]
+__all__ = ["goodness_report", "independence_report", "two_sample_report"]

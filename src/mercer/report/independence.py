@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import mercer
 from mercer import validate
 from mercer.backend import is_array, to_numpy
 from mercer.frames import Table
 from mercer.htest.dependence.pairwise import Pair, PairwiseResult
 from mercer.htest.dependence.result import IndependenceResult
-from mercer.htest.dependence.variables import Variable
+from mercer.htest.dependence.variables import Variable, listed
 from mercer.plot.svg import svg_figure
 from mercer.report.cells import cells, versions
 from mercer.report.limits import MOST
-from mercer.report.page import LARGEST, brief, picture, rendered
+from mercer.report.page import brief, page_about, picture
 from mercer.report.pictures import Picture, null_picture
 from mercer.rkhs.rows import taken
 
@@ -77,16 +76,13 @@ def independence_report(
     validate.instance("result", result, IndependenceResult, "the result of an independence test")
     some = result.thinned(MOST)
     asked = result.variables[:-1] if result.given else result.variables
-    page = rendered(
+    return page_about(
+        result,
         "independence.html",
         {
-            "names": _listed([v.label for v in asked]),
+            "names": listed([v.label for v in asked]),
             "given": result.variables[-1].label if result.given else None,
-            "question": _listed([v.label for v in asked]),
-            "result": result,
-            "level": level,
-            "dependent": result.rejects(level),
-            "own_verdict": result.test.verdict(result.rejects(level)),
+            "question": listed([v.label for v in asked]),
             "strength": some.effect() if result.two else None,
             "null": null_picture(result, level, _null(result)),
             "matrix": None if pairs is None else _matrix(pairs, level),
@@ -97,14 +93,11 @@ def independence_report(
             "facts": _facts(result, level) | dict(facts or {}),
             "numbered": numbered and some is result,
             "thinned": None if some is result else some.size,
-            "notes": [*notes, *result.notes],
             "again": again,
-            "version": mercer.__version__,
         },
+        level=level,
+        notes=notes,
     )
-    if len(page.encode()) > LARGEST:
-        raise ValueError(f"the page is larger than {LARGEST:,} bytes: please report this")
-    return page
 
 
 def _null(result: IndependenceResult) -> str:
@@ -199,7 +192,3 @@ def _facts(result: IndependenceResult, level: float) -> dict[str, str]:
         "observations": f"{result.size:,}",
         **versions(),
     }
-
-
-def _listed(words: Sequence[str]) -> str:
-    return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import mercer
+from mercer.htest.base import Result
 
 LARGEST = 1_000_000  # bytes of a page
 _CELL = 120  # letters of a value that is shown
+
+
+def page_about(
+    result: Result,
+    template: str,
+    values: Mapping[str, Any],
+    *,
+    level: float,
+    notes: Sequence[str],
+) -> str:
+    """The page about the result of a test: what is its own in `values`, beside what every page has."""
+    rejected = result.rejects(level)
+    page = rendered(
+        template,
+        {
+            "result": result,
+            "level": level,
+            "rejected": rejected,
+            "own_verdict": result.test.verdict(rejected),
+            "notes": [*notes, *result.notes],
+            "version": mercer.__version__,
+            **values,
+        },
+    )
+    if len(page.encode()) > LARGEST:
+        raise ValueError(f"the page is larger than {LARGEST:,} bytes: please report this")
+    return page
 
 
 def rendered(template: str, values: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from mercer.htest.samples.power import PowerCurve, SampleSize
 from mercer.htest.samples.result import TwoSampleResult
 from mercer.plot.gram import plot_gram
 from mercer.plot.histograms import plot_histograms
+from mercer.plot.null import plot_null
 from mercer.plot.svg import svg_figure
 from mercer.report.page import brief, picture
 from mercer.rkhs.rows import taken
@@ -46,7 +47,7 @@ def null_picture(result: Result, level: float, null: str) -> Picture:
         f"the p-value: {result.pvalue:.3g}, "
         f"{'not above' if result.rejects(level) else 'above'} the level {level:g}."
     )
-    draw = lambda ax: result.plot(ax)  # noqa: E731
+    draw = lambda ax: plot_null(result, ax=ax)  # noqa: E731
     return Picture(picture(svg_figure(draw, name="null", alt=alt, height=250)), caption)
 
 

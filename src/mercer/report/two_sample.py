@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-import mercer
 from mercer import validate
 from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.mmd import MMD
@@ -17,7 +16,7 @@ from mercer.htest.samples.result import TwoSampleResult
 from mercer.report import pictures
 from mercer.report.cells import cells, versions
 from mercer.report.limits import ranked, thinned
-from mercer.report.page import LARGEST, brief, rendered
+from mercer.report.page import brief, page_about
 from mercer.rkhs.rows import taken
 
 _PILOT = 4000  # rows of each sample from which the power curve is drawn
@@ -81,14 +80,11 @@ def two_sample_report(
     some = thinned(result)
     effect = some.effect()
     curve, needed = _power(some, level)
-    page = rendered(
+    return page_about(
+        result,
         "two_sample.html",
         {
             "names": (first, second),
-            "result": result,
-            "level": level,
-            "differ": result.rejects(level),
-            "own_verdict": result.test.verdict(result.rejects(level)),
             "effect": effect,
             "null": pictures.null_picture(result, level, "both samples came from one distribution"),
             "features": [] if features is None else list(features)[:_RANKED],
@@ -108,14 +104,11 @@ def two_sample_report(
             "facts": _facts(result, level) | dict(facts or {}),
             "numbered": numbered and some is result,
             "thinned": None if some is result else some.sizes,
-            "notes": [*notes, *result.notes],
             "again": again,
-            "version": mercer.__version__,
         },
+        level=level,
+        notes=notes,
     )
-    if len(page.encode()) > LARGEST:
-        raise ValueError(f"the page is larger than {LARGEST:,} bytes: please report this")
-    return page
 
 
 def _power(result: TwoSampleResult, level: float) -> tuple[PowerCurve | None, SampleSize | None]:

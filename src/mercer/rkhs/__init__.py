@@ -11,28 +11,55 @@ from mercer.rkhs.bases import (
 )
 from mercer.rkhs.dependence import cka, coco, dhsic, kcca, nocco
 from mercer.rkhs.distributions import Empirical
+from mercer.rkhs.embeddings.bags import Bags
+from mercer.rkhs.embeddings.conditional import ConditionalEmbedding
+from mercer.rkhs.embeddings.divergences import JensenShannon, SlicedWasserstein
+from mercer.rkhs.embeddings.embedding import Embedding, ProductEmbedding, mean_embedding
+from mercer.rkhs.embeddings.functions import transformed
+from mercer.rkhs.embeddings.meanmap import MeanMap
+from mercer.rkhs.embeddings.operators import CovarianceOperator
+from mercer.rkhs.embeddings.probability import ProbabilityProduct
+from mercer.rkhs.embeddings.shrunk import ShrunkMeanMap
 from mercer.rkhs.expansion import MercerExpansion, mercer_expansion
 from mercer.rkhs.function import Function
 from mercer.rkhs.gaussian import Gaussian
+from mercer.rkhs.logdensity import LogDensity, Scores
 from mercer.rkhs.measures import hsic, mmd2, witness
 from mercer.rkhs.mixture import Mixture
 from mercer.rkhs.quadrature import Quadrature
+from mercer.rkhs.rbm import GaussBernoulliRBM
 from mercer.rkhs.stein import ksd2
+from mercer.rkhs.uniform import Dirac, Uniform
 
 __all__ = [
+    "Bags",
     "Basis",
+    "ConditionalEmbedding",
     "CosineBasis",
+    "CovarianceOperator",
+    "Dirac",
+    "Embedding",
     "Empirical",
     "FourierBasis",
     "Function",
+    "GaussBernoulliRBM",
     "Gaussian",
     "HaarBasis",
+    "JensenShannon",
     "LegendreBasis",
+    "LogDensity",
+    "MeanMap",
     "MercerExpansion",
     "Mixture",
+    "ProbabilityProduct",
+    "ProductEmbedding",
     "Quadrature",
+    "Scores",
     "Series",
+    "ShrunkMeanMap",
+    "SlicedWasserstein",
     "TensorBasis",
+    "Uniform",
     "cka",
     "coco",
     "dhsic",
@@ -40,8 +67,10 @@ __all__ = [
     "hsic",
     "kcca",
     "ksd2",
+    "mean_embedding",
     "mercer_expansion",
     "mmd2",
     "nocco",
+    "transformed",
     "witness",
 ]

@@ -6,21 +6,16 @@ from collections.abc import Sequence
 from functools import reduce
 from math import sqrt
 from operator import mul
-from typing import Any, NamedTuple
+from typing import Any
 
 from mercer import validate
-from mercer.backend import Array, array_like, astype, double, namespace, scalar
-from mercer.config import settings
-from mercer.errors import MemoryBudgetError
-from mercer.gram import Centered, Gram, LazyMatrix, cholesky
-from mercer.kernels import facts
+from mercer.backend import Array, namespace, scalar
+from mercer.gram import Gram, LazyMatrix
 from mercer.kernels.base import Kernel
+from mercer.rkhs.directions import Directions, crossed, principal
 from mercer.rkhs.measures import hsic, without_diagonals
 from mercer.rkhs.points import recentred
 from mercer.rkhs.together import together
-
-_EXACT = 1e-14  # of the trace, below which the rest of a factor is rounding
-_PART = 4  # of n: a factor with more than n / 4 columns is slower than all eigenvectors
 
 
 def dhsic(kernels: Sequence[Kernel | None] | None, samples: Sequence[Any]) -> float:
@@ -147,8 +142,8 @@ def nocco(
     """
     validate.positive("ridge", ridge)
     left, right = _directions(kernel_x, kernel_y, x, y, "nocco")
-    crossed = _crossed(left.gains(ridge), right.gains(ridge), left, right)
-    return scalar(namespace(crossed).sum(crossed**2))
+    values = crossed(left.gains(ridge), right.gains(ridge), left, right)
+    return scalar(namespace(values).sum(values**2))
 
 
 def cka(
@@ -237,18 +232,6 @@ def product_distance(grams: Sequence[LazyMatrix]) -> float:
 # ---- private ------------------------------------------------------------------------------
 
 
-class _Directions(NamedTuple):
-    """K~ = U diag(l^2) U': `vectors` are U, orthonormal (n, r), and `lengths` are l (r,)."""
-
-    vectors: Array
-    lengths: Array
-
-    def gains(self, ridge: float) -> Array:
-        """l / sqrt(l^2 + n ridge): what the regularised operator leaves of every direction."""
-        noise = self.vectors.shape[0] * ridge
-        return self.lengths / namespace(self.lengths).sqrt(self.lengths**2 + noise)
-
-
 def _centred(
     kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any, least: int, what: str
 ) -> tuple[LazyMatrix, LazyMatrix]:
@@ -262,50 +245,17 @@ def _centred(
 
 def _directions(
     kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any, what: str
-) -> tuple[_Directions, _Directions]:
+) -> tuple[Directions, Directions]:
     """The principal directions of both centred Gram matrices."""
-    left, right = (_principal(gram, what) for gram in _centred(kernel_x, kernel_y, x, y, 2, what))
+    left, right = (principal(gram, what) for gram in _centred(kernel_x, kernel_y, x, y, 2, what))
     return left, right
 
 
-def _principal(centred: LazyMatrix, what: str) -> _Directions:
-    """By a factor of few columns where one is exact to rounding, else by all eigenvectors."""
-    n, xp = centred.shape[0], namespace(centred.like)
-    if isinstance(centred, Centered) and _definite(centred.matrix):
-        most = max(min(n // _PART, settings().memory // (32 * n)), 2)
-        found = cholesky(centred.matrix, tolerance=_EXACT, most=most + 1)
-        if len(found.pivots) <= most:
-            a = found.columns - xp.mean(found.columns, axis=0)
-            parts = xp.linalg.svd(a, full_matrices=False)
-            return _Directions(parts[0], parts[1])
-    if 4 * 8 * n**2 > settings().memory:
-        raise MemoryBudgetError(
-            f"{what} needs all eigenvectors of a kernel matrix of full rank, {n} x {n}, and the "
-            f"budget is {settings().memory / 2**20:,.0f} MiB: use fewer points or a smoother "
-            "kernel, or raise mercer.config(memory=...)"
-        )
-    held = astype(centred.dense(), double(centred.like))
-    values, vectors = xp.linalg.eigh(held)
-    return _Directions(vectors, xp.sqrt(xp.clip(values, 0, None)))
-
-
-def _definite(matrix: LazyMatrix) -> bool:
-    """Whether a pivoted Cholesky factor exists."""
-    return isinstance(matrix, Gram) and facts(matrix.kernel).positive_definite is True
-
-
-def _crossed(a: Array, b: Array, left: _Directions, right: _Directions) -> Array:
-    """diag(a) U'V diag(b): (r, s)."""
-    xp = namespace(left.vectors)
-    product = xp.permute_dims(left.vectors, (1, 0)) @ array_like(right.vectors, left.vectors)
-    return a[:, None] * product * b[None, :]
-
-
-def _largest(a: Array, b: Array, left: _Directions, right: _Directions) -> float:
+def _largest(a: Array, b: Array, left: Directions, right: Directions) -> float:
     """The largest singular value of diag(a) U'V diag(b)."""
-    crossed = _crossed(a, b, left, right)
-    xp = namespace(crossed)
-    return scalar(xp.max(xp.linalg.svdvals(crossed)))
+    values = crossed(a, b, left, right)
+    xp = namespace(values)
+    return scalar(xp.max(xp.linalg.svdvals(values)))
 
 
 def _aligned(a: LazyMatrix, b: LazyMatrix, unbiased: bool) -> float:

@@ -50,7 +50,7 @@ class Gaussian(Density):
     cov: Array
 
     def __post_init__(self) -> None:
-        mean = _numbers("mean", self.mean)
+        mean = as_vector("mean", self.mean)
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "cov", _covariance(self.cov, len(mean)))
 
@@ -58,6 +58,28 @@ class Gaussian(Density):
         if self.dimension == 1:
             return f"Gaussian({float(self.mean[0]):g}, {float(self.cov.ravel()[0]):g})"
         return f"Gaussian({self.dimension} dimensions)"
+
+    @classmethod
+    def fit(cls, x: Any) -> Gaussian:
+        """The Gaussian that makes points most likely: their mean and covariance matrix.
+
+        Examples
+        --------
+        >>> Gaussian.fit([1.0, 2.0, 6.0])
+        Gaussian(3, 4.66667)
+        """
+        points = to_numpy(validate.points(x, "x")).astype(np.float64)
+        if len(points) <= points.shape[1]:
+            raise ValueError(
+                f"x needs more points than columns for a covariance matrix, got {len(points)} points "
+                f"of {points.shape[1]} columns"
+            )
+        mean = points.mean(axis=0)
+        moved = points - mean
+        try:
+            return cls(mean, moved.T @ moved / len(points))
+        except ValueError as error:
+            raise ValueError(f"x does not determine a Gaussian: {error}") from None
 
     @property
     def dimension(self) -> int:
@@ -113,7 +135,7 @@ class Gaussian(Density):
         return moved @ namespace(x).permute_dims(whitening, (1, 0))
 
 
-def _numbers(name: str, value: Any) -> np.ndarray:
+def as_vector(name: str, value: Any) -> np.ndarray:
     """A number or a vector as a vector of float64, a copy."""
     if isinstance(value, Real):
         validate.number(name, value)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, namespace
+from mercer.backend import Array, namespace, to_numpy
 from mercer.rkhs.densities import Density
 from mercer.rkhs.distributions import shares
 
@@ -55,6 +55,31 @@ class Mixture(Density):
     def __repr__(self) -> str:
         d, m = self.dimension, len(self.parts)
         return f"Mixture({m} part{'s' * (m > 1)}, {d} dimension{'s' * (d > 1)})"
+
+    @classmethod
+    def fit(cls, x: Any, parts: int, *, starts: int = 3, rng: Any = None) -> Mixture:
+        """A mixture of so many Gaussians that makes points likely, by expectation and maximisation.
+
+        Each start is a k-means clustering; the likeliest end is kept, a local maximum as in every
+        such fit. A millionth of the variance of each column is added to the covariances, without
+        which a part could shrink to a point.
+
+        Examples
+        --------
+        >>> from mercer.rkhs import Gaussian
+        >>> true = Mixture([Gaussian(-2.0, 1.0), Gaussian(3.0, 0.25)], [0.7, 0.3])
+        >>> p = Mixture.fit(true.sample(2000, rng=0), 2, rng=0)
+        >>> sorted(round(float(part.mean[0]), 1) for part in p.parts)
+        [-2.0, 3.0]
+        """
+        from mercer.rkhs.fitting import gaussian_parts
+        from mercer.rkhs.gaussian import Gaussian
+
+        validate.whole("parts", parts)
+        validate.whole("starts", starts)
+        points = to_numpy(validate.finite(validate.points(x, "x"), "x")).astype(np.float64)
+        weights, means, covs = gaussian_parts(points, parts, starts, validate.generator(rng))
+        return cls([Gaussian(m, c) for m, c in zip(means, covs, strict=True)], weights)
 
     @property
     def dimension(self) -> int:

@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mercer import validate
 from mercer.backend import is_array, namespace
-from mercer.frames import Columns
 from mercer.kernels.algebra import Multiple, Sum
 from mercer.kernels.base import Kernel, Points, Radial
 from mercer.kernels.compose import Grouped
 from mercer.kernels.distances import Energy, Laplace
-from mercer.kernels.door import accepted, aligned, as_table, bound
+from mercer.kernels.door import bound_to, read
 from mercer.kernels.dot import Linear
 from mercer.kernels.wrappers import Scaled, Select
 
-
-def read(
-    kernel: Kernel, x: Any, columns: Columns | None, name: str
-) -> tuple[Points, Columns | None]:
-    """Checked points, and the columns they came with.
-
-    `columns` are those of the points that `x` will meet, if these came as a data frame: a frame
-    is put into their order.
-    """
-    validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0)")
-    frame = as_table(x, name)
-    if frame is not None:
-        x = frame.values if columns is None else aligned(frame, columns)
-        columns = columns or frame.columns
-    return accepted(bound_to(kernel, columns, name), x, name), columns
-
-
-def bound_to(kernel: Kernel, columns: Columns | None, name: str = "x") -> Kernel:
-    """The kernel with column names resolved, if there are any."""
-    return kernel if columns is None else bound(kernel, columns, name)
+__all__ = ["bound_to", "joined", "read", "recentred"]
 
 
 def joined(x: Points, y: Points) -> Points:

@@ -7,23 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer import frames
-from mercer.backend import array_like, is_array, namespace
+from mercer.backend import is_array
 from mercer.frames import Table, table
 from mercer.kernels.door import aligned
+from mercer.kernels.rows import taken
 from mercer.rkhs.points import joined
 
-
-def taken(x: Any, rows: np.ndarray) -> Any:
-    """The rows at these positions, repeats included: of an array, a data frame, a sequence."""
-    if is_array(x):
-        xp = namespace(x)
-        return xp.take(x, array_like(rows, x, dtype=xp.int64), axis=0)
-    if isinstance(x, Table):
-        return replace(x, values=x.values[rows])
-    positions = [int(i) for i in rows]
-    found = None if isinstance(x, list | tuple) else frames.rows(x, positions)
-    return [x[i] for i in positions] if found is None else found
+__all__ = ["settled", "stacked", "taken"]
 
 
 def settled(x: Any, name: str = "x") -> Any:

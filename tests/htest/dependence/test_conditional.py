@@ -323,7 +323,7 @@ def test_what_is_refused(test):
         kind(null=Permutation(99))
     with pytest.raises(ValueError, match="slack must be a non-negative number"):
         kind(slack=-0.1)
-    with pytest.raises(TypeError, match="kernel_z must be a kernel or None"):
+    with pytest.raises(TypeError, match="kernel_z must be a kernel, such as"):
         kind(kernel_z=1.0)
     with pytest.raises(ValueError, match="x, y and z need at least 8 observations, got 5"):
         test.test(x[:5], y[:5], z[:5])

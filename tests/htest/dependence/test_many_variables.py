@@ -257,6 +257,13 @@ def test_kernels_that_miss_dependences_are_told():
     some = DHSIC((Energy(), Energy(), Energy()), null=Permutation(19)).test(*samples, rng=0)
     assert "which for 3 variables is not enough" in some.notes[0]
     assert some.notes[0] in some.summary()
+    assert HSIC(Energy(), Linear(), null=Permutation(19)).test(*samples[:2], rng=0).notes == (
+        "The kernel of y is not characteristic: there are dependences that this test cannot see, "
+        "however many observations there are.",
+    )
+    both = HSIC(Linear(), Linear(), null=Permutation(19)).test(*samples[:2], rng=0)
+    assert both.notes[0].startswith("The kernels of x and y are not characteristic")
+    assert HSIC(null=Permutation(19)).test(*samples[:2], rng=0).notes == ()
     two = DHSIC((Energy(), Energy()), null=Permutation(19)).test(*samples[:2], rng=0)
     assert two.notes == ()
     unknown = RBF(1.0).transformed(np.sin)

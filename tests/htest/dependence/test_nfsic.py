@@ -9,11 +9,12 @@ from arrays import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
+import mercer
 from mercer.datasets import GaussianSign, Sinusoid
-from mercer.errors import NoRule
+from mercer.errors import MemoryBudgetError, NoRule
 from mercer.htest import NFSIC, Chi2, Gamma, Permutation
 from mercer.htest.dependence.fsic import FSICEvidence
-from mercer.htest.dependence.search import Objective, _forward, _sides
+from mercer.htest.dependence.search import Objective, _forward, _sides, power
 from mercer.htest.dependence.sums.factors import permutations
 from mercer.htest.dependence.sums.turns import Turns
 from mercer.kernels import RBF, Cauchy, Delta, InverseMultiquadric, Laplace, Linear
@@ -293,12 +294,30 @@ def test_variables_must_fit(observed, places):
         NFSIC().test(x, np.zeros(90))
 
 
+def test_memory_is_counted_before_it_is_taken():
+    x, y = np.random.default_rng(0).normal(size=(2, 300))
+    with mercer.config(memory=2**24):
+        with pytest.raises(MemoryBudgetError, match="fewer locations or permutations"):
+            NFSIC(locations=60, null=Permutation(999)).test(x, y, rng=0)
+        with pytest.raises(MemoryBudgetError, match="use fewer locations, or raise it"):
+            NFSIC(locations=5000).test(x, y, rng=0)
+        assert NFSIC(locations=10, null=Permutation(99)).test(x, y, rng=0).pvalue > 0.01
+
+
+def test_what_does_not_vary_is_named():
+    x, y = np.random.default_rng(0).normal(size=90), np.ones(90)
+    with pytest.raises(ValueError, match="all points of y are equal, and what does not vary"):
+        NFSIC.optimized(x, y, rng=0)
+    with pytest.raises(TypeError, match="kernel_y must be a kernel, such as"):
+        NFSIC.optimized(x, x, kernel_y="rbf", rng=0)
+
+
 # ---- the search ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", [None, Cauchy(1.2), InverseMultiquadric(0.7)], ids=repr)
 def test_the_gradient_is_that_of_torch(kernel, observed):
-    """Of minus n u'(S + ridge)^-1 u, by (V, log width, W, log width)."""
+    """Of minus n u'(M + ridge)^-1 u, by (V, log width, W, log width); M is 3/4 S and 1/4 A o B."""
     sides = _sides((kernel, None), *observed)
     rng = np.random.default_rng(2)
     theta = np.concatenate([rng.normal(size=9), [-0.3], rng.normal(size=6), [0.2]])
@@ -311,10 +330,11 @@ def test_the_gradient_is_that_of_torch(kernel, observed):
         r2 = ((x[:, None, :] - v) ** 2).sum(-1) * torch.exp(-2 * part[-1]) * side.scale
         features.append(_radial(side.kernel, r2))
     k, l_ = features
-    g = (k - k.mean(0)) * (l_ - l_.mean(0))
+    k, l_ = k - k.mean(0), l_ - l_.mean(0)
+    g = k * l_
     u = g.mean(0)
-    s = (g - u).T @ (g - u) / 60 + 0.01 * torch.eye(3, dtype=torch.float64)
-    expected = -60 * u @ torch.linalg.solve(s, u)
+    m = 0.75 * (g - u).T @ (g - u) / 60 + 0.25 * (k.T @ k / 60) * (l_.T @ l_ / 60)
+    expected = -60 * u @ torch.linalg.solve(m + 0.01 * torch.eye(3, dtype=torch.float64), u)
     expected.backward()
     assert_allclose(value, expected.item(), rtol=1e-10)
     assert_allclose(gradient, t.grad.numpy(), rtol=1e-8, atol=1e-10)
@@ -329,6 +349,38 @@ def _radial(kernel, r2):
     return (kernel.offset**2 + r2) ** -kernel.exponent
 
 
+def test_the_proxy_of_power_has_the_slopes_of_finite_differences():
+    """By every entry of both sets of features; central differences err by about 1e-9 of the value."""
+    rng = np.random.default_rng(3)
+    k, l_ = rng.random(size=(2, 30, 4))
+    value, by_k, by_l = power(k, l_, 1e-3)
+    step = 1e-6
+    for features, slopes in ((k, by_k), (l_, by_l)):
+        found = np.empty_like(slopes)
+        for place in np.ndindex(*features.shape):
+            kept = features[place]
+            features[place] = kept + step
+            above = power(k, l_, 1e-3)[0]
+            features[place] = kept - step
+            found[place] = (above - power(k, l_, 1e-3)[0]) / (2 * step)
+            features[place] = kept
+        assert_allclose(found, slopes, rtol=1e-5, atol=1e-6 * value)
+
+
+def test_the_proxy_of_power_is_not_fooled_by_holes():
+    """Where no observation is, S is small by chance, and the paper's number large; A o B is not."""
+    rng = np.random.default_rng(0)
+    n = 400
+    k, l_ = np.zeros((2, n, 1))
+    k[:20], l_[20:40] = rng.random(size=(2, 20, 1))  # never together, which may be chance
+    g = (k - k.mean(0)) * (l_ - l_.mean(0))
+    paper = n * g.mean() ** 2 / g.var()
+    chance = n * g.mean() ** 2 / (k.var() * l_.var())
+    found = power(k, l_, 0.0)[0]
+    assert_allclose(1 / found, 0.75 / paper + 0.25 / chance, rtol=1e-10)
+    assert chance < 1.5 < found < paper
+
+
 def test_beginnings_grow_by_the_best_location():
     rng = np.random.default_rng(0)
     g = rng.normal(size=(200, 12)) @ rng.normal(size=(12, 12)) + rng.normal(size=12)
@@ -341,7 +393,7 @@ def test_beginnings_grow_by_the_best_location():
     for _ in range(4):
         rest = [c for c in range(12) if c not in taken]
         taken.append(max(rest, key=lambda c: value([*taken, c])))
-    best, found = _forward(g, 4, 0.1)
+    best, found = _forward(u, np.cov(g.T, bias=True), 4, 0.1)
     assert_array_equal(found, taken)
     assert_allclose(best, value(taken), rtol=1e-8)
 

@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose
 
 from mercer.htest import (
     HSIC,
+    KCI,
+    MMD,
     BenjaminiHochberg,
     Gamma,
     Holm,
@@ -124,6 +126,10 @@ def test_refusals():
         pairwise_independence(frame)
     with pytest.raises(TypeError, match="test must be a test"):
         pairwise_independence(table(), test="hsic")
+    numbers = np.random.default_rng(0).normal(size=(30, 2))
+    for other in (KCI(), MMD()):  # of three variables; of two samples
+        with pytest.raises(TypeError, match="test of the independence of two variables, such as"):
+            pairwise_independence(numbers, test=other)
     with pytest.raises(TypeError, match="correction must be a correction"):
         pairwise_independence(table(), correction="holm")
     frame = table()

@@ -120,6 +120,8 @@ def test_thinned_keeps_the_verdict():
     some = result.thinned(100)
     assert (some.size, some.pvalue) == (100, result.pvalue)
     assert result.thinned(1000) is result
+    with pytest.raises(ValueError, match="most must be a whole number of at least 4, got 1"):
+        result.thinned(1)
 
 
 def test_three_variables_have_no_strength():

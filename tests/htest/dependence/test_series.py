@@ -111,7 +111,7 @@ def test_refusals_of_shifts():
         ShiftHSIC(head=11).test(x, x)
     with pytest.raises(ValueError, match="head must be a whole number of at least 1, got 0"):
         ShiftHSIC(head=0)
-    with pytest.raises(TypeError, match="kernel_x must be a kernel or None"):
+    with pytest.raises(TypeError, match="kernel_x must be a kernel, such as"):
         ShiftHSIC("rbf")
     with pytest.raises(TypeError, match="rng must be an int"):
         ShiftHSIC().test(x, x, rng="seed")

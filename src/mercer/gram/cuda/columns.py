@@ -1,18 +1,19 @@
-"""Permuted labels that live on the device, and the forms and sums of a family with them."""
+"""Weight columns of two values that live on the device: permuted labels and random signs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mercer.gram.cuda.engine import quadratic, row_sums
-from mercer.gram.cuda.plan import Plan, plan
-from mercer.gram.cuda.weights import two_valued
-from mercer.kernels.base import Kernel
+from mercer.gram.cuda.weights import random_signs, two_valued
 
-_SIDE = 64  # rows of a projection that are float64 at a time, in columns of labels
+_SIDE = 64  # columns of labels that are float64 at a time; they share a generator
+_ORDER = 2**32 - 1  # the number of the generator of the order in which sums are made
+
+Seeds = Callable[[int], np.random.SeedSequence]  # of every 64 columns
 
 
 @dataclass(frozen=True)
@@ -31,94 +32,79 @@ class DeviceColumns:
         """The number of columns."""
         return self.window.stop - self.window.start
 
+    @property
+    def middle(self) -> float:
+        """Between the two values."""
+        return float(self.table[0] + self.table[1]) / 2
+
+    @property
+    def half(self) -> float:
+        """From there to the larger one."""
+        return float(self.table[1] - self.table[0]) / 2
+
     def rows(self, rows: slice, /) -> Any:
         """The weights of some points: (rows, k)."""
         start, stop, _ = rows.indices(self.n)
-        signs = self.signs[start:stop, self.window].to(self.like.dtype)
-        low, high = (float(v) for v in self.table)
-        return (low + high) / 2 + (high - low) / 2 * signs
+        return self.middle + self.half * self.signs[start:stop, self.window].to(self.like.dtype)
+
+    def signed(self, v: Any) -> Any:
+        """v's of the signs s of every column, for numbers v (..., n) in float64: (..., k)."""
+        import torch
+
+        parts = [
+            v @ self.signs[: self.n, c : min(c + _SIDE, self.window.stop)].double()
+            for c in range(self.window.start, self.window.stop, _SIDE)
+        ]
+        return torch.cat(parts, dim=-1)
 
     def project(self, v: np.ndarray) -> np.ndarray:
         """v'w of every column w, for numbers v (n,) or several rows of them (r, n): (..., k)."""
         import torch
 
         held = torch.as_tensor(v, dtype=torch.float64, device=self.signs.device)
-        low, high = (float(t) for t in self.table)
-        parts = [
-            held @ self.signs[: self.n, c : min(c + _SIDE, self.window.stop)].double()
-            for c in range(self.window.start, self.window.stop, _SIDE)
-        ]
-        signed = torch.cat(parts, dim=-1)
         total = held.sum(dim=-1, keepdim=True)
-        return ((low + high) / 2 * total + (high - low) / 2 * signed).cpu().numpy()
+        return (self.middle * total + self.half * self.signed(held)).cpu().numpy()
+
+    def after_ones(self) -> DeviceColumns:
+        """The same columns, after one that has the larger value everywhere."""
+        import torch
+
+        some = self.signs[:, self.window]
+        first = torch.zeros_like(some[:, :1])
+        first[: self.n] = 1.0
+        wide = torch.nn.functional.pad(torch.cat([first, some], dim=1), (0, -(1 + self.width) % 64))
+        return replace(self, signs=wide.contiguous(), window=slice(0, 1 + self.width))
 
 
 def device_columns(
-    codes: np.ndarray, table: np.ndarray, seeds: Any, keep_first: bool, chunk: slice, like: Any
+    codes: np.ndarray, table: np.ndarray, seeds: Seeds, keep_first: bool, chunk: slice, like: Any
 ) -> DeviceColumns | None:
-    """The columns of a chunk, made on the device; None where only the host can make them."""
+    """Permutations of codes, made on the device; None where only the host can make them."""
     if len(table) != 2:
         return None
-    first, last = chunk.start // 64, (chunk.stop - 1) // 64 + 1
-    generators = [seeds(number) for number in range(first, last)]
+    first, generators = _groups(seeds, chunk)
     signs = two_valued(codes, generators, keep_first and first == 0, like.device)
-    window = slice(chunk.start - 64 * first, chunk.stop - 64 * first)
-    order = int(seeds(2**32 - 1).generate_state(1)[0])
-    return DeviceColumns(signs, window, table, like, len(codes), order)
+    return _window(signs, chunk, first, table, like, len(codes), seeds)
 
 
-@dataclass(frozen=True)
-class Fused:
-    """Sums over pairs i != j of one kernel on points of the device."""
-
-    kernel: Kernel
-    x: Any
-    plan: Plan
-    own: np.ndarray  # k(x_i, x_i)
-    shift: float
-
-    def sums(self, held: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
-        """Row sums, the sum of squares, and t'Kt of every held labelling, of k - shift."""
-        import torch
-
-        n = len(self.own)
-        v = np.concatenate([np.ones((1, n)), held.T])
-        like = self.plan.like
-        vectors = torch.as_tensor(v, dtype=like.dtype, device=like.device)
-        found = row_sums(self.plan, vectors, squares=True).cpu().numpy()  # (2 + labels, n)
-        rows = found[0] - self.own - (n - 1) * self.shift
-        total = float(np.sum(found[0] - self.own))
-        squares = float(np.sum(found[-1] - self.own**2))
-        squares += n * (n - 1) * self.shift**2 - 2 * self.shift * total
-        inner = np.einsum("il,li->l", held, found[1:-1]) - self.own @ held**2
-        forms = inner - self.shift * (held.sum(axis=0) ** 2 - np.sum(held**2, axis=0))
-        return rows, squares, forms
-
-    def forms(self, columns: DeviceColumns) -> np.ndarray:
-        """t'Kt of signs t, of k - shift rounded to half precision: (columns,).
-
-        Points are taken in a random order. Sums of rounded numbers depend on their order, and in
-        that of the samples the observed labels would be the only ones that come sorted; in a random
-        order they are labels like all others, and the test is exact whatever the rounding.
-        """
-        import torch
-
-        n, device = columns.n, columns.signs.device
-        order = torch.randperm(
-            n, generator=torch.Generator(device).manual_seed(columns.seed), device=device
-        )
-        x = self.x[order]
-        shuffled: Any = plan(self.kernel, x, x)  # there is one: `self.plan` is of the same kernel
-        signs = torch.zeros_like(columns.signs)
-        signs[:n] = columns.signs[order]
-        forms = quadratic(shuffled, signs, self.shift)
-        return forms[columns.window].cpu().numpy()
+def device_signs(
+    n: int, block: int, table: np.ndarray, seeds: Seeds, chunk: slice, like: Any
+) -> DeviceColumns:
+    """Random signs, made on the device."""
+    first, generators = _groups(seeds, chunk)
+    signs = random_signs(n, block, generators, like.device)
+    return _window(signs, chunk, first, table, like, n, seeds)
 
 
-def fused(kernel: Kernel, x: Any, shift: float) -> Fused | None:
-    """The fused sums of a kernel; None where it has no fused tiles."""
-    found = plan(kernel, x, x)
-    if found is None:
-        return None
-    own = kernel.diag(x).double().cpu().numpy()
-    return Fused(kernel, x, found, own, shift)
+def _groups(seeds: Seeds, chunk: slice) -> tuple[int, list[np.random.SeedSequence]]:
+    """The first of the groups of 64 columns that meet a chunk, and their generators."""
+    first, last = chunk.start // _SIDE, (chunk.stop - 1) // _SIDE + 1
+    return first, [seeds(number) for number in range(first, last)]
+
+
+def _window(
+    signs: Any, chunk: slice, first: int, table: np.ndarray, like: Any, n: int, seeds: Seeds
+) -> DeviceColumns:
+    window = slice(chunk.start - _SIDE * first, chunk.stop - _SIDE * first)
+    order = int(seeds(_ORDER).generate_state(1)[0])
+    return DeviceColumns(signs, window, table, like, n, order)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
-from mercer.gram.cuda.plan import ROWS, Plan, halves
+from mercer.gram.cuda.operands import ROWS, halves
+from mercer.gram.cuda.plan import Plan
 from mercer.gram.cuda.source import (
     forms_kernel,
     operand_arguments,
@@ -16,13 +17,21 @@ from mercer.gram.cuda.source import (
 _FEW = 4  # vectors of a product that one pass takes
 _TERMS = 250_000  # that float32 numbers add up before float64 does
 _BLOCKS = 1056  # programs that keep the device busy
-_WIDE = 256  # weight columns of a pass of quadratic forms
+_CHUNKS = 256, 128, 64  # weight columns of a pass of quadratic forms
 _SUMS = {
-    4: {"BM": 128, "BN": 128, "num_warps": 4, "num_stages": 3},
-    8: {"BM": 64, "BN": 16, "num_warps": 4, "num_stages": 2},
-}  # by the bytes of a number
-_PRODUCT = {"BN": 64, "num_warps": 4, "num_stages": 2}
-_FORMS = {"BN": 128, "num_warps": 8, "num_stages": 3}
+    "light": {"BM": 128, "BN": 128, "num_warps": 4, "num_stages": 3},
+    "heavy": {"BM": 64, "BN": 64, "num_warps": 4, "num_stages": 3},
+    "double": {"BM": 64, "BN": 16, "num_warps": 4, "num_stages": 2},
+}  # by what a tile needs
+_PRODUCT = {
+    "light": {"BN": 64, "num_warps": 4, "num_stages": 2},
+    "heavy": {"BN": 32, "num_warps": 4, "num_stages": 2},
+}
+_FORMS = {
+    "light": {"BN": 128, "num_warps": 8, "num_stages": 3},
+    "heavy": {"BN": 64, "num_warps": 8, "num_stages": 3},
+    "double": {"BN": 32, "num_warps": 8, "num_stages": 2},
+}
 
 
 def times(plan: Plan, v: Any) -> Any:
@@ -59,7 +68,7 @@ def _product(plan: Plan, v: Any) -> Any:
         WIDTH=tall.shape[1],
         BM=ROWS,
         BC=wide,
-        **_PRODUCT,
+        **_PRODUCT[plan.needs],
     )
     total = out.sum(dim=0, dtype=torch.float64)[:, :k]
     return total * (sizes * plan.unit)
@@ -72,17 +81,26 @@ def _splits(n: int, m: int) -> tuple[int, int]:
     return ceil(m / per), per
 
 
+def family_sums(plan: Plan, v: Any) -> Any:
+    """sum_j k(x_i, y_j) v_cj for vectors v (c, m), and last of squares, of all kernels: (k, c + 1, n)."""
+    sums = row_sums(plan, v, squares=True)
+    return sums.view(len(plan.formula.values), v.shape[0] + 1, -1)
+
+
 def row_sums(plan: Plan, v: Any, squares: bool = False) -> Any:
-    """sum_j k(x_i, y_j) v_cj for vectors v (c, m), and last, if wanted, of squares: (c [+ 1], n)."""
+    """sum_j k(x_i, y_j) v_cj for vectors v (c, m), and last, if wanted, of squares: (c [+ 1], n).
+
+    Of several kernels one after the other.
+    """
     import torch
 
     n, m = plan.shape
-    count = v.shape[0] + squares
+    count = len(plan.formula.values) * (v.shape[0] + squares)
     splits, per = _splits(n, m)
     out = torch.empty((splits, count, n), dtype=plan.like.dtype, device=plan.like.device)
     tall = torch.nn.functional.pad(v.to(plan.like.dtype), (0, -m % ROWS))
     kernel = sums_kernel(plan, v.shape[0], squares)
-    shape = _SUMS[plan.like.itemsize]
+    shape = _SUMS[plan.needs]
     kernel[(ceil(n / shape["BM"]), splits)](
         out,
         tall,
@@ -108,19 +126,25 @@ def quadratic(plan: Plan, w: Any, shift: float) -> Any:
     tall, width = w.shape
     blocks = tall // ROWS
     out = torch.empty((blocks, width), dtype=torch.float32, device=w.device)
-    chunk = min(_WIDE, width)
     unit = plan.unit
     moved = torch.stack([1 / unit, -shift / unit])
-    forms_kernel(plan)[(width // chunk, blocks)](
-        out,
-        w,
-        moved,
-        tall,
-        plan.parameters,
-        *operand_arguments(plan),
-        WIDTH=width,
-        BM=ROWS,
-        BC=chunk,
-        **_FORMS,
-    )
+    first = 0
+    for chunk in _CHUNKS:
+        count = (width - first) // chunk
+        if count == 0:
+            continue
+        forms_kernel(plan)[(count, blocks)](
+            out,
+            w,
+            moved,
+            tall,
+            first,
+            plan.parameters,
+            *operand_arguments(plan),
+            WIDTH=width,
+            BM=ROWS,
+            BC=chunk,
+            **_FORMS[plan.needs],
+        )
+        first += count * chunk
     return unit * out.sum(dim=0, dtype=torch.float64)

@@ -1,54 +1,31 @@
-"""A kernel on points of one device, ready for fused tiles: its code, its operands, its parameters.
-
-Dot products come from tensor cores. A float32 number is the sum of two halves, hi + lo, to 22 bits,
-and <x, y> = <[hi, hi, lo], [hi', lo', hi']> to about 2^-22 |x| |y|: one product of half precision,
-three times as wide, with float32 sums. Where a profile would show that error (a square root near 0),
-and in float64, distances are sums over differences instead.
-"""
+"""A matrix on points of one device, ready for fused tiles: its code, its operands, its parameters."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from mercer.backend import eps, is_single, namespace, scalar
-from mercer.gram.cuda.trace import Formula, Input, traced
+from mercer.backend import namespace
+from mercer.gram.cuda.operands import Operand, operand_of
+from mercer.gram.cuda.trace import Formula, finished, traced, value_of
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.distance import sensitive
 
-ROWS = 128  # of a tile
-_NARROW = 256  # columns of points up to which sums over differences are fused
-_SIZE = 16.0  # of the largest coordinate in half precision: small parts of it are still normal
-
-
-@dataclass(frozen=True)
-class Operand:
-    """What a tile loads for one input."""
-
-    kind: str  # "r2", "dot", "l1"
-    halves: bool  # dot products of halves, or sums over differences (dots: over products)
-    x: Any  # (n, k) of half precision, or (n, d) as the points are
-    y: Any
-    norms_x: Any  # (n,) squared norms of x, in the unit of `scale`
-    norms_y: Any
-    scale: float  # what a product of the operands is multiplied by
-
-    @property
-    def width(self) -> int:
-        """Columns of x."""
-        return int(self.x.shape[1])
+_LARGE = 2**31  # addresses beyond which 32 bits are not enough
+_TOLERANCE = 1e-5  # of an entry in float32
+_ROOM = 2.0**-14  # of the largest |k| is the unit: half precision goes up to 2^16, and down as far
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A kernel's formula and operands."""
+    """A formula of one matrix, or of several of the same shape, and its operands."""
 
     formula: Formula
     operands: tuple[Operand, ...]
     like: Any
-    unit: Any  # a power of two not below any |k|, on the device, so that half precision holds k / unit
+    unit: Any  # a power of two on the device; half precision holds k / unit
     shape: tuple[int, int]
 
     @cached_property
@@ -58,114 +35,112 @@ class Plan:
         xp = namespace(self.like)
         return xp.asarray(values or [0.0], dtype=self.like.dtype, device=self.like.device)
 
+    @property
+    def large(self) -> bool:
+        """Whether places in the operands need 64 bits."""
+        return any(max(self.shape) * o.width >= _LARGE for o in self.operands)
 
-def plan(kernel: Kernel, x: Points, y: Points) -> Plan | None:
-    """The plan; None where the kernel has no fused tiles."""
+    @property
+    def needs(self) -> str:
+        """How much room a tile takes: "light", "heavy" with several inputs or values, or "double"."""
+        if self.like.itemsize > 4:
+            return "double"
+        one = len(self.operands) == len(self.formula.values) == 1
+        return "light" if one and self.operands[0].halves else "heavy"
+
+
+def plan(kernel: Kernel, x: Points, y: Points, tolerance: float = _TOLERANCE) -> Plan | None:
+    """The plan of a Gram matrix whose entries are this exact; None where it has no fused tiles."""
     formula = traced(kernel, x, y)
     if formula is None:
         return None
+    shape = int(x.shape[0]), int(y.shape[0])
+    return _planned(formula, kernel.diag(x[:1, ...]), _kernel_top(kernel, x, y), shape, tolerance)
+
+
+def plans(kernels: Sequence[Kernel], x: Points) -> Plan | None:
+    """One plan of the Gram matrices of several kernels on the same points."""
+    formula = finished(lambda formula: [value_of(k, formula, x, x, ()) for k in kernels])
+    if formula is None:
+        return None
+    n, like = int(x.shape[0]), kernels[0].diag(x[:1, ...])
+    return _planned(formula, like, like.abs().amax(), (n, n))
+
+
+def plan_of(matrix: Any) -> Plan | None:
+    """The plan of a Gram matrix, of entrywise products, centred and weighted ones; None: not fused."""
+    formula = finished(lambda formula: [_matrix_value(matrix, formula)])
+    return None if formula is None else _planned(formula, matrix.like, _top(matrix), matrix.shape)
+
+
+def _kernel_top(kernel: Kernel, x: Points, y: Points) -> Any:
+    """By Cauchy and Schwarz, |k(x, y)| <= sqrt(k(x, x) k(y, y))."""
+    tops = [kernel.diag(p).abs().amax() for p in ((x,) if y is x else (x, y))]
+    return (tops[0] * tops[-1]).sqrt()
+
+
+def _top(matrix: Any) -> Any:
+    """About how large entries are."""
+    from mercer.gram.combine import Hadamard
+    from mercer.gram.gram import Gram
+
+    if isinstance(matrix, Gram):
+        return _kernel_top(matrix.kernel, matrix.x, matrix.y)
+    if isinstance(matrix, Hadamard):
+        return _top(matrix.left) * _top(matrix.right)
+    return matrix.diagonal().abs().amax()
+
+
+def _matrix_value(matrix: Any, formula: Formula) -> Any:
+    """The symbol of an entry; None where there is no formula."""
+    from mercer.gram.combine import Centered, Hadamard, Reweighted
+    from mercer.gram.gram import Gram
+
+    if isinstance(matrix, Gram):
+        x, y = matrix.x, matrix.y
+        return value_of(matrix.kernel, formula, x, y, (id(x), id(y)))
+    if isinstance(matrix, Hadamard):
+        left, right = (_matrix_value(part, formula) for part in (matrix.left, matrix.right))
+        return None if left is None or right is None else left * right
+    if not isinstance(matrix, Centered | Reweighted):
+        return None
+    inner = _matrix_value(matrix.matrix, formula)
+    if inner is None:
+        return None
+    if isinstance(matrix, Centered):
+        rows, columns = matrix.row_means - matrix.mean, matrix.column_means
+        return inner - formula.input("sum", rows, columns, id(matrix))
+    weights = matrix.weights[:, None]
+    return inner * formula.input("dot", weights, weights, id(matrix))
+
+
+def _planned(
+    formula: Formula,
+    like: Any,
+    top: Any,
+    shape: tuple[int, int],
+    tolerance: float = _TOLERANCE,
+) -> Plan | None:
     operands = []
     for each in formula.inputs:
-        operand = _operand(each, kernel)
+        operand = operand_of(each, like, tolerance)
         if operand is None:
             return None
         operands.append(operand)
-    like = kernel.diag(x[:1, ...])
-    shape = int(x.shape[0]), int(y.shape[0])
-    return Plan(*_folded(formula, operands), like, _unit(kernel, x, y), shape)
-
-
-def _unit(kernel: Kernel, x: Points, y: Points) -> Any:
-    """By Cauchy and Schwarz, |k(x, y)| <= sqrt(k(x, x) k(y, y))."""
-    tops = [kernel.diag(p).abs().amax() for p in ((x,) if y is x else (x, y))]
-    top = (tops[0] * tops[-1]).sqrt().clamp(min=1e-30)
-    return (2.0 ** top.log2().ceil()).float()
+    unit = (2.0 ** top.clamp(min=1e-30).log2().ceil() * _ROOM).float()
+    return Plan(*_folded(formula, operands), like, unit, shape)
 
 
 def _folded(formula: Formula, operands: list[Operand]) -> tuple[Formula, tuple[Operand, ...]]:
     """A Gaussian's factor of the squared distance, put into the operands."""
-    found = re.fullmatch(
-        r"t\d+ = exp2\(r2_0 \* p(\d+)\)", formula.lines[-1] if formula.lines else ""
-    )
-    if found is None or len(operands) > 1 or not operands[0].halves:
+    last = formula.lines[-1] if formula.lines else ""
+    found = re.fullmatch(r"(t\d+) = exp2\(r2_0 \* p(\d+)\)", last)
+    if found is None or [found[1]] != formula.values or not operands[0].halves:
         return formula, tuple(operands)
-    factor, (o,) = formula.parameters[int(found[1])], operands
+    if len(operands) > 1:
+        return formula, tuple(operands)
+    factor, (o,) = formula.parameters[int(found[2])], operands
     norms = o.norms_x * factor
     others = norms if o.norms_y is o.norms_x else o.norms_y * factor
     moved = replace(o, norms_x=norms, norms_y=others, scale=o.scale * factor)
-    return Formula(formula.inputs, [], ["t0 = exp2(r2_0)"], "t0"), (moved,)
-
-
-def _operand(each: Input, kernel: Kernel) -> Operand | None:
-    x, y = each.x, each.y
-    if each.kind == "dot":
-        if is_single(x):
-            return _split(each, x, y)
-        return _plain(each, x, y)
-    if each.kind == "l1" or not is_single(x) or x.shape[1] == 1:
-        return _plain(each, x, y)
-    middle = x.double().mean(dim=0)
-    moved = (x.double() - middle).float()
-    others = moved if y is x else (y.double() - middle).float()
-    if _shows(kernel, moved, others):
-        return _plain(each, moved, others)
-    return _split(each, moved, others)
-
-
-def _shows(kernel: Kernel, x: Any, y: Any) -> bool:
-    """Whether the error of an expanded squared distance could be seen in k."""
-    from mercer.kernels.smooth import radial_form
-    from mercer.kernels.wrappers import InputWrapper
-
-    while isinstance(kernel, InputWrapper):
-        kernel = kernel.kernel
-    form = radial_form(kernel)
-    if form is None:
-        parts = list(kernel.parts().values())
-        return any(_shows(part, x, y) for part in parts)
-    return sensitive(form.profile, x, y, eps(x), 1e-5)
-
-
-def _plain(each: Input, x: Any, y: Any) -> Operand | None:
-    if x.shape[1] > _NARROW:
-        return None
-    return Operand(each.kind, False, _tall(x), _tall(y), None, None, 1.0)
-
-
-def _split(each: Input, x: Any, y: Any) -> Operand:
-    """Halves of both, in a unit in which the largest coordinate is 16."""
-    xp = namespace(x)
-    top = max(scalar(xp.max(xp.abs(x))), scalar(xp.max(xp.abs(y))), 1e-30)
-    unit = _SIZE / top
-    left, right = halves(x * unit), halves(y * unit)
-    wide_x = _padded([left[0], left[0], left[1]])
-    wide_y = _padded([right[0], right[1], right[0]])
-    norms = [(v.double() ** 2).sum(dim=1).float() for v in ((x,) if y is x else (x, y))]
-    scale = (-2.0 if each.kind == "r2" else 1.0) / unit**2
-    left, right = _tall(norms[0]), _tall(norms[-1])
-    return Operand(each.kind, True, _tall(wide_x), _tall(wide_y), left, right, scale)
-
-
-def halves(x: Any) -> tuple[Any, Any]:
-    """x = high + low, to 22 bits."""
-    high = x.half()
-    return high, (x - high.float()).half()
-
-
-def _tall(x: Any) -> Any:
-    """Rows of zeros up to a multiple of `ROWS`, so that tiles need no mask."""
-    import torch
-
-    missing = -x.shape[0] % ROWS
-    pad = (0, missing) if x.ndim == 1 else (0, 0, 0, missing)
-    return torch.nn.functional.pad(x, pad).contiguous()
-
-
-def _padded(parts: list[Any]) -> Any:
-    """Columns side by side, and zeros up to 16, 32, or a multiple of 64."""
-    import torch
-
-    wide = torch.cat(parts, dim=1)
-    k = wide.shape[1]
-    full = 16 if k <= 16 else 32 if k <= 32 else -(-k // 64) * 64
-    return torch.nn.functional.pad(wide, (0, full - k)).contiguous()
+    return Formula(formula.inputs, [], ["t0 = exp2(r2_0)"], ["t0"]), (moved,)

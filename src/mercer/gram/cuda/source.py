@@ -8,7 +8,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from mercer.gram.cuda.plan import Operand, Plan
+from mercer.gram.cuda.operands import Operand
+from mercer.gram.cuda.plan import Plan
 
 _HEAD = '''import triton
 import triton.language as tl
@@ -43,18 +44,17 @@ def sums(out, v, n, m, stride, per, parameters, {arguments}BM: tl.constexpr, BN:
 {zeros}
     for start in range(split * per, tl.minimum((split + 1) * per, m), BN):
         columns = start + tl.arange(0, BN)
-{tile}
 {gather}
     base = out + split.to(tl.int64) * {count} * n
 {store}
 '''
 
 _FORMS = '''@triton.jit
-def forms(out, w, shift, last, parameters, {arguments}WIDTH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
+def forms(out, w, shift, last, first, parameters, {arguments}WIDTH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
     """out[block, c] = what the rows of a block and the columns from there on add to w'Kw."""
     block = tl.program_id(1)
     rows = block * BM + tl.arange(0, BM)
-    chosen = tl.program_id(0) * BC + tl.arange(0, BC)
+    chosen = first + tl.program_id(0) * BC + tl.arange(0, BC)
     unit = tl.load(shift)
     moved = tl.load(shift + 1)
 {prologue}
@@ -101,6 +101,37 @@ def product(out, high, low, unit, n, m, per, parameters, {arguments}WIDTH: tl.co
     tl.store(base + rows[:, None].to(tl.int64) * WIDTH + chosen[None, :], total, mask=rows[:, None] < n)
 '''
 
+_BAGS = '''@triton.jit
+def bags(out, first, second, u, v, start, width, n, m, parameters, {arguments}HALF: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """out[a, b] = the sum of u_i k(x_i, y_j) v_j over the rows i of bag a and the columns j of bag b."""
+    a = start + tl.program_id(1)
+    b = tl.program_id(0)
+    if (HALF == 0) | (b >= a):
+        top = tl.load(first + a)
+        bottom = tl.load(first + a + 1)
+        left = tl.load(second + b)
+        right = tl.load(second + b + 1)
+        total = tl.zeros((), tl.float64)
+        for row in range(top, bottom, BM):
+            places = row + tl.arange(0, BM)
+            rows = tl.minimum(places, n - 1)
+            down = tl.load(u + rows, mask=places < bottom, other=0.0)
+{prologue}
+            for column in range(left, right, BN):
+                others = column + tl.arange(0, BN)
+                columns = tl.minimum(others, m - 1)
+                across = tl.load(v + columns, mask=others < right, other=0.0)
+{tile}
+                total += tl.sum(tl.sum(value * across[None, :], 1) * down, 0).to(tl.float64)
+        tl.store(out + a.to(tl.int64) * width + b, total)
+'''
+
+
+def bags_kernel(plan: Plan) -> Any:
+    """The compiled `bags` of a plan."""
+    parts = {"prologue": _prologue(plan, 12), "tile": _tile(plan, 16)}
+    return compiled(_head(plan) + _BAGS.format(arguments=_arguments(plan), **parts))["bags"]
+
 
 def product_kernel(plan: Plan) -> Any:
     """The compiled `product` of a plan."""
@@ -110,28 +141,32 @@ def product_kernel(plan: Plan) -> Any:
 
 def sums_kernel(plan: Plan, columns: int, squares: bool) -> Any:
     """The compiled `sums` of a plan."""
-    names = [f"s{c}" for c in range(columns)] + (["squares"] if squares else [])
-    kind = _dtype(plan)
-    zeros = "\n".join(f"    {name} = tl.zeros((BM,), {kind})" for name in names)
-    gather = "\n".join(
-        f"        {name} += tl.sum(value * tl.load(v + {c} * stride + columns)[None, :], 1)"
-        for c, name in enumerate(names[:columns])
-    )
-    if squares:
-        gather += "\n        value = tl.where(columns[None, :] < m, value, 0.0)"
-        gather += "\n        squares += tl.sum(value * value, 1)"
-    store = "\n".join(
+    names, gather, lines = [], _inputs(plan), plan.formula.lines
+    for k, value in enumerate(plan.formula.values):
+        known = int(value[1:]) + 1 if value.startswith("t") else 0
+        gather += lines[:known]  # no sooner than they are needed, so that few tiles live at a time
+        lines = [*[""] * known, *lines[known:]]
+        gather.append(f"value = {_filled(plan, value)}")
+        for c in range(columns):
+            names.append(f"s{k}_{c}")
+            row = f"tl.load(v + {c} * stride + columns)[None, :]"
+            gather.append(f"s{k}_{c} += tl.sum(value * {row}, 1)")
+        if squares:
+            names.append(f"squares{k}")
+            gather.append("value = tl.where(columns[None, :] < m, value, 0.0)")
+            gather.append(f"squares{k} += tl.sum(value * value, 1)")
+    zeros = [f"    {name} = tl.zeros((BM,), {_dtype(plan)})" for name in names]
+    store = [
         f"    tl.store(base + {c} * n + rows, {name}, mask=rows < n)"
         for c, name in enumerate(names)
-    )
+    ]
     code = _SUMS.format(
         arguments=_arguments(plan),
         prologue=_prologue(plan),
-        zeros=zeros,
-        tile=_tile(plan),
-        gather=gather,
+        zeros="\n".join(zeros),
+        gather="\n".join(f"        {line}" for line in gather if line),
         count=len(names),
-        store=store,
+        store="\n".join(store),
     )
     return compiled(_head(plan) + code)["sums"]
 
@@ -144,10 +179,7 @@ def forms_kernel(plan: Plan) -> Any:
 
 def operand_arguments(plan: Plan) -> list[Any]:
     """What is handed to a kernel for its operands."""
-    found: list[Any] = []
-    for o in plan.operands:
-        found += [o.x, o.y] + ([o.norms_x, o.norms_y] if o.halves else [])
-    return found
+    return [value for j, o in enumerate(plan.operands) for value in _held(o, j).values()]
 
 
 # ---- private ------------------------------------------------------------------------------
@@ -164,75 +196,106 @@ def _dtype(plan: Plan) -> str:
 
 
 def _arguments(plan: Plan) -> str:
-    names: list[str] = []
-    for j, o in enumerate(plan.operands):
-        names += [f"x{j}", f"y{j}"] + ([f"nx{j}", f"ny{j}"] if o.halves else [])
+    names = [name for j, o in enumerate(plan.operands) for name in _held(o, j)]
     return "".join(f"{name}, " for name in names)
 
 
-def _prologue(plan: Plan) -> str:
+def _held(o: Operand, j: int) -> dict[str, Any]:
+    """What is handed to a kernel for an operand, by the names that it has there."""
+    found = {f"x{j}": o.x, f"y{j}": o.y, f"nx{j}": o.norms_x, f"ny{j}": o.norms_y}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _prologue(plan: Plan, indent: int = 4) -> str:
     """Parameters, and what stays the same for all columns."""
-    lines = [f"p{i} = tl.load(parameters + {i})" for i in range(len(plan.formula.parameters))]
+    first, wide = len(plan.formula.parameters), _wide(plan)
+    lines = [f"p{i} = tl.load(parameters + {i})" for i in range(first)]
     for j, o in enumerate(plan.operands):
-        first = len(plan.formula.parameters)
+        if o.norms_x is not None:
+            lines.append(f"norms{j} = tl.load(nx{j} + rows)")
         if not o.halves:
             continue
         lines.append(f"scale{j} = tl.load(parameters + {first + j})")
-        lines.append(f"norms{j} = tl.load(nx{j} + rows)")
         if o.width <= 64:
             lines.append(f"depth{j} = tl.arange(0, {o.width})")
-            lines.append(f"left{j} = tl.load(x{j} + rows[:, None] * {o.width} + depth{j}[None, :])")
-    return "\n".join(f"    {line}" for line in lines)
+            at = f"rows[:, None]{wide} * {o.width} + depth{j}[None, :]"
+            lines.append(f"left{j} = tl.load(x{j} + {at})")
+    return "\n".join(" " * indent + line for line in lines)
 
 
-def _tile(plan: Plan) -> str:
-    """The value of the kernel on a tile, `value` (BM, BN)."""
+def _wide(plan: Plan) -> str:
+    return ".to(tl.int64)" if plan.large else ""
+
+
+def _tile(plan: Plan, indent: int = 8) -> str:
+    """The value of the matrix on a tile, `value` (BM, BN)."""
+    value = f"value = {_filled(plan, plan.formula.values[0])}"
+    lines = [*_inputs(plan), *plan.formula.lines, value]
+    return "\n".join(" " * indent + line for line in lines)
+
+
+def _inputs(plan: Plan) -> list[str]:
+    """The inputs of the formula on a tile."""
     lines: list[str] = []
     for j, o in enumerate(plan.operands):
         name = f"{o.kind}_{j}"
-        lines += _halves(o, j, name) if o.halves else _differences(plan, o, j, name)
-        if o.kind == "r2" and o.halves:
+        if o.kind != "sum":
+            lines += _halves(plan, o, j, name) if o.halves else _differences(plan, o, j, name)
+        if o.norms_y is not None:
             lines.append(f"other{j} = tl.load(ny{j} + columns)")
-            lines.append(f"{name} = norms{j}[:, None] + other{j}[None, :] + {name}")
-            if any(word in line for line in plan.formula.lines for word in ("sqrt", "log")):
-                lines.append(f"{name} = tl.maximum({name}, 0.0)")
-    lines += plan.formula.lines
-    value = plan.formula.value
-    if value.startswith("p"):  # a constant
-        value = f"{value} + tl.zeros((BM, BN), {_dtype(plan)})"
-    lines.append(f"value = {value}")
-    return "\n".join(f"        {line}" for line in lines)
+            more = "" if o.kind == "sum" else f" + {name}"
+            lines.append(f"{name} = norms{j}[:, None] + other{j}[None, :]{more}")
+        roots = any(word in line for line in plan.formula.lines for word in ("sqrt", "log"))
+        if o.kind == "r2" and o.halves and roots:
+            lines.append(f"{name} = tl.maximum({name}, 0.0)")
+    return lines
 
 
-def _halves(o: Operand, j: int, name: str) -> list[str]:
+def _filled(plan: Plan, value: str) -> str:
+    """A constant as a tile; other values are tiles."""
+    return f"{value} + tl.zeros((BM, BN), {_dtype(plan)})" if value.startswith("p") else value
+
+
+def _halves(plan: Plan, o: Operand, j: int, name: str) -> list[str]:
+    wide = _wide(plan)
+    right = f"right{j} = tl.load(y{j} + columns[None, :]{wide} * {o.width} + depth{j}[:, None])"
     if o.width <= 64:
-        return [
-            f"right{j} = tl.load(y{j} + columns[None, :] * {o.width} + depth{j}[:, None])",
-            f"{name} = tl.dot(left{j}, right{j}) * scale{j}",
-        ]
+        return [right, f"{name} = tl.dot(left{j}, right{j}) * scale{j}"]
     return [
         f"{name} = tl.zeros((BM, BN), tl.float32)",
         f"for part{j} in range(0, {o.width}, 64):",
         f"    depth{j} = part{j} + tl.arange(0, 64)",
-        f"    left{j} = tl.load(x{j} + rows[:, None] * {o.width} + depth{j}[None, :])",
-        f"    right{j} = tl.load(y{j} + columns[None, :] * {o.width} + depth{j}[:, None])",
+        f"    left{j} = tl.load(x{j} + rows[:, None]{wide} * {o.width} + depth{j}[None, :])",
+        f"    {right}",
         f"    {name} = tl.dot(left{j}, right{j}, {name})",
         f"{name} = {name} * scale{j}",
     ]
 
 
+_STEPS = {
+    "r2": "(a{j} - b{j}) * (a{j} - b{j})",
+    "l1": "tl.abs(a{j} - b{j})",
+    "dot": "a{j} * b{j}",
+    "steps": "(t{j} - s{j}) * (a{j} - b{j})",
+}  # what a column adds
+
+
 def _differences(plan: Plan, o: Operand, j: int, name: str) -> list[str]:
-    step = {
-        "r2": "(a - b) * (a - b)",
-        "l1": "tl.abs(a - b)",
-        "dot": "a * b",
-    }[o.kind]
+    wide, count = _wide(plan), o.width // 2 if o.kind == "steps" else o.width
+
+    def column(name: str, side: str, offset: int) -> str:
+        where, shape = ("rows", "[:, None]") if side == "x" else ("columns", "[None, :]")
+        at = f"{side}{j} + {where}{wide} * {o.width} + {offset} + part{j}"
+        return f"    {name}{j} = tl.load({at}){shape}"
+
+    lines = [column("a", "x", 0), column("b", "y", 0)]
+    if o.kind == "steps":
+        lines += [column("s", "x", count), column("t", "y", count)]
     return [
         f"{name} = tl.zeros((BM, BN), {_dtype(plan)})",
-        f"for part{j} in range({o.width}):",
-        f"    a = tl.load(x{j} + rows * {o.width} + part{j})[:, None]",
-        f"    b = tl.load(y{j} + columns * {o.width} + part{j})[None, :]",
-        f"    {name} += {step}",
+        f"for part{j} in range({count}):",
+        *lines,
+        f"    {name} += {_STEPS[o.kind].format(j=j)}",
     ]
 
 

@@ -1,7 +1,7 @@
 """A kernel's own formula as Triton code: it is called once with a symbol instead of numbers.
 
 Numbers become parameters that are loaded when the code runs, so that kernels which differ in their
-bandwidth only share one compiled program.
+bandwidth only share one compiled program. What is computed twice has one name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
 from mercer.kernels.base import DotProduct, Kernel, Points
 from mercer.kernels.distances import Laplace
-from mercer.kernels.smooth import radial_form
+from mercer.kernels.smooth import Profile, radial_form
+from mercer.kernels.stein import Scored, Stein, halves, stein_values
 from mercer.kernels.wrappers import InputWrapper
 
 _UNROLLED = 8  # whole exponents up to which a power is a product
@@ -23,28 +24,35 @@ _UNROLLED = 8  # whole exponents up to which a power is a product
 
 @dataclass(frozen=True)
 class Input:
-    """A symbol of the formula: squared distance, dot product or city-block distance of points."""
+    """A symbol of the formula, a function of a row of x and a row of y.
 
-    kind: str  # "r2", "dot" or "l1"
+    "r2" is their squared distance, "dot" their product, "l1" their city-block distance; "steps" is
+    (t - s)'(a - b) of rows [a, s] and [b, t], and "sum" x_i + y_j of numbers.
+    """
+
+    kind: str
     x: Points = field(compare=False)
     y: Points = field(compare=False)
     way: Any = ()  # how the points were moved: equal ways have equal points
+    profiles: list[Profile] = field(default_factory=list, compare=False)  # of a squared distance
 
 
 @dataclass
 class Formula:
-    """Lines of code that end in the kernel's value `value`, and what they need."""
+    """Lines of code after which `values` are known, and what they need."""
 
     inputs: list[Input] = field(default_factory=list)
     parameters: list[float] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
-    value: str = ""
+    values: list[str] = field(default_factory=list)  # of one matrix, or of several
+    names: dict[str, str] = field(default_factory=dict)  # of code that has one
 
     def named(self, code: str) -> Symbol:
-        """A new name for the value of some code."""
-        name = f"t{len(self.lines)}"
-        self.lines.append(f"{name} = {code}")
-        return Symbol(self, name)
+        """The name of the value of some code."""
+        if code not in self.names:
+            self.names[code] = f"t{len(self.lines)}"
+            self.lines.append(f"{self.names[code]} = {code}")
+        return Symbol(self, self.names[code])
 
     def number(self, value: float) -> str:
         """The name of a parameter; equal numbers share one."""
@@ -53,12 +61,17 @@ class Formula:
             self.parameters.append(value)
         return f"p{self.parameters.index(value)}"
 
-    def input(self, kind: str, x: Points, y: Points, way: Any) -> Symbol:
+    def input(
+        self, kind: str, x: Points, y: Points, way: Any, profile: Profile | None = None
+    ) -> Symbol:
         """The symbol of an input; equal ones share one."""
         new = Input(kind, x, y, way)
         if new not in self.inputs:
             self.inputs.append(new)
-        return Symbol(self, f"{kind}_{self.inputs.index(new)}")
+        place = self.inputs.index(new)
+        if profile is not None:
+            self.inputs[place].profiles.append(profile)
+        return Symbol(self, f"{kind}_{place}")
 
 
 class Symbol:
@@ -121,8 +134,12 @@ class Symbol:
         power = float(exponent)
         if power < 0:
             return 1.0 / self**-power
+        if power == 0.5:
+            return self._do("tl.sqrt({0})")
         if power.is_integer() and 1 <= power <= _UNROLLED:
             return self._do(" * ".join(["{0}"] * int(power)))
+        if (power - 0.5).is_integer() and power <= _UNROLLED:
+            return self ** (power - 0.5) * self**0.5
         return _NAMESPACE.exp(self._do("tl.log({0})") * power)
 
     def __lt__(self, other: Any) -> Symbol:
@@ -202,21 +219,27 @@ _NAMESPACE = _Namespace()
 
 def traced(kernel: Kernel, x: Points, y: Points) -> Formula | None:
     """The kernel as code; None where its formula is not one of distances and dot products."""
+    return finished(lambda formula: [value_of(kernel, formula, x, y, ())])
+
+
+def finished(values: Callable[[Formula], list[Any]]) -> Formula | None:
+    """The formula of some values; None where something cannot be written as code."""
     formula = Formula()
     try:
-        value = _value(kernel, formula, x, y, ())
+        found = values(formula)
     except (TypeError, AttributeError, ValueError):
         return None
-    if value is None:
+    if any(value is None for value in found):
         return None
-    formula.value = value.code if isinstance(value, Symbol) else formula.number(value)
+    formula.values = [v.code if isinstance(v, Symbol) else formula.number(v) for v in found]
     return formula
 
 
-def _value(kernel: Kernel, formula: Formula, x: Points, y: Points, way: Any) -> Any:
+def value_of(kernel: Kernel, formula: Formula, x: Points, y: Points, way: Any) -> Any:
+    """The symbol of k(x, y), or a number; None where there is no formula."""
     form = None if isinstance(kernel, InputWrapper) else radial_form(kernel)
     if form is not None:
-        return form.profile(formula.input("r2", x, y, way))
+        return form.profile(formula.input("r2", x, y, way, form.profile))
     if isinstance(kernel, DotProduct):
         left = kernel.embed(x)
         right = left if y is x else kernel.embed(y)
@@ -227,13 +250,26 @@ def _value(kernel: Kernel, formula: Formula, x: Points, y: Points, way: Any) -> 
         moved = kernel.move(x)
         other = moved if y is x else kernel.move(y)
         step = tuple(item for item in vars(kernel).items() if item[0] != "kernel")
-        return _value(kernel.kernel, formula, moved, other, (way, type(kernel), step))
+        return value_of(kernel.kernel, formula, moved, other, (way, type(kernel), step))
+    if isinstance(kernel, Stein):
+        moved = kernel.move(x)
+        other = moved if y is x else kernel.move(y)
+        return _stein(kernel.scored, formula, moved, other, (way, Stein, id(kernel.score)))
     return _algebra(kernel, formula, x, y, way)
+
+
+def _stein(kernel: Scored, formula: Formula, x: Points, y: Points, way: Any) -> Any:
+    a, s = halves(x)
+    b, t = (a, s) if y is x else halves(y)
+    r2 = formula.input("r2", a, b, (way, "points"), kernel.form[0])
+    dots = formula.input("dot", s, t, (way, "scores"))
+    steps = formula.input("steps", x, y, way) - a.shape[1]
+    return stein_values(kernel.form, r2, dots, steps)
 
 
 def _algebra(kernel: Kernel, formula: Formula, x: Points, y: Points, way: Any) -> Any:
     def part(inner: Kernel) -> Any:
-        return _value(inner, formula, x, y, way)
+        return value_of(inner, formula, x, y, way)
 
     if isinstance(kernel, Constant):
         return kernel.value

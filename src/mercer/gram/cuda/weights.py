@@ -1,4 +1,4 @@
-"""Permuted labels made on the device, the same ones that the CPU makes from the same seed.
+"""Permuted labels and signs made on the device, the same ones that the CPU makes from the same seed.
 
 NumPy's PCG64 is a linear congruential generator of 128 bits: any of its states follows from the first
 one by a few multiplications, so that every thread finds its own place in the stream.
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.cuda.plan import ROWS
+from mercer.gram.cuda.operands import ROWS
 from mercer.gram.cuda.source import compiled
 
 _MULTIPLIER = 2549297995355413924 * 2**64 + 4865540595714422341  # of PCG64 (O'Neill 2014)
@@ -90,6 +90,20 @@ def signs(out, keys, limits, n, WIDTH: tl.constexpr, offset, BP: tl.constexpr, B
     found = tl.load(keys + at, mask=inside[:, None], other=0).to(tl.uint32, bitcast=True)
     value = tl.where(found > limit[None, :], 1.0, -1.0).to(tl.float16)
     tl.store(out + places[:, None].to(tl.int64) * WIDTH + offset + columns[None, :], value, mask=inside[:, None])
+
+
+@triton.jit
+def unpacked(out, keys, n, bytes, block, WIDTH: tl.constexpr, offset, BP: tl.constexpr, BC: tl.constexpr):
+    """out[j, offset + c] = 1 where bit j // block of row c of the keys (64, bytes) is set, else -1."""
+    places = tl.program_id(0) * BP + tl.arange(0, BP)
+    columns = tl.arange(0, BC)
+    inside = places < n
+    bit = places // block
+    at = columns[None, :].to(tl.int64) * bytes + (bit // 8)[:, None]
+    found = tl.load(keys + at // 4, mask=inside[:, None], other=0)
+    shift = (8 * (at % 4)).to(tl.int32) + (7 - bit % 8)[:, None]
+    value = (2 * ((found >> shift) & 1) - 1).to(tl.float16)
+    tl.store(out + places[:, None].to(tl.int64) * WIDTH + offset + columns[None, :], value, mask=inside[:, None])
 '''
 
 
@@ -119,6 +133,21 @@ def two_valued(codes: np.ndarray, seeds: list[Any], keep_first: bool, device: An
         )
     if keep_first:
         out[:n, 0] = torch.as_tensor(2.0 * codes - 1.0, dtype=torch.float16).to(device)
+    return out
+
+
+def random_signs(n: int, block: int, seeds: list[Any], device: Any) -> Any:
+    """Random signs of half precision, runs of `block` points alike: (N, 64 groups), as `two_valued`."""
+    import torch
+
+    width, size = 64 * len(seeds), -(-(-(-n // block)) // 8)  # bytes of a column
+    out = torch.zeros((n + -n % ROWS, width), dtype=torch.float16, device=device)
+    held = torch.empty(-(-64 * size // 4), dtype=torch.int32, device=device)
+    for number, seed in enumerate(seeds):
+        _draw(np.random.PCG64(seed).state["state"], 0, held)
+        _functions()["unpacked"][(-(-n // 64),)](
+            out, held, n, size, block, width, 64 * number, BP=64, BC=64
+        )
     return out
 
 

@@ -16,7 +16,7 @@ from mercer.htest.dependence.pair import NormalPairTest, in_random_order
 from mercer.htest.dependence.sums.sides import Tiled
 from mercer.htest.dependence.variables import Variable
 from mercer.htest.nulls import Permutation
-from mercer.htest.samples.linear import Terms, unskewed
+from mercer.htest.samples.linear import Terms, skewness_about_zero, unskewed
 from mercer.kernels.base import Kernel
 from mercer.rkhs.rows import taken
 
@@ -89,9 +89,7 @@ class BlockTerms(Terms):
         null = Permutation(_DRAWN // len(some))
         columns = slice(1, null.resamples + 1)
         parts = [self.work(rows).permuted(null, columns, seed) for seed, rows in enumerate(some)]
-        draws = np.concatenate(parts)
-        variance = float(np.mean(draws**2))  # the mean over permutations is zero
-        return float(np.mean(draws**3)) / variance**1.5 if variance > 0 else 0.0
+        return skewness_about_zero(np.concatenate(parts))
 
 
 @dataclass(frozen=True)

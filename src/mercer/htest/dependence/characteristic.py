@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mercer.htest.dependence.variables import listed
 from mercer.kernels import Tensor, facts
 from mercer.kernels.base import Kernel
 
@@ -37,14 +38,8 @@ def i_characteristic(kernels: Sequence[Kernel]) -> bool | None:
 def blindness(kernels: Sequence[Kernel], names: Sequence[str]) -> tuple[str, ...]:
     """A note for the result where the kernels may miss, or do miss, some dependences."""
     found = i_characteristic(kernels)
-    if found:
-        return ()
-    if found is False:
-        blind = [n for n, k in zip(names, kernels, strict=True) if facts(k).characteristic is False]
-        return (
-            f"The kernel of {' and '.join(blind)} is not characteristic: there are dependences "
-            "that this test cannot see, however many observations there are.",
-        )
+    if found is not None:
+        return certain_blindness(kernels, names)
     if len(kernels) > 2 and all(facts(kernel).characteristic for kernel in kernels):
         return (
             f"The kernels are characteristic, which for {len(kernels)} variables is not enough: their "
@@ -52,3 +47,15 @@ def blindness(kernels: Sequence[Kernel], names: Sequence[str]) -> tuple[str, ...
             "kernels, such as RBF, do.",
         )
     return ("It is not known whether the product of the kernels sees every dependence.",)
+
+
+def certain_blindness(kernels: Sequence[Kernel], names: Sequence[str]) -> tuple[str, ...]:
+    """A note for the result where the kernels do miss some dependences."""
+    blind = [n for n, k in zip(names, kernels, strict=True) if facts(k).characteristic is False]
+    if not blind:
+        return ()
+    subject = f"kernel of {blind[0]} is" if len(blind) == 1 else f"kernels of {listed(blind)} are"
+    return (
+        f"The {subject} not characteristic: there are dependences that this test cannot see, "
+        "however many observations there are.",
+    )

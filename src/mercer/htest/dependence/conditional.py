@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -117,7 +117,7 @@ def _widths(given: Variable, z: Any) -> list[Kernel]:
     """The default kernel on z, narrower and wider."""
     frame = as_table(z, given.name)
     if frame is None:
-        middle = median_bandwidth(given.points)
+        middle = cast(RBF, given.kernel).bandwidth  # at the median distance
         return [RBF(scale * middle) for scale in _SCALES]
     numbers, kernels = varying(frame), []
     for scale in _SCALES:

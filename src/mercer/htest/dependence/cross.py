@@ -23,8 +23,8 @@ class CrossHSIC(NormalPairTest):
     The observations are cut in half. The statistic is the inner product of the cross-covariance
     operators of the two halves, an unbiased estimate of HSIC; given the second half it is
     a mean over the first, and in units of its standard error normal under independence, in any
-    dimension and for any kernels (Shekhar, Kim and Ramdas 2023, equations 6 and 7). As powerful as `HSIC`
-    with about 0.7 of the observations. Observations are cut in random order, always the same.
+    dimension and for any kernels (Shekhar, Kim and Ramdas 2023). As powerful as `HSIC` with about
+    0.7 of the observations. Observations are cut in random order, always the same.
 
     Parameters
     ----------
@@ -64,7 +64,11 @@ class CrossTerms:
 
     @property
     def studentized(self) -> float:
-        """The mean in units of its standard error, that of a U-statistic."""
+        """The mean in units of its standard error, that of a U-statistic of degree two.
+
+        Its first projections are (g_i + mean) n / (2n - 2), and the jackknife's estimate of its variance
+        4 (n - 1) / (n (n - 2)^2) times the sum of their squared deviations.
+        """
         n, spread = len(self.values), float(np.std(self.values, ddof=1))
         error = spread * n / ((n - 2) * sqrt(n))
         return self.mean / error if error > 0 else 0.0

@@ -7,11 +7,12 @@ sum_ij K~_ij L~_p(i)p(j) / n^2: centring and permuting commute, so that only the
 from __future__ import annotations
 
 from functools import cached_property
-from math import log2, sqrt
+from math import sqrt
 
 import numpy as np
 
 from mercer.backend import count
+from mercer.htest.dependence.limits import rounding_of_mean, stretched
 from mercer.htest.dependence.sums.factors import permutations
 from mercer.htest.dependence.sums.products import Product, product
 from mercer.htest.dependence.sums.sides import Side, sides
@@ -20,8 +21,6 @@ from mercer.htest.dependence.variables import Variable
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.series import block_length, lag_means, signed_forms
 from mercer.rkhs.measures import unbiased_hsic
-
-_TIE = 64 * float(np.finfo(np.float64).eps)
 
 
 class HSICEvidence:
@@ -93,15 +92,12 @@ class HSICEvidence:
         """tr(K~L~) / n^2, and the weights of its limit under independence, the largest one by one.
 
         sum_ij l_i m_j z_ij^2 / n^3 with l and m the eigenvalues of K~ and L~ (Gretton et al. 2008,
-        theorem 2). Weights and rest are stretched to the mean and the variance over all
-        permutations: in many dimensions the limit varies more than the statistic of few observations.
+        theorem 2), stretched to the mean and the variance over all permutations.
         """
         ends = (side.eigenvalues(rank) for side in (self.first, self.second))
         weights = np.sort(np.outer(*ends).ravel())[::-1][:rank]
         observed, mean, variance = self.moments()
-        spread = sqrt(2 * float(weights @ weights))
-        weights = weights * (sqrt(variance) / spread if spread > 0 else 0.0)
-        return observed, weights, mean - float(weights.sum())
+        return observed, *stretched(weights, mean, variance)
 
     def signed(self, null: WildBootstrap, seed: int) -> tuple[float, np.ndarray]:
         """tr(K~L~) / n^2 and w'(K~ o L~)w / n^2 for random signs w, for time series."""
@@ -148,4 +144,6 @@ class HSICEvidence:
 def rounding(first: Side, second: Side) -> float:
     """How far equal values of HSIC may be apart by rounding."""
     n = count(first.variable.points)
-    return _TIE * log2(n) * first.size * second.size / n**2  # |K~| |L~| exceeds sums of products
+    return rounding_of_mean(
+        n, first.size * second.size / n**2
+    )  # |K~| |L~| exceeds sums of products

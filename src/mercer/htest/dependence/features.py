@@ -10,35 +10,30 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import count, take_rows, to_numpy
-from mercer.config import settings
-from mercer.errors import MemoryBudgetError, NoRule
-from mercer.gram.run import spans
-from mercer.htest.base import HypothesisTest
+from mercer.errors import NoRule
 from mercer.htest.dependence.evidence import HSICEvidence
+from mercer.htest.dependence.pair import PairTest
 from mercer.htest.dependence.result import IndependenceResult, independence_result
 from mercer.htest.dependence.sums.sides import spanned
-from mercer.htest.dependence.variables import Variable, variables
-from mercer.htest.features import SEED, different, features, is_real
+from mercer.htest.dependence.variables import Variable
+from mercer.htest.dependence.waves import afford, frequencies, phases
+from mercer.htest.features import SEED, different, features
 from mercer.htest.nulls import Null, Permutation
 from mercer.kernels.base import Kernel
-from mercer.kernels.spectrum import sample_frequencies
 from mercer.rkhs.rows import taken
 
 _NOISE = 1e-10  # share of the largest eigenvalue of landmarks below which a direction is noise
 _INDEFINITE = 1e-6  # share of it that a negative one may have by rounding
 _COPIES = 6  # of the features, at the same time
-_ROWS = 16384  # observations whose features are made at a time
 
 
-class FeatureHSIC(HypothesisTest):
+class FeatureHSIC(PairTest):
     """HSIC of two variables whose kernels are replaced by features z: k(x, x') ~ z(x)'z(x').
 
     The statistic is |Zx' H Zy|^2 / n^2 in the Frobenius norm, which is HSIC by the kernels z'z. What
     is drawn depends on each variable alone, so that permutation tests are exact.
     """
 
-    kernel_x: Kernel | None
-    kernel_y: Kernel | None
     null: Null
 
     @abstractmethod
@@ -56,17 +51,12 @@ class FeatureHSIC(HypothesisTest):
         judgement = self.null.judge(evidence, rng)
         return independence_result(self, both, evidence.observed, judgement)
 
-    def _variables(self, x: Any, y: Any) -> tuple[Variable, ...]:
-        return variables((self.kernel_x, self.kernel_y), (x, y))
-
     def _evidence(self, both: tuple[Variable, ...], rng: np.random.Generator) -> HSICEvidence:
         first, second = (spanned(v, self._features(v, rng)) for v in both)
         return HSICEvidence(first, second)
 
     def _check(self, name: str, number: object, least: int = 1) -> None:
-        for kernel in ("kernel_x", "kernel_y"):
-            if getattr(self, kernel) is not None:
-                validate.instance(kernel, getattr(self, kernel), Kernel, "a kernel or None")
+        super().__post_init__()
         validate.whole(name, number, least)
         validate.instance("null", self.null, Null, "a null, such as Permutation(999)")
 
@@ -109,13 +99,18 @@ class FourierHSIC(FeatureHSIC):
 
     def _features(self, variable: Variable, rng: np.random.Generator) -> np.ndarray:
         points, number = variable.points, self.frequencies
-        omega = _frequencies(variable, number, rng)
+        omega = frequencies(variable, number, rng)
+        if omega is None:
+            raise NoRule(
+                f"Fourier features of {variable.name} need numbers and a stationary kernel whose "
+                f"spectrum is known, such as RBF, got {variable.kernel!r}: use NystromHSIC, which "
+                "takes any kernel"
+            )
         top = float(to_numpy(variable.kernel.diag(take_rows(points, slice(0, 1))))[0])
         n = count(points)
-        _afford(n, 2 * number, "frequencies")
+        afford(n, 2 * number, "frequencies", _COPIES)
         z = np.empty((n, 2 * number), dtype=np.float64)
-        for rows in spans(n, _ROWS):
-            phase = to_numpy(take_rows(points, rows)).astype(np.float64) @ omega.T
+        for rows, phase in phases(points, omega):
             np.cos(phase, out=z[rows, :number])
             np.sin(phase, out=z[rows, number:])
         z *= np.sqrt(top / number)
@@ -162,7 +157,7 @@ class NystromHSIC(FeatureHSIC):
         points, kernel = variable.points, variable.kernel
         rows = different(points)
         number = min(self.landmarks, len(rows))
-        _afford(count(points), number, "landmarks")
+        afford(count(points), number, "landmarks", _COPIES)
         chosen = rng.choice(len(rows), number, replace=False, shuffle=False)
         landmarks = taken(points, rows[np.sort(chosen)])
         own = features(kernel, landmarks, landmarks)
@@ -177,27 +172,3 @@ class NystromHSIC(FeatureHSIC):
         root = vectors[:, kept] / np.sqrt(values[kept])
         z = features(kernel, points, landmarks)
         return (z - z.mean(axis=1)[:, None]) @ root
-
-
-def _frequencies(variable: Variable, number: int, rng: np.random.Generator) -> np.ndarray:
-    """Draws from the spectrum of the variable's kernel: (number, d)."""
-    points, kernel = variable.points, variable.kernel
-    try:
-        if is_real(points):
-            return sample_frequencies(kernel, number, points.shape[1], rng=rng)
-    except NoRule:
-        pass
-    raise NoRule(
-        f"Fourier features of {variable.name} need numbers and a stationary kernel whose spectrum is "
-        f"known, such as RBF, got {kernel!r}: use NystromHSIC, which takes any kernel"
-    )
-
-
-def _afford(n: int, number: int, name: str) -> None:
-    needed = _COPIES * 8 * n * number
-    if needed > settings().memory:
-        raise MemoryBudgetError(
-            f"{number} features of {n:,} observations need {needed / 2**20:,.0f} MiB, and the budget "
-            f"is {settings().memory / 2**20:,.0f} MiB: use fewer {name}, or raise it by "
-            "mercer.config(memory=...)"
-        )

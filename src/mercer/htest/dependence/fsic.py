@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError
 from mercer.gram.run import in_order, spans
 from mercer.htest.dependence.sums.factors import permutations
 from mercer.htest.dependence.sums.turns import Turns
@@ -16,6 +18,7 @@ _RANK = 1e-9  # share of the largest eigenvalue below which a direction does not
 _RIDGE = 1e-10  # of the variance under independence, so that what does not vary can be divided by
 _TIE = 1e-7  # of a statistic: what rounding makes of directions that hardly vary
 _TILE = 2**17  # numbers of a tile: it stays in cache
+_COPIES = 3  # of the covariances of all permutations, at the same time
 _MANY = 2_000_000  # numbers in all, below which one thread is as fast as two
 
 
@@ -95,6 +98,7 @@ class FSICEvidence:
         if self._drawn is None or self._drawn[:2] != (null, seed):
             k, l, turns = self.k.T, self.l.T, Turns(self.n, null, seed)  # noqa: E741
             b, width = len(turns.places), len(k)
+            _afford(b, width)
             u = np.empty((b, width), dtype=np.float64)
             s = np.empty((b, width, width), dtype=np.float64)
             for i in range(width):
@@ -135,6 +139,16 @@ class FSICEvidence:
         moved = found.s + self.ridge * np.eye(self.rank, dtype=np.float64)
         solved = np.linalg.solve(moved, u[..., None])[..., 0]
         return n * (n / (n - 1)) ** 2 * np.sum(u * solved, axis=-1)  # u without its bias
+
+
+def _afford(resamples: int, features: int) -> None:
+    needed = _COPIES * 8 * resamples * features**2
+    if needed > settings().memory:
+        raise MemoryBudgetError(
+            f"{resamples:,} covariances of {features:,} features need {needed / 2**20:,.0f} MiB, and the "
+            f"budget is {settings().memory / 2**20:,.0f} MiB: use fewer locations or permutations, or "
+            "raise it by mercer.config(memory=...)"
+        )
 
 
 def _uncorrelated(k: np.ndarray, l: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # noqa: E741

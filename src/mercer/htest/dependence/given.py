@@ -11,7 +11,7 @@ from mercer import validate
 from mercer.htest.base import HypothesisTest
 from mercer.htest.dependence.partial import PartialEvidence
 from mercer.htest.dependence.result import IndependenceResult, independence_result
-from mercer.htest.dependence.variables import Variable, variables
+from mercer.htest.dependence.variables import Variable, check_kernels, variables
 from mercer.htest.features import SEED
 from mercer.htest.nulls import Gamma, Judgement, Null, Spectrum, WildBootstrap
 from mercer.htest.weighted import WeightedChi2
@@ -32,9 +32,7 @@ class GivenTest(HypothesisTest):
     null: Null
 
     def __post_init__(self) -> None:
-        for name in ("kernel_x", "kernel_y", "kernel_z"):
-            if getattr(self, name) is not None:
-                validate.instance(name, getattr(self, name), Kernel, "a kernel or None")
+        check_kernels(kernel_x=self.kernel_x, kernel_y=self.kernel_y, kernel_z=self.kernel_z)
         validate.non_negative("slack", self.slack)
         if not isinstance(self.null, _NULLS):
             raise TypeError(

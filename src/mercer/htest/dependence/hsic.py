@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mercer import validate
+from mercer.htest.dependence.characteristic import certain_blindness
 from mercer.htest.dependence.evidence import HSICEvidence
 from mercer.htest.dependence.pair import PairTest
 from mercer.htest.dependence.result import IndependenceResult, independence_result
@@ -51,6 +52,7 @@ class HSIC(PairTest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        validate.truth("unbiased", self.unbiased)
         validate.instance("null", self.null, Null, "a null, such as Permutation(999)")
 
     def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
@@ -62,4 +64,5 @@ class HSIC(PairTest):
         found = self._variables(x, y)
         evidence = HSICEvidence.of(*found, self.unbiased)
         judgement = self.null.judge(evidence, rng)
-        return independence_result(self, found, evidence.observed, judgement)
+        notes = certain_blindness([v.kernel for v in found], [v.name for v in found])
+        return independence_result(self, found, evidence.observed, judgement, notes)

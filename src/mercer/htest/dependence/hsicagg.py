@@ -14,7 +14,7 @@ from mercer.htest.aggregated import aggregated, never_early, shares
 from mercer.htest.base import HypothesisTest
 from mercer.htest.dependence.result import IndependenceResult, independence_result
 from mercer.htest.dependence.sums.grid import Grid
-from mercer.htest.dependence.variables import Variable, chosen_for, variables
+from mercer.htest.dependence.variables import Variable, chosen_for, need_variation, variables
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.collection import (
     checked_kernels,
@@ -97,6 +97,7 @@ def collected(
     found = []
     for many, variable in zip(kernels, variables(whole, (x, y)), strict=True):
         if many is None:
+            need_variation(variable.points, variable.name)
             bound = collection(variable.points, NUMBER, variable.name)
         else:
             bound = unfolded(variable.kernel, len(many))

@@ -9,26 +9,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from math import isqrt, log2, prod, sqrt
+from math import isqrt, prod, sqrt
 from operator import mul
 
 import numpy as np
 
-from mercer.backend import count, to_numpy
-from mercer.gram import Centered, LazyMatrix, top_eigenpairs
+from mercer.backend import count
+from mercer.gram import Centered, LazyMatrix
 from mercer.htest.dependence.joint import seeds
-from mercer.htest.dependence.limits import cubes, limit_skewness, limit_weights, stretched
+from mercer.htest.dependence.limits import (
+    limit_skewness,
+    limit_weights,
+    rounding_of_mean,
+    stretched,
+)
 from mercer.htest.dependence.sums.factors import permutations
 from mercer.htest.dependence.sums.moments import Sums, product_moments
-from mercer.htest.dependence.sums.sides import Side, Spanned, side, spanned
+from mercer.htest.dependence.sums.sides import OfTiles, Side, Spanned, side, spanned
 from mercer.htest.dependence.sums.tensors import Products, products
 from mercer.htest.dependence.variables import Variable
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.series import block_length, lag_means, signed_forms
-from mercer.rkhs.rows import taken
-
-_TIE = 64 * float(np.finfo(np.float64).eps)
-_TOP = 50  # eigenvalues that are found one by one
 
 
 def three_sides(found: tuple[Variable, ...]) -> tuple[Side, ...]:
@@ -49,51 +50,25 @@ def joined(first: Side, second: Side, most: int) -> Side:
 
 
 @dataclass(frozen=True)
-class Joined(Side):
-    """(K~ o L~)~ of any rank, of which tiles are made when they are needed."""
+class Joined(OfTiles):
+    """(K~ o L~)~, as of the product of two centred kernels."""
 
     variable: Variable  # of the first one: tells how many observations there are
     first: Side
     second: Side
 
     @cached_property
-    def _centered(self) -> Centered:
+    def centered(self) -> Centered:
+        """H(K~ o L~)H."""
         return Centered.of(self.first.matrix() * self.second.matrix())
-
-    @cached_property
-    def own(self) -> np.ndarray:
-        """The diagonal."""
-        return to_numpy(self._centered.diagonal()).astype(np.float64)
-
-    @cached_property
-    def squares(self) -> float:
-        """By one pass over the tiles."""
-        return self._centered.inner(self._centered)
-
-    @cached_property
-    def cubes(self) -> float:
-        """Of the largest eigenvalues, and of the others as if they were equal."""
-        return cubes(self.eigenvalues(_TOP), float(self.own.sum()), self.squares)
 
     @cached_property
     def size(self) -> float:
         """The root of the sum of the squared entries."""
         return sqrt(max(self.squares, 0.0))
 
-    def matrix(self, order: np.ndarray | None = None) -> LazyMatrix:
-        """In another order the means are those that are known."""
-        known = self._centered
-        if order is None:
-            return known
-        means = taken(known.row_means, order)
-        return Centered(
-            self.first.matrix(order) * self.second.matrix(order), means, means, known.mean
-        )
-
-    def eigenvalues(self, rank: int) -> np.ndarray:
-        """By `top_eigenpairs`."""
-        values = top_eigenpairs(self._centered, min(rank, len(self.own)))[0]
-        return np.maximum(to_numpy(values).astype(np.float64), 0.0)
+    def _reordered(self, order: np.ndarray) -> LazyMatrix:
+        return self.first.matrix(order) * self.second.matrix(order)
 
 
 @dataclass(frozen=True)
@@ -139,7 +114,8 @@ class InteractionEvidence:
     @property
     def tie(self) -> float:
         """How far equal resampled statistics may be apart by rounding."""
-        return _TIE * log2(self.n) * prod(float(np.mean(np.abs(side.own))) for side in self.sides)
+        sizes = (float(np.mean(np.abs(side.own))) for side in self.sides)
+        return rounding_of_mean(self.n, prod(sizes))
 
     def moments(self) -> tuple[float, float, float]:
         """The statistic, and its mean and variance over all permutations, exactly."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from math import log2, prod
+from math import prod
 from operator import mul
 from typing import Any
 
@@ -14,7 +14,12 @@ import numpy as np
 from mercer.backend import Array, array_like, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix
-from mercer.htest.dependence.limits import limit_skewness, limit_weights, stretched
+from mercer.htest.dependence.limits import (
+    limit_skewness,
+    limit_weights,
+    rounding_of_mean,
+    stretched,
+)
 from mercer.htest.dependence.sums.factors import permutations
 from mercer.htest.dependence.sums.moments import Sums, distance_moments
 from mercer.htest.dependence.sums.tensors import Products, Whole, products
@@ -24,7 +29,6 @@ from mercer.htest.series import block_length, lag_means, signed_forms
 from mercer.kernels import facts
 from mercer.rkhs.dependence import product_distance
 
-_TIE = 64 * float(np.finfo(np.float64).eps)
 _GROUP = 64  # bootstrap samples that share a generator, whatever the chunks
 
 
@@ -62,7 +66,7 @@ class JointEvidence:
     @property
     def tie(self) -> float:
         """How far equal resampled statistics may be apart by rounding."""
-        return _TIE * log2(self.n) * prod(abs(s.single[0]) for s in self._sums)
+        return rounding_of_mean(self.n, prod(abs(s.single[0]) for s in self._sums))
 
     def moments(self) -> tuple[float, float, float]:
         """The statistic, and its mean and variance over all permutations, exactly.

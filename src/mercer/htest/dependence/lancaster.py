@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from mercer import validate
@@ -12,7 +12,7 @@ from mercer.htest.base import HypothesisTest
 from mercer.htest.dependence.characteristic import blindness
 from mercer.htest.dependence.evidence import HSICEvidence
 from mercer.htest.dependence.interaction import InteractionEvidence, joined, three_sides
-from mercer.htest.dependence.result import IndependenceResult, independence_result
+from mercer.htest.dependence.result import IndependenceResult
 from mercer.htest.dependence.sums.sides import Side, Spanned
 from mercer.htest.dependence.variables import Variable, variables
 from mercer.htest.nulls import Judgement, Null, Permutation
@@ -91,8 +91,7 @@ class Lancaster(HypothesisTest):
                 raise ValueError(
                     f"kernels must be three, one for each variable, got {len(self.kernels)}"
                 )
-        if not isinstance(self.total, bool):
-            raise TypeError(f"total must be True or False, got {self.total!r}")
+        validate.truth("total", self.total)
         validate.instance("null", self.null, Null, "a null, such as Permutation(999)")
 
     def statistic(self, x: Any, y: Any, z: Any) -> float:  # type: ignore[override]
@@ -111,9 +110,9 @@ class Lancaster(HypothesisTest):
             separate = judged[0].pvalue, judged[1].pvalue, judged[2].pvalue
             judgement = max(judged, key=lambda j: j.pvalue)
             notes = (*notes, _told(judged))
-        plain = independence_result(self, found, evidence.observed, judgement, notes)
-        held = {f.name: getattr(plain, f.name) for f in fields(plain)}
-        return InteractionResult(**held, separate=separate)
+        return InteractionResult.judged(
+            self, evidence.observed, judgement, notes, variables=found, separate=separate
+        )
 
     def verdict(self, rejected: bool) -> str:
         """What was found, in words."""

@@ -1,8 +1,8 @@
-"""The limit of a degenerate V-statistic mean_ij H_ij: sum_i l_i z_i^2 / n^2, l the eigenvalues of H."""
+"""The limit of a degenerate V-statistic mean_ij H_ij, sum_i l_i z_i^2 / n^2 with l the eigenvalues of H; its rounding."""
 
 from __future__ import annotations
 
-from math import sqrt
+from math import log2, sqrt
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from mercer.backend import to_numpy
 from mercer.gram import LazyMatrix, top_eigenpairs
 
 _TOP = 50  # eigenvalues that are found one by one
+_TIE = 64 * float(np.finfo(np.float64).eps)
 
 
 def limit_weights(matrix: LazyMatrix, rank: int) -> tuple[np.ndarray, float]:
@@ -43,6 +44,11 @@ def cubes(top: np.ndarray, trace: float, squares: float) -> float:
     """
     rest, spread = trace - float(top.sum()), max(squares - float(top @ top), 0.0)
     return float(np.sum(top**3)) + (spread**2 / rest if rest > 0 else 0.0)
+
+
+def rounding_of_mean(n: int, size: float) -> float:
+    """How far equal means over all pairs of n observations may be apart, by rounding; `size` is theirs."""
+    return _TIE * log2(n) * size
 
 
 def _largest(matrix: LazyMatrix, rank: int) -> np.ndarray:

@@ -12,7 +12,8 @@ from mercer.backend import array_like, count
 from mercer.htest.dependence.fsic import FSICEvidence
 from mercer.htest.dependence.result import IndependenceResult, independence_result
 from mercer.htest.dependence.search import best_pairs
-from mercer.htest.dependence.variables import Variable, variables
+from mercer.htest.dependence.variables import Variable, check_kernels, variables
+from mercer.htest.dependence.waves import afford
 from mercer.htest.features import (
     SEED,
     WithArrays,
@@ -30,6 +31,7 @@ from mercer.kernels.base import Kernel, Points
 from mercer.rkhs.points import read
 from mercer.rkhs.rows import taken
 
+_COPIES = 4  # of the features, at the same time
 _PER_FEATURE = 100  # observations for each feature, from which the chi-square holds
 
 
@@ -77,9 +79,7 @@ class NFSIC(WithArrays):
     null: Null | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        for name, kernel in (("kernel_x", self.kernel_x), ("kernel_y", self.kernel_y)):
-            if kernel is not None:
-                validate.instance(name, kernel, Kernel, "a kernel, such as RBF(1.0), or None")
+        check_kernels(kernel_x=self.kernel_x, kernel_y=self.kernel_y)
         validate.non_negative("ridge", self.ridge)
         self._check_null()
         object.__setattr__(self, "locations", _number_or_pair(self.locations))
@@ -95,9 +95,11 @@ class NFSIC(WithArrays):
         locations: int = 5,
         rng: Any = None,
     ) -> NFSIC:
-        """A test whose locations and bandwidths make the statistic of these observations largest.
+        """A test whose locations and bandwidths make a proxy of its power largest for these observations.
 
-        A lower bound of the power of the test grows with its statistic (Jitkrittum et al. 2017).
+        n u' M^-1 u, which is the statistic but for M: a mean of S and of what S is under independence,
+        the product of the variances of both features. The paper has S alone (Jitkrittum et al.
+        2017), of which few observations let the search go where by chance none of them is.
         Hand the new test other observations than these, or its p-values are too small: half of the
         data for this, half for the test.
 
@@ -121,6 +123,7 @@ class NFSIC(WithArrays):
         >>> test.test(x[600:], y[600:]).rejects(0.01)
         True
         """
+        check_kernels(kernel_x=kernel_x, kernel_y=kernel_y)
         learnt_x, learnt_y, v, w = best_pairs((kernel_x, kernel_y), x, y, locations, rng)
         return cls(learnt_x, learnt_y, locations=(v, w))
 
@@ -154,6 +157,7 @@ class NFSIC(WithArrays):
         else:
             shown = self.locations
             chosen = tuple(_read(*each) for each in zip(both, points, shown, (0, 1), strict=True))
+        afford(count(points[0]), 2 * count(chosen[0]), "locations", _COPIES)
         k, l = (  # noqa: E741
             features(v.kernel, p, c) for v, p, c in zip(both, points, chosen, strict=True)
         )

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
 from mercer.backend import count
 from mercer.htest.base import HypothesisTest
 from mercer.htest.dependence.result import IndependenceResult, independence_result
-from mercer.htest.dependence.variables import Variable, variables
+from mercer.htest.dependence.variables import Variable, check_kernels, variables
 from mercer.htest.nulls import Normal
 from mercer.htest.samples.linear import ENOUGH, MeanEvidence
 from mercer.kernels.base import Kernel
@@ -27,9 +26,7 @@ class PairTest(HypothesisTest):
     kernel_y: Kernel | None
 
     def __post_init__(self) -> None:
-        for name in ("kernel_x", "kernel_y"):
-            if getattr(self, name) is not None:
-                validate.instance(name, getattr(self, name), Kernel, "a kernel or None")
+        check_kernels(kernel_x=self.kernel_x, kernel_y=self.kernel_y)
 
     def _variables(self, x: Any, y: Any, least: int = 4) -> tuple[Variable, Variable]:
         first, second = variables((self.kernel_x, self.kernel_y), (x, y), least=least)

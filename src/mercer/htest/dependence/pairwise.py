@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass, field
+from inspect import signature
 from itertools import combinations
 from math import isqrt
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from mercer.frames import Columns, Table
 from mercer.htest.base import HypothesisTest
 from mercer.htest.corrections import Correction, Holm, StepCorrection
 from mercer.htest.dependence.hsic import HSIC
+from mercer.htest.dependence.result import IndependenceResult
 from mercer.htest.dependence.sums.pairs import correlations_of, pair_pvalues, permuted_pairs
 from mercer.htest.dependence.sums.products import product
 from mercer.htest.dependence.sums.sides import Side, side
@@ -215,7 +217,7 @@ class _Study:
             )
         seed, raw, observed = int(rng.integers(2**63)), [], []
         for i, j in self.pairs:
-            raw.append(test.test(self.columns[i], self.columns[j], rng=seed).pvalue)
+            raw.append(_of_two(test, self.columns[i], self.columns[j], seed).pvalue)
             observed.append(product(self.sides[i], self.sides[j]).observed)
         pvalues, n = np.array(raw, dtype=np.float64), len(self.columns[0])
         return pvalues, correction.adjusted(pvalues), np.array(observed) / n**2, ()
@@ -235,6 +237,25 @@ class _Study:
         refined = raw.copy()
         refined[rows] = pair_pvalues(self.sides, some, values)
         return refined
+
+
+def _of_two(test: HypothesisTest, x: Table, y: Table, seed: int) -> IndependenceResult:
+    """The test of two columns, if it is one of independence."""
+    takes_two = _takes(test, x, y)
+    result = test.test(x, y, rng=seed) if takes_two else None
+    if not isinstance(result, IndependenceResult):
+        raise TypeError(
+            f"test must be a test of the independence of two variables, such as HSIC(), got {test!r}"
+        )
+    return result
+
+
+def _takes(test: HypothesisTest, *samples: Table) -> bool:
+    try:
+        signature(test.test).bind(*samples, rng=None)
+    except TypeError:
+        return False
+    return True
 
 
 def _by_permutations(test: HypothesisTest) -> bool:

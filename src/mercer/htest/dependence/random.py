@@ -10,22 +10,18 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import count, take_rows, to_numpy
-from mercer.config import settings
-from mercer.errors import MemoryBudgetError, NoRule
-from mercer.gram.run import spans
+from mercer.backend import count
 from mercer.htest.dependence.given import GivenTest
 from mercer.htest.dependence.partial import FeatureEvidence, Residuals
 from mercer.htest.dependence.smoothing import Directions, smoother
 from mercer.htest.dependence.variables import Variable
-from mercer.htest.features import different, features, is_real
+from mercer.htest.dependence.waves import afford, frequencies, phases
+from mercer.htest.features import different, features
 from mercer.htest.nulls import Null
 from mercer.htest.weighted import WeightedChi2
 from mercer.kernels.base import Kernel
-from mercer.kernels.spectrum import sample_frequencies
 from mercer.rkhs.rows import taken
 
-_ROWS = 16384  # observations whose features are made at a time
 _COPIES = 4  # of the features of z, at the same time
 
 
@@ -52,7 +48,8 @@ class RandomFeatureTest(GivenTest):
         self, found: tuple[Variable, ...], z: Any, rng: np.random.Generator
     ) -> FeatureEvidence:
         x, y, given = found
-        _afford(count(given.points), self.given_features + self.features**2)
+        number = self.given_features + self.features**2
+        afford(count(given.points), number, "features", _COPIES)
         among = [Directions.spanned(_standard(_drawn(given, self.given_features, rng)))]
         drawn = (self._of_x(x, given, rng), _drawn(y, self.features, rng))
         left = [Residuals.of(f, smoother(among, f, self.slack)) for f in map(_standard, drawn)]
@@ -146,23 +143,19 @@ class RCIT(RandomFeatureTest):
 
 def _drawn(variable: Variable, number: int, rng: np.random.Generator) -> np.ndarray:
     """Random features of one variable: (n, number), or fewer for few different observations."""
-    points, kernel = variable.points, variable.kernel
-    try:
-        if is_real(points):
-            return _waves(points, sample_frequencies(kernel, number, points.shape[1], rng=rng), rng)
-    except NoRule:
-        pass  # a kernel without a spectrum has landmarks
-    rows = different(points)
+    points, omega = variable.points, frequencies(variable, number, rng)
+    if omega is not None:
+        return _waves(points, omega, rng)
+    rows = different(points)  # a kernel without a spectrum has landmarks
     chosen = rng.choice(len(rows), min(number, len(rows)), replace=False, shuffle=False)
-    return features(kernel, points, taken(points, rows[np.sort(chosen)]))
+    return features(variable.kernel, points, taken(points, rows[np.sort(chosen)]))
 
 
 def _waves(points: Any, omega: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """sqrt(2) cos(w'x + b): (n, number)."""
     n, shifts = count(points), rng.uniform(0, 2 * np.pi, len(omega))
     waves = np.empty((n, len(omega)), dtype=np.float64)
-    for rows in spans(n, _ROWS):
-        phase = to_numpy(take_rows(points, rows)).astype(np.float64) @ omega.T
+    for rows, phase in phases(points, omega):
         np.cos(phase + shifts, out=waves[rows])
     waves *= sqrt(2)
     return waves
@@ -173,13 +166,3 @@ def _standard(drawn: np.ndarray) -> np.ndarray:
     centred = drawn - drawn.mean(axis=0)
     deviation = centred.std(axis=0)
     return centred / np.where(deviation > 1e-12, deviation, np.inf)
-
-
-def _afford(n: int, number: int) -> None:
-    needed = _COPIES * 8 * n * number
-    if needed > settings().memory:
-        raise MemoryBudgetError(
-            f"{number} features of {n:,} observations need {needed / 2**20:,.0f} MiB, and the budget is "
-            f"{settings().memory / 2**20:,.0f} MiB: use fewer features, or raise it by "
-            "mercer.config(memory=...)"
-        )

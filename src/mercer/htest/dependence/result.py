@@ -20,6 +20,7 @@ from mercer.htest.nulls import Judgement
 from mercer.rkhs.rows import taken
 
 SCHEMA = "mercer/independence/1"
+_LEAST = 4  # observations, for an unbiased HSIC
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +93,7 @@ class IndependenceResult(Result):
 
     def thinned(self, most: int) -> IndependenceResult:
         """The same verdict, with at most `most` of the observations, always the same ones."""
+        validate.whole("most", most, least=_LEAST)
         if self.size <= most:
             return self
         chosen = np.random.default_rng(0).choice(self.size, most, replace=False, shuffle=False)
@@ -164,14 +166,6 @@ def independence_result(
 
     `given`: the last variable is the one that is given.
     """
-    return IndependenceResult(
-        float(statistic),
-        float(judgement.pvalue),
-        test,
-        judgement.draws,
-        (*notes, *judgement.notes),
-        observed=float(judgement.observed),
-        law=judgement.law,
-        variables=variables,
-        given=given,
+    return IndependenceResult.judged(
+        test, statistic, judgement, notes, variables=variables, given=given
     )

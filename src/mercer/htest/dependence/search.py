@@ -1,7 +1,7 @@
 """The search for pairs of locations, and two widths, that make a test of independence powerful.
 
-Many beginnings are chosen one location after the other, the best are followed by quasi-Newton
-steps, and the one that serves other observations best is followed to its end.
+Many beginnings are chosen one location after the other; those that serve other observations best
+are followed by quasi-Newton steps, and the best of these to its end.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,14 @@ from mercer import validate
 from mercer.backend import to_numpy
 from mercer.gram.run import one_blas_thread
 from mercer.htest.ascent import RadialMap, climbed, own_unit, smooth_form, widened
-from mercer.htest.dependence.variables import variables
+from mercer.htest.dependence.variables import need_variation, variables
 from mercer.kernels.base import Kernel
 from mercer.kernels.door import as_table
 from mercer.kernels.radial import RBF
 from mercer.kernels.smooth import Profile
 
-_RIDGE = 1e-5  # of the square of the largest product of features, added to variances
+_RIDGE = 1e-6  # of the square of the largest product of features, added to variances
+_INDEPENDENT = 0.25  # share of A o B in the covariance M of products: see `power`
 _CANDIDATES = 120  # pairs of locations of which the search chooses where to begin
 _FOLLOWED = 6  # beginnings that are followed
 _FEW = 2000  # observations that are enough to compare beginnings
@@ -85,10 +86,11 @@ def best_pairs(
     seen, unseen = np.sort(rows[: len(rows) // 2]), np.sort(rows[len(rows) // 2 :])
     bounds = [*sides[0].bounds(number), *sides[1].bounds(number)]
     with one_blas_thread():  # products of few columns: a second thread costs more than it brings
+        check = Objective(sides, unseen, number, ridge)
         starts = _beginnings(sides, seen, number, ridge, rng)
+        starts = sorted(starts, key=lambda theta: check(theta)[0])
         rough = Objective(sides, seen, number, ridge)
         ends = [climbed(rough, theta, bounds, _STEPS) for theta in starts[:_FOLLOWED]]
-        check = Objective(sides, unseen, number, ridge)
         theta = min(ends, key=lambda theta: check(theta)[0])
         theta = climbed(Objective(sides, np.arange(n), number, ridge), theta, bounds, _LAST)
     parts = np.split(theta, [number * sides[0].points.shape[1] + 1])
@@ -104,21 +106,46 @@ def best_pairs(
 
 
 def power(k: np.ndarray, l: np.ndarray, ridge: float) -> tuple[float, np.ndarray, np.ndarray]:  # noqa: E741
-    """n u' (S + ridge I)^-1 u of features (n, J), and its derivatives by both.
+    """n u' (M + ridge I)^-1 u of features (n, J), and its derivatives by both.
 
-    A lower bound of the power grows with it (Jitkrittum et al. 2017). With products
-    g = (k - mean)(l - mean) and a = (S + ridge I)^-1 u it changes with g_ij by
-    2 a_j (1 - a'(g_i - u)); means are subtracted on the way back.
+    u are the covariances of k_j and l_j. In the paper, where a lower bound of the power grows with
+    this number (Jitkrittum et al. 2017), M is S, the covariance of the products
+    g = (k - mean)(l - mean). Between locations where by chance no observation is, S is small and
+    that number large: the search would end in the holes of a sample. Here M is 3/4 S and 1/4 A o B,
+    which is what S is if the variables are independent, A and B being the covariances of k and l.
+
+    With a = (M + ridge I)^-1 u it changes by 2n a with u and by -n aa' with M; means are
+    subtracted on the way back.
     """
-    n = len(k)
+    n, part = len(k), _INDEPENDENT
     k, l = k - k.mean(axis=0), l - l.mean(axis=0)  # noqa: E741
-    g = k * l
-    u = g.mean(axis=0)
-    g -= u
-    a = np.linalg.solve(g.T @ g / n + ridge * np.eye(len(u), dtype=np.float64), u)
-    by_g = np.outer(2 * (1 - g @ a), a)
-    by_k, by_l = by_g * l, by_g * k
-    return float(n * (u @ a)), by_k - by_k.mean(axis=0), by_l - by_l.mean(axis=0)
+    found = Moments.of(k, l)
+    a = np.linalg.solve(found.mixed + ridge * np.eye(len(found.u), dtype=np.float64), found.u)
+    by_g = np.outer(2 * (1 - (1 - part) * (found.g @ a)), a)
+    by_mean = -2 * part * np.outer(a, a)
+    by_k = by_g * l + k @ (by_mean * found.of_l)
+    by_l = by_g * k + l @ (by_mean * found.of_k)
+    return float(n * (found.u @ a)), by_k - by_k.mean(axis=0), by_l - by_l.mean(axis=0)
+
+
+class Moments(NamedTuple):
+    """What is known about centred features k and l and their products."""
+
+    u: np.ndarray  # means of the products, (J,)
+    g: np.ndarray  # products less these, (n, J)
+    of_k: np.ndarray  # A, the covariance of k, (J, J)
+    of_l: np.ndarray  # B
+    mixed: np.ndarray  # M
+
+    @classmethod
+    def of(cls, k: np.ndarray, l: np.ndarray) -> Moments:  # noqa: E741
+        """Of features that have mean 0."""
+        n, g = len(k), k * l
+        u = g.mean(axis=0)
+        g -= u
+        of_k, of_l = k.T @ k / n, l.T @ l / n
+        mixed = (1 - _INDEPENDENT) * (g.T @ g) / n + _INDEPENDENT * of_k * of_l
+        return cls(u, g, of_k, of_l, mixed)
 
 
 class Objective:
@@ -154,6 +181,7 @@ def _sides(kernels: tuple[Kernel | None, Kernel | None], x: Any, y: Any) -> tupl
 
 def _side(kernel: Kernel | None, points: np.ndarray, frame: Any, name: str) -> Side:
     profile, slope = smooth_form(kernel)
+    need_variation(points, name)
     center = points.mean(axis=0)
     points = points - center
     # columns of data frames have units of their own
@@ -165,7 +193,7 @@ def _side(kernel: Kernel | None, points: np.ndarray, frame: Any, name: str) -> S
 def _beginnings(
     sides: tuple[Side, Side], rows: np.ndarray, number: int, ridge: float, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """Parameters to begin with, the best first: one for each pair of widths."""
+    """Parameters to begin with, one set for each pair of widths."""
     some = rng.integers(len(rows), size=(3, _CANDIDATES // 2))
     at = (rows[some[[0, 1]].ravel()], rows[some[[0, 2]].ravel()])  # together, then apart
     values: list[list[tuple[np.ndarray, float, np.ndarray]]] = []
@@ -178,21 +206,18 @@ def _beginnings(
         )
     found = []
     for (v, wide_x, k), (w, wide_y, l) in product(*values):  # noqa: E741
-        best, taken = _forward(k * l, number, ridge)
-        theta = np.concatenate([v[taken].ravel(), [wide_x], w[taken].ravel(), [wide_y]])
-        found.append((best, theta))
-    return [theta for _, theta in sorted(found, key=lambda start: -start[0])]
+        known = Moments.of(k, l)
+        _, taken = _forward(known.u, known.mixed, number, ridge)
+        found.append(np.concatenate([v[taken].ravel(), [wide_x], w[taken].ravel(), [wide_y]]))
+    return found
 
 
-def _forward(g: np.ndarray, number: int, ridge: float) -> tuple[float, np.ndarray]:
-    """`number` of the columns, one after the other so that u' (S + ridge)^-1 u grows most, and its value.
+def _forward(u: np.ndarray, s: np.ndarray, number: int, ridge: float) -> tuple[float, np.ndarray]:
+    """`number` of the features, one after the other so that u' (s + ridge I)^-1 u grows most.
 
-    A step of Cholesky's method for each: what is left of u and of the variances, given the columns
-    that are taken, tells what the next one adds.
+    Returns what it has grown to, and which. A step of Cholesky's method for each: what is left of u
+    and of the variances, given the features that are taken, tells what the next one adds.
     """
-    u = g.mean(axis=0)
-    g = g - u
-    s = g.T @ g / len(g)
     left, rest = np.diagonal(s) + ridge, u.copy()
     total, taken = 0.0, np.empty(0, dtype=np.intp)
     rows = np.empty((0, len(u)), dtype=np.float64)

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.htest.base import HypothesisTest
 from mercer.htest.dependence.evidence import HSICEvidence
+from mercer.htest.dependence.pair import PairTest
 from mercer.htest.dependence.result import IndependenceResult, independence_result
 from mercer.htest.dependence.sums.turns import Turns
-from mercer.htest.dependence.variables import Variable, variables
 from mercer.htest.nulls import Judgement, share
 from mercer.htest.series import lag_means, memory
 from mercer.kernels.base import Kernel
@@ -28,7 +27,7 @@ class Shifts(Turns):
 
 
 @dataclass(frozen=True)
-class ShiftHSIC(HypothesisTest):
+class ShiftHSIC(PairTest):
     """Are two stationary series, observed together, independent of each other? By shifts of one.
 
     Moved on by k steps, round the corner, a series stays what it is, and loses its connection with
@@ -67,9 +66,7 @@ class ShiftHSIC(HypothesisTest):
     head: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("kernel_x", "kernel_y"):
-            if getattr(self, name) is not None:
-                validate.instance(name, getattr(self, name), Kernel, "a kernel or None")
+        super().__post_init__()
         if self.head is not None:
             validate.whole("head", self.head)
 
@@ -94,10 +91,6 @@ class ShiftHSIC(HypothesisTest):
         judgement = Judgement(share(draws, observed, evidence.tie), draws, observed)
         notes = (f"Shifts by {head} to {n - head} steps of one series against the other.",)
         return independence_result(self, found, evidence.observed, judgement, notes)
-
-    def _variables(self, x: Any, y: Any) -> tuple[Variable, Variable]:
-        first, second = variables((self.kernel_x, self.kernel_y), (x, y))
-        return first, second
 
 
 def _head(evidence: HSICEvidence) -> int:

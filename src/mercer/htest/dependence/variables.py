@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from mercer import validate
-from mercer.backend import Array, astype, count, detached, double, is_array
+from mercer.backend import Array, astype, count, detached, double, is_array, namespace
 from mercer.frames import Columns, Table
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
@@ -78,20 +78,12 @@ def variables(
     That kernel is the RBF at the median distance, or `default_kernel` for data frames, so that
     the unit of one variable has nothing to do with the others.
     """
-    found = tuple(
-        _variable(kernel, sample, name)
+    opened = [
+        _Opened.of(kernel, sample, name)
         for kernel, sample, name in zip(kernels, samples, names, strict=False)
-    )
-    sizes = [count(variable.points) for variable in found]
-    if len(set(sizes)) > 1:
-        raise ValueError(
-            f"{_listed(names[: len(found)])} must have the same number of observations, "
-            f"got {_listed([str(n) for n in sizes])}: row i of each is one observation"
-        )
-    if sizes[0] < least:
-        raise ValueError(
-            f"{_listed(names[: len(found)])} need at least {least} observations, got {sizes[0]}"
-        )
+    ]
+    _together(opened, least)
+    found = tuple(each.variable() for each in opened)
     first = found[0]
     for other in found[1:]:
         if is_array(first.points) and is_array(other.points):
@@ -99,19 +91,65 @@ def variables(
     return found
 
 
-def _variable(kernel: Kernel | None, sample: Any, name: str) -> Variable:
-    if kernel is not None:
-        validate.instance(f"kernel_{name}", kernel, Kernel, "a kernel, such as RBF(1.0), or None")
-    frame = as_table(sample, name)
-    chosen = kernel or (RBF(1.0) if frame is None else chosen_for(frame, name, default_kernel))
-    points, columns = read(chosen, sample if frame is None else frame, None, name)
-    points = detached(points)
-    if kernel is None and frame is None:
-        chosen = median_rbf(points, name=name)
-    chosen = bound_to(chosen, columns, name)
-    (moved,) = recentred(chosen, points)
-    origin = None if moved is points else points[0, :] - moved[0, :]
-    return Variable(name, chosen, moved, columns, origin)
+class _Opened(NamedTuple):
+    """A variable before a kernel is chosen for it."""
+
+    name: str
+    kernel: Kernel | None
+    frame: Table | None
+    sample: Any  # checked points, or what will be once there is a kernel that tells which they are
+    columns: Columns | None
+
+    @classmethod
+    def of(cls, kernel: Kernel | None, sample: Any, name: str) -> _Opened:
+        """Frames of which a kernel will be made are left as they are; all else is read."""
+        frame = as_table(sample, name)
+        if kernel is None and frame is not None:
+            return cls(name, None, frame, frame, None)
+        points, columns = read(kernel or RBF(1.0), sample if frame is None else frame, None, name)
+        return cls(name, kernel, frame, detached(points), columns)
+
+    def variable(self) -> Variable:
+        """With its own kernel, or the one that is chosen from the observations."""
+        name, kernel, points, columns = self.name, self.kernel, self.sample, self.columns
+        if kernel is None and self.frame is not None:
+            kernel = chosen_for(self.frame, name, default_kernel)
+            points, columns = read(kernel, self.frame, None, name)
+            points = detached(points)
+        elif kernel is None:
+            need_variation(points, name)
+            kernel = median_rbf(points, name=name)
+        bound = bound_to(kernel, columns, name)
+        (moved,) = recentred(bound, points)
+        origin = None if moved is points else points[0, :] - moved[0, :]
+        return Variable(name, bound, moved, columns, origin)
+
+
+def _together(opened: Sequence[_Opened], least: int) -> None:
+    """As many observations of one as of the others, and enough of them."""
+    names, sizes = [each.name for each in opened], [count(each.sample) for each in opened]
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"{listed(names)} must have the same number of observations, "
+            f"got {listed([str(n) for n in sizes])}: row i of each is one observation"
+        )
+    if sizes[0] < least:
+        raise ValueError(f"{listed(names)} need at least {least} observations, got {sizes[0]}")
+
+
+def need_variation(points: Array, name: str) -> None:
+    """Raise where all points are equal: no bandwidth fits them."""
+    if bool(namespace(points).all(points == points[:1, :])):
+        raise ValueError(
+            f"all points of {name} are equal, and what does not vary depends on nothing: leave it out"
+        )
+
+
+def check_kernels(**kernels: object) -> None:
+    """Kernels, or None for those that are to fit the data, by the names of their arguments."""
+    for name, kernel in kernels.items():
+        if kernel is not None:
+            validate.instance(name, kernel, Kernel, "a kernel, such as RBF(1.0), or None")
 
 
 def chosen_for(frame: Table, name: str, choose: Callable[[Table], Chosen]) -> Chosen:
@@ -122,5 +160,6 @@ def chosen_for(frame: Table, name: str, choose: Callable[[Table], Chosen]) -> Ch
         raise ValueError(str(error).replace("of x ", f"of {name} ")) from None
 
 
-def _listed(words: Sequence[str]) -> str:
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+def listed(words: Sequence[str]) -> str:
+    """Words with commas and an `and`."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from mercer.htest.base import verdict_line
 from mercer.htest.dependence.strength import Strength
+from mercer.htest.dependence.variables import listed
 
 _SIZES = ((0.1, "very weak"), (0.3, "weak"), (0.5, "middling"), (float("inf"), "strong"))
 
@@ -24,26 +26,21 @@ def _question(result: Any) -> str:
     names = [variable.described for variable in result.variables]
     own = getattr(result, "question", None)
     if own is not None:
-        return own.format(_listed(names))
+        return own.format(listed(names))
     if result.given:
         *names, given = names
-        return f"are {_listed(names)} independent given {given}?"
-    return f"are {_listed(names)} independent?"
+        return f"are {listed(names)} independent given {given}?"
+    return f"are {listed(names)} independent?"
 
 
 def _verdict(result: Any, level: float) -> str:
-    rejected = result.rejects(level)
-    p = f"p = {result.pvalue:.3g}"
-    how = f"{type(result.test).__name__}, {result.null_in_words()}; level {level:g}"
-    own = result.test.verdict(rejected)
-    if own is not None:
-        return f"Verdict: {own}, {p} ({how})."
-    if rejected:
-        more = ", beyond what they share with the given ones" if result.given else ""
-        return f"Verdict: they depend on each other{more}, {p} ({how})."
-    return (
-        f"Verdict: no dependence was found, {p} ({how}). This does not show that they are "
-        "independent."
+    more = ", beyond what they share with the given ones" if result.given else ""
+    return verdict_line(
+        result,
+        level,
+        f"they depend on each other{more}",
+        "no dependence was found",
+        "This does not show that they are independent.",
     )
 
 
@@ -60,7 +57,3 @@ def _size(strength: Strength) -> str:
 def strength_word(correlation: float) -> str:
     """A word for a kernel correlation."""
     return next(word for limit, word in _SIZES if correlation < limit)
-
-
-def _listed(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

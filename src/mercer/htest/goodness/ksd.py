@@ -73,12 +73,12 @@ class KSD(HypothesisTest):
 
     def statistic(self, x: Any) -> float:  # type: ignore[override]
         """The squared discrepancy."""
-        return SteinEvidence(self._sample(x).gram, self.unbiased).observed
+        return SteinEvidence(self._sample(x), self.unbiased).observed
 
     def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:  # type: ignore[override]
         """The statistic and its p-value."""
         sample = self._sample(x)
-        evidence = SteinEvidence(sample.gram, self.unbiased)
+        evidence = SteinEvidence(sample, self.unbiased)
         judgement = self.null.judge(evidence, rng)
         return goodness_result(self, sample, evidence.observed, judgement)
 

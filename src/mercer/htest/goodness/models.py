@@ -2,31 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.backend import Array, array_like, is_numpy, to_numpy
 from mercer.htest.goodness.smoothed import Smoothed
+from mercer.rkhs.charts import Chart, chart_of
 from mercer.rkhs.densities import Density
 from mercer.rkhs.gaussian import Gaussian
+from mercer.rkhs.logdensity import LogDensity, Scores
 from mercer.rkhs.mixture import Mixture
+from mercer.rkhs.uniform import Uniform
 
 _NEEDED = (
     "a Gaussian or Mixture, a frozen distribution of SciPy, a fitted GaussianMixture or "
-    "KernelDensity, an object with a method score, or a function x -> gradients of log p, (n, d)"
+    "KernelDensity, a LogDensity, Scores, an object with a method score, or a function "
+    "x -> gradients of log p, (n, d)"
 )
 _STEP = 1e-3  # of the stencil, in quartile distances: it is right to about 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A distribution to a goodness-of-fit test: the gradient of its log-density."""
+    """A distribution to a goodness-of-fit test: the gradient of its log-density.
+
+    Where the distribution has borders, `chart` gives coordinates that have none, and `score` is that
+    of the distribution of the coordinates, at coordinates. What is known only with the points,
+    `binding` makes of them.
+    """
 
     score: Callable[[Array], Array]
     dimension: int | None = None  # None where the score does not tell
+    chart: Chart | None = None
+    binding: Callable[[Array], Model] | None = None
+
+    def at(self, points: Array) -> Model:
+        """The model for these observations."""
+        self.fit_for(int(points.shape[1]))
+        return self if self.binding is None else self.binding(points)
+
+    def coordinates(self, points: Array, name: str = "x") -> Array:
+        """The points in coordinates without borders; an error where the model has no density."""
+        return points if self.chart is None else self.chart.coordinates(points, name)
+
+    def divided(self, units: Sequence[float]) -> Model:
+        """The distribution of X / u.
+
+        Its score at z is u s(u z). Coordinates of columns with a border move by the logarithm of u,
+        or not at all, instead.
+        """
+        u = np.array(units, dtype=np.float64)
+        binding = self.binding
+        if binding is not None:
+            bound = lambda points: binding(points * array_like(u, points)).divided(units)  # noqa: E731
+            return replace(self, binding=bound)
+        factor, shift, chart = u, 0 * u, None
+        if self.chart is not None:
+            below, above = np.isfinite(self.chart.low), np.isfinite(self.chart.high)
+            factor = np.where(below | above, 1.0, u)
+            shift = np.log(u) * (below & ~above) - np.log(u) * (above & ~below)
+            chart = Chart(self.chart.low / u, self.chart.high / u)
+
+        def score(z: Array) -> Array:
+            a, b = array_like(factor, z), array_like(shift, z)
+            return a * self.score(a * z + b)
+
+        return replace(self, score=score, chart=chart)
 
     def fit_for(self, width: int, name: str = "x") -> None:
         """Refuse points of another dimension."""
@@ -39,6 +83,14 @@ class Model:
 
 def model_of(model: Any) -> Model:
     """Whatever has a score, as a `Model`; an error that says why not, where it has none."""
+    if callable(getattr(model, "as_model", None)) and not isinstance(model, type):
+        return model.as_model()
+    if isinstance(model, LogDensity):
+        return _of_log_density(model)
+    if isinstance(model, Scores):
+        return Model(_unknown, model.dimension, binding=lambda points: Model(model.at(points)))
+    if isinstance(model, Uniform):
+        return _of_box(Chart(model.lower, model.upper), model.dimension)
     if isinstance(model, Density):
         return Model(model.score, model.dimension)
     if isinstance(model, type):
@@ -98,27 +150,69 @@ def _student(model: Any) -> Model:
 
 
 def _of_coordinates(model: Any) -> Model:
-    """A continuous distribution on the line, or a product of such, by differences of its logpdf."""
-    kind = getattr(getattr(model, "dist", None), "name", type(model).__name__)
-    ends = np.asarray(model.support(), dtype=np.float64)
-    if np.any(np.isfinite(ends)):
-        low, high = float(np.max(ends[0])), float(np.min(ends[1]))
-        raise ValueError(
-            f"model must have a density on the whole line, and SciPy's {kind} lives on "
-            f"[{low:g}, {high:g}]: at the border Stein's identity does not hold and a test would "
-            "reject the true model; transform the data and the model, as by a logarithm, or compare "
-            "with draws from the model by MMD()"
-        )
-    quantile = model.ppf if hasattr(model, "ppf") else model.icdf
-    h = _STEP * (quantile(0.75) - quantile(0.25))
+    """A continuous distribution on the line, or a product of such, by differences of its logpdf.
 
-    def score(x: np.ndarray) -> np.ndarray:
-        return (4 * slope(x - h, x + h) - slope(x - 2 * h, x + 2 * h)) / 3
+    Where it has borders, those of its coordinates: d log p(x(z)) / dz + d log|dx/dz| / dz.
+    """
+    kind = getattr(getattr(model, "dist", None), "name", type(model).__name__)
+    if kind == "vonmises":
+        raise ValueError(
+            "model must have a density on the line, and SciPy's vonmises lives on a circle: use "
+            "vonmises_line on angles from -pi to pi, or compare with draws by AgainstDraws"
+        )
+    ends = np.atleast_2d(np.asarray(model.support(), dtype=np.float64).T)  # (d, 2)
+    chart = chart_of(ends[:, 0], ends[:, 1], len(ends))
+    quantile = model.ppf if hasattr(model, "ppf") else model.icdf
+    places = np.stack([np.broadcast_to(quantile(q), (len(ends),)) for q in (0.25, 0.75)])
+    quartiles = places if chart is None else chart.coordinates(places, "its quartiles")
+    h = _STEP * (quartiles[1] - quartiles[0])
+
+    def logpdf(z: np.ndarray) -> np.ndarray:
+        return model.logpdf(z if chart is None else chart.points(z))
 
     def slope(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return (model.logpdf(b) - model.logpdf(a)) / (b - a)  # as far apart as they are
+        return (logpdf(b) - logpdf(a)) / (b - a)  # as far apart as they are
 
-    return _on_host(score, int(np.size(ends[0])))
+    def score(z: np.ndarray) -> np.ndarray:
+        found = (4 * slope(z - h, z + h) - slope(z - 2 * h, z + 2 * h)) / 3
+        return found if chart is None else found + chart.slopes(z)[1]
+
+    return replace(_on_host(score, len(ends)), chart=chart)
+
+
+# ---- log-densities and scores -----------------------------------------------------------------
+
+
+def _of_log_density(model: LogDensity) -> Model:
+    if model.borders is None:
+        return Model(model.score)
+
+    def binding(points: Array) -> Model:
+        chart = model.chart(int(points.shape[1]))
+        return Model(model.score) if chart is None else Model(_Moved(model.score, chart), chart=chart)
+
+    return Model(model.score, model.dimension, binding=binding)
+
+
+def _of_box(chart: Chart, dimension: int) -> Model:
+    """Uniform: in coordinates, logistic."""
+    return Model(lambda z: chart.slopes(z)[1], dimension, chart)
+
+
+@dataclass(frozen=True, eq=False)
+class _Moved:
+    """The score of the coordinates of a distribution, s(x) dx/dz + d log|dx/dz| / dz."""
+
+    score: Callable[[Array], Array]
+    chart: Chart
+
+    def __call__(self, z: Array) -> Array:
+        slope, turn = self.chart.slopes(z)
+        return self.score(self.chart.points(z)) * slope + turn
+
+
+def _unknown(x: Array) -> Array:
+    raise ValueError("the scores of the model belong to observations, and these are not known here")
 
 
 # ---- scikit-learn -------------------------------------------------------------------------

@@ -87,14 +87,9 @@ class KSample(HypothesisTest):
         """The statistic and its p-value."""
         evidence = _Evidence(*_pooled(self.kernel, samples))
         judgement = self.null.judge(evidence, rng)
-        return KSampleResult(
-            evidence.observed,
-            judgement.pvalue,
-            self,
-            judgement.draws,
-            observed=judgement.observed,
-            distances=evidence.distances,
-            kernel=evidence.family.kernels[0],
+        kernel, distances = evidence.family.kernels[0], evidence.distances
+        return KSampleResult.judged(
+            self, evidence.observed, judgement, distances=distances, kernel=kernel
         )
 
 

@@ -197,8 +197,13 @@ class BlockTerms(Terms):
                 for seed, rows in enumerate(some)
             ]
         )
-        variance = float(np.mean(draws**2))  # the mean over labellings is zero
-        return float(np.mean(draws**3)) / variance**1.5 if variance > 0 else 0.0
+        return skewness_about_zero(draws)
+
+
+def skewness_about_zero(draws: np.ndarray) -> float:
+    """The skewness of draws of something whose mean is known to be zero."""
+    variance = float(np.mean(draws**2))
+    return float(np.mean(draws**3)) / variance**1.5 if variance > 0 else 0.0
 
 
 def unskewed(t: float, skewness: float, number: int) -> float:

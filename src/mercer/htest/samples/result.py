@@ -185,16 +185,7 @@ def two_sample_result(
     notes: tuple[str, ...] = (),
 ) -> TwoSampleResult:
     """The one way every two-sample test makes its result."""
-    return TwoSampleResult(
-        float(statistic),
-        float(judgement.pvalue),
-        test,
-        judgement.draws,
-        (*notes, *judgement.notes),
-        observed=float(judgement.observed),
-        law=judgement.law,
-        pooled=pooled,
-    )
+    return TwoSampleResult.judged(test, statistic, judgement, notes, pooled=pooled)
 
 
 def _html(title: str, rows: Mapping[str, str]) -> str:

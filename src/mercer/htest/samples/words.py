@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isinf
 from typing import Any
 
+from mercer.htest.base import verdict_line
 from mercer.htest.samples.attribution import Feature, Features
 from mercer.htest.samples.effect import Effect
 
@@ -17,7 +18,7 @@ def told(result: Any, level: float, effect: Effect, features: Features | None) -
     rejected = result.rejects(level)
     lines = [
         _question(result),
-        _verdict(result, rejected, level),
+        _verdict(result, level),
         _size(effect),
         *([_columns(features, rejected, level)] if features is not None else []),
         *_locations(result),
@@ -37,17 +38,14 @@ def _question(result: Any) -> str:
     )
 
 
-def _verdict(result: Any, rejected: bool, level: float) -> str:
-    p = f"p {'<=' if result.bounded else '='} {result.pvalue:.3g}"
-    how = f"{type(result.test).__name__}, {result.null_in_words()}; level {level:g}"
-    own = result.test.verdict(rejected)
-    if own is not None:
-        return f"Verdict: {own}, {p} ({how})."
-    if rejected:
-        return f"Verdict: they differ, {p} ({how})."
-    return (
-        f"Verdict: no difference was found, {p} ({how}). This does not show that they are the "
-        "same: see the interval below, or test for it with Equivalence(margin)."
+def _verdict(result: Any, level: float) -> str:
+    return verdict_line(
+        result,
+        level,
+        "they differ",
+        "no difference was found",
+        "This does not show that they are the same: see the interval below, or test for it with "
+        "Equivalence(margin).",
     )
 
 

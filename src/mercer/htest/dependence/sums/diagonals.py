@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from mercer.backend import is_numpy, to_numpy
+from mercer.backend import is_numpy, on_gpu, to_numpy
 from mercer.config import settings
 from mercer.gram import LazyMatrix
 from mercer.gram.run import in_order, spans
@@ -35,6 +35,10 @@ def correlations(lefts: Sequence[LazyMatrix], rights: Sequence[LazyMatrix]) -> n
     Of symmetric matrices: diagonals d and n - d hold the same pairs, so half of them do. They are
     added up in one order, whatever the threads and the memory.
     """
+    if on_gpu(lefts[0].like):
+        from mercer.gram.cuda.turned import correlations as on_device
+
+        return to_numpy(on_device(lefts, rights))
     n = lefts[0].shape[0]
     spectrum = np.zeros((n // 2 + 1, len(lefts), len(rights)), dtype=np.complex128)
     few = min(max(_ENTRIES // n, _LEAST), _MOST)

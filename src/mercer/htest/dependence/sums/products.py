@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mercer.backend import to_numpy
+from mercer.backend import on_gpu, to_numpy
 from mercer.config import settings
 from mercer.gram import LazyMatrix
 from mercer.gram.combine import Dense
@@ -26,6 +26,7 @@ from mercer.htest.dependence.sums.gathered import permuted_sums
 from mercer.htest.dependence.sums.line import distance_sums, seconds_for
 from mercer.htest.dependence.sums.sides import Line, Side, Spanned
 from mercer.htest.dependence.sums.turns import Turns
+from mercer.kernels.base import Points
 
 _MANY = 1000  # observations from which on threads pay
 _TOGETHER = 16  # columns that are transformed at a time
@@ -52,7 +53,7 @@ class Product(ABC):
 def product(first: Side, second: Side) -> Product:
     """By factors or numbers where both sides have them, else by all diagonals."""
     if isinstance(first, Spanned) and isinstance(second, Spanned):
-        return Factored(first.columns, second.columns)
+        return Factored(first.columns, second.columns, first.variable.points)
     banded = Banded(first, second)
     if isinstance(first, Line) and isinstance(second, Line):
         return Lined(first, second, banded)
@@ -65,6 +66,7 @@ class Factored(Product):
 
     a: np.ndarray  # (n, r)
     b: np.ndarray  # (n, s)
+    points: Points  # where they are, the work is done
 
     @cached_property
     def observed(self) -> float:
@@ -74,6 +76,12 @@ class Factored(Product):
     def drawn(self, turns: Turns) -> np.ndarray:
         """By cross-correlations of the columns."""
         n, values = len(turns.base), turns.empty()
+        if on_gpu(self.points):
+            from mercer.gram.cuda.turned import squared_correlations
+
+            for row, other in zip(values, turns.others, strict=True):
+                row[:] = squared_correlations(self.a[turns.base], self.b[other], self.points.device)
+            return values.ravel()[turns.places]
         left = np.conj(np.fft.rfft(self.a[turns.base], axis=0))  # (f, r)
         for row, other in zip(values, turns.others, strict=True):
             work = _Columns(left, np.fft.rfft(self.b[other], axis=0), n)

@@ -13,6 +13,7 @@ from mercer.backend import to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, LowRank, cholesky, top_eigenpairs
 from mercer.gram.combine import Centered
+from mercer.htest.dependence.limits import cubes
 from mercer.htest.dependence.sums.line import distance_rows
 from mercer.htest.dependence.variables import Variable
 from mercer.kernels import Energy, facts
@@ -96,33 +97,57 @@ class Spanned(Side):
         return np.sum(self.columns**2, axis=0)[::-1][:rank]
 
 
-@dataclass(frozen=True)
-class Tiled(Side):
+class OfTiles(Side):
     """K~ of any rank, of which tiles are made when they are needed."""
 
-    variable: Variable
-
     @cached_property
-    def _centered(self) -> Centered:
-        return Centered.of(self.variable.gram)
+    @abstractmethod
+    def centered(self) -> Centered:
+        """K~ with its means."""
 
     @cached_property
     def own(self) -> np.ndarray:
         """The diagonal of K~."""
-        return to_numpy(self._centered.diagonal()).astype(np.float64)
+        return to_numpy(self.centered.diagonal()).astype(np.float64)
 
     @cached_property
     def squares(self) -> float:
         """By one pass over the tiles."""
-        return self._centered.inner(self._centered)
+        return self.centered.inner(self.centered)
 
     @cached_property
     def cubes(self) -> float:
         """Of the largest eigenvalues, and of the others as if they were equal."""
-        top = self.eigenvalues(_TOP)
-        trace = float(self.own.sum()) - float(top.sum())
-        squares = max(self.squares - float(top @ top), 0.0)
-        return float(np.sum(top**3)) + (squares**2 / trace if trace > 0 else 0.0)
+        return cubes(self.eigenvalues(_TOP), float(self.own.sum()), self.squares)
+
+    def matrix(self, order: np.ndarray | None = None) -> LazyMatrix:
+        """K~; in another order the means are those that are known."""
+        known = self.centered
+        if order is None:
+            return known
+        means = taken(known.row_means, order)
+        return Centered(self._reordered(order), means, means, known.mean)
+
+    @abstractmethod
+    def _reordered(self, order: np.ndarray) -> LazyMatrix:
+        """The matrix before it is centred, of the observations in another order."""
+
+    def eigenvalues(self, rank: int) -> np.ndarray:
+        """By `top_eigenpairs`."""
+        values = top_eigenpairs(self.centered, min(rank, len(self.own)))[0]
+        return np.maximum(to_numpy(values).astype(np.float64), 0.0)
+
+
+@dataclass(frozen=True)
+class Tiled(OfTiles):
+    """K~ of one variable, by its kernel."""
+
+    variable: Variable
+
+    @cached_property
+    def centered(self) -> Centered:
+        """HKH."""
+        return Centered.of(self.variable.gram)
 
     @cached_property
     def size(self) -> float:
@@ -134,19 +159,8 @@ class Tiled(Side):
         pairs = max(len(some) * (len(some) - 1), 1)
         return sqrt(float(squares) * n * (n - 1) / pairs + float(self.own @ self.own))
 
-    def matrix(self, order: np.ndarray | None = None) -> LazyMatrix:
-        """K~; in another order the means are those that are known."""
-        known = self._centered
-        if order is None:
-            return known
-        means = taken(known.row_means, order)
-        gram = Gram(self.variable.kernel, taken(self.variable.points, order))
-        return Centered(gram, means, means, known.mean)
-
-    def eigenvalues(self, rank: int) -> np.ndarray:
-        """By `top_eigenpairs`."""
-        values = top_eigenpairs(self._centered, min(rank, len(self.own)))[0]
-        return np.maximum(to_numpy(values).astype(np.float64), 0.0)
+    def _reordered(self, order: np.ndarray) -> LazyMatrix:
+        return Gram(self.variable.kernel, taken(self.variable.points, order))
 
 
 @dataclass(frozen=True)

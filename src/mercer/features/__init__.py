@@ -1,0 +1,28 @@
+"""Explicit feature maps, as scikit-learn transformers: K ~ ZZ'.
+
+Needs scikit-learn: ``pip install 'mercer[learn]'``.
+"""
+
+from importlib.util import find_spec
+
+if find_spec("sklearn") is None:
+    raise ImportError("mercer.features needs scikit-learn: pip install 'mercer[learn]'")
+
+from mercer.features.base import FeatureMap, Map
+from mercer.features.fourier import QuasiMonteCarloFourier, RandomFourier
+from mercer.features.landmarks import KMeansPlusPlus, LandmarkRule, LeverageScores, Uniform
+from mercer.features.nystrom import Nystrom
+from mercer.features.sketch import TensorSketch
+
+__all__ = [
+    "FeatureMap",
+    "KMeansPlusPlus",
+    "LandmarkRule",
+    "LeverageScores",
+    "Map",
+    "Nystrom",
+    "QuasiMonteCarloFourier",
+    "RandomFourier",
+    "TensorSketch",
+    "Uniform",
+]

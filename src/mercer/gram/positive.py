@@ -1,0 +1,111 @@
+"""Positive definite matrices that are held: solved, inverted and decomposed in place, on any library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.backend import Array, eps, is_numpy, namespace, scalar, set_diagonal
+
+_TRIES = 12  # times the addition to a diagonal is raised tenfold
+
+
+def add_to_diagonal(matrix: Array, values: Any) -> None:
+    """A + diag(values), in place."""
+    set_diagonal(matrix, 0, 0, namespace(matrix).linalg.diagonal(matrix) + values)
+
+
+def solve_positive(matrix: Array, right: Array) -> Array | None:
+    """A^-1 B of (n, n) and (n, k), A overwritten; None where A is not positive definite."""
+    if not is_numpy(matrix):
+        return _solve_tensor(matrix, right)
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    (posv,) = get_lapack_funcs(("posv",), (matrix, right))
+    _, solution, info = posv(matrix.T, right, lower=True, overwrite_a=True)  # .T: Fortran order
+    return solution if info == 0 else None
+
+
+def inverse_positive(matrix: Array) -> Array | None:
+    """A^-1, all of it, A overwritten; None where A is not positive definite."""
+    if not is_numpy(matrix):
+        lower = _lower(matrix)
+        return None if lower is None else namespace(matrix).linalg.inv(matrix)
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    potrf, potri = get_lapack_funcs(("potrf", "potri"), (matrix,))
+    factor, info = potrf(matrix.T, lower=True, overwrite_a=True, clean=False)
+    if info != 0:
+        return None
+    inverse, _ = potri(factor, lower=True, overwrite_c=True)
+    for j in range(1, inverse.shape[0]):  # potri writes one half
+        inverse[:j, j] = inverse[j, :j]
+    return inverse
+
+
+def eigenpairs(matrix: Array, precision: float) -> tuple[Array, Array]:
+    """Eigenvalues, none of them negative, and eigenvectors of a kernel matrix, which is overwritten.
+
+    `precision` is the eps of what its entries were computed in. Eigenvalues that are negative
+    beyond rounding are refused.
+    """
+    xp = namespace(matrix)
+    if is_numpy(matrix):
+        from scipy.linalg import eigh
+
+        values, vectors = eigh(matrix.T, driver="evd", overwrite_a=True, check_finite=False)
+    else:
+        values, vectors = xp.linalg.eigh(matrix)
+    least, most = float(values[0]), max(float(values[-1]), 0.0)
+    if -least > 4 * int(values.shape[0]) * precision * max(most, -least):
+        raise ValueError(
+            f"the kernel must be positive definite, but its matrix has an eigenvalue {least:.3g} "
+            f"(the largest is {most:.3g}): use another kernel"
+        )
+    return xp.clip(values, 0.0, None), vectors
+
+
+def lower_factor(matrix: Array) -> Array:
+    """L with LL' = A + e I, for the least e = 10^j eps tr(A) that rounding needs."""
+    xp = namespace(matrix)
+    least, added = eps(matrix) * scalar(xp.sum(xp.linalg.diagonal(matrix))), 0.0
+    held = xp.asarray(matrix, copy=True)
+    for power in range(_TRIES):
+        add_to_diagonal(held, least * 10.0**power - added)
+        added = least * 10.0**power
+        lower = _lower(held)
+        if lower is not None:
+            return lower
+    raise ValueError("the kernel must be positive definite, but its matrix is not: use another one")
+
+
+def inverse_lower(lower: Array) -> Array:
+    """L^-1 of a lower triangular matrix."""
+    if not is_numpy(lower):
+        return namespace(lower).linalg.inv(lower)
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    (trtri,) = get_lapack_funcs(("trtri",), (lower,))
+    inverse, _ = trtri(lower, lower=1)
+    return np.tril(inverse)
+
+
+def _solve_tensor(matrix: Array, right: Array) -> Array | None:
+    lower = _lower(matrix)
+    if lower is None:
+        return None
+    xp = namespace(matrix)
+    inverse = xp.linalg.inv(lower)
+    return xp.permute_dims(inverse, (1, 0)) @ (inverse @ right)
+
+
+def _lower(matrix: Array) -> Array | None:
+    """The Cholesky factor, or None where there is none."""
+    try:
+        lower = namespace(matrix).linalg.cholesky(matrix)
+    except (RuntimeError, np.linalg.LinAlgError) as error:  # the first is torch's
+        if "positive" not in str(error) and "singular" not in str(error).lower():
+            raise
+        return None
+    return lower if bool(namespace(lower).all(namespace(lower).isfinite(lower))) else None

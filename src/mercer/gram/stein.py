@@ -1,0 +1,142 @@
+"""Tiles of Stein kernels: three matrix products that kernels of one score share, and one loop.
+
+k_p = s(x)'s(y) f + 2 f' ((s(y) - s(x))'u - d) - 4 r2 f'' is a function of three numbers for each pair: the
+squared distance, the product of the scores, and the step between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from mercer.gram.compiled import exponential, worth_it
+from mercer.kernels.base import Kernel
+from mercer.kernels.radial import RBF, InverseMultiquadric
+from mercer.kernels.stein import Scored, halves, stein_values
+
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray]  # r2, s(x)'s(y), (s(y) - s(x))'u - d
+Distances = Callable[[slice, slice], np.ndarray]
+Join = Callable[
+    ..., np.ndarray
+]  # (r2, products, steps, out) -> the tile, in `out` if that is given
+
+
+class SteinParts:
+    """The three numbers of slices of points, from rows [x, s(x)] in float64.
+
+    Squared distances come from `distances`; steps from one product of widened, centred points,
+    [x, s, -x's, 1] . [t, y, 1, -y't - d], where nothing large cancels.
+    """
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, distances: Distances) -> None:
+        self.distances = distances
+        (a, s), (b, t) = halves(x), halves(y)
+        middle = a.mean(axis=0)
+        a, b = a - middle, b - middle
+        one = np.ones((1, 1), dtype=np.float64)
+        own = -np.sum(a * s, axis=1)[:, None]
+        others = -np.sum(b * t, axis=1)[:, None] - a.shape[1]
+        self._scores = np.ascontiguousarray(s), np.ascontiguousarray(t.T)
+        self._left = np.concatenate([a, s, own, np.broadcast_to(one, own.shape)], axis=1)
+        right = np.concatenate([t, b, np.broadcast_to(one, others.shape), others], axis=1)
+        self._right = np.ascontiguousarray(right.T)
+
+    def __call__(self, rows: slice, columns: slice) -> Parts:
+        r2 = self.distances(rows, columns)
+        products = self._scores[0][rows] @ self._scores[1][:, columns]
+        return r2, products, self._left[rows] @ self._right[:, columns]
+
+
+@dataclass(frozen=True)
+class SteinTile:
+    """Tiles of one Stein kernel."""
+
+    parts: SteinParts
+    join: Join
+
+    def __call__(self, rows: slice, columns: slice) -> np.ndarray:
+        r2, products, steps = self.parts(rows, columns)
+        return self.join(r2, products, steps, r2)
+
+
+def join(kernel: Kernel, values: int) -> Join:
+    """How the three numbers become values of the Stein kernel of `kernel`, so many of them in all."""
+    if isinstance(kernel, RBF):
+        return _Gaussian(kernel.rate, exponential(values))
+    if isinstance(kernel, InverseMultiquadric):
+        return _Multiquadric(kernel.offset**2, kernel.exponent, worth_it(values))
+    return _General(kernel)
+
+
+@dataclass(frozen=True)
+class _General:
+    """By f, f' and f''."""
+
+    kernel: Kernel
+
+    def __call__(self, r2: Any, products: Any, steps: Any, out: Any = None) -> np.ndarray:
+        return stein_values(Scored(self.kernel).form, r2, products, steps)
+
+
+@dataclass(frozen=True)
+class _Gaussian:
+    """f' = -g f and f'' = g^2 f with f = exp(-g r2)."""
+
+    rate: float
+    exp: Callable[[np.ndarray], np.ndarray]
+
+    def __call__(self, r2: Any, products: Any, steps: Any, out: Any = None) -> np.ndarray:
+        g = self.rate
+        inner = products - 2 * g * steps
+        inner -= 4 * g**2 * r2
+        inner *= self.exp(np.multiply(r2, -g, out=out))
+        return inner
+
+
+@dataclass(frozen=True)
+class _Multiquadric:
+    """f' = -b q f and f'' = b (b + 1) q^2 f with q = 1 / (c^2 + r2) and f = q^b."""
+
+    square: float
+    exponent: float
+    compiled: bool
+
+    def __call__(self, r2: Any, products: Any, steps: Any, out: Any = None) -> np.ndarray:
+        b = self.exponent
+        if self.compiled and b == 0.5:
+            out = np.empty_like(r2) if out is None else out
+            _loop()(_flat(r2), _flat(products), _flat(steps), self.square, _flat(out))
+            return out
+        q = 1 / (self.square + r2)
+        inner = np.multiply(r2, -4 * b * (b + 1), out=out)
+        inner *= q
+        inner -= 2 * b * steps
+        inner *= q
+        inner += products
+        inner *= np.sqrt(q, out=q) if b == 0.5 else q**b
+        return inner
+
+
+def _flat(tile: np.ndarray) -> np.ndarray:
+    return tile.reshape(-1)  # a view: tiles are contiguous
+
+
+@cache
+def _loop() -> Any:
+    """The same for b = 1/2 without arrays between, which releases the GIL and vectorises."""
+    import numba
+
+    fast = {"contract", "nnan", "ninf", "nsz", "reassoc"}
+    kind = "void(float64[::1], float64[::1], float64[::1], float64, float64[::1])"
+
+    @numba.njit(kind, nogil=True, fastmath=fast, error_model="numpy")
+    def loop(r2, products, steps, square, out):  # pragma: no cover
+        for i in range(r2.size):
+            q = 1.0 / (square + r2[i])
+            out[i] = np.sqrt(q) * (products[i] - q * (steps[i] + 3.0 * r2[i] * q))
+
+    return loop

@@ -1,0 +1,98 @@
+"""The kernel Stein discrepancy in linear time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import to_numpy
+from mercer.htest.base import HypothesisTest
+from mercer.htest.goodness.models import model_of
+from mercer.htest.goodness.result import GoodnessResult, goodness_result
+from mercer.htest.goodness.sample import Sample, sample_of
+from mercer.htest.nulls import Normal
+from mercer.htest.samples.linear import Terms
+from mercer.kernels.base import Kernel
+from mercer.kernels.stein import Stein
+from mercer.rkhs.rows import taken
+
+_LEAST = 4  # observations: two pairs
+_ENOUGH = 100  # observations from which the normal null holds
+_ORDER = 0  # seed of the order in which observations are paired, so that sorted data do no harm
+_CHUNK = 100_000  # pairs whose kernel values are held at a time
+
+
+@dataclass(frozen=True)
+class LinearKSD(HypothesisTest):
+    """Squared kernel Stein discrepancy in linear time, with a normal null.
+
+    The mean of the `Stein` kernel over disjoint pairs of observations (Liu, Lee & Jordan 2016,
+    section 4.2): independent terms, and so a normal distribution. Much less powerful than `KSD` on
+    the same data, and less than `FSSD` at the same cost; for use where there are more data than
+    time. Pairs are random, always the same.
+
+    Parameters
+    ----------
+    model : distribution or function
+        As in `KSD`: whatever has a score.
+    kernel : Kernel or None
+        A smooth function of the distance. None: InverseMultiquadric at the median distance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.rkhs import Gaussian
+    >>> x = np.random.default_rng(0).normal(0.3, 1.0, size=(100_000, 2))
+    >>> LinearKSD(Gaussian([0.3, 0.3], 1.0)).test(x).rejects()
+    False
+    >>> LinearKSD(Gaussian([0.0, 0.0], 1.0)).test(x).rejects()
+    True
+    """
+
+    model: Any
+    kernel: Kernel | None = None
+
+    def __post_init__(self) -> None:
+        model = model_of(self.model)
+        if self.kernel is not None:
+            validate.instance("kernel", self.kernel, Kernel, "a kernel or None")
+            Stein(self.kernel, model.score)  # refused here where it is not smooth enough
+
+    def statistic(self, x: Any) -> float:  # type: ignore[override]
+        """An unbiased estimate of the squared discrepancy, which may be negative."""
+        return Terms(_values(self._sample(x))).mean
+
+    def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:  # type: ignore[override]
+        """The statistic and its p-value; nothing is random."""
+        sample = self._sample(x)
+        terms = Terms(_values(sample))
+        return goodness_result(self, sample, terms.mean, Normal().judge(terms), _small(len(sample)))
+
+    def _sample(self, x: Any) -> Sample:
+        return sample_of(model_of(self.model), self.kernel, x, _LEAST)
+
+
+def _values(sample: Sample) -> np.ndarray:
+    """k_p of disjoint pairs of observations: (n // 2,)."""
+    order = np.random.default_rng(_ORDER).permutation(len(sample))
+    half = len(order) // 2
+    parts = []
+    for start in range(0, half, _CHUNK):
+        stop = min(start + _CHUNK, half)
+        first, second = order[start:stop], order[half + start : half + stop]
+        pairs = taken(sample.points, first), taken(sample.points, second)
+        parts.append(to_numpy(sample.kernel.paired(*pairs)).astype(np.float64))
+    return np.concatenate(parts)
+
+
+def _small(n: int) -> tuple[str, ...]:
+    """What to say about an asymptotic null and few observations."""
+    if n >= _ENOUGH:
+        return ()
+    return (
+        f"The null of LinearKSD holds from about {_ENOUGH} observations on, and there are {n}: its "
+        "p-value is approximate; use KSD().",
+    )

@@ -1,0 +1,27 @@
+"""Some of the rows of points of any kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mercer import frames
+from mercer.backend import array_like, is_array, namespace
+from mercer.frames import Table
+from mercer.kernels.compose import Grouped
+
+
+def taken(x: Any, rows: np.ndarray) -> Any:
+    """The rows at these positions, repeats included: of an array, a data frame, a sequence."""
+    if is_array(x):
+        xp = namespace(x)
+        return xp.take(x, array_like(rows, x, dtype=xp.int64), axis=0)
+    if isinstance(x, Table):
+        return replace(x, values=x.values[rows])
+    if isinstance(x, Grouped):
+        return Grouped(tuple(taken(group, rows) for group in x.groups))
+    positions = [int(i) for i in rows]
+    found = None if isinstance(x, list | tuple) else frames.rows(x, positions)
+    return [x[i] for i in positions] if found is None else found

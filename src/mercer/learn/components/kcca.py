@@ -1,0 +1,308 @@
+"""Kernel canonical correlation analysis: what two views, or more, of the same points have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import check_consistent_length, check_random_state
+
+from mercer import validate
+from mercer.backend import count, is_array, is_numpy, to_numpy
+from mercer.frames import Columns
+from mercer.kernels.bandwidth import median_rbf
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.default import default_kernel
+from mercer.kernels.door import as_table, read
+from mercer.learn.components.canonical import Centred, Crossing, correlation
+from mercer.learn.components.views import View, view
+from mercer.learn.estimator import KernelEstimator
+
+_RIDGES = tuple(10.0 ** np.arange(-6, 0.5, 0.5))  # of the mean variance of the views
+
+
+class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    """Kernel canonical correlation analysis: functions of each view that go together most.
+
+    For two views, f and g of the spaces of two kernels that maximise
+
+        Cov(f(x), g(y)) / sqrt((Var f(x) + ridge |f|^2) (Var g(y) + ridge |g|^2)),
+
+    and then the next best among those uncorrelated with them in the same sense (Bach and Jordan 2002;
+    in the form of Fukumizu, Bach and Gretton 2007). The largest value is ``mercer.rkhs.kcca``. For M
+    views, f_1, ..., f_M maximise the mean of the covariances of all pairs, where the denominators add
+    up to M. With ``Linear()`` kernels it is (ridge) CCA.
+
+    Without a ridge the correlation would be 1 whatever the data, as functions of a rich space
+    interpolate them: what was seen on the training points says little, ``score`` on others does. The
+    ridge is chosen by cross-validation unless it is given.
+
+    Parameters
+    ----------
+    n_components : int
+    kernel : Kernel or None
+        Of the first view, X. None: RBF at the median distance; for data frames `default_kernel`.
+    kernel_y : Kernel or None, or a sequence of them
+        Of the other view, or one for each of several other views.
+    ridge : float, sequence of float, or None
+        Of the averaged loss, as in ``mercer.rkhs.kcca``. Of several the one with the largest
+        cross-validated correlation is taken, the larger of equals. None: 13 of them, 1e-6 to 1 times
+        the (geometric) mean variance of the views.
+    rank : int or None
+        Use a factor of at most so many columns of each Gram matrix (pivoted Cholesky): an
+        approximation for many points and kernels of full rank. None: exact to rounding.
+    cv : int or splitter
+        Folds by which the ridge is chosen.
+    random_state : int, RandomState or None
+        Shuffles points into folds, where `cv` is a number.
+
+    Attributes
+    ----------
+    function_ : Function
+        The canonical functions of the first view; ``function_[j]`` is one. Scores are centred with
+        the means of the training points.
+    functions_ : tuple of Function
+        Those of every view.
+    correlations_ : array (n_components,)
+        The regularised correlations of the training points, falling, between 0 and 1.
+    ridge_ : float
+    ridges_, ridge_scores_ : arrays, or None
+        The ridges that were tried and their cross-validated correlations.
+    kernel_ : Kernel
+    kernels_ : tuple of Kernel
+    n_features_in_, feature_names_in_
+        As in scikit-learn, of the first view.
+
+    Notes
+    -----
+    Gram matrices are replaced by pivoted Cholesky factors, which are exact to rounding and have few
+    columns where kernels are smooth and points have few dimensions: the cost is then linear in n, and
+    functions live on the few points that span the factors. Kernels of full rank need all
+    eigenvectors, unless `rank` is given.
+
+    References
+    ----------
+    F. R. Bach, M. I. Jordan (2002). Kernel independent component analysis. JMLR 3, 1-48.
+    K. Fukumizu, F. R. Bach, A. Gretton (2007). Statistical consistency of kernel canonical
+    correlation analysis. JMLR 8, 361-383.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.learn import KCCA
+    >>> rng = np.random.default_rng(0)
+    >>> angle = rng.uniform(0, 2 * np.pi, 400)
+    >>> x = np.stack([np.cos(angle), np.sin(angle)], axis=1) + 0.1 * rng.normal(size=(400, 2))
+    >>> y = np.cos(3 * angle) + 0.1 * rng.normal(size=400)
+    >>> kcca = KCCA(1, random_state=0).fit(x[:300], y[:300])
+    >>> kcca.score(x[300:], y[300:]) > 0.9  # on other points; no line through x says anything about y
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        kernel: Kernel | None = None,
+        kernel_y: Kernel | Sequence[Kernel | None] | None = None,
+        ridge: float | Sequence[float] | None = None,
+        rank: int | None = None,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.kernel_y = kernel_y
+        self.ridge = ridge
+        self.rank = rank
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from points X and another view of them, y; or several other views, as a tuple."""
+        validate.whole("n_components", self.n_components)
+        if self.rank is not None:
+            validate.whole("rank", self.rank)
+        _, points = self._learn_from(self._numbers(X, reset=True, ensure_min_samples=2))
+        sides = [_Side(self.kernel_, self._columns, points), *self._others(y)]
+        for side in sides[1:]:
+            if count(side.points) != count(points):
+                raise ValueError(
+                    f"X and every view in y must have the same number of points, got {count(points)} "
+                    f"and {count(side.points)}"
+                )
+        made = [view(s.kernel, s.columns, s.points, self.rank) for s in sides]
+        self.kernels_ = tuple(side.kernel for side in sides)
+        self._views: tuple[View, ...] = tuple(v for v, _ in made)
+        features = [f for _, f in made]
+        centred = [Centred.of(f) for f in features]
+        self._need_ranks(centred)
+        self._choose_ridge(features, centred)
+        found = Crossing(centred).canonical(self.n_components, self.ridge_)
+        self.correlations_ = found.correlations
+        self.functions_ = tuple(
+            v.function(w) for v, w in zip(self._views, found.weights, strict=True)
+        )
+        self.function_ = self.functions_[0]
+        self._weights = found.weights
+        self._offsets = [c.mean @ w for c, w in zip(centred, found.weights, strict=True)]
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The canonical variates of the first view: (n, n_components)."""
+        return self._scores(0, self._points(X))
+
+    def variates(self, X: Any, y: Any) -> tuple[np.ndarray, ...]:
+        """The canonical variates of all views: a tuple of (n, n_components)."""
+        points = [self._points(X)]
+        for known, (name, sample) in zip(self._views[1:], self._named(y), strict=True):
+            points.append(read(known.kernel, sample, known.columns, name)[0])
+        check_consistent_length(*(range(count(p)) for p in points))
+        return tuple(self._scores(i, p) for i, p in enumerate(points))
+
+    def score(self, X: Any, y: Any) -> float:
+        """The mean correlation of the canonical variates, over components and pairs of views."""
+        return float(np.mean(correlation(self.variates(X, y))))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.correlations_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.two_d_labels = True
+        return tags
+
+    def _scores(self, i: int, points: Points) -> np.ndarray:
+        return self._views[i].features(points) @ self._weights[i] - self._offsets[i]
+
+    def _named(self, y: Any) -> list[tuple[str, Any]]:
+        """The other views, by the names that messages use."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        parts = y if isinstance(y, tuple) else (y,)
+        names = [f"y[{i}]" for i in range(len(parts))] if isinstance(y, tuple) else ["y"]
+        named = [(name, _plain(part)) for name, part in zip(names, parts, strict=True)]
+        known = getattr(self, "_views", None)
+        if known is not None and len(named) != len(known) - 1:
+            raise ValueError(f"y must hold {len(known) - 1} views, as in fit, got {len(named)}")
+        return named
+
+    def _others(self, y: Any) -> list[_Side]:
+        """The other views, each with its kernel."""
+        self.__dict__.pop("_views", None)
+        named, kernels = self._named(y), self.kernel_y
+        if kernels is None or isinstance(kernels, Kernel):
+            kernels = (kernels,) * (len(named) if kernels is None else 1)
+        if len(kernels) != len(named):
+            raise ValueError(
+                f"kernel_y must be a kernel for each of {len(named)} other views, got {len(kernels)}"
+            )
+        return [_Side.of(k, v, name) for k, (name, v) in zip(kernels, named, strict=True)]
+
+    def _need_ranks(self, centred: Sequence[Centred]) -> None:
+        for name, found in zip(["X", *["y"] * (len(centred) - 1)], centred, strict=True):
+            if found.rank == 0:
+                raise ValueError(f"{name} must vary: its kernel does not tell any two points apart")
+        most = min(found.rank for found in centred)
+        if self.n_components > most:
+            raise ValueError(
+                f"n_components must be at most {most}, which is how many directions vary in every "
+                f"view, got {self.n_components}"
+            )
+
+    def _choose_ridge(self, features: Sequence[np.ndarray], centred: Sequence[Centred]) -> None:
+        """Sets `ridge_`, and what was tried for it."""
+        self.ridges_: np.ndarray | None = None
+        self.ridge_scores_: np.ndarray | None = None
+        if isinstance(self.ridge, Real):
+            validate.positive("ridge", self.ridge)
+            self.ridge_ = float(self.ridge)
+            return
+        if self.ridge is None:
+            n = len(features[0])
+            variances = [np.sum(c.directions.lengths**2) / n for c in centred]
+            ridges = np.asarray(_RIDGES) * np.exp(np.mean(np.log(variances)))
+        else:
+            ridges = np.sort(to_numpy(validate.vector(self.ridge, "ridge")))
+            validate.positive("the smallest ridge", float(ridges[0]))
+        self.ridges_ = ridges
+        self.ridge_scores_ = self._cross_validated(features, ridges)
+        best = np.flatnonzero(self.ridge_scores_ == self.ridge_scores_.max())
+        self.ridge_ = float(ridges[best[-1]])
+
+    def _cross_validated(self, features: Sequence[np.ndarray], ridges: np.ndarray) -> np.ndarray:
+        """The mean correlation of points left out, of every ridge: (R,)."""
+        n = len(features[0])
+        cv: Any = self.cv
+        if isinstance(cv, Integral) and not isinstance(cv, bool):
+            validate.whole("cv", cv, 2)
+            folds = min(int(cv), n // 2)
+            if folds < 2:
+                raise ValueError(
+                    f"a ridge is chosen by cross-validation, which needs 4 points, got {n}: give one"
+                )
+            cv = KFold(folds, shuffle=True, random_state=check_random_state(self.random_state))
+        scores = [
+            _held_out(features, train, test, self.n_components, ridges)
+            for train, test in check_cv(cv, y=None).split(features[0])  # type: ignore[attr-defined]
+        ]
+        return np.mean(scores, axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """A view as it came: its kernel, its columns and its points."""
+
+    kernel: Kernel
+    columns: Columns | None
+    points: Points
+
+    @classmethod
+    def of(cls, kernel: Kernel | None, sample: Any, name: str) -> _Side:
+        """Another view than the first."""
+        if kernel is None:
+            array = is_array(sample) or as_table(sample, name) is None
+            kernel = median_rbf(sample, name=name) if array else default_kernel(sample)
+        validate.instance("kernel_y", kernel, Kernel, "a kernel, such as RBF(1.0), or None")
+        points, columns = read(kernel, sample, None, name)
+        return cls(kernel, columns, points)
+
+
+def _plain(sample: Any) -> Any:
+    """Numbers as numbers, where they came in an array of objects."""
+    if is_numpy(sample) and sample.dtype.kind == "O" and sample.ndim <= 2:
+        found = np.asarray(sample.tolist())
+        return found if found.dtype.kind in "fiub" else sample
+    return sample
+
+
+def _held_out(
+    features: Sequence[np.ndarray],
+    train: np.ndarray,
+    test: np.ndarray,
+    number: int,
+    ridges: np.ndarray,
+) -> np.ndarray:
+    """The mean correlation of the test points, of every ridge: (R,)."""
+    centred = [Centred.of(f[train]) for f in features]
+    number = min(number, *(c.rank for c in centred))
+    if number == 0:
+        return np.zeros(len(ridges), dtype=np.float64)
+    crossing = Crossing(centred)
+    left_out = [f[test] - c.mean for f, c in zip(features, centred, strict=True)]
+    found = []
+    for ridge in ridges:
+        weights = crossing.canonical(number, float(ridge)).weights
+        scores = [f @ w for f, w in zip(left_out, weights, strict=True)]
+        found.append(float(np.mean(correlation(scores))))
+    return np.asarray(found, dtype=np.float64)

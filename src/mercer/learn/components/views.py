@@ -1,0 +1,69 @@
+"""A view of points as explicit features, from as few of them as span it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.backend import astype, count, double, to_numpy
+from mercer.frames import Columns
+from mercer.gram import Factor, Gram, cholesky
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.door import bound_to
+from mercer.kernels.rows import taken
+from mercer.rkhs.directions import afford_eigenvectors, low_rank
+from mercer.rkhs.function import Function
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Features phi with <phi(x), phi(y)> = k(x, y) on the training points: phi(x) = k(x, anchors) M.
+
+    Where the Gram matrix has a factor of few columns, anchors are the points that span it, and M
+    is the inverse of its triangle; else all points, and M comes from the eigenvectors.
+    """
+
+    kernel: Kernel
+    columns: Columns | None
+    anchors: Points
+    map: np.ndarray  # M, (anchors, r)
+
+    def features(self, points: Points) -> np.ndarray:
+        """phi of new points: (n, r)."""
+        values = Gram(bound_to(self.kernel, self.columns), points, self.anchors)
+        return to_numpy(values @ self.map).astype(np.float64)
+
+    def function(self, weights: np.ndarray) -> Function:
+        """The functions x -> phi(x)'w, one for each column of weights (r, k)."""
+        return Function(self.kernel, self.anchors, self.map @ weights, self.columns)
+
+
+def view(
+    kernel: Kernel, columns: Columns | None, points: Points, rank: int | None
+) -> tuple[View, np.ndarray]:
+    """A view, and the features (n, r) of its points; of a factor of at most `rank` columns if given."""
+    gram = Gram(bound_to(kernel, columns), points)
+    found = low_rank(gram) if rank is None else cholesky(gram, most=rank)
+    if found is not None:
+        return _spanned(kernel, columns, gram.x, found)
+    afford_eigenvectors(count(points), "KCCA")
+    held = to_numpy(astype(gram.dense(), double(gram.like)))
+    values, vectors = np.linalg.eigh(held)
+    kept = values > len(held) * _EPS * max(values[-1], 0.0)
+    roots = np.sqrt(values[kept])
+    return View(kernel, columns, gram.x, vectors[:, kept] / roots), vectors[:, kept] * roots
+
+
+def _spanned(
+    kernel: Kernel, columns: Columns | None, points: Points, found: Factor
+) -> tuple[View, np.ndarray]:
+    from scipy.linalg import solve_triangular
+
+    features = to_numpy(found.columns)
+    pivots = np.asarray(found.pivots, dtype=np.int64)
+    triangle = features[pivots]  # k(anchors, anchors) = T T'
+    inverse = solve_triangular(triangle, np.eye(len(pivots), dtype=np.float64), lower=True)
+    return View(kernel, columns, taken(points, pivots), inverse.T), features

@@ -1,0 +1,56 @@
+"""The kernel of distributions that come without one, at the scale of their points and distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.backend import count, is_array, to_numpy
+from mercer.kernels.bandwidth import median_rbf
+from mercer.kernels.base import Kernel
+from mercer.kernels.radial import RBF
+from mercer.rkhs import Bags, Empirical, MeanMap
+
+_DRAWN = 20  # points of each distribution that say how far apart points are
+_SOME = 500  # distributions that say how far apart distributions are
+
+
+def default_distribution_kernel(x: Any) -> Kernel:
+    """RBF of the distances of mean embeddings, both bandwidths at the median distance.
+
+    exp(-MMD(P, Q)^2 / 2 s^2), with MMD that of an RBF kernel of points.
+    """
+    inner = MeanMap(median_rbf(_pooled(x), name="X"))
+    values = to_numpy(inner(x[:: -(-count(x) // _SOME)] if count(x) > _SOME else x))
+    own = np.diagonal(values)
+    distances2 = (own[:, None] + own - 2 * values)[np.triu_indices(len(values), 1)]
+    apart = distances2[distances2 > 1e-12 * own.max()]
+    return RBF(float(np.sqrt(np.median(apart))) if len(apart) else 1.0).on(inner)
+
+
+def _pooled(x: Any) -> np.ndarray:
+    """Some points of every distribution."""
+    if is_array(x):
+        return to_numpy(x)
+    rng = np.random.default_rng(0)
+    parts = []
+    for i in range(len(x)):
+        one = x[i]
+        if not hasattr(one, "sample"):
+            points = np.atleast_1d(to_numpy(one) if is_array(one) else np.asarray(one))
+            one = Empirical(points[None, :] if points.ndim == 1 else points)
+        if isinstance(one, Empirical) and len(one) <= _DRAWN:
+            parts.append(to_numpy(one.points))
+        else:
+            parts.append(to_numpy(one.sample(_DRAWN, rng=rng)))
+    return np.concatenate(parts)
+
+
+def as_bags(x: Any) -> Bags:
+    """Bags, from bags or from vectors, each a bag of one point."""
+    if isinstance(x, Bags):
+        return x
+    if is_array(x) and x.ndim == 2:
+        return Bags(x, np.arange(count(x) + 1))
+    return Bags.of(x)

@@ -1,0 +1,110 @@
+"""Ridge regression on random Fourier features, the data streamed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import Array, array_like, astype, count, double
+from mercer.features.base import Mapped
+from mercer.features.fourier import RandomFourier
+from mercer.gram import LazyMatrix
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.rows import taken
+from mercer.learn.landmarks.solvers import Solver
+from mercer.learn.landmarks.streamed import StreamedRidge
+
+_SEEN = 2000  # points that choose a kernel where none is given
+
+
+class FourierRidge(StreamedRidge):
+    """Ridge regression on random Fourier features of a stationary kernel, for as many points as there are.
+
+    f(x) = <c, z(x)> minimises sum_i w_i (y_i - f(x_i))^2 + ridge |c|^2, with the features z of
+    `RandomFourier`: kernel ridge regression with the kernel <z(x), z(y)> ~ k(x, y). `ridge` belongs
+    to the **summed** loss. Unlike the landmarks of `NystromRidge` the features do not look at the
+    data; they cost a cosine each, and as many of them are mostly worth less.
+
+    Parameters
+    ----------
+    kernel : Kernel or None
+        With a known spectrum. None: RBF at the median distance.
+    ridge : float
+    n_components : int
+        How many features.
+    orthogonal : bool
+        As in `RandomFourier`.
+    solver : Solver or None
+        As in `NystromRidge`.
+    random_state : int, Generator, RandomState or None
+
+    Attributes
+    ----------
+    coef_ : array (D,) or (D, q)
+        The coefficients of the features.
+    map_ : FourierMap
+        The features.
+    error_bound_ : float
+        Of the kernel values, as in `RandomFourier`.
+    kernel_ : Kernel
+    n_passes_ : int
+        How often the data were read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-3, 3, size=(20_000, 1))
+    >>> y = np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=20_000)
+    >>> ridge = FourierRidge(RBF(0.5), 0.1, n_components=100, random_state=0).fit(x, y)
+    >>> ridge.predict([[0.5]]).round(2)  # sin(1)
+    array([0.84])
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        ridge: float = 1.0,
+        *,
+        n_components: int = 1000,
+        orthogonal: bool = True,
+        solver: Solver | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.ridge = ridge
+        self.n_components = n_components
+        self.orthogonal = orthogonal
+        self.solver = solver
+        self.random_state = random_state
+
+    def predict(self, X: Any) -> Array:
+        """f(x) at new points: (n,) or (n, q)."""
+        points = self._points(X)
+        return Mapped(self.map_, points) @ self.coef_
+
+    def _pool(self) -> int:
+        validate.whole("n_components", self.n_components)
+        return max(int(self.n_components), _SEEN)
+
+    def _prepare(self, kernel: Kernel, sample: Points, rng: np.random.Generator) -> Array:
+        features = RandomFourier(kernel, self.n_components, orthogonal=self.orthogonal)
+        self.map_ = features._map(kernel, sample, rng)
+        self.error_bound_ = features.error_bound_
+        n = count(sample)
+        few = np.sort(rng.choice(n, min(n, self.map_.width), replace=False))
+        rows = self.map_(taken(sample, few))
+        self._like = rows[:1, 0]  # library, device and dtype of the features
+        return rows
+
+    def _design(self, points: Points) -> LazyMatrix:
+        return Mapped(self.map_, points)
+
+    def _penalty(self) -> Array:
+        return array_like(np.eye(self.map_.width, dtype=np.float64), self._like, double(self._like))
+
+    def _keep(self, coefficients: Array) -> None:
+        self.coef_ = astype(coefficients, self._like.dtype)

@@ -1,0 +1,201 @@
+"""Two ways to a ridge solution on landmarks: normal equations in one pass, or conjugate gradients."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import Array, array_like, astype, namespace, scalar, zeros
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError, NotConverged
+from mercer.gram import LazyMatrix
+from mercer.gram.positive import add_to_diagonal, inverse_lower, lower_factor
+from mercer.learn.landmarks.normal import NormalSums, normal_product, turned_product
+
+DIRECT = 2000  # landmarks up to which one pass with their products beats many passes without
+
+Rows = Iterator[tuple[LazyMatrix, Array, np.ndarray | None]]  # Z (b, m), y (b, q), weights (b,)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """|Zc - y|^2 + ridge c'Pc, whose rows come in batches: what a solver is given.
+
+    `rows()` gives the batches of Z and y anew; `penalty` is P, in float64; `some` are rows of Z
+    drawn uniformly, or None where P is made of such rows.
+    """
+
+    rows: Callable[[], Rows]
+    penalty: Array
+    ridge: float
+    some: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The coefficients (m, q), the passes over the data, and the sums if they were taken."""
+
+    coefficients: Array
+    passes: int
+    sums: NormalSums | None = None
+
+
+class Solver(ABC):
+    """How the coefficients of landmarks are found."""
+
+    @abstractmethod
+    def solve(self, problem: Problem, /) -> Solution:
+        """The coefficients that minimise the penalised sum of squares."""
+
+
+@dataclass(frozen=True)
+class NormalEquations(Solver):
+    """Z'Z and Z'y summed in one pass over the data, in float64, then one Cholesky factorisation.
+
+    Costs n m^2 operations, and holds some matrices of m^2 numbers. Squares the condition number:
+    directions whose eigenvalue is below about 1e-8 of the largest one (float32: 1e-5) are lost, so
+    that smaller ridges make no difference.
+    """
+
+    def solve(self, problem: Problem, /) -> Solution:
+        sums = summed(None, problem.rows(), int(problem.penalty.shape[0]))
+        return Solution(sums.solve(problem.penalty, problem.ridge), 1, sums)
+
+
+@dataclass(frozen=True)
+class ConjugateGradients(Solver):
+    """Conjugate gradients, one pass over the data for each step, preconditioned as in Falkon.
+
+    The preconditioner takes m rows of Z for all of them (Rudi et al. 2017). Costs n m operations
+    for each step: less than `NormalEquations` where there are thousands of landmarks.
+
+    Parameters
+    ----------
+    iterations : int
+        At most.
+    tolerance : float
+        Stops where the residual is below this share of where it began.
+    """
+
+    iterations: int = 50
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        validate.whole("iterations", self.iterations)
+        validate.between("tolerance", self.tolerance, 0.0, 1.0)
+
+    def solve(self, problem: Problem, /) -> Solution:
+        _afford(int(problem.penalty.shape[0]), 5, "The preconditioner", "use fewer landmarks")
+        right, rows = _right_side(problem)
+        lower = lower_factor(problem.penalty)
+        outer = preconditioner(lower, problem.some, rows, problem.ridge)
+        turned, upper = _turned(outer), _turned(lower)
+
+        def system(v: Array) -> Array:
+            c = outer @ v
+            return turned @ (_image(problem, c) + problem.ridge * (lower @ (upper @ c)))
+
+        found, steps, left = conjugate_gradients(
+            system, turned @ right, self.iterations, self.tolerance
+        )
+        if left > self.tolerance:
+            warnings.warn(
+                f"conjugate gradients stopped after {steps} steps at a relative residual of "
+                f"{left:.1e} (wanted {self.tolerance:.0e}): allow more iterations, or a larger ridge",
+                NotConverged,
+                stacklevel=4,
+            )
+        return Solution(outer @ found, steps + 1)
+
+
+def summed(sums: NormalSums | None, rows: Rows, columns: int) -> NormalSums:
+    """The normal equations of more rows, added to those there are."""
+    _afford(
+        columns, 2 * settings().workers + 6, "Normal equations", "use solver=ConjugateGradients()"
+    )
+    for design, y, weights in rows:
+        if sums is None:
+            sums = NormalSums.empty(columns, int(y.shape[1]), y)
+        sums.add(design, y, weights)
+    if sums is None:
+        raise ValueError("there must be at least one batch, got none")
+    return sums
+
+
+def conjugate_gradients(
+    system: Callable[[Array], Array], right: Array, iterations: int, tolerance: float
+) -> tuple[Array, int, float]:
+    """x of Ax = b for columns b (m, q), steps taken, and the largest relative residual left."""
+    xp = namespace(right)
+    x, r = zeros(tuple(right.shape), right), xp.asarray(right, copy=True)
+    p, rr = r, xp.sum(r * r, axis=0)
+    one, first, left, step = xp.ones_like(rr), rr, 1.0, 0
+    while step < iterations and left > tolerance and scalar(xp.max(rr)) > 0:
+        image, step = system(p), step + 1
+        curvature = xp.sum(p * image, axis=0)
+        length = xp.where(curvature > 0, rr / xp.where(curvature > 0, curvature, one), 0 * one)
+        x, r = x + length * p, r - length * image
+        before, rr = rr, xp.sum(r * r, axis=0)
+        left = scalar(xp.max(rr / xp.where(first > 0, first, one))) ** 0.5
+        p = r + rr / xp.where(before > 0, before, one) * p
+    return x, step, left if step else 0.0
+
+
+def preconditioner(lower: Array, some: Array | None, rows: int, ridge: float) -> Array:
+    """M with M'(Z'Z + ridge LL')M ~ I, for the factor L of the penalty: (m, m) in float64.
+
+    Z'Z ~ (n / r) R'R for r rows R of Z. With Q = R L'^-1, M = L'^-1 A'^-1 for
+    AA' = (n / r) Q'Q + ridge I (Rudi et al. 2017, eq. 13, where R = LL').
+    """
+    inverse = inverse_lower(lower)
+    q = lower if some is None else astype(some, lower.dtype) @ _turned(inverse)
+    estimate = (_turned(q) @ q) * (rows / int(q.shape[0]))
+    add_to_diagonal(estimate, ridge)
+    return _turned(inverse_lower(lower_factor(estimate)) @ inverse)
+
+
+def chosen(solver: Solver | None, m: int) -> Solver:
+    """The solver that was given, or the quicker one for so many landmarks."""
+    if solver is None:
+        return NormalEquations() if m <= DIRECT else ConjugateGradients()
+    validate.instance("solver", solver, Solver, "NormalEquations(), ConjugateGradients() or None")
+    return solver
+
+
+def _right_side(problem: Problem) -> tuple[Array, int]:
+    """Z'Wy in float64, and the number of rows."""
+    total, rows = None, 0
+    for design, y, weights in problem.rows():
+        wide = y if weights is None else y * array_like(weights, y)[:, None]
+        part = turned_product(design, wide)
+        total, rows = part if total is None else total + part, rows + design.shape[0]
+    if total is None:
+        raise ValueError("there must be at least one batch, got none")
+    return total, rows
+
+
+def _image(problem: Problem, c: Array) -> Array:
+    """Z'WZc, one pass: (m, q) in float64."""
+    total = zeros(tuple(c.shape), c)
+    for design, _, weights in problem.rows():
+        w = None if weights is None else array_like(weights, design.like)
+        total += normal_product(design, astype(c, design.like.dtype), w)
+    return total
+
+
+def _turned(a: Array) -> Array:
+    return namespace(a).permute_dims(a, (1, 0))
+
+
+def _afford(m: int, copies: int, what: str, instead: str) -> None:
+    needed, budget = 8 * copies * m * m, settings().memory
+    if needed > budget:
+        raise MemoryBudgetError(
+            f"{what} of {m:,} landmarks needs {needed / 2**20:,.0f} MiB, and the budget is "
+            f"{budget / 2**20:,.0f} MiB: {instead}, or raise mercer.config(memory=...)"
+        )

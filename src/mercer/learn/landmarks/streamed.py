@@ -1,0 +1,144 @@
+"""What learners on streamed data share: batches become points, points become rows of a matrix."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from mercer import validate
+from mercer.backend import Array, astype, count, is_array
+from mercer.features.random import generator
+from mercer.gram import LazyMatrix
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.door import read
+from mercer.learn.estimator import KernelPredictor
+from mercer.learn.landmarks.normal import NormalSums
+from mercer.learn.landmarks.solvers import (
+    NormalEquations,
+    Problem,
+    Rows,
+    Solver,
+    chosen,
+    summed,
+)
+from mercer.learn.landmarks.source import Held, Source, sampled
+
+
+class Streamed(KernelPredictor):
+    """A learner whose points become rows of a matrix, batch by batch."""
+
+    random_state: Any
+
+    @abstractmethod
+    def _pool(self) -> int:
+        """How many points, drawn uniformly, `_prepare` wants to see."""
+
+    @abstractmethod
+    def _prepare(self, kernel: Kernel, sample: Points, rng: np.random.Generator) -> Array | None:
+        """Choose what the columns of the matrix are; rows of it that were drawn uniformly.
+
+        None where those of the penalty were.
+        """
+
+    @abstractmethod
+    def _design(self, points: Points) -> LazyMatrix:
+        """The rows of the matrix for some points: (n, m)."""
+
+    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[Source, Array | None]:
+        """The data as a source, the columns of the matrix chosen from it, and some of its rows."""
+        drawing, rng = generator(self.random_state).spawn(
+            2
+        )  # of points, and of what is made of them
+        if isinstance(X, np.memmap) and X.ndim == 2 and y is not None and sample_weight is None:
+            if count(y) != count(X):
+                raise ValueError(f"X and y must have as many rows, got {count(X)} and {count(y)}")
+            X, y = Held(X, y), None
+        if not isinstance(X, Source):
+            kernel, points, target, weights = self._accept_numbers(X, y, sample_weight)
+            source: Source = Held(points, target, weights)
+            return source, self._prepare(kernel, sampled(source, self._pool(), drawing)[0], rng)
+        if y is not None or sample_weight is not None:
+            raise ValueError("a source of batches brings its own y: leave y and sample_weight out")
+        sample, source = sampled(X, self._pool(), drawing)
+        kernel, points = self._learn_from(sample)
+        if is_array(points) and points.ndim == 2:
+            self._check_width(int(points.shape[1]), reset=True)
+        if self._columns is not None:
+            self.feature_names_in_ = np.array(self._columns.names, dtype=object)
+        return source, self._prepare(kernel, points, rng)
+
+    def _rows(self, source: Source) -> Rows:
+        """Batches as rows of the matrix, numbers (b, q) and weights, checked."""
+        for x, y, weights in source.batches():
+            points, _ = read(self.kernel_, x, self._columns, "X")
+            design = self._design(points)
+            numbers = validate.vectors(y, design.shape[0], design.like, "y")
+            self._flat = numbers.ndim == 1
+            wide = numbers[:, None] if self._flat else numbers
+            yield design, astype(wide, design.like.dtype), weights
+
+
+def _adds_up(learner: StreamedRidge) -> bool:
+    return learner.solver is None or isinstance(learner.solver, NormalEquations)
+
+
+class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
+    """Ridge regression on the columns of a streamed matrix."""
+
+    ridge: float
+    solver: Solver | None
+
+    @abstractmethod
+    def _penalty(self) -> Array:
+        """P in the penalty ridge c'Pc: (m, m) in float64."""
+
+    @abstractmethod
+    def _keep(self, coefficients: Array) -> None:
+        """Remember what was learnt: (m,) or (m, q)."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from points X and numbers y, (n,) or (n, q); or from a source of batches.
+
+        Sources are `Parquet` and `Batches`; memory maps are read batch by batch as they are.
+        """
+        validate.positive("ridge", self.ridge)
+        source, some = self._open(X, y, sample_weight)
+        penalty = self._penalty()
+        solver = chosen(self.solver, int(penalty.shape[0]))
+        if source.once and not isinstance(solver, NormalEquations):
+            raise ValueError(
+                "conjugate gradients read the data many times, got an iterator: hand in a function "
+                "that makes it, or use solver=NormalEquations()"
+            )
+        problem = Problem(lambda: self._rows(source), penalty, float(self.ridge), some)
+        solution = solver.solve(problem)
+        self.n_passes_ = solution.passes
+        self._sums: NormalSums | None = solution.sums
+        self._learnt(solution.coefficients)
+        return self
+
+    @available_if(_adds_up)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from more points as well; the same as one fit on all of them with these landmarks.
+
+        The first call chooses kernel and landmarks from its own points. Normal equations add up
+        exactly; they are solved after every call. There is no such thing for conjugate gradients.
+        """
+        validate.positive("ridge", self.ridge)
+        sums = getattr(self, "_sums", None)
+        if sums is None:
+            source, _ = self._open(X, y, sample_weight)
+        else:
+            source = Held(*self._numbers_of(X, y, sample_weight, reset=False))
+        penalty = self._penalty()
+        self._sums = summed(sums, self._rows(source), int(penalty.shape[0]))
+        self.n_passes_ = 1
+        self._learnt(self._sums.solve(penalty, float(self.ridge)))
+        return self
+
+    def _learnt(self, coefficients: Array) -> None:
+        self._keep(coefficients[:, 0] if self._flat else coefficients)

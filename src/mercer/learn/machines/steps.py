@@ -1,0 +1,195 @@
+"""Sequential minimal optimization on a matrix that is held: two coefficients at a time.
+
+The problem is `Dual`'s. Its slopes, up_i (what objective is won by raising b_i a little) and down_i
+(what is lost by lowering it), are kept; where a bound forbids the move they are -inf and inf.
+The pair is that of second order: i has the largest up_i, and j wins most with it,
+(up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij) (Fan, Chen and Lin 2005, eq. 3.7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+
+from mercer.learn.machines.compiled import FLAT, LANES, compiled_steps
+
+_LARGE = 1000  # coefficients from which compiled steps pay at once
+_SHRINK = 4  # steps for each coefficient, after which those that cannot move are left out
+_LONG = 10_000  # and steps from which they pay for fewer
+
+
+@dataclass(frozen=True)
+class Dual:
+    """min b'Kb / 2 - t'b + w |b|_1 over b with lower <= b <= upper and a fixed sum of b.
+
+    Classification has t = +1 and -1, one box for each sign, and w = 0; regression the targets t, and
+    w is the half width of the tube; one class has t = 0.
+    """
+
+    target: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    width: float = 0.0
+
+    def slopes(self, b: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """up and down at b, whose K b is `values`."""
+        slope, w = self.target - values, self.width
+        up = np.where(b < self.upper, slope - np.where(b >= 0, w, -w), -np.inf)
+        down = np.where(b > self.lower, slope - np.where(b > 0, w, -w), np.inf)
+        return up, down
+
+    def values(self, b: np.ndarray, up: np.ndarray, down: np.ndarray) -> np.ndarray:
+        """K b from the slopes, wherever a coefficient may move."""
+        w = self.width
+        slope = np.where(up > -np.inf, up + np.where(b >= 0, w, -w), down + np.where(b > 0, w, -w))
+        return np.where(self.lower < self.upper, self.target - slope, 0.0)
+
+    def objective(self, b: np.ndarray, values: np.ndarray) -> float:
+        """What is minimized."""
+        return float(b @ (values / 2 - self.target) + self.width * np.abs(b).sum())
+
+    def at(self, index: np.ndarray) -> Dual:
+        """The problem of some coefficients, the others being fixed."""
+        return Dual(self.target[index], self.lower[index], self.upper[index], self.width)
+
+
+def padded(n: int) -> int:
+    """n rounded up to what compiled loops take."""
+    return -(-n // LANES) * LANES
+
+
+def wider(block: np.ndarray) -> np.ndarray:
+    """A square matrix with columns of zeros up to `padded` many."""
+    n = len(block)
+    if padded(n) == n and block.flags.c_contiguous:
+        return block
+    out = np.zeros((n, padded(n)), dtype=block.dtype)
+    out[:, :n] = block
+    return out
+
+
+@dataclass
+class Block:
+    """A small problem in the middle of being solved: b, and the slopes."""
+
+    matrix: np.ndarray  # (n, padded(n))
+    diagonal: np.ndarray
+    dual: Dual
+    b: np.ndarray
+    up: np.ndarray
+    down: np.ndarray
+
+    def solve(self, tolerance: float, most: int, *, large: bool = False) -> int:
+        """Steps until max up - min down <= tolerance; returns how many were done.
+
+        `large` says that it is part of a large problem, for which compiled steps pay.
+        """
+        compiled = find_spec("numba") is not None
+        if not compiled or not (large or len(self.b) >= _LARGE):
+            first = min(most, _LONG) if compiled else most
+            done = self._numpy(tolerance, first)
+            return (
+                done
+                if done < first or first == most
+                else done + self.solve(tolerance, most - done, large=True)
+            )
+        done = 0
+        while done < most:
+            now = min(_SHRINK * len(self.b), most - done)
+            steps = self._compiled(tolerance, now)
+            done += steps
+            if steps < now:
+                break
+            keep = (self.down <= self.up.max()) | (self.up >= self.down.min())
+            if np.count_nonzero(keep) < 0.7 * len(keep):
+                done += self._inside(np.flatnonzero(keep), tolerance, most - done)
+        return done
+
+    def _inside(self, index: np.ndarray, tolerance: float, most: int) -> int:
+        """Solve for those that can move at all (shrinking); the slopes of the others follow."""
+        n = len(self.b)
+        part = Block(
+            wider(self.matrix[np.ix_(index, index)]),
+            self.diagonal[index],
+            self.dual.at(index),
+            self.b[index],
+            self.up[index],
+            self.down[index],
+        )
+        steps = part.solve(tolerance, most, large=True)
+        change = part.b - self.b[index]
+        moved = np.flatnonzero(change)
+        follow = change[moved] @ self.matrix[index[moved], :n]
+        self.up -= follow
+        self.down -= follow
+        self.b[index], self.up[index], self.down[index] = part.b, part.up, part.down
+        return steps
+
+    def _compiled(self, tolerance: float, most: int) -> int:
+        n, dual = len(self.b), self.dual
+        more = padded(n) - n
+        up = np.concatenate([self.up, np.full(more, -np.inf)])
+        down = np.concatenate([self.down, np.full(more, np.inf)])
+        diagonal = np.concatenate([self.diagonal, np.zeros(more)])
+        box = dual.lower, dual.upper
+        done = compiled_steps()(
+            self.matrix, diagonal, dual.width, *box, self.b, up, down, tolerance, most
+        )
+        self.up, self.down = up[:n], down[:n]
+        return done
+
+    def _numpy(self, tolerance: float, most: int) -> int:
+        rows, diagonal, n = self.matrix, self.diagonal, len(self.b)
+        up, down = self.up, self.down
+        flat = FLAT * max(float(diagonal.max()), 1e-300)
+        gap, curve = np.empty(n), np.empty(n)
+        for done in range(most):
+            i = int(np.argmax(up))
+            np.maximum(np.subtract(up[i], down, out=gap), 0.0, out=gap)
+            if gap.max() <= tolerance:
+                return done
+            np.subtract(diagonal[i] + diagonal, 2 * rows[i, :n], out=curve)
+            np.maximum(curve, flat, out=curve)
+            j = int(np.argmax(gap * gap / curve))
+            if j == i:
+                return done
+            step = self._pair(i, j, gap[j] / curve[j])
+            change = step * (rows[i, :n] - rows[j, :n])
+            up -= change
+            down -= change
+            self._turn(i)
+            self._turn(j)
+        return most
+
+    def _pair(self, i: int, j: int, step: float) -> float:
+        """Raise b_i and lower b_j by the step, or what room there is: to a bound, or to the kink."""
+        b, dual = self.b, self.dual
+        kink = dual.width > 0
+        top = min(dual.upper[i], 0.0) if kink and b[i] < 0 else dual.upper[i]
+        bottom = max(dual.lower[j], 0.0) if kink and b[j] > 0 else dual.lower[j]
+        room_i, room_j = top - b[i], b[j] - bottom
+        step = min(step, room_i, room_j)
+        self._level(i)
+        self._level(j)
+        b[i] = top if step == room_i else b[i] + step
+        b[j] = bottom if step == room_j else b[j] - step
+        return step
+
+    def _level(self, t: int) -> None:
+        """Both slopes of t without the kink of |b|, whatever its bounds."""
+        w = self.dual.width
+        free = self.up[t] > -np.inf
+        if free:
+            slope = self.up[t] + (w if self.b[t] >= 0 else -w)
+        else:
+            slope = self.down[t] + (w if self.b[t] > 0 else -w)
+        self.up[t] = self.down[t] = slope
+
+    def _turn(self, t: int) -> None:
+        """The slopes of t again with kink and bounds, from those without."""
+        b, dual, w = self.b[t], self.dual, self.dual.width
+        slope = self.up[t]
+        self.up[t] = slope - (w if b >= 0 else -w) if b < dual.upper[t] else -np.inf
+        self.down[t] = slope - (w if b > 0 else -w) if b > dual.lower[t] else np.inf

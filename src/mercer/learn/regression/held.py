@@ -1,0 +1,20 @@
+"""Gram matrices that are held, because a solver needs all of them: asked of the budget first."""
+
+from __future__ import annotations
+
+from mercer.backend import Array, astype, double
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError
+from mercer.gram import LazyMatrix
+
+
+def held(matrix: LazyMatrix, copies: float, what: str, instead: str) -> Array:
+    """The matrix in float64, if the budget allows `copies` of it."""
+    n, budget = matrix.shape[0], settings().memory
+    needed = 8 * copies * n * n
+    if needed > budget:
+        raise MemoryBudgetError(
+            f"{what} of {n:,} points needs {needed / 2**20:,.0f} MiB, and the budget is "
+            f"{budget / 2**20:,.0f} MiB: {instead}, or raise mercer.config(memory=...)"
+        )
+    return astype(matrix.dense(), double(matrix.like))

@@ -1,0 +1,273 @@
+"""Bags of points: many samples in one array, and where each of them begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import Array, is_array, namespace, take_rows, to_numpy
+from mercer.frames import table
+from mercer.gram.bags import Segments
+from mercer.rkhs.distributions import Empirical
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bags(Sequence[Empirical]):
+    """Samples of different sizes, side by side in one array: bag i is values[offsets[i]:offsets[i+1]].
+
+    Every bag stands for a distribution, of which it is a sample. ``bags[i]`` is one of them as an
+    `Empirical`, ``bags[a:b]`` and ``bags[mask]`` are some of them as `Bags`.
+
+    Parameters
+    ----------
+    values : array or tensor (N, d)
+        The points of all bags.
+    offsets : array (n + 1,) of integers
+        From 0 to N, rising: no bag is empty.
+    weights : array (N,) or None
+        What each point counts; those of a bag add up to one. None: all points of a bag alike.
+    names : tuple or None
+        What each bag is called.
+
+    Examples
+    --------
+    >>> bags = Bags.of([[[0.0, 1.0], [2.0, 1.0]], [[5.0, 5.0]]])
+    >>> bags
+    Bags(2 bags of 1 to 2 points, 2 dimensions)
+    >>> bags.sizes
+    array([2, 1])
+    >>> bags[0].points
+    array([[0., 1.],
+           [2., 1.]])
+    >>> bags.means()
+    array([[1., 1.],
+           [5., 5.]])
+    """
+
+    values: Array
+    offsets: np.ndarray
+    weights: np.ndarray | None = None
+    names: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        values = validate.points(self.values, "values")
+        offsets = np.asarray(self.offsets)
+        if offsets.ndim != 1 or offsets.dtype.kind not in "iu" or len(offsets) < 2:
+            raise ValueError(
+                f"offsets must be whole numbers, one more than there are bags, got {self.offsets!r}"
+            )
+        empty = np.flatnonzero(np.diff(offsets.astype(np.int64)) < 1)
+        if len(empty):
+            raise ValueError(f"bag {int(empty[0])} is empty: leave it out")
+        if offsets[0] != 0 or offsets[-1] != values.shape[0]:
+            raise ValueError(
+                f"offsets must go from 0 to the number of points, {values.shape[0]}, got "
+                f"{int(offsets[0])} to {int(offsets[-1])}"
+            )
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "offsets", offsets.astype(np.int64))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _shares(self.weights, self.offsets))
+        if self.names is not None and len(self.names) != len(self):
+            raise ValueError(f"names must be as many as bags, {len(self)}, got {len(self.names)}")
+
+    # ---- ways to make them ------------------------------------------------------------
+
+    @classmethod
+    def of(cls, bags: Iterable[Any]) -> Bags:
+        """From a sequence of samples: arrays (n_i, d), nested lists or `Empirical`s of one width."""
+        if isinstance(bags, Bags):
+            return bags
+        found = [_sample(bag, i) for i, bag in enumerate(bags)]
+        if not found:
+            raise ValueError("bags must have at least one bag, got none")
+        widths = [values.shape[1] for values, _ in found]
+        for i, width in enumerate(widths):
+            if width != widths[0]:
+                raise ValueError(
+                    f"bags must have the same number of columns: bag 0 has {widths[0]}, bag {i} has "
+                    f"{width}"
+                )
+        sizes = [values.shape[0] for values, _ in found]
+        values = namespace(*(v for v, _ in found)).concat([v for v, _ in found])
+        weights = None
+        if any(w is not None for _, w in found):
+            weights = np.concatenate(
+                [
+                    np.full(n, 1 / n) if w is None else w
+                    for (_, w), n in zip(found, sizes, strict=True)
+                ]
+            )
+        return cls(values, np.concatenate([[0], np.cumsum(sizes)]), weights)
+
+    @classmethod
+    def from_frame(cls, frame: Any, group: str) -> Bags:
+        """From a data frame whose column `group` names the bag of each row.
+
+        Bags are in the order of their names, which are kept as `names`. The other columns are the
+        coordinates, and must hold numbers.
+        """
+        import narwhals as nw
+
+        if table(frame, "frame") is None:
+            raise TypeError(
+                f"frame must be a data frame (pandas, polars, Arrow), got {type(frame).__name__}"
+            )
+        data = nw.from_native(frame, eager_only=True)
+        if group not in data.columns:
+            raise ValueError(f"no column {group!r}: the frame has {', '.join(data.columns)}")
+        if data[group].is_null().any():
+            raise ValueError(f"column {group!r} has missing values: drop those rows first")
+        rest = table(data.drop(group).to_native(), "frame")
+        assert rest is not None
+        if any(rest.columns.categorical):
+            label = rest.columns.names[rest.columns.categorical.index(True)]
+            raise TypeError(f"column {label!r} holds categories: bags are made of numbers")
+        names, owner, sizes = np.unique(
+            data[group].to_numpy(), return_inverse=True, return_counts=True
+        )
+        values = rest.values[np.argsort(owner, kind="stable")]
+        return cls(values, np.concatenate([[0], np.cumsum(sizes)]), names=tuple(names.tolist()))
+
+    @classmethod
+    def from_arrow(cls, column: Any) -> Bags:
+        """From an Arrow array of lists: of numbers, or of lists of numbers of one length (points)."""
+        import pyarrow as pa
+
+        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+            raise TypeError(f"column must be an Arrow array of lists, got {column.type}")
+        if column.null_count:
+            raise ValueError("column has missing bags: drop them first")
+        offsets = np.asarray(column.offsets, dtype=np.int64)
+        inner = column.values.slice(offsets[0], offsets[-1] - offsets[0])
+        if pa.types.is_nested(inner.type):
+            sizes = np.unique(np.asarray(inner.value_lengths()))
+            if len(sizes) != 1:
+                raise ValueError(f"points must have one dimension, got {sizes.tolist()}")
+            values = np.asarray(inner.flatten()).reshape(-1, int(sizes[0]))
+        else:
+            values = np.asarray(inner)[:, None]
+        return cls(values, offsets - offsets[0])
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Bags:
+        """Bags that were saved."""
+        with np.load(path) as file:
+            names = tuple(file["names"].tolist()) if "names" in file else None
+            weights = file.get("weights")
+            return cls(file["values"], file["offsets"], weights, names)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a file of NumPy's (.npz)."""
+        held = {"values": to_numpy(self.values), "offsets": self.offsets}
+        if self.weights is not None:
+            held["weights"] = self.weights
+        if self.names is not None:
+            held["names"] = np.asarray(self.names)
+        np.savez(Path(path), allow_pickle=False, **held)
+
+    # ---- a sequence -------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, rows: Any) -> Any:
+        """One bag, or some of them: a slice, positions or truth values."""
+        if isinstance(rows, int | np.integer):
+            i = range(len(self))[int(rows)]
+            part = slice(int(self.offsets[i]), int(self.offsets[i + 1]))
+            weights = None if self.weights is None else self.weights[part]
+            return Empirical(take_rows(self.values, part), weights)
+        if isinstance(rows, slice) and rows.step in (None, 1):
+            first, last, _ = rows.indices(len(self))
+            part = slice(int(self.offsets[first]), int(self.offsets[max(first, last)]))
+            offsets = self.offsets[first : max(first, last) + 1]
+            weights = None if self.weights is None else self.weights[part]
+            names = None if self.names is None else self.names[rows]
+            return _trusted(take_rows(self.values, part), offsets - offsets[0], weights, names)
+        at = np.arange(len(self))[rows]
+        starts, sizes = self.offsets[at], self.sizes[at]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        points = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+        weights = None if self.weights is None else self.weights[points]
+        names = None if self.names is None else tuple(self.names[i] for i in at)
+        return _trusted(self.values[points], offsets, weights, names)
+
+    def __iter__(self) -> Iterator[Empirical]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        sizes, d = self.sizes, self.values.shape[1]
+        some = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes.min()}"
+        kind = "" if self.weights is None else ", weighted"
+        points = "point" if sizes.max() == 1 else "points"
+        return f"Bags({len(self)} bags of {some} {points}, {d} dimension{'s' * (d > 1)}{kind})"
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(number of bags,): what scikit-learn asks for the number of samples."""
+        return (len(self),)
+
+    # ---- numbers ----------------------------------------------------------------------
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many points each bag has: (n,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def segments(self) -> Segments:
+        """The bags as rows of a matrix, for sums over them."""
+        return Segments(self.offsets, self.weights)
+
+    def means(self, values: Any = None) -> Array:
+        """The weighted mean of every bag, or of other rows that belong to its points: (n, k)."""
+        rows = to_numpy(self.values if values is None else values)
+        weighted = rows * self.segments.shares[:, None]
+        return np.add.reduceat(weighted, self.offsets[:-1], axis=0, dtype=np.float64)
+
+
+def _trusted(values: Array, offsets: np.ndarray, weights: Any, names: Any) -> Bags:
+    """Some of bags that were checked."""
+    some = object.__new__(Bags)
+    fields = {"values": values, "offsets": offsets, "weights": weights, "names": names}
+    for name, value in fields.items():
+        object.__setattr__(some, name, value)
+    return some
+
+
+def _sample(bag: Any, i: int) -> tuple[Array, np.ndarray | None]:
+    weights = None
+    if isinstance(bag, Empirical):
+        bag, weights = bag.points, bag.weights
+    if (is_array(bag) and 0 in bag.shape) or (isinstance(bag, list | tuple) and not bag):
+        raise ValueError(f"bag {i} is empty: leave it out")
+    try:
+        return validate.points(bag, f"bag {i}"), weights
+    except TypeError as error:
+        raise TypeError(f"{error} (bags are arrays of points)") from None
+
+
+def _shares(weights: Any, offsets: np.ndarray) -> np.ndarray:
+    found = to_numpy(validate.finite(validate.real(weights, "weights"), "weights"))
+    found = found.astype(np.float64)
+    if found.shape != (offsets[-1],):
+        raise ValueError(f"weights must have shape ({offsets[-1]},), got {found.shape}")
+    if found.min() < 0:
+        raise ValueError(f"weights must not be negative, got {found.min():g}")
+    totals = np.add.reduceat(found, offsets[:-1])
+    wrong = np.flatnonzero(np.abs(totals - 1) > 1e-6)
+    if len(wrong):
+        i = int(wrong[0])
+        raise ValueError(
+            f"the weights of a bag must add up to one, those of bag {i} add up to {totals[i]:g}: "
+            "divide by their sum"
+        )
+    return found / np.repeat(totals, np.diff(offsets))

@@ -1,0 +1,131 @@
+"""Expected kernels E k(X, Y) in closed form, as rules, and the matrix of them on the lazy engine."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import mul
+from typing import Any
+
+import numpy as np
+
+from mercer.backend import Array, count, is_array, take_rows, to_numpy
+from mercer.errors import NoRule
+from mercer.gram import Gram, LazyMatrix
+from mercer.kernels.algebra import Constant, Multiple, Sum
+from mercer.kernels.base import Kernel
+from mercer.kernels.compose import Tensor
+from mercer.kernels.rules import Rule
+from mercer.kernels.wrappers import InputWrapper, Scaled, Select
+from mercer.rkhs.embeddings.atoms import grouped, is_points, moved, width
+
+expected_kernel = Rule(
+    "expected kernel",
+    "take draws instead, such as Empirical(p.sample(1000, rng=0)), or a kernel that has one (RBF, "
+    "Linear, Polynomial)",
+    arguments=3,
+)
+"""E k(X_i, Y_j) for kernels and two kinds of atoms: an array (n, m)."""
+
+
+class Expected(LazyMatrix):
+    """The matrix of E k(X_i, Y_j) for atoms that are not all points, known by its blocks."""
+
+    def __init__(self, kernel: Kernel, x: Any, y: Any = None) -> None:
+        self.kernel, self.x = kernel, _held(x)
+        self.y = self.x if y is None else _held(y)
+        self._turned = _without_rule(kernel, self.x, self.y)
+        self._like = np.empty(0, dtype=np.float64)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return count(self.x), count(self.y)
+
+    @property
+    def like(self) -> Array:
+        """Closed forms are float64 of NumPy."""
+        return self._like
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether it is the matrix of one set of distributions."""
+        return self.y is self.x
+
+    def block(self, rows: slice, columns: slice, /) -> Array:
+        """The expectations for two slices."""
+        return _apply(
+            self.kernel, take_rows(self.x, rows), take_rows(self.y, columns), self._turned
+        )
+
+
+def expectations(kernel: Kernel, x: Any, y: Any = None) -> LazyMatrix:
+    """The matrix of E k(X_i, Y_j) for atoms of any two kinds; with points on both sides of k itself."""
+    if is_points(x) and (y is None or is_points(y)):
+        return Gram(kernel, x, y)
+    return Expected(kernel, x, y)
+
+
+def _value(kernel: Kernel, x: Any, y: Any) -> np.ndarray:
+    if is_points(x) and is_points(y):
+        return np.asarray(kernel.pairwise(x, y))
+    return _apply(kernel, x, y, _without_rule(kernel, x, y))
+
+
+def _apply(kernel: Kernel, x: Any, y: Any, turned: bool) -> np.ndarray:
+    return expected_kernel.apply(kernel, y, x).T if turned else expected_kernel.apply(kernel, x, y)
+
+
+def _without_rule(kernel: Kernel, x: Any, y: Any) -> bool:
+    """Whether only the case with the sides changed has a rule; an error where neither has one."""
+    try:
+        expected_kernel.find(kernel, x, y)
+    except NoRule as reason:
+        try:
+            expected_kernel.find(kernel, y, x)
+        except NoRule:
+            raise reason from None
+        return True
+    return False
+
+
+def _held(atoms: Any) -> Any:
+    """Points as float64 of NumPy, in which closed forms are written."""
+    return to_numpy(atoms).astype(np.float64, copy=False) if is_array(atoms) else atoms
+
+
+# ---- kernels of kernels -------------------------------------------------------------------
+
+
+@expected_kernel(Sum, object, object)
+def _(kernel: Sum, x: Any, y: Any) -> np.ndarray:
+    return _value(kernel.left, x, y) + _value(kernel.right, x, y)
+
+
+@expected_kernel(Multiple, object, object)
+def _(kernel: Multiple, x: Any, y: Any) -> np.ndarray:
+    return kernel.factor * _value(kernel.kernel, x, y)
+
+
+@expected_kernel(Constant, object, object)
+def _(kernel: Constant, x: Any, y: Any) -> np.ndarray:
+    return np.full((count(x), count(y)), float(kernel.value), dtype=np.float64)
+
+
+@expected_kernel(Select, object, object)
+@expected_kernel(Scaled, object, object)
+def _(kernel: InputWrapper, x: Any, y: Any) -> np.ndarray:
+    return _value(kernel.kernel, moved(kernel, x), moved(kernel, y))  # type: ignore[attr-defined]
+
+
+@expected_kernel(Tensor, object, object)
+def _(kernel: Tensor, x: Any, y: Any) -> np.ndarray:
+    """A product of expectations, where the groups of coordinates are independent."""
+    groups = kernel.spans(width(x) or 0, "x")
+    for side in (x, y):
+        if not is_points(side) and not side.independent(groups):
+            raise NoRule(
+                "no expected kernel of Tensor and Gaussians whose groups of coordinates depend on "
+                f"each other: {expected_kernel.instead}"
+            )
+    sides = zip(kernel.kernels, grouped(x, groups), grouped(y, groups), strict=True)
+    return reduce(mul, (_value(k, a, b) for k, a, b in sides))

@@ -1,0 +1,162 @@
+"""Expected kernels of Gaussians: RBF, linear, and polynomials of any degree by their cumulants."""
+
+from __future__ import annotations
+
+from math import comb, factorial, log
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels.dot import Linear, Polynomial
+from mercer.kernels.radial import RBF
+from mercer.rkhs.embeddings.atoms import Boxes, Gaussians
+from mercer.rkhs.embeddings.expected import expected_kernel
+
+_PAIRS = 2048  # done at a time, so that their numbers stay in cache
+
+# ---- the Gaussian kernel ------------------------------------------------------------------
+
+
+@expected_kernel(RBF, Gaussians, Gaussians)
+def _(kernel: RBF, x: Gaussians, y: Gaussians) -> np.ndarray:
+    """exp(-(m - n)' S^-1 (m - n) / 2) / det(S / s^2)^(1/2) with S = C + D + s^2 I."""
+    r2, log_det = sums_of_covariances(x, y, kernel.bandwidth**2)
+    return np.exp(-0.5 * (r2 + log_det) + x.width * log(kernel.bandwidth))
+
+
+def sums_of_covariances(
+    x: Gaussians, y: Gaussians, added: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """(m - n)' S^-1 (m - n) and log det S of all pairs, with S = C + D + `added` I: each (n, m)."""
+    diagonal = x.covs.ndim == 2 and y.covs.ndim == 2
+    left, right = (a.covs.T if diagonal else _turned(a) for a in (x, y))
+    r2, log_det = np.empty((2, len(x), len(y)), dtype=np.float64)
+    step = max(_PAIRS // len(y), 1)
+    for i in range(0, len(x), step):
+        rows = slice(i, i + step)
+        shape = r2[rows].shape
+        s = (left[..., rows, None] + right[..., None, :]).reshape(*left.shape[:-1], -1)
+        z = (x.means.T[:, rows, None] - y.means.T[:, None, :]).reshape(x.width, -1)
+        found = _diagonal_forms(s, z, added) if diagonal else _full_forms(s, z, added)
+        r2[rows], log_det[rows] = (part.reshape(shape) for part in found)
+    return r2, log_det
+
+
+def _turned(atoms: Gaussians) -> np.ndarray:
+    """Covariance matrices with the distributions last, for loops over the entries: (d, d, n)."""
+    return np.ascontiguousarray(np.moveaxis(atoms.full, 0, -1))
+
+
+def _diagonal_forms(s: np.ndarray, z: np.ndarray, added: float) -> tuple[np.ndarray, np.ndarray]:
+    """z'S^-1 z and log det S of many diagonals s (d, p)."""
+    s += added
+    return np.sum(z**2 / s, axis=0), np.sum(np.log(s), axis=0)
+
+
+def _full_forms(s: np.ndarray, z: np.ndarray, added: float) -> tuple[np.ndarray, np.ndarray]:
+    """The same of many matrices s (d, d, p), which become Cholesky's L while z becomes L^-1 z."""
+    for j in range(len(z)):
+        column = s[j:, j]
+        column[0] += added
+        if j:
+            column -= np.einsum("ikp,kp->ip", s[j:, :j], s[j, :j])
+            z[j] -= np.einsum("kp,kp->p", s[j, :j], z[:j])
+        root = np.sqrt(column[0])
+        column /= root
+        z[j] /= root
+    roots = np.einsum("iip->ip", s)
+    return np.einsum("kp,kp->p", z, z), 2 * np.sum(np.log(roots), axis=0)
+
+
+@expected_kernel(RBF, np.ndarray, Gaussians)
+def _(kernel: RBF, x: np.ndarray, y: Gaussians) -> np.ndarray:
+    """A point is a Gaussian without variance: one factor serves all points."""
+    s2 = kernel.bandwidth**2
+    if y.covs.ndim == 2:
+        points = Gaussians(np.asarray(x, np.float64), np.zeros((len(x), y.width), np.float64))
+        return expected_kernel.apply(kernel, points, y)
+    lower = np.linalg.cholesky(y.covs + s2 * np.eye(y.width))
+    whitening = np.linalg.inv(lower)  # triangular: as exact as solving
+    volume = np.prod(np.diagonal(lower, axis1=1, axis2=2) ** 2 / s2, axis=1)
+    out = np.empty((len(x), len(y)), dtype=np.float64)
+    for j in range(len(y)):
+        z = (x - y.means[j]) @ whitening[j].T
+        out[:, j] = np.exp(-0.5 * np.einsum("id,id->i", z, z)) / np.sqrt(volume[j])
+    return out
+
+
+# ---- kernels of the dot product -----------------------------------------------------------
+
+
+@expected_kernel(Linear, Gaussians, Gaussians)
+@expected_kernel(Linear, np.ndarray, Gaussians)
+@expected_kernel(Linear, np.ndarray, Boxes)
+@expected_kernel(Linear, Gaussians, Boxes)
+@expected_kernel(Linear, Boxes, Boxes)
+def _(kernel: Linear, x: Any, y: Any) -> np.ndarray:
+    """m'Am': the trace belongs to E k(X, X) of one draw, not to two independent ones."""
+    return kernel.embed(_mean(x)) @ kernel.embed(_mean(y)).T
+
+
+def _mean(atoms: Any) -> np.ndarray:
+    if isinstance(atoms, Gaussians):
+        return atoms.means
+    return (atoms.lower + atoms.upper) / 2 if isinstance(atoms, Boxes) else np.asarray(atoms)
+
+
+@expected_kernel(Polynomial, Gaussians, Gaussians)
+def _(kernel: Polynomial, x: Gaussians, y: Gaussians) -> np.ndarray:
+    """E (<X, Y> + c)^p, a moment, from the cumulants of <X, Y>, which have closed forms.
+
+    From E exp(t <X, Y>), a Gaussian integral, whose logarithm is a series in t: with
+    X ~ N(m, C), Y ~ N(n, D): kappa_1 = m'n, kappa_2k+1 = (2k+1)! m'(DC)^k n and
+    kappa_2k = (2k)!/2 [tr((CD)^k) / k + n'C(DC)^(k-1)n + m'D(CD)^(k-1)m].
+    """
+    cumulants = _cumulants(x, y, kernel.degree)
+    cumulants[0] += kernel.offset
+    moments = [np.ones_like(cumulants[0])]
+    for n in range(1, kernel.degree + 1):
+        terms = (comb(n - 1, k - 1) * cumulants[k - 1] * moments[n - k] for k in range(1, n + 1))
+        moments.append(sum(terms, np.zeros_like(moments[0])))
+    return moments[-1]
+
+
+@expected_kernel(Polynomial, np.ndarray, Gaussians)
+def _(kernel: Polynomial, x: np.ndarray, y: Gaussians) -> np.ndarray:
+    zero = np.zeros((len(x), y.width), dtype=np.float64)
+    return expected_kernel.apply(kernel, Gaussians(np.asarray(x, np.float64), zero), y)
+
+
+def _cumulants(x: Gaussians, y: Gaussians, order: int) -> list[np.ndarray]:
+    """kappa_1 .. kappa_order of <X_i, Y_j>, each (n, m)."""
+    found = [x.means @ y.means.T] + [
+        np.empty((len(x), len(y)), np.float64) for _ in range(order - 1)
+    ]
+    if order == 1:
+        return found
+    covs = x.full
+    others = y.full
+    for i in range(len(x)):  # products of matrices for all y at once
+        m, c = x.means[i], covs[i]
+        _row(found, i, order, (m, c), (y.means, others))
+    return found
+
+
+def _row(
+    found: list[np.ndarray], i: int, order: int, one: tuple[Any, Any], many: tuple[Any, Any]
+) -> None:
+    (m, c), (means, covs) = one, many
+    left, right = np.broadcast_to(m, means.shape), means  # (CD)^k m and (DC)^k n
+    product = c @ covs
+    power = np.broadcast_to(np.eye(len(m)), product.shape)  # (CD)^k
+    for r in range(2, order + 1):
+        k = r // 2
+        if r % 2 == 0:
+            power = power @ product
+            trace = np.trace(power, axis1=1, axis2=2) / k
+            own = np.einsum("jd,jd->j", right @ c, means) + np.einsum("jde,jd,e->j", covs, left, m)
+            found[r - 1][i] = factorial(r) / 2 * (trace + own)
+        else:
+            left = np.einsum("jde,je->jd", covs, left) @ c
+            right = np.einsum("jde,je->jd", covs, right @ c)
+            found[r - 1][i] = factorial(r) * (right @ m)

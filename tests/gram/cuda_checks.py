@@ -1,0 +1,193 @@
+"""What fused tiles give, beside float64 on the host: prints {name: [error, limit]} as JSON.
+
+python tests/gram/cuda_checks.py cuda, or with TRITON_INTERPRET=1 cpu, where tensors of the host play
+those of a device.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+import mercer.backend
+
+DEVICE = sys.argv[1]
+if DEVICE == "cpu":
+    mercer.backend.on_gpu = mercer.backend.is_torch  # before other modules take it
+
+from mercer.gram import Gram, PermutedWeights, SignWeights  # noqa: E402
+from mercer.gram.bags import Segments, bag_sums  # noqa: E402
+from mercer.gram.cuda import fused, spread, turned  # noqa: E402
+from mercer.gram.cuda.columns import device_columns, device_signs  # noqa: E402
+from mercer.gram.cuda.engine import quadratic, times  # noqa: E402
+from mercer.gram.cuda.plan import plan  # noqa: E402
+from mercer.htest import HSIC, KSD, MMD, MMDAgg, Permutation, WildBootstrap  # noqa: E402
+from mercer.kernels import (  # noqa: E402
+    RBF,
+    Exponential,
+    InverseMultiquadric,
+    Laplace,
+    Linear,
+    Matern,
+    Polynomial,
+)
+from mercer.kernels.stein import Stein  # noqa: E402
+from mercer.rkhs import Gaussian  # noqa: E402
+
+Checks = Iterator[tuple[str, float, float]]
+RNG = np.random.default_rng(0)
+SINGLE, DOUBLE = torch.float32, torch.float64
+HALF = 5e-3  # of the spread of forms whose kernel values are of half precision
+
+
+def put(x: np.ndarray, dtype: torch.dtype = SINGLE) -> torch.Tensor:
+    return torch.as_tensor(x).to(DEVICE, dtype)
+
+
+def off(got: torch.Tensor, exact: np.ndarray | torch.Tensor) -> float:
+    """The relative error."""
+    found = got.double().cpu()
+    wanted = torch.as_tensor(exact).double().cpu()
+    return float((found - wanted).norm() / wanted.norm())
+
+
+def products() -> Checks:
+    """K @ v, sizes that are not multiples of anything."""
+    sizes = ((1, 1, 1), (17, 17, 3), (70, 129, 10), (40, 33, 65), (61, 45, 3))
+    for (n, m, d), dtype in zip(sizes, (SINGLE, SINGLE, SINGLE, SINGLE, DOUBLE), strict=True):
+        x = put(RNG.normal(size=(n, d)), dtype)
+        y = x if n == m else put(RNG.normal(size=(m, d)), dtype)
+        v, s = put(RNG.normal(size=(m, 6)), dtype), d**0.5
+        kernels = (
+            RBF(s),
+            Matern(1.5, s),
+            Laplace(d),
+            RBF(s) + Linear(),
+            Polynomial(2) * RBF(s),
+            Exponential(s),
+            RBF(1.0).scaled(1 / s),
+            InverseMultiquadric(1.0, 0.7),
+            Stein(InverseMultiquadric(s), lambda x: -x),
+            Stein(RBF(s), lambda x: -x + 0.5),
+        )
+        for k in kernels:
+            exact = k.pairwise(x.double(), y.double()) @ v.double()
+            for columns in (1, 6):
+                here = plan(k, x, y)
+                assert here is not None
+                got = times(here, v[:, :columns])
+                limit = 1e-5 if dtype == SINGLE else 1e-13
+                yield f"{n} {m} {d} {columns} {k!r}", off(got, exact[:, :columns]), limit
+
+
+def matrices() -> Checks:
+    """Entrywise products, centred and weighted matrices, and sums over bags."""
+    x, z, v = RNG.normal(size=(150, 3)), RNG.normal(size=(150, 2)), RNG.normal(size=(150, 5))
+    for dtype, limit in ((SINGLE, 1e-5), (DOUBLE, 1e-12)):
+        here = [Gram(RBF(2.0), put(x, dtype)), Gram(Matern(1.5), put(z, dtype))]
+        there = [Gram(RBF(2.0), x), Gram(Matern(1.5), z)]
+        for name, make in (
+            ("Hadamard", lambda a, b: a * b),
+            ("centred", lambda a, b: a.centered()),
+            ("both", lambda a, b: a.centered() * b.centered()),
+        ):
+            got, exact = make(*here), make(*there)
+            assert got._fused is not None
+            yield f"{name} @ {dtype}", off(got @ put(v, dtype), exact @ v), limit
+            yield f"{name} quad {dtype}", off(got.quad(put(v, dtype)), exact.quad(v)), limit
+        bags = Segments(np.array([0, 1, 70, 71, 150]), RNG.uniform(0.5, 1.5, 150))
+        others = Segments(np.array([0, 64, 150]))
+        yield f"bags {dtype}", off(bag_sums(here[0], bags, others), bag_sums(there[0], bags, others)), limit
+        yield f"own bags {dtype}", off(bag_sums(here[0], bags), bag_sums(there[0], bags)), limit
+
+
+def weights() -> Checks:
+    """Resampled weights are those of the host, and so are forms, to half precision."""
+    like = put(np.zeros(1))
+    labels = PermutedWeights(np.repeat([1.0, -1.0], [60, 41]), 320, rng=3, keep_first=True)
+    made = device_columns(labels._codes, labels.table, labels._sequence, True, slice(0, 320), like)
+    assert made is not None
+    yield "permutations", float(np.abs(made.rows(slice(0, 101)).cpu().numpy() - labels.dense()).max()), 0.0
+    for n, block, b in ((101, 1, 130), (77, 3, 64)):
+        drawn = SignWeights(n, b, block=block, rng=3)
+        signs = device_signs(n, block, drawn.table, drawn._sequence, slice(0, b), like)
+        rows = signs.after_ones().rows(slice(0, n)).cpu().numpy()
+        wanted = np.concatenate([np.ones((n, 1)), drawn.dense()], axis=1)
+        yield f"signs {n} {block}", float(np.abs(rows - wanted).max()), 0.0
+    x = RNG.normal(size=(101, 4))
+    k = RBF(2.0)(x) - 0.3
+    np.fill_diagonal(k, 0.0)
+    w = labels.dense()
+    exact = np.sum(w * (k @ w), axis=0)
+    got = quadratic(plan(RBF(2.0), put(x), put(x)), made.signs, 0.3).cpu().numpy()
+    yield "forms", float(np.abs(got - exact).max() / exact.std()), HALF
+    for table in ((-1.0, 1.0), (0.0, 1.0)):
+        values = PermutedWeights(np.repeat(table, [60, 41]), 70, rng=3)
+        for diagonal in (True, False):
+            exact = Gram(RBF(2.0), x).quad(values, diagonal=diagonal)
+            got = Gram(RBF(2.0), put(x)).quad(values, diagonal=diagonal).cpu().numpy()
+            yield f"quad {table} {diagonal}", float(np.abs(got - exact).max() / exact.std()), HALF
+
+
+def tests() -> Checks:
+    """The same verdicts as on the host, from the same seed."""
+    x, y = RNG.normal(size=(140, 3)), 1.2 * RNG.normal(size=(110, 3))
+    pair = 0.3 * x[:, :2] + RNG.normal(size=(140, 2))
+    fit = KSD(Gaussian(np.zeros(3), 1.1), InverseMultiquadric(), null=WildBootstrap(99))
+    cases = {
+        "MMD": (MMD(RBF(2.0), null=Permutation(350)), (x, y)),
+        "MMDAgg": (MMDAgg(null=Permutation(99)), (x, y)),
+        "KSD": (fit, (x,)),
+        "HSIC": (HSIC(RBF(1.0), Laplace(2.0), null=Permutation(199)), (x, pair)),
+        "HSIC of factors": (HSIC(RBF(2.0), RBF(2.0), null=Permutation(199)), (x[:, :1], pair[:, :1])),
+    }
+    for name, (test, samples) in cases.items():
+        host = test.test(*samples, rng=1)
+        for dtype in (SINGLE, DOUBLE):
+            found = test.test(*(put(s, dtype) for s in samples), rng=1)
+            limit = 1e-5 if dtype == SINGLE else 1e-12
+            yield f"{name} {dtype}", abs(found.statistic / host.statistic - 1), limit
+            yield f"{name} p {dtype}", abs(found.pvalue - host.pvalue), 2 / len(host.null)
+            worst = np.abs(found.null - host.null).max()
+            yield f"{name} null {dtype}", float(worst / host.null.std()), HALF
+
+
+def shared() -> Checks:
+    """Points that two devices share, or that come by in slices."""
+    x, y, v = RNG.normal(size=(170, 3)), RNG.normal(size=(131, 3)), RNG.normal(size=(131, 3))
+    here = torch.device(DEVICE, 0) if DEVICE == "cuda" else torch.device("cpu")
+    bags, others = Segments(np.array([0, 3, 90, 170])), Segments(np.array([0, 64, 131]))
+    before = spread.devices, spread.room, spread.LARGE
+    spread.devices = fused.devices = lambda x: [here, here]
+    spread.room, spread.LARGE, fused.LARGE = lambda x, device: 50, 100, 100
+    gram = Gram(RBF(1.0), put(x, DOUBLE), put(y, DOUBLE))
+    assert gram._fused.spread is not None
+    yield "shared @", off(gram @ put(v, DOUBLE), RBF(1.0)(x, y) @ v), 1e-13
+    sums = gram._fused.spread.bag_sums(bags, others, False)
+    yield "shared bags", off(sums, bag_sums(Gram(RBF(1.0), x, y), bags, others)), 1e-13
+    test = MMD(RBF(1.0), null=Permutation(599))
+    host, found = test.test(x, y, rng=0), test.test(put(x), put(y), rng=0)
+    yield "shared forms", float(np.abs(host.null - found.null).max() / host.null.std()), HALF
+    spread.devices, spread.room, spread.LARGE = before
+    if DEVICE == "cuda":
+        pinned = Gram(RBF(1.0), torch.as_tensor(x).pin_memory(), torch.as_tensor(y))
+        spread.room = lambda x, device: 50
+        yield "streamed @", off(pinned @ torch.as_tensor(v), RBF(1.0)(x, y) @ v), 1e-13
+        spread.room = before[1]
+
+
+def main() -> None:
+    turned._ROWS, turned._MOST = 32, 20  # so that diagonals come in many pieces
+    found = {}
+    for checks in (products, matrices, weights, tests, shared):
+        for name, error, limit in checks():
+            found[name] = [error, limit]
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Sums over bags of rows and columns: tiled = dense, half a pass = a whole one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import mercer
+from mercer.errors import MemoryBudgetError
+from mercer.gram import Gram
+from mercer.gram.bags import Segments, bag_sums
+from mercer.kernels import RBF
+
+SIZES = {
+    "one point each": [1] * 700,
+    "larger than a tile": [3, 1, 700, 5, 900, 2],
+    "alike": [100] * 15,
+    "small": [1, 2, 3, 4, 5] * 50,
+}
+
+
+def blocks(segments: Segments) -> np.ndarray:
+    table = np.zeros((len(segments), segments.rows))
+    for a, (first, last) in enumerate(
+        zip(segments.offsets[:-1], segments.offsets[1:], strict=True)
+    ):
+        table[a, first:last] = segments.shares[first:last]
+    return table
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+def test_equals_the_dense_product(sizes, weighted):
+    rng = np.random.default_rng(0)
+    n = sum(sizes)
+    x, y = rng.normal(size=(2, n, 3))
+    weights = rng.random(n) if weighted else None
+    segments = Segments(np.concatenate([[0], np.cumsum(sizes)]), weights)
+    table, kernel = blocks(segments), RBF(1.0)
+    assert_allclose(bag_sums(Gram(kernel, x), segments), table @ kernel(x) @ table.T, rtol=1e-12)
+    both = bag_sums(Gram(kernel, x, y), segments, segments)
+    assert_allclose(both, table @ kernel(x, y) @ table.T, rtol=1e-12)
+
+
+def test_float32_is_summed_in_float64():
+    x = np.random.default_rng(1).normal(size=(1500, 2)).astype(np.float32)
+    segments = Segments(np.arange(0, 1501, 30))
+    found = bag_sums(Gram(RBF(1.0), x), segments)
+    assert found.dtype == np.float64
+    exact = bag_sums(Gram(RBF(1.0), x.astype(np.float64)), segments)
+    assert_allclose(found, exact, rtol=1e-5)
+
+
+def test_tensors():
+    torch = pytest.importorskip("torch")
+    x = np.random.default_rng(2).normal(size=(900, 2))
+    segments = Segments(np.array([0, 1, 600, 610, 900]))
+    found = bag_sums(Gram(RBF(1.0), torch.asarray(x)), segments)
+    assert_allclose(found.numpy(), bag_sums(Gram(RBF(1.0), x), segments), rtol=1e-12)
+
+
+def test_threads_do_not_matter():
+    x = np.random.default_rng(3).normal(size=(3000, 2))
+    segments = Segments(np.arange(0, 3001, 8))
+    found = []
+    for threads in (1, 3):
+        with mercer.config(threads=threads):
+            found.append(bag_sums(Gram(RBF(1.0), x), segments))
+    assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize("offsets", [[0], [1, 2], [0, 2, 2], [0, 3, 2], [[0, 1]]])
+def test_wrong_offsets(offsets):
+    with pytest.raises(ValueError, match="offsets must rise"):
+        Segments(np.array(offsets))
+
+
+def test_wrong_sizes_and_budget():
+    gram = Gram(RBF(1.0), np.arange(10.0))
+    with pytest.raises(ValueError, match="the bags hold 9 rows"):
+        bag_sums(gram, Segments(np.array([0, 9])))
+    with pytest.raises(ValueError, match="weights must have shape"):
+        Segments(np.array([0, 9]), np.ones(8))
+    many = Gram(RBF(1.0), np.arange(3000.0))
+    with mercer.config(memory="64MiB"), pytest.raises(MemoryBudgetError, match="3000 x 3000 bags"):
+        bag_sums(many, Segments(np.arange(3001)))

@@ -1,0 +1,168 @@
+"""Null runs of goodness-of-fit tests: draws from their models, independent ones and those of chains.
+
+Driven by `pytest -m slow tests/calibration` and, with a table, by
+`python -m benchmarks.reproductions.goodness_level`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from htest_levels import Cell, cell, grid
+from htest_zoo import SIGNS, ZOO, P, Problem, Samples, drawn, named, same
+from scipy.stats import norm
+from sklearn.mixture import GaussianMixture
+
+from mercer.htest import (
+    FSSD,
+    KSD,
+    ME,
+    MMD,
+    AgainstDraws,
+    Composite,
+    KSDAgg,
+    LinearKSD,
+    LinearMMD,
+    MMDAgg,
+    RelativeKSD,
+    WildBootstrap,
+)
+from mercer.kernels import RBF
+from mercer.rkhs import Gaussian, Mixture
+
+DIMENSIONS, SIZES = (1, 5, 10), (100, 500)
+BLOCKS = WildBootstrap(199, block=None)
+
+
+def normal(d: int) -> Gaussian:
+    return Gaussian(np.zeros(d), 1.0)
+
+
+def mixed(d: int) -> Mixture:
+    """Two parts of different widths."""
+    return Mixture([normal(d), Gaussian(np.full(d, 2.0), np.linspace(0.3, 2.0, d))], [0.3, 0.7])
+
+
+def chains(rho: float, d: int) -> Problem:
+    """Autoregressions whose distribution is standard normal."""
+
+    def draw(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+        (n,) = sizes
+        x = rng.standard_normal((n, d))
+        for t in range(1, n):
+            x[t] = rho * x[t - 1] + np.sqrt(1 - rho**2) * x[t]
+        return (x,)
+
+    return named(f"chain, {rho:g}, d = {d}", draw)
+
+
+def correlated(d: int) -> Problem:
+    """Gaussian, with means and a covariance matrix that are not those of the standard one."""
+    model = Gaussian(np.arange(d) - 1.0, 0.5 + np.diag(np.linspace(0.5, 2.0, d)))
+    return named(f"correlated normal, d = {d}", drawn(model))
+
+
+@dataclass(frozen=True)
+class ByMMD:
+    """model -> the test against draws from it."""
+
+    def __call__(self, model: Any) -> AgainstDraws:
+        return AgainstDraws(model, MMD())
+
+
+def from_the_zoo() -> Iterator[Cell]:
+    for entry in ZOO:
+        if type(entry.test).__module__.startswith("mercer.htest.goodness"):
+            yield from grid([entry.test], entry.null, entry.sizes)
+
+
+def by_all_pairs() -> Iterator[Cell]:
+    for d in DIMENSIONS:
+        for n in SIZES:
+            for test in (
+                KSD(normal(d), null=SIGNS),
+                KSD(normal(d), unbiased=True, null=SIGNS),
+                KSD(normal(d), RBF(float(d) ** 0.5), null=SIGNS),
+            ):
+                yield cell(test, same(d), (n,))
+            yield cell(KSD(mixed(d), null=SIGNS), drawn(mixed(d)), (n,))
+
+
+def aggregated() -> Iterator[Cell]:
+    for d in DIMENSIONS:
+        for n in SIZES:
+            yield cell(KSDAgg(normal(d), null=SIGNS), same(d), (n,))
+            yield cell(KSDAgg(mixed(d), null=SIGNS), drawn(mixed(d)), (n,))
+
+
+def by_pairs() -> Iterator[Cell]:
+    for d in DIMENSIONS:
+        for n in SIZES:
+            yield cell(LinearKSD(normal(d)), same(d), (n,))
+            yield cell(LinearKSD(mixed(d), RBF(2.0)), drawn(mixed(d)), (n,))
+
+
+def of_chains() -> Iterator[Cell]:
+    for d in DIMENSIONS:
+        for rho in (0.0, 0.5, 0.8):
+            yield cell(KSD(normal(d), null=BLOCKS), chains(rho, d), (500,))
+        yield cell(KSDAgg(normal(d), null=BLOCKS), chains(0.8, d), (500,))
+
+
+def of_families() -> Iterator[Cell]:
+    """Models that are fitted to what they are tested on."""
+    for d in DIMENSIONS:
+        for n in SIZES:
+            yield cell(Composite(Gaussian.fit, KSD, resamples=99), correlated(d), (n,))
+        for by in (FSSD, KSDAgg, ByMMD()):
+            yield cell(Composite(Gaussian.fit, by, resamples=99), correlated(d), (100,))
+    yield cell(Composite(norm, KSD, resamples=99), same(1), (100,))
+    two = GaussianMixture(2, covariance_type="diag")
+    for d in (1, 5):
+        yield cell(Composite(two, KSD, resamples=99), drawn(mixed(d)), (200,))
+
+
+def against_draws() -> Iterator[Cell]:
+    for d in DIMENSIONS:
+        for test in (MMD(null=P), ME(), MMDAgg(null=P)):
+            yield cell(AgainstDraws(mixed(d), test), drawn(mixed(d)), (100,))
+        for test in (ME(), LinearMMD()):
+            yield cell(AgainstDraws(mixed(d), test), drawn(mixed(d)), (500,))
+        yield cell(AgainstDraws(mixed(d), MMD(null=P), draws=400), drawn(mixed(d)), (100,))
+
+
+def of_two_models() -> Iterator[Cell]:
+    """Models that are wrong by as much, clearly or hardly; one of them by its mean, one by its width."""
+    for d in DIMENSIONS:
+        for n in SIZES:
+            for shift in (0.05, 0.5):
+                sides = (Gaussian(np.full(d, s), 1.0) for s in (shift, -shift))
+                told = named(f"normal, d = {d}, models moved by {shift:g}", same(d))
+                yield cell(RelativeKSD(*sides), told, (n,))
+
+
+def at_locations() -> Iterator[Cell]:
+    for d in DIMENSIONS:
+        for n in SIZES:
+            yield cell(FSSD(normal(d)), same(d), (n,))
+            yield cell(FSSD(mixed(d), RBF(2.0), locations=10), drawn(mixed(d)), (n,))
+
+
+CELLS = {
+    found.name: found
+    for part in (
+        from_the_zoo,
+        by_all_pairs,
+        aggregated,
+        by_pairs,
+        of_chains,
+        of_two_models,
+        against_draws,
+        of_families,
+        at_locations,
+    )
+    for found in part()
+}

@@ -1,0 +1,218 @@
+"""Kernel CCA against linear CCA and the generalised eigenvalue problem, solved densely."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.linalg import block_diag, eigh
+from sklearn.model_selection import GridSearchCV, KFold
+
+import mercer
+from mercer.gram import Gram
+from mercer.kernels import RBF, Delta, Laplace, Linear, Polynomial, Sigmoid
+from mercer.learn import KCCA
+from mercer.rkhs import kcca
+
+RNG = np.random.default_rng(0)
+N = 60
+T = RNG.normal(size=N)
+X = np.stack([T, RNG.normal(size=N)], axis=1) + 0.3 * RNG.normal(size=(N, 2))
+Y = np.stack([np.sin(2 * T), RNG.normal(size=N), RNG.normal(size=N)], axis=1)
+Z = T[:, None] ** 2 + 0.3 * RNG.normal(size=(N, 1))
+
+
+def dense_problem(kernels, samples, ridge):
+    """Eigenvalues and vectors of [K_i K_j], i != j, against diag(K_i (K_i + n ridge)) (centred)."""
+    n = len(samples[0])
+    grams = [Gram(k, x).centered().dense() for k, x in zip(kernels, samples, strict=True)]
+    squares = [g @ g + n * ridge * g for g in grams]
+    bottom = block_diag(*(s + 1e-13 * np.trace(s) * np.eye(n) for s in squares))
+    top = np.block([[a @ b for b in grams] for a in grams]) - block_diag(*(g @ g for g in grams))
+    return eigh((top + top.T) / 2, bottom)
+
+
+# ---- against others --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ridge", [0.01, 0.3])
+@pytest.mark.parametrize(
+    "kernels",
+    [(RBF(1.0), RBF(1.5)), (Laplace(1.0), RBF(1.0)), (Polynomial(2), Laplace(2.0))],
+)
+def test_correlations_are_the_generalised_eigenvalues(kernels, ridge):
+    want = dense_problem(kernels, (X, Y), ridge)[0][::-1][:3]
+    found = KCCA(3, kernel=kernels[0], kernel_y=kernels[1], ridge=ridge).fit(X, Y)
+    assert_allclose(found.correlations_, want, rtol=1e-6)
+    assert_allclose(found.correlations_[0], kcca(*kernels, X, Y, ridge=ridge), rtol=1e-9)
+
+
+@pytest.mark.parametrize("ridge", [0.01, 0.3])
+def test_three_views_are_the_generalised_eigenvalues_too(ridge):
+    kernels = (RBF(1.0), RBF(1.5), Laplace(1.0))
+    want = dense_problem(kernels, (X, Y, Z), ridge)[0][::-1][:2] / 2  # M - 1
+    found = KCCA(2, kernel=kernels[0], kernel_y=kernels[1:], ridge=ridge).fit(X, (Y, Z))
+    assert_allclose(found.correlations_, want, rtol=1e-6)
+    assert len(found.functions_) == 3
+
+
+def test_several_views_of_which_there_are_two_are_two():
+    two = KCCA(2, kernel=RBF(1.0), kernel_y=RBF(1.5), ridge=0.1).fit(X, Y)
+    one = KCCA(2, kernel=RBF(1.0), kernel_y=(RBF(1.5),), ridge=0.1).fit(X, (Y,))
+    assert_allclose(one.transform(X), two.transform(X), atol=1e-12)
+
+
+def test_linear_kernels_are_linear_cca():
+    found = KCCA(2, kernel=Linear(), kernel_y=Linear(), ridge=1e-9).fit(X, Y)
+    q, r = (np.linalg.qr(v - v.mean(axis=0))[0] for v in (X, Y))
+    left, values, right = np.linalg.svd(q.T @ r)
+    assert_allclose(found.correlations_, values, rtol=1e-6)
+    mine = found.variates(X, Y)
+    for scores, want in zip(mine, (q @ left[:, :2], r @ right[:2].T), strict=True):
+        match = np.abs(np.sum(scores * want, axis=0)) / np.linalg.norm(scores, axis=0)
+        assert_allclose(match, 1, rtol=1e-6)
+
+
+def test_linear_cca_of_scikit_learn():
+    from sklearn.cross_decomposition import CCA
+
+    theirs = CCA(1, max_iter=5000, tol=1e-12).fit(X, Y)
+    a, b = theirs.transform(X, Y)
+    want = np.corrcoef(a[:, 0], b[:, 0])[0, 1]
+    found = KCCA(1, kernel=Linear(), kernel_y=Linear(), ridge=1e-9).fit(X, Y)
+    assert_allclose(found.correlations_[0], want, rtol=1e-6)
+    assert_allclose(found.score(X, Y), want, rtol=1e-6)
+
+
+# ---- laws ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernels", [(RBF(1.0), RBF(1.5)), (Laplace(1.0), Laplace(1.0))])
+def test_variates_have_the_scale_and_the_covariances_they_should(kernels):
+    ridge = 0.05
+    found = KCCA(3, kernel=kernels[0], kernel_y=kernels[1], ridge=ridge).fit(X, Y)
+    a, b = found.variates(X, Y)
+    assert_allclose(a.mean(axis=0), 0, atol=1e-8)
+    assert_allclose(a.T @ b / N, np.diag(found.correlations_), atol=1e-7)
+    for scores, f, kernel, x in zip((a, b), found.functions_, kernels, (X, Y), strict=True):
+        assert_allclose(scores, f(x) - f(x).mean(axis=0), atol=1e-8)
+        norms = f.inner(f)
+        assert_allclose(scores.T @ scores / N + ridge * norms, np.eye(3), atol=1e-6)
+        assert f.kernel == kernel
+
+
+def test_factors_and_eigenvectors_agree():
+    """Smooth kernels live on few points; all points say the same."""
+    n = 300
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(n, 1))
+    y = np.cos(2 * x) + 0.3 * rng.normal(size=(n, 1))
+    found = KCCA(2, kernel=RBF(1.0), kernel_y=RBF(0.7), ridge=1e-3).fit(x, y)
+    assert len(found.function_.points) < 50
+    values = dense_problem((RBF(1.0), RBF(0.7)), (x, y), 1e-3)[0][::-1][:2]
+    assert_allclose(found.correlations_, values, rtol=1e-6)
+
+
+def test_a_low_rank_is_an_approximation():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(200, 5))
+    y = x[:, :1] ** 2 + 0.1 * rng.normal(size=(200, 1))
+    exact, rough = (KCCA(1, kernel=RBF(3.0), ridge=0.01, rank=r).fit(x, y) for r in (None, 60))
+    assert len(rough.function_.points) == 60
+    assert_allclose(rough.correlations_, exact.correlations_, atol=0.02)
+    assert rough.correlations_[0] <= exact.correlations_[0] + 1e-9  # a smaller space
+
+
+def test_dependence_is_found_on_other_points():
+    rng = np.random.default_rng(3)
+    t = rng.uniform(-2, 2, size=500)
+    x, y = np.stack([t, rng.normal(size=500)], axis=1), np.cos(3 * t) + 0.1 * rng.normal(size=500)
+    found = KCCA(1, random_state=0).fit(x[:300], y[:300])
+    assert found.score(x[300:], y[300:]) > 0.9
+    apart = KCCA(1, random_state=0).fit(x[:300], rng.permutation(y[:300]))
+    assert abs(apart.score(x[300:], y[300:])) < 0.3
+
+
+def test_the_ridge_is_chosen_by_cross_validation():
+    ridges = [1e-3, 1e-2, 1e-1]
+    found = KCCA(1, kernel=RBF(1.0), kernel_y=RBF(1.0), ridge=ridges, cv=KFold(3)).fit(X, Y)
+    by_hand = []
+    for ridge in ridges:
+        scores = []
+        for train, test in KFold(3).split(X):
+            part = KCCA(1, kernel=RBF(1.0), kernel_y=RBF(1.0), ridge=ridge).fit(X[train], Y[train])
+            scores.append(part.score(X[test], Y[test]))
+        by_hand.append(np.mean(scores))
+    assert_allclose(found.ridge_scores_, by_hand, atol=1e-7)
+    assert found.ridge_ == ridges[int(np.argmax(by_hand))]
+
+
+def test_units_of_a_view_do_not_matter_to_the_default():
+    one = KCCA(1, random_state=0).fit(X, Y)
+    other = KCCA(1, random_state=0).fit(10 * X, Y / 7)
+    assert_allclose(one.correlations_, other.correlations_, rtol=1e-6)
+    assert_allclose(one.ridges_, other.ridges_, rtol=1e-6)
+
+
+def test_search_frames_and_objects():
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    labels = np.where(T > 0, "up", "down").tolist()
+    found = KCCA(1, kernel=RBF(1.0).select("a"), kernel_y=Delta(), ridge=0.01).fit(frame, labels)
+    assert found.score(frame, labels) > 0.7
+    assert found.get_feature_names_out().tolist() == ["kcca0"]
+    grid = {"kernel__bandwidth": [0.01, 1.0], "ridge": [0.01]}
+    search = GridSearchCV(KCCA(1, kernel=RBF(1.0)), grid, cv=3).fit(X, Y)
+    assert search.best_params_["kernel__bandwidth"] == 1.0
+
+
+def test_torch():
+    torch = pytest.importorskip("torch")
+    arguments = {"kernel": RBF(1.0), "kernel_y": RBF(1.5), "ridge": 0.1}
+    want = KCCA(2, **arguments).fit(X, Y).variates(X, Y)
+    x, y = torch.tensor(X), torch.tensor(Y)
+    for mine, theirs in zip(KCCA(2, **arguments).fit(x, y).variates(x, y), want, strict=True):
+        assert_allclose(mine, theirs, atol=1e-7)
+
+
+# ---- refusals --------------------------------------------------------------------------------
+
+
+def test_refusals_say_what_was_needed():
+    with pytest.raises(ValueError, match="n_components must be at most 1, .* got 2"):
+        KCCA(2, kernel_y=Delta(), ridge=0.1).fit(X, T > 0)
+    with pytest.raises(ValueError, match="y must vary"):
+        KCCA(1, kernel_y=RBF(1.0), ridge=0.1).fit(X, np.ones(N))
+    with pytest.raises(ValueError, match="all points of y are equal"):
+        KCCA(1, ridge=0.1).fit(X, np.ones(N))
+    with pytest.raises(ValueError, match="same number of points, got 60 and 59"):
+        KCCA(1).fit(X, Y[1:])
+    with pytest.raises(ValueError, match="ridge must be a positive number"):
+        KCCA(1, ridge=0.0).fit(X, Y)
+    with pytest.raises(ValueError, match="smallest ridge must be a positive number"):
+        KCCA(1, ridge=[0.0, 1.0]).fit(X, Y)
+    with pytest.raises(ValueError, match="y has NaN"):
+        KCCA(1).fit(X, np.where(Y > 1, np.nan, Y))
+    with pytest.raises(ValueError, match=r"kernel_y must be a kernel for each of 2 other views"):
+        KCCA(1, kernel_y=RBF(1.0)).fit(X, (Y, Z))
+    with pytest.raises(ValueError, match="y must hold 1 views, as in fit, got 2"):
+        KCCA(1, ridge=0.1).fit(X, Y).score(X, (Y, Z))
+    with pytest.raises(ValueError, match="n_components must be"):
+        KCCA(0).fit(X, Y)
+    with pytest.raises(ValueError, match="needs 4 points, got 3"):
+        KCCA(1).fit(X[:3], Y[:3])
+    with pytest.raises(TypeError, match="kernel_y must be a kernel"):
+        KCCA(1, kernel_y=["rbf"]).fit(X, Y)  # type: ignore[list-item]
+
+
+def test_full_rank_beyond_the_budget_is_refused():
+    x = np.random.default_rng(0).normal(size=(800, 30))
+    with mercer.config(memory="16MiB"):
+        with pytest.raises(mercer.MemoryBudgetError, match="KCCA needs all eigenvectors"):
+            KCCA(1, kernel=Laplace(1.0), ridge=0.1).fit(x, x[:, 0])
+        KCCA(1, kernel=Laplace(1.0), ridge=0.1, rank=50).fit(x, x[:, 0])
+
+
+def test_indefinite_kernels_use_their_positive_part():
+    found = KCCA(1, kernel=Sigmoid(1.0, -1.0), kernel_y=RBF(1.0), ridge=0.1).fit(X, Y)
+    assert 0 < found.correlations_[0] <= 1

@@ -1,0 +1,111 @@
+"""Bags: ways to make them, sequences of them, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer.rkhs import Bags, Empirical
+
+
+@pytest.fixture
+def bags() -> Bags:
+    rng = np.random.default_rng(0)
+    return Bags.of([rng.normal(size=(n, 2)) for n in (3, 1, 4, 2)])
+
+
+def test_of_lists_arrays_and_weighted_samples():
+    found = Bags.of([[[1.0], [2.0]], np.array([[3.0]]), Empirical([[1.0], [5.0]], [0.25, 0.75])])
+    assert_array_equal(found.offsets, [0, 2, 3, 5])
+    assert_allclose(found.weights, [0.5, 0.5, 1.0, 0.25, 0.75])
+    assert_allclose(found.means(), [[1.5], [3.0], [4.0]])
+    assert Bags.of(found) is found
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_of_frames_in_the_order_of_names(frame):
+    data = frame({"who": ["b", "a", "b"], "x": [1.0, 2.0, 3.0], "y": [0.0, 1.0, 2.0]})
+    found = Bags.from_frame(data, "who")
+    assert found.names == ("a", "b")
+    assert_array_equal(found[0].points, [[2.0, 1.0]])
+    assert_array_equal(found[1].points, [[1.0, 0.0], [3.0, 2.0]])
+
+
+def test_of_arrow_lists():
+    numbers = pa.array([[1.0, 2.0], [3.0]])
+    assert_array_equal(Bags.from_arrow(numbers).values, [[1.0], [2.0], [3.0]])
+    points = pa.chunked_array([[[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]]])
+    found = Bags.from_arrow(points)
+    assert_array_equal(found.offsets, [0, 2, 3])
+    assert_array_equal(found.values, [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    assert_array_equal(Bags.from_arrow(numbers.slice(1)).values, [[3.0]])
+
+
+def test_a_sequence_that_slices(bags):
+    assert len(bags) == 4
+    assert [len(b) for b in bags] == [3, 1, 4, 2]
+    assert_array_equal(bags[1:3].values, bags.values[3:8])
+    assert_array_equal(bags[1:3].offsets, [0, 1, 5])
+    assert_array_equal(bags[-1].points, bags.values[8:])
+    for rows in ([2, 0, 2], np.array([True, False, True, False]), slice(None, None, 2)):
+        at = np.arange(4)[rows]
+        assert_array_equal(bags[rows].values, np.concatenate([bags[int(i)].points for i in at]))
+    with pytest.raises(IndexError):
+        bags[4]
+
+
+def test_saved_and_loaded(bags, tmp_path):
+    named = Bags(bags.values, bags.offsets, names=("a", "b", "c", "d"))
+    named.save(tmp_path / "bags.npz")
+    again = Bags.load(tmp_path / "bags.npz")
+    assert_array_equal(again.values, bags.values)
+    assert_array_equal(again.offsets, bags.offsets)
+    assert again.names == named.names
+    assert again.weights is None
+    assert again[1:3].names == ("b", "c")
+    assert again[[3, 0]].names == ("d", "a")
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="bag 1 is empty"):
+        Bags.of([np.zeros((2, 2)), np.zeros((0, 2))])
+    with pytest.raises(ValueError, match="bag 0 has 2, bag 1 has 3"):
+        Bags.of([np.zeros((2, 2)), np.zeros((2, 3))])
+    with pytest.raises(ValueError, match="bag 1.*NaN"):
+        Bags.of([np.zeros((2, 2)), np.array([[0.0, np.nan]])])
+    with pytest.raises(ValueError, match="those of bag 1 add up to 1.5"):
+        Bags(np.zeros((3, 1)), [0, 1, 3], [1.0, 1.0, 0.5])
+    with pytest.raises(ValueError, match="must not be negative"):
+        Bags(np.zeros((2, 1)), [0, 2], [1.5, -0.5])
+    with pytest.raises(ValueError, match="bag 1 is empty"):
+        Bags(np.zeros((3, 1)), [0, 3, 3])
+    with pytest.raises(ValueError, match="from 0 to the number of points, 3"):
+        Bags(np.zeros((3, 1)), [0, 2])
+    with pytest.raises(ValueError, match="whole numbers"):
+        Bags(np.zeros((3, 1)), [0.0, 3.0])
+    with pytest.raises(ValueError, match="at least one bag"):
+        Bags.of([])
+    with pytest.raises(ValueError, match="names must be as many as bags"):
+        Bags(np.zeros((3, 1)), [0, 3], names=("a", "b"))
+
+
+def test_refused_frames():
+    data = pd.DataFrame({"who": ["a", None], "x": [1.0, 2.0], "kind": ["u", "v"]})
+    with pytest.raises(ValueError, match="missing values"):
+        Bags.from_frame(data, "who")
+    with pytest.raises(ValueError, match="no column 'group': the frame has who, x, kind"):
+        Bags.from_frame(data.dropna(), "group")
+    with pytest.raises(TypeError, match="column 'kind' holds categories"):
+        Bags.from_frame(data.dropna(), "who")
+    with pytest.raises(TypeError, match="must be a data frame"):
+        Bags.from_frame([[1.0]], "who")
+    with pytest.raises(TypeError, match="array of lists"):
+        Bags.from_arrow(pa.array([1.0]))
+    with pytest.raises(ValueError, match="missing bags"):
+        Bags.from_arrow(pa.array([[1.0], None]))
+    with pytest.raises(ValueError, match="one dimension"):
+        Bags.from_arrow(pa.array([[[1.0], [1.0, 2.0]]]))
