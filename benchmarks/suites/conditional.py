@@ -36,7 +36,9 @@ def run(options: Options) -> Report:
     tables = [*(_compared(*found) for found in timed), memory, _linear(options)]
     bars = [] if options.quick else _bars(timed, memory)
     raw = {title: {k: asdict(t) for k, t in times.items()} for title, times in timed}
-    return Report("Conditional independence tests", tables, bars, raw)
+    title = "Conditional independence tests"
+    title += " (by processor time: others used the machine)" if options.shared else ""
+    return Report(title, tables, bars, raw)
 
 
 # ---- what is run ----------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from mercer.kernels import RBF, Matern
 from mercer.kernels.base import DotProduct, Radial
 
 _CHECKS = Path(__file__).with_name("cuda_checks.py")
+PARTS = ("products", "matrices", "weights", "tests", "shared")
 
 
 def _has_formula(kernel: object) -> bool:
@@ -43,9 +44,9 @@ def test_kernels_of_other_bandwidths_share_their_code():
     assert one.parameters != other.parameters
 
 
-def _checked(device: str, **environment: str) -> None:
+def _checked(device: str, part: str, **environment: str) -> None:
     done = subprocess.run(
-        [sys.executable, str(_CHECKS), device],
+        [sys.executable, str(_CHECKS), device, part],
         capture_output=True,
         text=True,
         env={**os.environ, **environment},
@@ -53,18 +54,22 @@ def _checked(device: str, **environment: str) -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
+    assert found
     assert {name: e for name, (e, limit) in found.items() if not e <= limit} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     find_spec("triton") is None or find_spec("torch") is None, reason="needs torch and Triton"
 )
-def test_fused_kernels_in_the_interpreter():
-    _checked("cpu", TRITON_INTERPRET="1")
+@pytest.mark.parametrize("part", PARTS)
+def test_fused_kernels_in_the_interpreter(part):
+    _checked("cpu", part, TRITON_INTERPRET="1")
 
 
-def test_fused_kernels_on_the_gpu():
+@pytest.mark.parametrize("part", PARTS)
+def test_fused_kernels_on_the_gpu(part):
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("needs a GPU")
-    _checked("cuda")
+    _checked("cuda", part)

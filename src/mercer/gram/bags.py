@@ -61,6 +61,13 @@ class Segments:
         sizes = np.diff(self.offsets)
         return np.repeat(1.0 / sizes, sizes)
 
+    def taken(self, bags: np.ndarray) -> tuple[Segments, np.ndarray]:
+        """Some of the bags, one after the other, and the rows that they are made of."""
+        sizes = np.diff(self.offsets)[bags]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[bags] - offsets[:-1], sizes)
+        return Segments(offsets, None if self.weights is None else self.weights[rows]), rows
+
     def of(self, rows: slice) -> tuple[slice, np.ndarray]:
         """The bags that meet some rows, and where they are cut: edges from 0 to len(rows)."""
         first = int(np.searchsorted(self.offsets, rows.start, side="right")) - 1

@@ -155,6 +155,11 @@ class Reweighted(Changed):
         w = astype(self.weights, tile.dtype)
         return tile * w[rows][:, None] * w[columns][None, :]
 
+    def _times(self, v: Array) -> Array:
+        """w * K (w * v): numbers are multiplied into columns, not into tiles."""
+        wide = astype(self.weights, double(v))[:, None]
+        return wide * self.matrix._times(astype(wide * astype(v, double(v)), v.dtype))
+
     def diagonal(self) -> Array:
         """w_i^2 K_ii: (n,)."""
         return self.matrix.diagonal() * astype(self.weights, self.like.dtype) ** 2

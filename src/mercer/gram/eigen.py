@@ -81,7 +81,7 @@ def _block_lanczos(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     most = min(max(3 * (k + width), 8 * width), n)
     start = np.random.default_rng(0).standard_normal((n, width))
     tolerance = 1e-5 if is_single(matrix.like) else 1e-9
-    space = _Space(_product(matrix), array_like(start, matrix.like, work))
+    space = _Space(repeated_product(matrix), array_like(start, matrix.like, work))
     looked = 0.0
     for _ in range(_ROUNDS):
         size, full = space.size, space.size + width > most
@@ -146,8 +146,8 @@ class _Space:
         self.images = xp.concat([self.images, moved], axis=1)
 
 
-def _product(matrix: LazyMatrix) -> Product:
-    """v -> K v in float64; the matrix is held where it fits and its tiles are not quick to make."""
+def repeated_product(matrix: LazyMatrix) -> Product:
+    """v -> K v in float64, many times: held where it fits and its tiles are not quick to make."""
     dtype = matrix.like.dtype
     if _fits(matrix) and not _quick(matrix):
         if not is_single(matrix.like):

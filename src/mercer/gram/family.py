@@ -129,7 +129,10 @@ class _Stein:
     parts: _Shared
 
     def __call__(self, rows: slice, columns: slice, held: Held) -> Array:
-        return self.join(*self.parts(rows, columns, held), None)
+        parts = self.parts(rows, columns, held)
+        out = np.empty_like(parts[0])
+        self.join(*parts, out)
+        return out
 
 
 class _L1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,25 @@ def solve_positive(matrix: Array, right: Array) -> Array | None:
     (posv,) = get_lapack_funcs(("posv",), (matrix, right))
     _, solution, info = posv(matrix.T, right, lower=True, overwrite_a=True)  # .T: Fortran order
     return solution if info == 0 else None
+
+
+def factored(matrix: Array) -> Callable[[Array], Array] | None:
+    """B -> A^-1 B, A overwritten by its factor; None where A is not positive definite."""
+    if not is_numpy(matrix):
+        lower = _lower(matrix)
+        if lower is None:
+            return None
+        inverse = namespace(matrix).linalg.inv(lower)
+        turned = namespace(matrix).permute_dims(inverse, (1, 0))
+        return lambda right: turned @ (inverse @ right)
+    from scipy.linalg import cho_solve
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    (potrf,) = get_lapack_funcs(("potrf",), (matrix,))
+    factor, info = potrf(matrix.T, lower=True, overwrite_a=True, clean=False)
+    if info != 0:
+        return None
+    return lambda right: cho_solve((factor, True), right, check_finite=False)
 
 
 def inverse_positive(matrix: Array) -> Array | None:

@@ -14,15 +14,19 @@ from typing import Any
 import numpy as np
 
 from mercer.gram.compiled import exponential, worth_it
+from mercer.gram.run import spans
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import RBF, InverseMultiquadric
 from mercer.kernels.stein import Scored, halves, stein_values
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]  # r2, s(x)'s(y), (s(y) - s(x))'u - d
 Distances = Callable[[slice, slice], np.ndarray]
-Join = Callable[
-    ..., np.ndarray
-]  # (r2, products, steps, out) -> the tile, in `out` if that is given
+Join = Callable[[Any, Any, Any, np.ndarray], None]  # of the three; the last is written into
+
+_CACHED, _NARROWEST = (
+    2**15,
+    64,
+)  # values of each of the three that stay in cache, and columns of them
 
 
 class SteinParts:
@@ -59,8 +63,11 @@ class SteinTile:
     join: Join
 
     def __call__(self, rows: slice, columns: slice) -> np.ndarray:
-        r2, products, steps = self.parts(rows, columns)
-        return self.join(r2, products, steps, r2)
+        height, start = rows.stop - rows.start, columns.start
+        out = np.empty((height, columns.stop - start), dtype=np.float64)
+        for some in spans(columns.stop, max(_CACHED // max(height, 1), _NARROWEST), start):
+            self.join(*self.parts(rows, some), out[:, some.start - start : some.stop - start])
+        return out
 
 
 def join(kernel: Kernel, values: int) -> Join:
@@ -78,8 +85,8 @@ class _General:
 
     kernel: Kernel
 
-    def __call__(self, r2: Any, products: Any, steps: Any, out: Any = None) -> np.ndarray:
-        return stein_values(Scored(self.kernel).form, r2, products, steps)
+    def __call__(self, r2: Any, products: Any, steps: Any, out: Any) -> None:
+        out[:] = stein_values(Scored(self.kernel).form, r2, products, steps)
 
 
 @dataclass(frozen=True)
@@ -89,12 +96,12 @@ class _Gaussian:
     rate: float
     exp: Callable[[np.ndarray], np.ndarray]
 
-    def __call__(self, r2: Any, products: Any, steps: Any, out: Any = None) -> np.ndarray:
+    def __call__(self, r2: Any, products: Any, steps: Any, out: Any) -> None:
         g = self.rate
-        inner = products - 2 * g * steps
-        inner -= 4 * g**2 * r2
-        inner *= self.exp(np.multiply(r2, -g, out=out))
-        return inner
+        np.multiply(steps, -2 * g, out=out)
+        out += products
+        out -= 4 * g**2 * r2
+        out *= self.exp(-g * r2)
 
 
 @dataclass(frozen=True)
@@ -105,24 +112,22 @@ class _Multiquadric:
     exponent: float
     compiled: bool
 
-    def __call__(self, r2: Any, products: Any, steps: Any, out: Any = None) -> np.ndarray:
+    def __call__(self, r2: Any, products: Any, steps: Any, out: Any) -> None:
         b = self.exponent
         if self.compiled and b == 0.5:
-            out = np.empty_like(r2) if out is None else out
-            _loop()(_flat(r2), _flat(products), _flat(steps), self.square, _flat(out))
-            return out
+            made = out if out.flags.c_contiguous else np.empty_like(r2)
+            flat = (part.reshape(-1) for part in (r2, products, steps, made))  # views
+            _loop()(*flat, self.square)
+            if made is not out:
+                out[:] = made
+            return
         q = 1 / (self.square + r2)
-        inner = np.multiply(r2, -4 * b * (b + 1), out=out)
-        inner *= q
-        inner -= 2 * b * steps
-        inner *= q
-        inner += products
-        inner *= np.sqrt(q, out=q) if b == 0.5 else q**b
-        return inner
-
-
-def _flat(tile: np.ndarray) -> np.ndarray:
-    return tile.reshape(-1)  # a view: tiles are contiguous
+        np.multiply(r2, -4 * b * (b + 1), out=out)
+        out *= q
+        out -= 2 * b * steps
+        out *= q
+        out += products
+        out *= np.sqrt(q, out=q) if b == 0.5 else q**b
 
 
 @cache
@@ -131,10 +136,10 @@ def _loop() -> Any:
     import numba
 
     fast = {"contract", "nnan", "ninf", "nsz", "reassoc"}
-    kind = "void(float64[::1], float64[::1], float64[::1], float64, float64[::1])"
+    kind = "void(float64[::1], float64[::1], float64[::1], float64[::1], float64)"
 
     @numba.njit(kind, nogil=True, fastmath=fast, error_model="numpy")
-    def loop(r2, products, steps, square, out):  # pragma: no cover
+    def loop(r2, products, steps, out, square):  # pragma: no cover
         for i in range(r2.size):
             q = 1.0 / (square + r2[i])
             out[i] = np.sqrt(q) * (products[i] - q * (steps[i] + 3.0 * r2[i] * q))

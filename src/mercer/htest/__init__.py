@@ -29,6 +29,7 @@ from mercer.htest.goodness.ksdagg import KSDAgg, KSDAggResult
 from mercer.htest.goodness.linear import LinearKSD
 from mercer.htest.goodness.misfit import Misfit
 from mercer.htest.goodness.relative import RelativeKSD, RelativeResult
+from mercer.htest.goodness.modelnull import ModelDraws
 from mercer.htest.goodness.result import GoodnessResult, MisfitLocation, MisfitPoints
 from mercer.htest.goodness.surface import Evidence
 from mercer.htest.intervals import Interval
@@ -121,6 +122,7 @@ __all__ = [
     "MisfitColumn",
     "MisfitLocation",
     "MisfitPoints",
+    "ModelDraws",
     "Monitor",
     "MonitorState",
     "Normal",

@@ -69,11 +69,27 @@ def widened(kernel: Kernel | None, factor: float, unit: np.ndarray) -> Kernel:
 
 
 def climbed(
-    objective: Callable[[np.ndarray], Any], theta: np.ndarray, bounds: list[Any], steps: int
+    objective: Callable[[np.ndarray], Any],
+    theta: np.ndarray,
+    bounds: list[Any],
+    steps: int,
+    seen: Callable[[np.ndarray], Any] | None = None,
 ) -> np.ndarray:
-    """Where quasi-Newton steps lead from `theta`; the objective gives its value and its gradient."""
+    """Where quasi-Newton steps lead from `theta`; the objective gives its value and its gradient.
+
+    `seen` is told where each step leads.
+    """
     from scipy.optimize import minimize
 
     options = {"maxiter": steps, "maxfun": 2 * steps}
-    found = minimize(objective, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    told = None if seen is None else lambda xk: seen(np.array(xk))
+    found = minimize(
+        objective,
+        theta,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options=options,
+        callback=told,
+    )
     return np.asarray(found.x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,20 @@ from mercer.frames import Table
 from mercer.kernels.compose import Grouped
 
 
+class Rows(ABC):
+    """Points in a container of their own, neither an array nor a list."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def __getitem__(self, rows: slice, /) -> Any: ...
+
+    @abstractmethod
+    def taken(self, rows: np.ndarray, /) -> Any:
+        """The points at these positions, repeats included."""
+
+
 def taken(x: Any, rows: np.ndarray) -> Any:
     """The rows at these positions, repeats included: of an array, a data frame, a sequence."""
     if is_array(x):
@@ -20,6 +35,8 @@ def taken(x: Any, rows: np.ndarray) -> Any:
         return xp.take(x, array_like(rows, x, dtype=xp.int64), axis=0)
     if isinstance(x, Table):
         return replace(x, values=x.values[rows])
+    if isinstance(x, Rows):
+        return x.taken(np.asarray(rows, dtype=np.int64))
     if isinstance(x, Grouped):
         return Grouped(tuple(taken(group, rows) for group in x.groups))
     positions = [int(i) for i in rows]

@@ -8,28 +8,59 @@ from importlib.util import find_spec
 if find_spec("sklearn") is None:
     raise ImportError("mercer.learn needs scikit-learn: pip install 'mercer[learn]'")
 
+from mercer.learn.clusters.kmeans import KernelKMeans
+from mercer.learn.clusters.spectral import SpectralClustering
 from mercer.learn.components.kcca import KCCA
 from mercer.learn.components.pca import KernelPCA
 from mercer.learn.components.preimage import FixedPoint, LearnedMap, Preimage
 from mercer.learn.distributions.bayesian import BayesianDistributionRegressor
 from mercer.learn.distributions.features import MeanFeatures
+from mercer.learn.distributions.machines import (
+    AugmentedSVC,
+    FlexSVC,
+    OneClassSMM,
+    SupportMeasureMachine,
+)
 from mercer.learn.distributions.ridge import DistributionRegressor
 from mercer.learn.landmarks.fourier import FourierRidge
+from mercer.learn.landmarks.logistic import NystromLogistic
 from mercer.learn.landmarks.ridge import NystromRidge
 from mercer.learn.landmarks.solvers import ConjugateGradients, NormalEquations, Solver
 from mercer.learn.landmarks.source import Batches, Parquet, Source
+from mercer.learn.machines.multiclass import MultiClass, OneVsOne, OneVsRest
+from mercer.learn.machines.oneclass import OneClassSVC
+from mercer.learn.machines.svc import SVC
+from mercer.learn.machines.svr import SVR
+from mercer.learn.regression.logistic import KernelLogistic
+from mercer.learn.regression.losses import (
+    Hinge,
+    Huber,
+    Logistic,
+    Loss,
+    PiecewiseLinearLoss,
+    Pinball,
+    SmoothLoss,
+    Squared,
+    SquaredHinge,
+)
+from mercer.learn.regression.machine import KernelMachine, KernelQuantile
 from mercer.learn.regression.path import GCV, Criterion, LeaveOneOut, RidgePath, RidgeScores
 from mercer.learn.regression.ridge import KernelRidge
 from mercer.learn.selection.mrmr import MRMR
 from mercer.learn.selection.select import Backward, Direction, Forward, HSICSelector
 from mercer.learn.separation.amari import amari_index
 from mercer.learn.separation.isa import ISA
+from mercer.learn.smoothers.local import LocalLinear, NadarayaWatson
+from mercer.learn.smoothers.spline import SmoothingSpline
 
 __all__ = [
     "GCV",
     "ISA",
     "KCCA",
     "MRMR",
+    "SVC",
+    "SVR",
+    "AugmentedSVC",
     "Backward",
     "Batches",
     "BayesianDistributionRegressor",
@@ -38,21 +69,46 @@ __all__ = [
     "Direction",
     "DistributionRegressor",
     "FixedPoint",
+    "FlexSVC",
     "Forward",
     "FourierRidge",
     "HSICSelector",
+    "Hinge",
+    "Huber",
+    "KernelKMeans",
+    "KernelLogistic",
+    "KernelMachine",
     "KernelPCA",
+    "KernelQuantile",
     "KernelRidge",
     "LearnedMap",
     "LeaveOneOut",
+    "LocalLinear",
+    "Logistic",
+    "Loss",
     "MeanFeatures",
+    "MultiClass",
+    "NadarayaWatson",
     "NormalEquations",
+    "NystromLogistic",
     "NystromRidge",
+    "OneClassSMM",
+    "OneClassSVC",
+    "OneVsOne",
+    "OneVsRest",
     "Parquet",
+    "PiecewiseLinearLoss",
+    "Pinball",
     "Preimage",
     "RidgePath",
     "RidgeScores",
+    "SmoothLoss",
+    "SmoothingSpline",
     "Solver",
     "Source",
+    "SpectralClustering",
+    "Squared",
+    "SquaredHinge",
+    "SupportMeasureMachine",
     "amari_index",
 ]

@@ -9,6 +9,8 @@ from mercer.rkhs.bases import (
     LegendreBasis,
     TensorBasis,
 )
+from mercer.rkhs.compression.greedy import kernel_herding, stein_points, stein_thinning
+from mercer.rkhs.compression.thinning import kernel_thinning
 from mercer.rkhs.dependence import cka, coco, dhsic, kcca, nocco
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.embeddings.bags import Bags
@@ -66,11 +68,15 @@ __all__ = [
     "expand",
     "hsic",
     "kcca",
+    "kernel_herding",
+    "kernel_thinning",
     "ksd2",
     "mean_embedding",
     "mercer_expansion",
     "mmd2",
     "nocco",
+    "stein_points",
+    "stein_thinning",
     "transformed",
     "witness",
 ]

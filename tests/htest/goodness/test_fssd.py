@@ -166,7 +166,7 @@ def test_moments_of_one_feature_by_hand():
 
 def test_wrong_arguments():
     x = P.sample(20, rng=0)
-    with pytest.raises(TypeError, match=r"null must be WeightedChi2\(\), Spectrum\(\) or None"):
+    with pytest.raises(TypeError, match=r"null must be WeightedChi2\(\), Spectrum\(\), ModelDraws"):
         FSSD(P, null=Permutation(99))
     with pytest.raises(NoRule, match="two derivatives"):
         FSSD(P, Exponential(1.0))

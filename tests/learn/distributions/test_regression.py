@@ -70,7 +70,7 @@ def test_mean_features_are_those_of_the_map(spreads):
     features = landmarks.fit_transform(bags)
     assert_allclose(features @ features.T, MeanMap(RBF(1.0))(bags), atol=1e-2)
     with mercer.config(memory="16MiB"):
-        assert_allclose(landmarks.transform(bags), features, rtol=1e-12)
+        assert_allclose(landmarks.transform(bags), features, atol=1e-6)
     with pytest.raises(ValueError, match="expecting 2 features"):
         landmarks.transform([np.zeros((3, 1))])
 
@@ -115,7 +115,7 @@ def test_gradient_of_the_posterior():
 
 def test_refusals(spreads):
     bags, y = spreads
-    with pytest.raises(ValueError, match="120 bags and 119 numbers"):
+    with pytest.raises(ValueError, match="inconsistent numbers"):
         BayesianDistributionRegressor().fit(bags, y[:-1])
     with pytest.raises(ValueError, match="ridge must be"):
         BayesianDistributionRegressor(ridge=0.0).fit(bags, y)

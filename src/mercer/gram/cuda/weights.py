@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -140,9 +141,9 @@ def random_signs(n: int, block: int, seeds: list[Any], device: Any) -> Any:
     """Random signs of half precision, runs of `block` points alike: (N, 64 groups), as `two_valued`."""
     import torch
 
-    width, size = 64 * len(seeds), -(-(-(-n // block)) // 8)  # bytes of a column
+    width, size = 64 * len(seeds), ceil(ceil(n / block) / 8)  # bytes of a column
     out = torch.zeros((n + -n % ROWS, width), dtype=torch.float16, device=device)
-    held = torch.empty(-(-64 * size // 4), dtype=torch.int32, device=device)
+    held = torch.empty(16 * size, dtype=torch.int32, device=device)
     for number, seed in enumerate(seeds):
         _draw(np.random.PCG64(seed).state["state"], 0, held)
         _functions()["unpacked"][(-(-n // 64),)](

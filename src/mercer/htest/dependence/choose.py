@@ -32,7 +32,7 @@ def independence(x: Any, y: Any, *, given: Any = None, rng: Any = None) -> Indep
     x, y : array, tensor or data frame
         As many observations of one as of the other; row i of each is one observation.
     given : array, tensor or data frame, optional
-        Are x and y independent, given these?
+        Are x and y independent, given these? Results and messages call them z.
     rng : int, Generator or None
 
     Returns

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mercer import validate
-from mercer.backend import to_numpy
+from mercer.backend import array_like, to_numpy
 from mercer.htest.features import (
     SEED,
     WithArrays,
     frozen,
     number_or_points,
 )
+from mercer.htest.goodness.draws import drawn as drawn_from
+from mercer.htest.goodness.draws import sampler_of
+from mercer.htest.goodness.modelnull import ModelDraws
 from mercer.htest.goodness.models import model_of
 from mercer.htest.goodness.result import GoodnessResult, goodness_result
 from mercer.htest.goodness.sample import Sample, sample_of
@@ -48,9 +52,9 @@ class FSSD(WithArrays):
     locations : int or points (J, d)
         A number: so many draws from a Gaussian fitted to the observations, with the rng of `test`,
         and in `statistic` always with seed 0. The result's `test.locations` are those that were used.
-    null : WeightedChi2, Spectrum or None
-        The limit of the statistic, with the covariance of the observed features: by its formula,
-        or drawn. None: `WeightedChi2`.
+    null : WeightedChi2, Spectrum, ModelDraws or None
+        The limit of the statistic, with the covariance of the observed features by its formula,
+        or drawn; or with that of the features of draws from the model. None: `WeightedChi2`.
 
     Examples
     --------
@@ -73,8 +77,12 @@ class FSSD(WithArrays):
         if self.kernel is not None:
             validate.instance("kernel", self.kernel, Kernel, "a kernel or None")
             Stein(self.kernel, model.score)  # refused here where it is not smooth enough
-        if not isinstance(self.null, WeightedChi2 | Spectrum | None):
-            raise TypeError(f"null must be WeightedChi2(), Spectrum() or None, got {self.null!r}")
+        if not isinstance(self.null, WeightedChi2 | Spectrum | ModelDraws | None):
+            raise TypeError(
+                f"null must be WeightedChi2(), Spectrum(), ModelDraws() or None, got {self.null!r}"
+            )
+        if isinstance(self.null, ModelDraws):
+            sampler_of(self.model)  # refused here where it cannot be drawn from
         object.__setattr__(self, "locations", number_or_points("locations", self.locations))
 
     @classmethod
@@ -106,36 +114,68 @@ class FSSD(WithArrays):
         validate.whole("locations", locations)
         sample = sample_of(model_of(model), kernel, x, _LEAST)
         learnt, places = best_locations(sample, kernel, locations, validate.generator(rng))
-        return cls(model, learnt, locations=places)
+        return cls(model, learnt, locations=_outer(sample, places))
 
     def statistic(self, x: Any) -> float:  # type: ignore[override]
         """FSSD^2; locations that are left open are drawn with seed 0."""
-        return self._moments(x, validate.generator(SEED))[0].observed
+        return self._evidence(x, validate.generator(SEED))[0].moments.observed
 
     def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:  # type: ignore[override]
         """The statistic and its p-value; `result.test` is this test with what was drawn."""
         rng = validate.generator(rng)
-        moments, sample, used = self._moments(x, rng)
-        judgement = (self.null or WeightedChi2()).judge(moments, rng)
-        return goodness_result(used, sample, moments.observed, judgement)
+        evidence, used = self._evidence(x, rng)
+        judgement = (self.null or WeightedChi2()).judge(evidence, rng)
+        return goodness_result(used, evidence.sample, evidence.moments.observed, judgement)
 
-    def _moments(self, x: Any, rng: np.random.Generator) -> tuple[FeatureMoments, Sample, FSSD]:
-        """What the nulls ask, the sample, and this test with everything fixed."""
+    def _evidence(self, x: Any, rng: np.random.Generator) -> tuple[_Evidence, FSSD]:
+        """What the nulls ask, and this test with everything fixed."""
         sample = sample_of(model_of(self.model), self.kernel, x, _LEAST)
-        points = to_numpy(sample.points)
         if isinstance(self.locations, int):
-            chosen = drawn(points, self.locations, rng)
+            chosen = drawn(to_numpy(sample.points), self.locations, rng)
         else:
             chosen = _read(sample, self.locations)
-        scores = to_numpy(sample.kernel.score(sample.points)).astype(np.float64, copy=False)
-        profile, slope, _ = sample.kernel.scored.form
-        moments = FeatureMoments.of(points, scores, chosen, profile, slope)
-        used = replace(self, kernel=sample.kernel.kernel, locations=frozen(chosen))
-        return moments, sample, used
+        used = replace(self, kernel=sample.kernel.kernel, locations=frozen(_outer(sample, chosen)))
+        return _Evidence(self.model, sample, chosen), used
+
+
+class _Evidence:
+    """Stein features of a sample at locations, and what nulls ask about them."""
+
+    def __init__(self, model: Any, sample: Sample, locations: np.ndarray) -> None:
+        self.model, self.sample, self.locations = model, sample, locations
+
+    @cached_property
+    def moments(self) -> FeatureMoments:
+        """Of the observed features."""
+        return self._moments(self.sample.points)
+
+    def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
+        """The statistic, and its limit by the observed features."""
+        return self.moments.spectrum(rank)
+
+    def of_draws(self, draws: int, rng: np.random.Generator) -> FeatureMoments:
+        """The statistic, and its limit by the features of draws from the model."""
+        points = array_like(drawn_from(self.model, draws, rng), self.sample.points)
+        chart = self.sample.chart
+        points = points if chart is None else chart.coordinates(points, "draws from the model")
+        found = self._moments(points)
+        return replace(found, n=self.moments.n, judged=self.moments.observed)
+
+    def _moments(self, points: Any) -> FeatureMoments:
+        kernel = self.sample.kernel
+        scores = to_numpy(kernel.score(points)).astype(np.float64, copy=False)
+        profile, slope, _ = kernel.scored.form
+        return FeatureMoments.of(to_numpy(points), scores, self.locations, profile, slope)
+
+
+def _outer(sample: Sample, places: np.ndarray) -> np.ndarray:
+    """Locations among the observations, of locations that the kernel compares with."""
+    return places if sample.chart is None else sample.chart.points(places)
 
 
 def _read(sample: Sample, locations: Any) -> np.ndarray:
-    """Locations with the columns of the sample."""
+    """Locations with the columns of the sample, as the kernel compares with them."""
     found, _ = read(sample.kernel.kernel, locations, sample.columns, "locations")
     validate.same_width(sample.points, found, ("x", "locations"))
-    return to_numpy(found).astype(np.float64)
+    places = to_numpy(found).astype(np.float64)
+    return places if sample.chart is None else sample.chart.coordinates(places, "locations")

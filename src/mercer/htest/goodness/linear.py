@@ -14,7 +14,7 @@ from mercer.htest.goodness.models import model_of
 from mercer.htest.goodness.result import GoodnessResult, goodness_result
 from mercer.htest.goodness.sample import Sample, sample_of
 from mercer.htest.nulls import Normal
-from mercer.htest.samples.linear import Terms
+from mercer.htest.samples.linear import Terms, unskewed
 from mercer.kernels.base import Kernel
 from mercer.kernels.stein import Stein
 from mercer.rkhs.rows import taken
@@ -22,6 +22,7 @@ from mercer.rkhs.rows import taken
 _LEAST = 4  # observations: two pairs
 _ENOUGH = 100  # observations from which the normal null holds
 _ORDER = 0  # seed of the order in which observations are paired, so that sorted data do no harm
+_KNOWN = 5000  # pairs that tell the skewness
 _CHUNK = 100_000  # pairs whose kernel values are held at a time
 
 
@@ -30,7 +31,8 @@ class LinearKSD(HypothesisTest):
     """Squared kernel Stein discrepancy in linear time, with a normal null.
 
     The mean of the `Stein` kernel over disjoint pairs of observations (Liu, Lee & Jordan 2016,
-    section 4.2): independent terms, and so a normal distribution. Much less powerful than `KSD` on
+    section 4.2): independent terms, and so a normal distribution. Terms have a long right tail, whose
+    skewness is taken out of the mean of few of them, as in `BlockMMD`. Much less powerful than `KSD` on
     the same data, and less than `FSSD` at the same cost; for use where there are more data than
     time. Pairs are random, always the same.
 
@@ -63,27 +65,53 @@ class LinearKSD(HypothesisTest):
 
     def statistic(self, x: Any) -> float:  # type: ignore[override]
         """An unbiased estimate of the squared discrepancy, which may be negative."""
-        return Terms(_values(self._sample(x))).mean
+        return _Pairs(self._sample(x)).mean
 
     def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:  # type: ignore[override]
         """The statistic and its p-value; nothing is random."""
         sample = self._sample(x)
-        terms = Terms(_values(sample))
+        terms = _Pairs(sample)
         return goodness_result(self, sample, terms.mean, Normal().judge(terms), _small(len(sample)))
 
     def _sample(self, x: Any) -> Sample:
         return sample_of(model_of(self.model), self.kernel, x, _LEAST)
 
 
-def _values(sample: Sample) -> np.ndarray:
-    """k_p of disjoint pairs of observations: (n // 2,)."""
-    order = np.random.default_rng(_ORDER).permutation(len(sample))
-    half = len(order) // 2
+class _Pairs(Terms):
+    """k_p of disjoint pairs of observations: of few of them the skewness counts."""
+
+    def __init__(self, sample: Sample) -> None:
+        order = np.random.default_rng(_ORDER).permutation(len(sample))
+        half = len(order) // 2
+        self._sample, self._order = sample, order
+        super().__init__(_values(sample, order[:half], order[half : 2 * half]))
+
+    @property
+    def studentized(self) -> float:
+        """The mean in units of its standard error, without the skewness of that ratio."""
+        return unskewed(super().studentized, self._skewness, len(self.values))
+
+    @property
+    def _skewness(self) -> float:
+        """Of a pair, from `_KNOWN` pairs or more that are not disjoint."""
+        order, n = self._order, len(self._order)
+        steps = range(1, min(-(-_KNOWN // n), n // 2) + 1)
+        found = [_values(self._sample, order, np.roll(order, step)) for step in steps]
+        moved = np.concatenate(found)
+        moved = moved - moved.mean()
+        size = float(np.max(np.abs(moved)))
+        if size == 0:
+            return 0.0
+        moved /= size
+        return float(np.mean(moved**3) / np.mean(moved**2) ** 1.5)
+
+
+def _values(sample: Sample, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """k_p of the pairs of observations at these positions."""
     parts = []
-    for start in range(0, half, _CHUNK):
-        stop = min(start + _CHUNK, half)
-        first, second = order[start:stop], order[half + start : half + stop]
-        pairs = taken(sample.points, first), taken(sample.points, second)
+    for start in range(0, len(first), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        pairs = taken(sample.points, first[part]), taken(sample.points, second[part])
         parts.append(to_numpy(sample.kernel.paired(*pairs)).astype(np.float64))
     return np.concatenate(parts)
 

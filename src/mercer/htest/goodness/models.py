@@ -189,7 +189,9 @@ def _of_log_density(model: LogDensity) -> Model:
 
     def binding(points: Array) -> Model:
         chart = model.chart(int(points.shape[1]))
-        return Model(model.score) if chart is None else Model(_Moved(model.score, chart), chart=chart)
+        return (
+            Model(model.score) if chart is None else Model(_Moved(model.score, chart), chart=chart)
+        )
 
     return Model(model.score, model.dimension, binding=binding)
 

@@ -211,7 +211,7 @@ class _Difference(LazyMatrix):
 
     @property
     def like(self) -> Array:
-        return self.left.like
+        return self.left.like / self.unit
 
     @property
     def symmetric(self) -> bool:

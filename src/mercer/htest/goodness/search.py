@@ -1,4 +1,9 @@
-"""The search for locations where a model fails: many beginnings, then quasi-Newton steps from the best."""
+"""The search for locations where a model fails: many beginnings, then as many steps as help elsewhere too.
+
+Locations are d numbers each, and what they explain of few observations in many dimensions is mostly
+chance: quasi-Newton steps on one half of the observations are judged on the other, and all of them
+are then taken as far as that went.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +24,14 @@ from mercer.kernels.smooth import Profile
 from mercer.kernels.stein import Scored
 
 _NULL = 18.0  # 2 tr(P^2) / n^2 is the variance under the model: three standard deviations, squared
-_BEGINNINGS = 12  # sets of locations for every width
-_FOLLOWED = 4  # beginnings that are followed
-_STEPS = 60
+_FLOOR = 4.0  # of the variance, times the squared power of features where a search begins, by n
+_BEGINNINGS = 12  # sets of locations, at every width
+_FOLLOWED = 4  # the best of them, which are followed beside the best of every width
+_STEPS = (0, 1, 2, 4, 8, 16, 32, 60)  # after which the other half is asked
+_HALVED = 20  # observations from which halves can judge each other
 _MOST = 2000  # observations that are looked at
 _LOG2 = log(2)
+_SEEN = 1e-60  # the largest feature, below which there is none
 
 
 def best_locations(
@@ -53,6 +61,7 @@ class Ratio:
     variance is 4 (mean c_i^2 - |m|^4) / n where the model is wrong (Jitkrittum et al. 2017,
     proposition 2) and 2 tr(P^2) / n^2 where it is right. The paper has the first alone, which
     forgets that a statistic must pass a threshold: with few observations that is most of it.
+    `floor`, a constant in the variance, keeps a search from places that few observations see.
     Parameters are the locations, row by row, and the logarithm of a width s:
     k(x, v) = f(|x - v|^2 / s^2).
     """
@@ -65,24 +74,25 @@ class Ratio:
         slope: Profile,
         curvature: Profile,
         number: int,
+        floor: float = 0.0,
     ) -> None:
-        self.points, self.scores, self.number = points, scores, number
-        self.profile, self.slope, self.curvature = profile, slope, curvature
+        self.points, self.scores, self.number, self.floor = points, scores, number, floor
+        self.form = profile, slope, curvature
+
+    def some(self, rows: Any, floor: float = 0.0) -> Ratio:
+        """The same of some observations."""
+        return Ratio(self.points[rows], self.scores[rows], *self.form, self.number, floor)
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Minus the ratio, to be made small, and its gradient."""
-        (n, d), rate = self.points.shape, float(np.exp(-2 * theta[-1]))
-        v = theta[:-1].reshape(self.number, d)
-        u = self.points[:, None, :] - v[None, :, :]  # (n, J, d)
-        r2 = squared_distances(self.points, v, self.profile)
-        value, slope = self.profile(rate * r2), rate * self.slope(rate * r2)
-        made = value[:, :, None] * self.scores[:, None, :] + 2 * slope[:, :, None] * u
+        made, (u, r2, rate, slope) = self._features(theta)
         size = float(np.max(np.abs(made)))  # the ratio has no unit
-        if size == 0:  # locations from which no observation is seen
+        if size < _SEEN:  # locations from which no observation is seen
             return 0.0, np.zeros_like(theta)
-        ratio, of_features = _ratio(made.reshape(n, -1) / size)
-        flow = of_features.reshape(n, self.number, d) / size
-        curvature = rate**2 * self.curvature(rate * r2)
+        n = len(made)
+        ratio, of_features = _ratio(made.reshape(n, -1) / size, self.floor / size**4)
+        flow = of_features.reshape(made.shape) / size
+        curvature = rate**2 * self.form[2](rate * r2)
         by_score = np.einsum("ijk,ik->ij", flow, self.scores)
         by_step = np.einsum("ijk,ijk->ij", flow, u)
         along = -2 * slope * by_score - 4 * curvature * by_step
@@ -90,14 +100,34 @@ class Ratio:
         by_width = -2 * r2 * slope * by_score - 4 * (slope + r2 * curvature) * by_step
         return -ratio, -np.append(by_v.ravel(), by_width.sum())
 
+    def deviations(self, theta: np.ndarray) -> float:
+        """The statistic in standard deviations for these observations."""
+        return -self(theta)[0] * float(np.sqrt(len(self.points)))
 
-def _ratio(t: np.ndarray) -> tuple[float, np.ndarray]:
+    def power(self, theta: np.ndarray) -> float:
+        """mean_i |T_i|^2."""
+        made, _ = self._features(theta)
+        return float(np.mean(np.sum(made * made, axis=(1, 2))))
+
+    def _features(self, theta: np.ndarray) -> tuple[np.ndarray, tuple[Any, ...]]:
+        """s(x_i) k + grad k (n, J, d), and what its derivatives need."""
+        rate = float(np.exp(-2 * theta[-1]))
+        v = theta[:-1].reshape(self.number, -1)
+        u = self.points[:, None, :] - v[None, :, :]  # (n, J, d)
+        r2 = squared_distances(self.points, v, self.form[0])
+        value, slope = self.form[0](rate * r2), rate * self.form[1](rate * r2)
+        made = value[:, :, None] * self.scores[:, None, :] + 2 * slope[:, :, None] * u
+        return made, (u, r2, rate, slope)
+
+
+def _ratio(t: np.ndarray, floor: float = 0.0) -> tuple[float, np.ndarray]:
     """The ratio of features T (n, D), and its gradient in them."""
     n, mean = len(t), t.mean(axis=0)
     top = (n * (mean @ mean) - np.mean(np.sum(t * t, axis=1))) / (n - 1)
     of_top = 2 * (n * mean - t) / (n * (n - 1))
     c, m2, products = t @ mean, float(mean @ mean), t.T @ t / n
-    variance = max(4 * float(np.mean(c * c) - m2**2), 0.0) + _NULL * float(np.sum(products**2)) / n
+    variance = max(4 * float(np.mean(c * c) - m2**2), 0.0) + floor
+    variance += _NULL * float(np.sum(products**2)) / n
     of_variance = 8 * (c[:, None] * mean + (c @ t) / n - 2 * m2 * mean) / n
     of_variance += 4 * _NULL * (t @ products) / n**2
     deviation = np.sqrt(variance)
@@ -113,17 +143,47 @@ def drawn(points: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarr
 
 
 def _largest(ratio: Ratio, octaves: range, rng: np.random.Generator) -> np.ndarray:
-    """The best parameters found."""
+    """The best parameters found: from good beginnings, after as many steps as halves agree on."""
     points, number = ratio.points, ratio.number
-    begin = []
-    for i in range(_BEGINNINGS):
-        rows = rng.choice(len(points), number, replace=len(points) < number)
-        places = points[rows] if i % 2 else drawn(points, number, rng)
-        begin += [np.append(places.ravel(), octave * _LOG2) for octave in octaves]
-    begin.sort(key=lambda theta: ratio(theta)[0])
     low, high = np.tile(points.min(axis=0), number), np.tile(points.max(axis=0), number)
     bounds: list[Any] = [*zip(low, high, strict=True)]
     bounds.append((_LOG2 * (octaves[0] - 1), _LOG2 * (octaves[-1] + 1)))
-    clipped = [np.clip(theta, *np.transpose(bounds)) for theta in begin[:_FOLLOWED]]
-    found = [climbed(ratio, theta, bounds, _STEPS) for theta in clipped]
-    return min(found, key=lambda theta: ratio(theta)[0])
+    begin = [np.clip(t, *np.transpose(bounds)) for t in _beginnings(ratio, octaves, rng)]
+    if len(points) < _HALVED:
+        return begin[0]
+    floors = [_FLOOR * ratio.power(theta) ** 2 / len(points) for theta in begin]
+    rows = rng.permutation(len(points))
+    held = np.zeros((len(begin), len(_STEPS)), dtype=np.float64)
+    for here, there in ((rows[::2], rows[1::2]), (rows[1::2], rows[::2])):
+        judge = ratio.some(there)
+        for k, (theta, floor) in enumerate(zip(begin, floors, strict=True)):
+            path = _path(ratio.some(here, 2 * floor), theta, bounds, _STEPS[-1])
+            held[k] += [judge.deviations(path[min(step, len(path) - 1)]) for step in _STEPS]
+    agreed = held + held.mean(axis=0)  # what helps from other beginnings is less likely chance
+    k, i = np.unravel_index(int(np.argmax(agreed)), held.shape)
+    return _path(ratio.some(slice(None), floors[k]), begin[k], bounds, _STEPS[i])[-1]
+
+
+def _beginnings(ratio: Ratio, octaves: range, rng: np.random.Generator) -> list[np.ndarray]:
+    """Draws or observations as locations: the best of all, and the best of every width.
+
+    The best of all are often of one width, and lead to one place.
+    """
+    points, number = ratio.points, ratio.number
+    places = []
+    for i in range(_BEGINNINGS):
+        rows = rng.choice(len(points), number, replace=len(points) < number)
+        places.append((points[rows] if i % 2 else drawn(points, number, rng)).ravel())
+    made = [(o, np.append(p, o * _LOG2)) for o in octaves for p in places]
+    made.sort(key=lambda item: ratio(item[1])[0])
+    first = {octave: i for i, (octave, _) in reversed([*enumerate(made)])}
+    chosen = sorted({*range(_FOLLOWED), *first.values()})
+    return [made[i][1] for i in chosen]
+
+
+def _path(ratio: Ratio, theta: np.ndarray, bounds: list[Any], steps: int) -> list[np.ndarray]:
+    """Where quasi-Newton steps lead, step by step."""
+    path = [theta]
+    if steps:
+        climbed(ratio, theta, bounds, steps, path.append)
+    return path

@@ -29,11 +29,16 @@ def stein_features(
 
 @dataclass(frozen=True, eq=False)
 class FeatureMoments:
-    """Of n Stein features in D = dJ dimensions: their mean m, and the mean of their products."""
+    """Of n Stein features in D = dJ dimensions: their mean m, and the mean of their products.
+
+    `judged` is the statistic of n observations that the limit is asked for, where it is not that
+    of these features.
+    """
 
     n: int
     mean: np.ndarray  # (D,)
     products: np.ndarray  # (D, D)
+    judged: float | None = None
 
     @classmethod
     def of(
@@ -73,7 +78,8 @@ class FeatureMoments:
         """The statistic, and its limit under the model: sum_i l_i (z_i^2 - 1) / n.
 
         With l the eigenvalues of the covariance of the features (Jitkrittum et al. 2017,
-        proposition 2), as observed.
+        proposition 2).
         """
         weights = self.eigenvalues / self.n
-        return self.observed, weights[:rank], -float(weights.sum()) + float(weights[rank:].sum())
+        statistic = self.observed if self.judged is None else self.judged
+        return statistic, weights[:rank], -float(weights.sum()) + float(weights[rank:].sum())

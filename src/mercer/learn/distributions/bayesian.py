@@ -7,20 +7,19 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.features.random import generator
 from mercer.gram import Gram
-from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel
 from mercer.learn.distributions.kernel import as_bags
-from mercer.learn.estimator import KernelEstimator
+from mercer.learn.estimator import KernelPredictor
 from mercer.rkhs import Bags, Function
 
 
-class BayesianDistributionRegressor(RegressorMixin, KernelEstimator):
+class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
     """Regression on bags of different sizes, whose embeddings are not known but estimated.
 
     y_i = f-mean of bag i + noise, with f = sum_l a_l k(z_l, .) on landmarks z. The embedding of bag i at
@@ -81,14 +80,12 @@ class BayesianDistributionRegressor(RegressorMixin, KernelEstimator):
         """Learn from bags and numbers y (n,)."""
         validate.positive("ridge", self.ridge)
         validate.whole("landmarks", self.landmarks)
-        bags, y = as_bags(X), column_or_1d(y, dtype=np.float64)
-        if len(y) != len(bags):
-            raise ValueError(f"X and y must be as many, got {len(bags)} bags and {len(y)} numbers")
-        validate.finite(y, "y")
+        x, y = self._both(X, y, y_numeric=True)
+        bags, y = as_bags(x), np.asarray(to_numpy(y), dtype=np.float64)
         values = to_numpy(bags.values)
         rng = generator(self.random_state)
         at = rng.choice(len(values), min(self.landmarks, len(values)), replace=False)
-        self.kernel_ = median_rbf(values, name="X") if self.kernel is None else self.kernel
+        self.kernel_ = self._default_kernel(values) if self.kernel is None else self.kernel
         self.landmarks_ = np.unique(values[at], axis=0)
         self._prior = _Prior.of(self.kernel_, self.landmarks_, bags)
         means, covs = self._prior.posterior(bags)
@@ -101,7 +98,9 @@ class BayesianDistributionRegressor(RegressorMixin, KernelEstimator):
     def predict(self, X: Any, *, return_std: bool = False) -> Any:
         """What is expected of each bag: (n,); with its standard deviation, noise included, if asked."""
         check_is_fitted(self)
-        means, covs = self._prior.posterior(as_bags(X))
+        bags = as_bags(self._numbers(X, reset=False))
+        self._check_width(int(bags.values.shape[1]), reset=False)
+        means, covs = self._prior.posterior(bags)
         a = self.function_.weights
         mean = means @ a + self.intercept_
         if not return_std:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.backend import to_numpy
 from mercer.config import settings
 from mercer.features import RandomFourier
+from mercer.features.estimator import KernelEstimator
 from mercer.features.random import generator
 from mercer.learn.distributions.kernel import as_bags
 from mercer.rkhs import Bags
@@ -18,7 +19,7 @@ from mercer.rkhs import Bags
 _FITTED_ON = 10_000  # points
 
 
-class MeanFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MeanFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """Bags as vectors: the mean of a feature map over the points of each bag.
 
     With a map whose inner products are about k, those of the means are about `MeanMap` of k, and a
@@ -56,7 +57,7 @@ class MeanFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the map on the points of all bags, or some of them."""
-        bags = as_bags(X)
+        bags = as_bags(self._numbers(X, reset=True))
         rng = generator(self.random_state)
         points = to_numpy(bags.values)
         if len(points) > _FITTED_ON:
@@ -72,7 +73,7 @@ class MeanFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def transform(self, X: Any) -> np.ndarray:
         """The mean features of every bag: (n, k)."""
         check_is_fitted(self)
-        bags = as_bags(X)
+        bags = as_bags(self._numbers(X, reset=False))
         if bags.values.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {bags.values.shape[1]} features, but MeanFeatures is expecting "

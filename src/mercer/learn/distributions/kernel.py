@@ -9,6 +9,7 @@ import numpy as np
 from mercer.backend import count, is_array, to_numpy
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel
+from mercer.kernels.door import as_table
 from mercer.kernels.radial import RBF
 from mercer.rkhs import Bags, Empirical, MeanMap
 
@@ -21,6 +22,11 @@ def default_distribution_kernel(x: Any) -> Kernel:
 
     exp(-MMD(P, Q)^2 / 2 s^2), with MMD that of an RBF kernel of points.
     """
+    frame = as_table(x, "X")
+    if (
+        is_array(x) or frame is not None
+    ):  # distinct ones: a weight of two is a point that comes twice
+        x = np.unique(to_numpy(x if frame is None else frame.values), axis=0)
     inner = MeanMap(median_rbf(_pooled(x), name="X"))
     values = to_numpy(inner(x[:: -(-count(x) // _SOME)] if count(x) > _SOME else x))
     own = np.diagonal(values)
@@ -51,6 +57,6 @@ def as_bags(x: Any) -> Bags:
     """Bags, from bags or from vectors, each a bag of one point."""
     if isinstance(x, Bags):
         return x
-    if is_array(x) and x.ndim == 2:
-        return Bags(x, np.arange(count(x) + 1))
-    return Bags.of(x)
+    frame = as_table(x, "X")
+    x = x if frame is None else frame.values
+    return Bags(x, np.arange(count(x) + 1)) if is_array(x) and x.ndim == 2 else Bags.of(x)

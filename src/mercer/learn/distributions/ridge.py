@@ -63,5 +63,6 @@ class DistributionRegressor(KernelRidge):
         return RidgePath() if self.ridge is None else self.ridge
 
     def _default_kernel(self, x: Any) -> Kernel:
-        super()._default_kernel(x) if getattr(x, "ndim", 0) == 2 else None
+        if getattr(x, "ndim", 0) == 2:
+            super()._default_kernel(x)  # refuses what has no distances
         return default_distribution_kernel(x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,8 @@ from mercer.gram import Gram, LazyMatrix
 from mercer.gram.combine import Transposed
 from mercer.gram.positive import add_to_diagonal, solve_positive
 from mercer.gram.run import in_order, spans
+
+Change = Callable[[Array, slice], tuple[Array, Array]]
 
 _TASK = 4096  # rows of a task: their sum is one matrix that is added up in order
 _STEP = 480  # rows of a tile
@@ -86,17 +89,25 @@ class NormalSums:
 
 def normal_product(design: LazyMatrix, v: Array, weights: Array | None = None) -> Array:
     """Z'W(Zv) for v (m, q), every tile made once: (m, q) in float64."""
+    return swept(design, v, _Weighted(weights))[0]
+
+
+def swept(design: LazyMatrix, v: Array, change: Change) -> tuple[Array, Array]:
+    """Z'r for r = change(Zv), every tile made once, and the sum of what comes with it, in float64.
+
+    `change` takes some rows of Zv (b, k) and which rows they are, and gives (b, q) and numbers (e,).
+    """
     if isinstance(design, Gram) and on_gpu(
         design.like
     ):  # fused: a tile made twice is not held once
-        u = design @ v
-        return turned_product(design, u if weights is None else u * weights[:, None])
-    work = _NormalProduct(design, v, weights)
-    tasks = spans(design.shape[0], _task_rows(design))
-    total = zeros(tuple(v.shape), v, double(v))
-    for part in in_order(work, tasks, parallel=is_numpy(design.like)):
-        total += part
-    return total
+        r, extra = change(design @ v, slice(0, design.shape[0]))
+        return turned_product(design, r), extra
+    total, extras = None, None
+    work, tasks = _Sweep(design, v, change), spans(design.shape[0], _task_rows(design))
+    for part, extra in in_order(work, tasks, parallel=is_numpy(design.like)):
+        total = part if total is None else total + part
+        extras = extra if extras is None else extras + extra
+    return total, extras
 
 
 def turned_product(design: LazyMatrix, u: Array) -> Array:
@@ -130,23 +141,34 @@ class _Products:
 
 
 @dataclass(frozen=True)
-class _NormalProduct:
-    """rows -> Z'W(Zv) of these rows, in float64."""
+class _Sweep:
+    """rows -> Z'r of these rows and the sum of what comes with it, in float64."""
 
     design: LazyMatrix
     v: Array
-    weights: Array | None
+    change: Change
 
-    def __call__(self, rows: slice) -> Array:
-        m = self.design.shape[1]
-        total = zeros(tuple(self.v.shape), self.v, double(self.v))
+    def __call__(self, rows: slice) -> tuple[Array, Array]:
+        m, total, extras = self.design.shape[1], None, None
         for some in spans(rows.stop, _step(self.design), first=rows.start):
             tile = self.design.block(some, slice(0, m))
-            u = tile @ self.v
-            if self.weights is not None:
-                u = u * self.weights[some][:, None]
-            total += namespace(tile).permute_dims(tile, (1, 0)) @ u
-        return total
+            r, extra = self.change(tile @ self.v, some)
+            part = namespace(tile).permute_dims(tile, (1, 0)) @ astype(r, tile.dtype)
+            part = astype(part, double(part))
+            total = part if total is None else total + part
+            extras = extra if extras is None else extras + extra
+        return total, extras
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """Zv -> W Zv, and nothing with it."""
+
+    weights: Array | None
+
+    def __call__(self, f: Array, rows: slice) -> tuple[Array, Array]:
+        r = f if self.weights is None else f * self.weights[rows][:, None]
+        return r, zeros((0,), f, double(f))
 
 
 def _outer(m: int, like: Array) -> Any:

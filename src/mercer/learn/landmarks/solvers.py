@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, astype, namespace, scalar, zeros
+from mercer.backend import Array, array_like, astype, namespace, zeros
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError, NotConverged
 from mercer.gram import LazyMatrix
 from mercer.gram.positive import add_to_diagonal, inverse_lower, lower_factor
+from mercer.learn.gradients import conjugate_gradients
 from mercer.learn.landmarks.normal import NormalSums, normal_product, turned_product
 
 DIRECT = 2000  # landmarks up to which one pass with their products beats many passes without
@@ -90,7 +91,7 @@ class ConjugateGradients(Solver):
         validate.between("tolerance", self.tolerance, 0.0, 1.0)
 
     def solve(self, problem: Problem, /) -> Solution:
-        _afford(int(problem.penalty.shape[0]), 5, "The preconditioner", "use fewer landmarks")
+        afford(int(problem.penalty.shape[0]), 5, "The preconditioner", "use fewer landmarks")
         right, rows = _right_side(problem)
         lower = lower_factor(problem.penalty)
         outer = preconditioner(lower, problem.some, rows, problem.ridge)
@@ -115,7 +116,7 @@ class ConjugateGradients(Solver):
 
 def summed(sums: NormalSums | None, rows: Rows, columns: int) -> NormalSums:
     """The normal equations of more rows, added to those there are."""
-    _afford(
+    afford(
         columns, 2 * settings().workers + 6, "Normal equations", "use solver=ConjugateGradients()"
     )
     for design, y, weights in rows:
@@ -127,26 +128,7 @@ def summed(sums: NormalSums | None, rows: Rows, columns: int) -> NormalSums:
     return sums
 
 
-def conjugate_gradients(
-    system: Callable[[Array], Array], right: Array, iterations: int, tolerance: float
-) -> tuple[Array, int, float]:
-    """x of Ax = b for columns b (m, q), steps taken, and the largest relative residual left."""
-    xp = namespace(right)
-    x, r = zeros(tuple(right.shape), right), xp.asarray(right, copy=True)
-    p, rr = r, xp.sum(r * r, axis=0)
-    one, first, left, step = xp.ones_like(rr), rr, 1.0, 0
-    while step < iterations and left > tolerance and scalar(xp.max(rr)) > 0:
-        image, step = system(p), step + 1
-        curvature = xp.sum(p * image, axis=0)
-        length = xp.where(curvature > 0, rr / xp.where(curvature > 0, curvature, one), 0 * one)
-        x, r = x + length * p, r - length * image
-        before, rr = rr, xp.sum(r * r, axis=0)
-        left = scalar(xp.max(rr / xp.where(first > 0, first, one))) ** 0.5
-        p = r + rr / xp.where(before > 0, before, one) * p
-    return x, step, left if step else 0.0
-
-
-def preconditioner(lower: Array, some: Array | None, rows: int, ridge: float) -> Array:
+def preconditioner(lower: Array, some: Array | None, rows: float, ridge: float) -> Array:
     """M with M'(Z'Z + ridge LL')M ~ I, for the factor L of the penalty: (m, m) in float64.
 
     Z'Z ~ (n / r) R'R for r rows R of Z. With Q = R L'^-1, M = L'^-1 A'^-1 for
@@ -192,7 +174,8 @@ def _turned(a: Array) -> Array:
     return namespace(a).permute_dims(a, (1, 0))
 
 
-def _afford(m: int, copies: int, what: str, instead: str) -> None:
+def afford(m: int, copies: int, what: str, instead: str) -> None:
+    """Refuse what would hold `copies` arrays of m x m numbers beyond the budget."""
     needed, budget = 8 * copies * m * m, settings().memory
     if needed > budget:
         raise MemoryBudgetError(

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import count, is_array, take_rows
+from mercer.backend import count, is_array, on_gpu, take_rows
 from mercer.config import settings
 from mercer.gram.run import spans
 from mercer.rkhs.rows import settled, stacked, taken
 
 _ROWS = 2**17  # of a batch at most
+_GPU_ROWS = 2**24  # of points on a GPU, whose work on fewer would be too short
 _LEAST = 2**10
 
 Batch = tuple[Any, Any, np.ndarray | None]  # points, numbers to predict, weights
@@ -134,6 +135,8 @@ class Parquet(Source):
 
 def batch_rows(points: Any) -> int:
     """Rows of a batch of such points."""
+    if on_gpu(points):
+        return _GPU_ROWS
     if is_array(points) and points.ndim == 2:
         return _rows(8 * int(points.shape[1]))
     return _ROWS

@@ -58,7 +58,7 @@ class Streamed(KernelPredictor):
                 raise ValueError(f"X and y must have as many rows, got {count(X)} and {count(y)}")
             X, y = Held(X, y), None
         if not isinstance(X, Source):
-            kernel, points, target, weights = self._accept_numbers(X, y, sample_weight)
+            kernel, points, target, weights = self._accept_both(X, y, sample_weight)
             source: Source = Held(points, target, weights)
             return source, self._prepare(kernel, sampled(source, self._pool(), drawing)[0], rng)
         if y is not None or sample_weight is not None:
@@ -71,15 +71,22 @@ class Streamed(KernelPredictor):
             self.feature_names_in_ = np.array(self._columns.names, dtype=object)
         return source, self._prepare(kernel, points, rng)
 
+    def _accept_both(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Kernel, points, target and weights of data that are held."""
+        return self._accept_numbers(X, y, sample_weight)
+
     def _rows(self, source: Source) -> Rows:
-        """Batches as rows of the matrix, numbers (b, q) and weights, checked."""
+        """Batches as rows of the matrix, targets (b, q) and weights, checked."""
         for x, y, weights in source.batches():
             points, _ = read(self.kernel_, x, self._columns, "X")
             design = self._design(points)
-            numbers = validate.vectors(y, design.shape[0], design.like, "y")
-            self._flat = numbers.ndim == 1
-            wide = numbers[:, None] if self._flat else numbers
-            yield design, astype(wide, design.like.dtype), weights
+            yield design, self._target(y, design), weights
+
+    def _target(self, y: Any, design: LazyMatrix) -> Array:
+        """The target of a batch as columns of numbers: (b, q)."""
+        numbers = validate.vectors(y, design.shape[0], design.like, "y")
+        self._flat = numbers.ndim == 1
+        return astype(numbers[:, None] if self._flat else numbers, design.like.dtype)
 
 
 def _adds_up(learner: StreamedRidge) -> bool:

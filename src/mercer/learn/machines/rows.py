@@ -7,19 +7,18 @@ was made before.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mercer.backend import array_like, count, is_array, is_numpy, namespace, take_rows, to_numpy
+from mercer.backend import count, is_numpy, take_rows, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram
 from mercer.gram.run import in_order, spans
 from mercer.gram.tiles import tile_maker
 from mercer.kernels.base import DotProduct, Kernel, Points
-from mercer.kernels.compose import Grouped
 from mercer.kernels.dot import Linear
+from mercer.kernels.rows import taken
 from mercer.kernels.smooth import radial_form
 from mercer.learn.machines.steps import padded, wider
 
@@ -94,7 +93,7 @@ class Streamed(Rows):
         self._kernel, self._x = kernel, x
         self._columns = count(x) if onto is None else count(onto)
         self._tile: Any = tile_maker(kernel, x, x if onto is None else onto)
-        self._square = self._tile if onto is None else tile_maker(kernel, x, x)
+        self._square: Any = self._tile if onto is None else tile_maker(kernel, x, x)
         self.diagonal = np.asarray(kernel.diag(x), dtype=np.float64)
 
     def block(self, index: np.ndarray, /) -> np.ndarray:
@@ -168,7 +167,7 @@ class Cached(Rows):
             self._slot[gone[gone >= 0]] = -1
             self._slot[missing], self._owner[slots] = slots, missing
             self._used[slots] = self._clock
-            work = _Stripe(self._kernel, picked(self._x, missing), self._x)
+            work = _Stripe(self._kernel, taken(self._x, missing), self._x)
             tasks = spans(len(self), max(_VALUES // len(missing), 64))
             numpy = is_numpy(self._x)
             for part, values in zip(
@@ -205,17 +204,3 @@ def _cheap(kernel: Kernel, x: Points) -> bool:
     if not is_numpy(x) or x.dtype.kind != "f" or x.ndim != 2 or x.shape[1] > _WIDE:
         return False
     return isinstance(kernel, DotProduct) or radial_form(kernel) is not None
-
-
-def picked(x: Points, index: np.ndarray) -> Points:
-    """The points of an index, for arrays of any library, groups of them, and sequences."""
-    if is_numpy(x):
-        return x[index]
-    if is_array(x):
-        xp = namespace(x)
-        return xp.take(x, array_like(index, x, xp.int64), axis=0)
-    if isinstance(x, Grouped):
-        return Grouped(tuple(picked(group, index) for group in x.groups))
-    if isinstance(x, Sequence):
-        return [x[i] for i in index.tolist()]
-    raise TypeError(f"points of type {type(x).__name__} cannot be picked: hand in arrays or lists")

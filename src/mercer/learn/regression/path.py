@@ -119,7 +119,7 @@ class Eigen:
 
     def scores(self, ridges: np.ndarray) -> RidgeScores:
         """Leave-one-out e_i = c_i / G_ii with G = (K + ridge I)^-1 and c = G y, for all ridges."""
-        xp, n = namespace(self.values), int(self.values.shape[0])
+        xp, n = namespace(self.values), int(self.vectors.shape[0])
         shrunk = 1 / (self.values[:, None] + array_like(ridges, self.values)[None, :])  # (n, R)
         outputs = range(int(self.turned.shape[1]))
         turned = [self.turned[:, q][:, None] * shrunk for q in outputs]

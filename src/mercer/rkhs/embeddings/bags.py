@@ -14,6 +14,7 @@ from mercer import validate
 from mercer.backend import Array, is_array, namespace, take_rows, to_numpy
 from mercer.frames import table
 from mercer.gram.bags import Segments
+from mercer.kernels.rows import taken
 from mercer.rkhs.distributions import Empirical
 
 
@@ -193,12 +194,9 @@ class Bags(Sequence[Empirical]):
             names = None if self.names is None else self.names[rows]
             return _trusted(take_rows(self.values, part), offsets - offsets[0], weights, names)
         at = np.arange(len(self))[rows]
-        starts, sizes = self.offsets[at], self.sizes[at]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        points = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
-        weights = None if self.weights is None else self.weights[points]
+        cut, points = self.segments.taken(at)
         names = None if self.names is None else tuple(self.names[i] for i in at)
-        return _trusted(self.values[points], offsets, weights, names)
+        return _trusted(taken(self.values, points), cut.offsets, cut.weights, names)
 
     def __iter__(self) -> Iterator[Empirical]:
         return (self[i] for i in range(len(self)))

@@ -23,6 +23,7 @@ from mercer.backend import (
 from mercer.gram import Gram
 from mercer.gram.bags import Segments, bag_sums
 from mercer.kernels.base import Kernel
+from mercer.kernels.rows import Rows, taken
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.embeddings.atoms import Boxes, Gaussians, is_points, width
 from mercer.rkhs.embeddings.bags import Bags
@@ -63,9 +64,22 @@ class Part:
         cut = Segments(offsets - offsets[0], None if weights is None else weights[rows])
         return Part(take_rows(self.atoms, rows), self.owners[a:b] - first, cut)
 
+    def taken(self, rows: np.ndarray) -> Part | None:
+        """The part that belongs to the distributions at these positions."""
+        at = np.minimum(np.searchsorted(self.owners, rows), len(self.owners) - 1)
+        here = np.flatnonzero(self.owners[at] == rows)
+        if not len(here):
+            return None
+        cut, atoms = self.segments.taken(at[here])
+        return Part(_some(self.atoms, atoms), here, cut)
+
+
+def _some(atoms: Any, rows: np.ndarray) -> Any:
+    return taken(atoms, rows) if is_points(atoms) else atoms[rows]
+
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class Batch(Rows):
     """Distributions as points of `MeanMap`: a sequence that slices."""
 
     number: int
@@ -86,6 +100,11 @@ class Batch:
         first, last, _ = rows.indices(self.number)
         parts = (part.some(first, last) for part in self.parts)
         return Batch(max(last - first, 0), tuple(part for part in parts if part is not None))
+
+    def taken(self, rows: np.ndarray) -> Batch:
+        """The distributions at these positions, repeats included."""
+        parts = (part.taken(rows) for part in self.parts)
+        return Batch(len(rows), tuple(part for part in parts if part is not None))
 
 
 def batch_of(kernel: Kernel, x: Any, name: str = "x") -> Batch:

@@ -11,6 +11,7 @@ from mercer import validate
 from mercer.backend import Array, namespace, to_numpy
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.radial import RBF
+from mercer.kernels.rows import Rows
 from mercer.rkhs.embeddings.bags import Bags
 
 
@@ -73,7 +74,7 @@ class SlicedWasserstein(Kernel):
 
 
 @dataclass(frozen=True, eq=False)
-class Quantiles:
+class Quantiles(Rows):
     """Bags by the quantiles of their projections."""
 
     values: np.ndarray
@@ -82,6 +83,9 @@ class Quantiles:
         return len(self.values)
 
     def __getitem__(self, rows: slice) -> Quantiles:
+        return Quantiles(self.values[rows])
+
+    def taken(self, rows: np.ndarray) -> Quantiles:
         return Quantiles(self.values[rows])
 
 

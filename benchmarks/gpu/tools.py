@@ -1,0 +1,47 @@
+"""What the parts of the GPU benchmark share: clocks, random numbers, tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+def seconds(work: Callable[[], Any], repeats: int = 3) -> float:
+    """The best of some runs after a first one that is not counted."""
+    work()
+    return min(timed(work) for _ in range(repeats))
+
+
+def timed(work: Callable[[], Any]) -> float:
+    """One run, until the device is done."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    work()
+    torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def normal(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Standard normal numbers on the device."""
+    return torch.randn(*shape, dtype=dtype, device="cuda")
+
+
+def header(title: str, *columns: str) -> None:
+    """The beginning of a table."""
+    print(f"\n## {title}\n")
+    print(f"| {' | '.join(columns)} |\n|{'-|' * len(columns)}")
+
+
+def row(*cells: Any) -> None:
+    """One of its rows."""
+    shown = (f"{c:.4g}" if isinstance(c, float) else str(c) for c in cells)
+    print(f"| {' | '.join(shown)} |", flush=True)
+
+
+def met(value: float, bar: float, *, least: bool = False) -> str:
+    """Whether a figure is within its bar."""
+    good = value >= bar if least else value <= bar
+    return f"{'>=' if least else '<='} {bar:g}: {'yes' if good else 'NO'}"

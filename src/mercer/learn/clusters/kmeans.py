@@ -1,0 +1,265 @@
+"""k-means in the space of a kernel: all restarts in the same passes over the Gram matrix."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import check_random_state
+
+from mercer import validate
+from mercer.backend import array_like, to_numpy
+from mercer.config import settings
+from mercer.errors import NotConverged
+from mercer.gram import Gram
+from mercer.gram.eigen import Product, repeated_product
+from mercer.gram.run import spans
+from mercer.kernels.base import Kernel
+from mercer.learn.estimator import KernelEstimator
+from mercer.rkhs.function import Function
+from mercer.rkhs.points import recentred
+
+
+class KernelKMeans(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelEstimator
+):
+    """k-means in the space of a kernel: clusters c that minimise sum_i |phi(x_i) - m_c(i)|^2.
+
+    Centres m_c are means of images, functions of the RKHS, and
+
+        |phi(x) - m_c|^2 = k(x, x) - 2 mean_{j in c} k(x, x_j) + mean_{j, l in c} k(x_j, x_l)
+
+    (Girolami 2002; Dhillon, Guan and Kulis 2004). With ``Linear()`` it is k-means. Any kernel will do,
+    on vectors or objects; the Gram matrix is not held where it is beyond the memory budget.
+
+    Parameters
+    ----------
+    n_clusters : int
+    kernel : Kernel or None
+        None: RBF at the median distance; for data frames `default_kernel`.
+    n_init : int
+        Beginnings, by k-means++ (Arthur and Vassilvitskii 2007); the best end is taken. They share
+        their passes over the matrix.
+    max_iter : int
+        Rounds of each at most.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    labels_ : array (n,)
+    function_ : Function
+        The centres m_c, as functions: ``function_[c]`` is one.
+    inertia_ : float
+        The sum of squared distances to the centres.
+    n_iter_ : int
+        Rounds of the best beginning.
+    kernel_ : Kernel
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Warns
+    -----
+    NotConverged
+        If the best beginning still moved after `max_iter` rounds.
+
+    References
+    ----------
+    M. Girolami (2002). Mercer kernel-based clustering in feature space. IEEE Transactions on Neural
+    Networks 13, 780-784.
+    I. S. Dhillon, Y. Guan, B. Kulis (2004). Kernel k-means, spectral clustering and normalized cuts. KDD.
+
+    Examples
+    --------
+    A ring around a blob, which no straight line divides. Squares and products of coordinates do: the
+    ring is cut in two, and the blob is a cluster of its own.
+
+    >>> import numpy as np
+    >>> from mercer.kernels import Polynomial
+    >>> from mercer.learn import KernelKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> angle = rng.uniform(0, 2 * np.pi, 100)
+    >>> ring = 3 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    >>> x = np.concatenate([ring, 0.5 * rng.normal(size=(100, 2))])
+    >>> labels = KernelKMeans(3, kernel=Polynomial(2, 0.0), random_state=0).fit_predict(x)
+    >>> len(set(labels[:100])), len(set(labels[100:])), len(set(labels))
+    (2, 1, 3)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernel: Kernel | None = None,
+        n_init: int = 10,
+        max_iter: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Find the clusters of points X; y is not used."""
+        for name in ("n_clusters", "n_init", "max_iter"):
+            validate.whole(name, getattr(self, name))
+        kernel, points = self._accept(X)
+        gram = Gram(kernel, *recentred(kernel, points))
+        n = gram.shape[0]
+        if self.n_clusters > n:
+            raise ValueError(
+                f"n_clusters must be at most the number of points, got {self.n_clusters} for "
+                f"n_samples = {n}"
+            )
+        random = check_random_state(self.random_state)
+        rng = np.random.default_rng(random.randint(2**31 - 1))
+        found = clustered(gram, self.n_clusters, self.n_init, self.max_iter, rng)
+        if not found.settled:
+            warnings.warn(
+                f"clusters still moved after {self.max_iter} rounds: raise max_iter",
+                NotConverged,
+                stacklevel=2,
+            )
+        self.labels_, self.inertia_, self.n_iter_ = found.labels, found.inertia, found.rounds
+        means = indicators(found.labels[None], self.n_clusters)
+        self.function_ = Function(
+            self.kernel_, points, array_like(means, gram.like, gram.like.dtype), self._columns
+        )
+        self._norms = np.einsum("ic,ic->c", means, to_numpy(gram @ means))
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The nearest centre of every point: (n,)."""
+        return np.argmin(self._distances(X), axis=1)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The distances to all centres in the space of the kernel: (n, n_clusters)."""
+        return np.sqrt(self._distances(X))
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Less the sum of the squared distances of points to their nearest centres."""
+        return -float(np.sum(np.min(self._distances(X), axis=1)))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.function_.weights.shape[1]
+
+    def _distances(self, X: Any) -> np.ndarray:
+        """Squared distances to the centres: (n, C)."""
+        points, kernel, learnt = self._points(X), self._bound, self.function_
+        old, new = recentred(kernel, learnt.points, points)
+        near = to_numpy(Gram(kernel, new, old) @ learnt.weights)
+        own = to_numpy(kernel.diag(new))
+        return np.maximum(own[:, None] - 2 * near + self._norms, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Clustered:
+    """Labels (n,), the sum of squared distances, rounds, and whether labels had come to rest."""
+
+    labels: np.ndarray
+    inertia: float
+    rounds: int
+    settled: bool
+
+
+def clustered(
+    gram: Gram, number: int, starts: int, most: int, rng: np.random.Generator
+) -> Clustered:
+    """The best of several descents, as many of them at a time as the memory budget allows."""
+    n = gram.shape[0]
+    own = to_numpy(gram.diagonal()).astype(np.float64)
+    times = repeated_product(gram)
+    together = max(settings().memory // 8 // (8 * n * number), 1)
+    found = [
+        _descended(gram, times, own, number, part.stop - part.start, most, rng)
+        for part in spans(starts, together)
+    ]
+    return min(found, key=lambda end: end.inertia)
+
+
+def indicators(labels: np.ndarray, number: int) -> np.ndarray:
+    """Weights of the means of clusters, (n, R C) for labels (R, n); 0 for empty ones."""
+    starts, n = labels.shape
+    weights = np.zeros((n, starts * number), dtype=np.float64)
+    columns = labels + number * np.arange(starts)[:, None]
+    weights[np.arange(n)[None, :], columns] = 1.0
+    return weights / np.maximum(weights.sum(axis=0), 1.0)
+
+
+def _descended(
+    gram: Gram,
+    times: Product,
+    own: np.ndarray,
+    number: int,
+    starts: int,
+    most: int,
+    rng: np.random.Generator,
+) -> Clustered:
+    """Lloyd's rounds of several beginnings at once; the best end."""
+    labels = np.stack([_seeded(gram, own, number, rng) for _ in range(starts)])  # (R, n)
+    inertia = np.full(starts, np.inf, dtype=np.float64)
+    rounds = np.zeros(starts, dtype=np.int64)
+    moving = np.arange(starts)
+    for _ in range(most):
+        distances = _distances(times, own, labels[moving], number, gram)
+        nearest = _without_empty(distances)
+        rounds[moving] += 1
+        still = (nearest == labels[moving]).all(axis=1)
+        labels[moving] = nearest
+        picked = np.take_along_axis(distances, nearest[:, :, None], axis=2)[:, :, 0]
+        inertia[moving] = np.maximum(picked, 0.0).sum(axis=1)
+        moving = moving[~still]
+        if len(moving) == 0:
+            break
+    best = int(np.argmin(inertia))
+    return Clustered(labels[best], float(inertia[best]), int(rounds[best]), best not in moving)
+
+
+def _distances(
+    times: Product, own: np.ndarray, labels: np.ndarray, number: int, gram: Gram
+) -> np.ndarray:
+    """|phi(x_i) - m_c|^2 for every beginning: (R, n, C)."""
+    means = indicators(labels, number)
+    near = to_numpy(times(array_like(means, gram.like, None)))
+    norms = np.einsum("ic,ic->c", means, near)
+    distances = own[:, None] - 2 * near + norms
+    distances[:, means.sum(axis=0) == 0] = np.inf  # the mean of nothing
+    return np.moveaxis(distances.reshape(len(own), len(labels), number), 1, 0)
+
+
+def _without_empty(distances: np.ndarray) -> np.ndarray:
+    """The nearest centres (R, n); a cluster that would be empty gets the point farthest from its own."""
+    nearest = np.argmin(distances, axis=2)
+    number = distances.shape[2]
+    for labels, d in zip(nearest, distances, strict=True):
+        sizes = np.bincount(labels, minlength=number)
+        far = d[np.arange(len(labels)), labels]
+        for c in np.flatnonzero(sizes == 0):
+            free = np.where(sizes[labels] > 1, far, -np.inf)
+            i = int(np.argmax(free))
+            sizes[labels[i]] -= 1
+            labels[i], sizes[c], far[i] = c, 1, 0.0
+    return nearest
+
+
+def _seeded(gram: Gram, own: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+    """Labels (n,) of the nearest of `number` points, drawn by k-means++."""
+    n = len(own)
+    labels = np.zeros(n, dtype=np.int64)
+    nearest = np.full(n, np.inf, dtype=np.float64)
+    for c in range(number):
+        total = nearest.sum()
+        share = nearest / total if c > 0 and total > 0 else None
+        p = int(rng.choice(n, p=share))
+        column = to_numpy(gram.block(slice(0, n), slice(p, p + 1)))[:, 0]
+        distance = np.maximum(own + own[p] - 2 * column, 0.0)
+        distance[p] = 0.0
+        closer = distance < nearest
+        closer[p] = True
+        labels[closer], nearest[closer] = c, distance[closer]
+    return labels

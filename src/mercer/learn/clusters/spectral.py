@@ -1,0 +1,152 @@
+"""Spectral clustering: the graph whose edges are kernel values, cut where it is thin."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.utils import check_random_state
+
+from mercer import validate
+from mercer.backend import array_like, astype, count, is_array, to_numpy
+from mercer.gram import Gram, Reweighted, top_eigenpairs
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.radial import RBF
+from mercer.learn.bandwidths import neighbour_bandwidth
+from mercer.learn.estimator import KernelEstimator
+from mercer.rkhs.function import Function
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class SpectralClustering(ClusterMixin, KernelEstimator):
+    """Cuts the graph with weights k(x_i, x_j) into pieces that hang together.
+
+    With degrees d_i = sum_j k(x_i, x_j), the leading eigenvectors u of D^-1/2 K D^-1/2 relax the
+    normalised cut; points are embedded as the rows of D^-1/2 u, the slow directions of the random walk
+    on the graph, and k-means finds the clusters (Shi and Malik 2000; von Luxburg 2007). Unlike
+    k-means, clusters may have any shape; what matters is that the kernel is local, with values near
+    zero for points that have nothing to do with each other.
+
+    New points are embedded by e(x) = sum_j k(x, x_j) e_j / (lambda d(x)) (Bengio et al. 2004), the
+    mean of their neighbours.
+
+    Parameters
+    ----------
+    n_clusters : int
+    kernel : Kernel or None
+        With non-negative values, or at least positive degrees. None: RBF, whose bandwidth is the
+        median distance of a point to its 7th neighbour, so that it is local; for data frames
+        `default_kernel`.
+    n_init : int
+        Beginnings of k-means on the embedded points.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    labels_ : array (n,)
+    embedding_ : array (n, n_clusters)
+    eigenvalues_ : array (n_clusters,)
+        Of D^-1/2 K D^-1/2, falling from 1. As many of them are near 1 as the graph has pieces.
+    function_ : Function
+        n_clusters + 1 functions: the numerators of e(x), and d(x).
+    kernel_ : Kernel
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    J. Shi, J. Malik (2000). Normalized cuts and image segmentation. IEEE PAMI 22, 888-905.
+    U. von Luxburg (2007). A tutorial on spectral clustering. Statistics and Computing 17, 395-416.
+    Y. Bengio et al. (2004). Out-of-sample extensions for LLE, Isomap, MDS, eigenmaps, and spectral
+    clustering. NIPS 16.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from mercer.learn import SpectralClustering
+    >>> x, moon = make_moons(300, noise=0.05, random_state=0)
+    >>> labels = SpectralClustering(2, random_state=0).fit_predict(x)
+    >>> bool(np.all(labels == moon) or np.all(labels != moon))
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernel: Kernel | None = None,
+        n_init: int = 10,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.n_init = n_init
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Find the clusters of points X; y is not used."""
+        for name in ("n_clusters", "n_init"):
+            validate.whole(name, getattr(self, name))
+        kernel, points = self._local(X)
+        gram = Gram(kernel, points)
+        n = gram.shape[0]
+        if self.n_clusters > n:
+            raise ValueError(
+                f"n_clusters must be at most the number of points, got {self.n_clusters} for "
+                f"n_samples = {n}"
+            )
+        degrees = _degrees(gram)
+        roots = 1 / np.sqrt(degrees)
+        weights = array_like(roots, gram.like, gram.like.dtype)
+        values, vectors = top_eigenpairs(Reweighted(gram, weights), self.n_clusters)
+        self.eigenvalues_ = to_numpy(values).astype(np.float64)
+        self.embedding_ = to_numpy(vectors) * (roots * np.sqrt(degrees.sum()))[:, None]
+        scaled = self.embedding_ / np.maximum(self.eigenvalues_, n * _EPS)
+        both = np.concatenate([scaled, np.ones((n, 1), dtype=np.float64)], axis=1)
+        self.function_ = Function(
+            self.kernel_,
+            points,
+            astype(array_like(both, gram.like), gram.like.dtype),
+            self._columns,
+        )
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        self._means: Any = KMeans(self.n_clusters, n_init=self.n_init, random_state=seed)  # type: ignore[arg-type]
+        self.labels_ = self._means.fit_predict(self.embedding_)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The cluster of every point, (n,); -1 where a point is similar to none that was learnt from."""
+        points = self._points(X)
+        learnt = self.function_
+        values = to_numpy(Gram(self._bound, points, learnt.points) @ learnt.weights)
+        degrees = values[:, -1]
+        known = degrees > 0
+        embedded = values[:, :-1] / np.where(known, degrees, 1.0)[:, None]
+        labels = self._means.predict(np.ascontiguousarray(embedded, dtype=np.float64))
+        return np.where(known, labels, -1)
+
+    def _local(self, X: Any) -> tuple[Kernel, Points]:
+        """The kernel and the points; a local kernel where none is given."""
+        x = self._numbers(X, reset=True)
+        if self.kernel is not None or not is_array(x) or count(x) < 2:
+            return self._learn_from(x)
+        kernel = RBF(neighbour_bandwidth(x))
+        self.kernel_, self._columns = kernel, None
+        return kernel, kernel.accept(x, "X")
+
+
+def _degrees(gram: Gram) -> np.ndarray:
+    """Row sums, all of them positive."""
+    degrees = to_numpy(gram.row_sums())
+    bad = degrees <= 0
+    if bad.any():
+        raise ValueError(
+            f"the kernel values of every point must add up to a positive number, but those of "
+            f"{int(bad.sum())} points (first: point {int(np.argmax(bad))}) do not: use a kernel with "
+            "non-negative values, such as RBF"
+        )
+    return degrees

@@ -1,0 +1,326 @@
+"""The search for parameters that computes every Gram matrix once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from mercer import validate
+from mercer.backend import count, is_numpy, set_diagonal, to_numpy
+from mercer.config import config, settings
+from mercer.errors import MemoryBudgetError
+from mercer.gram import Gram
+from mercer.gram.family import Family
+from mercer.gram.run import in_order
+from mercer.kernels.base import Kernel, Points
+from mercer.learn.estimator import KernelEstimator
+from mercer.learn.machines.lookup import Looked
+from mercer.learn.machines.svc import SVC
+from mercer.learn.machines.svr import SVR
+
+Params = dict[str, Any]
+
+
+def _has(name: str) -> Any:
+    """Whether the learner that was found, or the one that is searched, has a method."""
+
+    def check(self: KernelSearchCV) -> bool:
+        getattr(getattr(self, "best_estimator_", self.estimator), name)
+        return True
+
+    return check
+
+
+class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
+    """Cross-validated search over a grid, like `GridSearchCV`, that computes every Gram matrix once.
+
+    Parameters that are not the kernel's, such as ``C`` and ``ridge``, leave the Gram matrix as it is,
+    and so does the choice of folds, which only picks rows and columns. So there is one matrix for
+    each kernel of the grid; bandwidths of one kernel even share the squared distances behind it.
+    Machines are moreover solved along rising ``C``, each from the one before (`SVC.path`).
+
+    Parameters
+    ----------
+    estimator : estimator with a kernel
+        `SVC`, `SVR`, `KernelRidge`, ... with a kernel that is given, if its parameters are searched.
+        It sees positions in a matrix instead of points, so it must not use points but by their kernel.
+    param_grid : dict or list of dicts
+        Lists of values by name, such as ``{"C": [0.1, 1.0], "kernel__bandwidth": [0.5, 1.0]}``.
+    scoring : str, callable or None
+        As in scikit-learn; None: the score of the estimator.
+    cv : int, splitter, iterable or None
+        As in scikit-learn; None: five folds, of equal shares of classes for classifiers.
+    refit : bool
+        Whether to fit the best on all points, by which `predict` and the like work.
+
+    Attributes
+    ----------
+    best_params_, best_score_, best_index_, best_estimator_, n_splits_, scorer_
+        As in `GridSearchCV`: the largest mean score, the first of equals.
+    cv_results_ : dict of arrays
+        ``params``, ``param_NAME``, ``split0_test_score``, ..., ``mean_test_score``, ``std_test_score``
+        and ``rank_test_score``.
+
+    Notes
+    -----
+    Holds two matrices (n, n) at a time, and refuses what is beyond the memory budget: there use
+    `GridSearchCV`. Folds run on all cores. A pipeline would change the points from fold to
+    fold, and is not for it: put steps that learn nothing from the labels in front of the search.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(200, 2))
+    >>> y = x[:, 0] * x[:, 1] > 0
+    >>> grid = {"C": [0.1, 1.0, 10.0], "kernel__bandwidth": [0.1, 1.0, 10.0]}
+    >>> search = KernelSearchCV(SVC(RBF(1.0)), grid).fit(x, y)
+    >>> search.best_params_["kernel__bandwidth"], search.best_score_ > 0.9
+    (1.0, True)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        scoring: Any = None,
+        cv: Any = None,
+        refit: bool = True,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.scoring = scoring
+        self.cv = cv
+        self.refit = refit
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Score every combination on every fold, then fit the best on all points."""
+        needed = "an estimator with a kernel, such as SVC(RBF(1.0))"
+        validate.instance("estimator", self.estimator, KernelEstimator, needed)
+        params = list(ParameterGrid(self.param_grid))
+        candidates = [_Candidate(i, self._with(p)) for i, p in enumerate(params)]
+        data = _Data.of(candidates, X, y, sample_weight)
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        places = np.zeros((data.n, 1), dtype=np.float64)
+        folds = list(splitter.split(places, y))
+        self.scorer_ = check_scoring(self.estimator, self.scoring)
+        scores = np.empty((len(params), len(folds)), dtype=np.float64)
+        for some, kernel in data.matrices(candidates):
+            work = _Fold(some, kernel, data, self.scorer_)
+            for f, found in enumerate(in_order(work, folds, parallel=True)):
+                scores[[c.place for c in some], f] = found
+        self.n_splits_ = len(folds)
+        self._tell(params, scores)
+        self.multimetric_ = False
+        if self.refit:
+            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+            self.best_estimator_ = self._with(self.best_params_).fit(X, y, **weights)
+            for name in ("n_features_in_", "feature_names_in_", "classes_"):
+                if hasattr(self.best_estimator_, name):
+                    setattr(self, name, getattr(self.best_estimator_, name))
+        return self
+
+    @available_if(_has("predict"))
+    def predict(self, X: Any) -> Any:
+        """What the best estimator predicts."""
+        return self._best.predict(X)
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> Any:
+        """The decision function of the best estimator."""
+        return self._best.decision_function(X)
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Any:
+        """The probabilities of the best estimator."""
+        return self._best.predict_proba(X)
+
+    @available_if(_has("transform"))
+    def transform(self, X: Any) -> Any:
+        """The transformation of the best estimator."""
+        return self._best.transform(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The score of the best estimator, by `scoring`."""
+        return float(self.scorer_(self._best, X, y))
+
+    # ---- private ----------------------------------------------------------------------
+
+    def _with(self, params: Mapping[str, Any]) -> Any:
+        estimator: Any = clone(self.estimator)
+        return estimator.set_params(**{k: clone(v, safe=False) for k, v in params.items()})
+
+    @property
+    def _best(self) -> Any:
+        check_is_fitted(self, "cv_results_")
+        if not self.refit:
+            raise AttributeError("refit=False leaves no estimator to predict with: use refit=True")
+        return self.best_estimator_
+
+    def _tell(self, params: list[Params], scores: np.ndarray) -> None:
+        mean = scores.mean(axis=1)
+        ranked = np.nan_to_num(mean, nan=-np.inf)
+        self.cv_results_: dict[str, Any] = {"params": params}
+        for name in sorted({name for p in params for name in p}):
+            values = np.ma.masked_all(len(params), dtype=object)
+            for i, p in enumerate(params):
+                if name in p:
+                    values[i] = p[name]
+            self.cv_results_[f"param_{name}"] = values
+        for f in range(scores.shape[1]):
+            self.cv_results_[f"split{f}_test_score"] = scores[:, f]
+        self.cv_results_ |= {
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=1),
+            "rank_test_score": rankdata(-ranked, method="min").astype(np.int32),
+        }
+        self.best_index_ = int(np.argmax(ranked))
+        self.best_params_ = params[self.best_index_]
+        self.best_score_ = float(mean[self.best_index_])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = self.estimator.__sklearn_tags__()
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        tags.target_tags = inner.target_tags
+        return tags
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """An estimator with some parameters of the grid, and its place there."""
+
+    place: int
+    estimator: Any
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Points as every kernel reads them, targets and weights."""
+
+    kernels: list[Kernel]  # bound to columns, one for each candidate
+    points: list[Points]
+    y: Any
+    weights: np.ndarray | None
+    n: int
+
+    @classmethod
+    def of(cls, candidates: list[_Candidate], X: Any, y: Any, sample_weight: Any) -> _Data:
+        kernels, points = [], []
+        last: tuple[Any, Any] | None = None
+        for c in candidates:
+            if last is None or repr(last[0]) != repr(c.estimator.kernel):
+                last = c.estimator.kernel, clone(c.estimator)._accept(X)
+            kernels.append(last[1][0])
+            points.append(last[1][1])
+        n = count(points[0])
+        if y is not None:
+            y = np.asarray(to_numpy(y) if hasattr(y, "shape") and is_numpy(y) else y)
+        if sample_weight is not None:
+            given: Any = np.empty((n, 1), dtype=np.float64)
+            sample_weight = _check_sample_weight(sample_weight, given)
+        return cls(kernels, points, y, sample_weight, n)
+
+    def matrices(self, candidates: list[_Candidate]) -> Iterator[tuple[list[_Candidate], Looked]]:
+        """The candidates of every kernel, and its values, one kernel at a time."""
+        groups: list[list[int]] = []
+        for i, kernel in enumerate(self.kernels):
+            home = next((g for g in groups if self.kernels[g[0]] == kernel), None)
+            if home is None:
+                groups.append([i])
+            else:
+                home.append(i)
+        first = [g[0] for g in groups]
+        whole = slice(0, self.n)
+        self._fit_in_memory()
+        for group, matrix in zip(groups, self._values(first, whole), strict=True):
+            yield [candidates[i] for i in group], Looked(matrix)
+
+    def _values(self, first: list[int], whole: slice) -> Iterator[np.ndarray]:
+        points = [self.points[i] for i in first]
+        kernels = [self.kernels[i] for i in first]
+        shared = len(first) > 1 and all(
+            is_numpy(p, points[0]) and p.dtype.kind == "f" and np.array_equal(p, points[0])
+            for p in points
+        )
+        if not shared:
+            for kernel, x in zip(kernels, points, strict=True):
+                yield to_numpy(Gram(kernel, x).dense())
+            return
+        family = Family(kernels, points[0])
+        for kernel, matrix in zip(kernels, family.tiles(whole, whole), strict=True):
+            set_diagonal(matrix, 0, 0, kernel.diag(points[0]))
+            yield matrix
+
+    def _fit_in_memory(self) -> None:
+        needed, budget = 3 * 8 * self.n**2, settings().memory
+        if needed > budget:
+            raise MemoryBudgetError(
+                f"a search on {self.n:,} points holds {needed / 2**20:,.0f} MiB, and the budget is "
+                f"{budget / 2**20:,.0f} MiB: use GridSearchCV, which computes everything anew, "
+                "search on some of the points, or raise mercer.config(memory=...)"
+            )
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """(train, test) -> the scores of all candidates of one kernel."""
+
+    candidates: list[_Candidate]
+    kernel: Looked
+    data: _Data
+    scorer: Any
+
+    def __call__(self, fold: tuple[np.ndarray, np.ndarray]) -> list[float]:
+        train, test = (np.asarray(part) for part in fold)
+        train, test = (np.flatnonzero(p) if p.dtype == bool else p for p in (train, test))
+        with config(threads=1, executor=None):
+            fitted = self._fitted(train)
+        y = None if self.data.y is None else self.data.y[test]
+        return [float(self.scorer(e, _positions(test), y)) for e in fitted]
+
+    def _fitted(self, train: np.ndarray) -> list[Any]:
+        x = _positions(train)
+        y = None if self.data.y is None else self.data.y[train]
+        weights = {}
+        if self.data.weights is not None:
+            weights["sample_weight"] = self.data.weights[train]
+        fitted: dict[int, Any] = {}
+        for group in _paths(self.candidates):
+            ready = []
+            for c in group:
+                estimator: Any = clone(c.estimator)
+                estimator.kernel = self.kernel
+                ready.append(estimator)
+            if isinstance(ready[0], SVC | SVR):
+                found: Sequence[Any] = ready[0].path(x, y, [e.C for e in ready], **weights)
+            else:
+                found = [e.fit(x, y, **weights) for e in ready]
+            fitted |= {c.place: e for c, e in zip(group, found, strict=True)}
+        return [fitted[c.place] for c in self.candidates]
+
+
+def _paths(candidates: list[_Candidate]) -> list[list[_Candidate]]:
+    """Candidates that differ in C only, together."""
+    groups: dict[str, list[_Candidate]] = {}
+    for c in candidates:
+        others = {k: v for k, v in c.estimator.get_params(deep=False).items() if k != "C"}
+        groups.setdefault(repr(others), []).append(c)
+    return list(groups.values())
+
+
+def _positions(index: np.ndarray) -> np.ndarray:
+    return index.astype(np.float64)[:, None]

@@ -1,0 +1,151 @@
+"""Convex losses l(y, f): what it costs to say f where y is true."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import inf
+
+from mercer import validate
+from mercer.backend import Array, namespace
+
+
+class Loss(ABC):
+    """A convex function of f for every y; labels are -1 and 1 to losses of margins."""
+
+    margin = False  # whether it is a function of y f, for labels
+
+    @abstractmethod
+    def value(self, y: Array, f: Array, /) -> Array:
+        """l(y, f), elementwise."""
+
+
+class SmoothLoss(Loss):
+    """A loss with a derivative, and a second one almost everywhere: solved by Newton's method."""
+
+    @abstractmethod
+    def slope(self, y: Array, f: Array, /) -> Array:
+        """The derivative with respect to f."""
+
+    @abstractmethod
+    def curvature(self, y: Array, f: Array, /) -> Array:
+        """The second derivative with respect to f, never negative."""
+
+
+class PiecewiseLinearLoss(Loss):
+    """l(y, f) = max of b (y - f) over low <= b <= high: solved by an interior point method."""
+
+    @abstractmethod
+    def interval(self, y: Array, /) -> tuple[Array, Array]:
+        """low and high for every y."""
+
+
+@dataclass(frozen=True)
+class Squared(SmoothLoss):
+    """(y - f)^2: the mean."""
+
+    def value(self, y: Array, f: Array, /) -> Array:
+        return (y - f) ** 2
+
+    def slope(self, y: Array, f: Array, /) -> Array:
+        return 2 * (f - y)
+
+    def curvature(self, y: Array, f: Array, /) -> Array:
+        return namespace(f).full_like(f, 2.0)
+
+
+@dataclass(frozen=True)
+class Huber(SmoothLoss):
+    """(y - f)^2 up to |y - f| = width, 2 width |y - f| - width^2 beyond: outliers count less.
+
+    Twice the loss of Huber (1964), so that a large width is `Squared`.
+    """
+
+    width: float = 1.0
+
+    def __post_init__(self) -> None:
+        validate.positive("width", self.width)
+
+    def value(self, y: Array, f: Array, /) -> Array:
+        xp = namespace(f)
+        off = xp.abs(y - f)
+        return xp.where(off <= self.width, off**2, 2 * self.width * off - self.width**2)
+
+    def slope(self, y: Array, f: Array, /) -> Array:
+        return 2 * namespace(f).clip(f - y, -self.width, self.width)
+
+    def curvature(self, y: Array, f: Array, /) -> Array:
+        xp = namespace(f)
+        return xp.where(xp.abs(y - f) <= self.width, xp.full_like(f, 2.0), xp.zeros_like(f))
+
+
+@dataclass(frozen=True)
+class Logistic(SmoothLoss):
+    """log(1 + exp(-y f)) for labels -1 and 1: minus the log-likelihood of P(y = 1) = 1 / (1 + e^-f)."""
+
+    margin = True
+
+    def value(self, y: Array, f: Array, /) -> Array:
+        xp = namespace(f)
+        return xp.logaddexp(xp.zeros_like(f), -y * f)
+
+    def slope(self, y: Array, f: Array, /) -> Array:
+        return -y * sigmoid(-y * f)
+
+    def curvature(self, y: Array, f: Array, /) -> Array:
+        return sigmoid(f) * sigmoid(-f)
+
+
+@dataclass(frozen=True)
+class SquaredHinge(SmoothLoss):
+    """max(0, 1 - y f)^2 for labels -1 and 1."""
+
+    margin = True
+
+    def value(self, y: Array, f: Array, /) -> Array:
+        return namespace(f).clip(1 - y * f, 0.0, inf) ** 2
+
+    def slope(self, y: Array, f: Array, /) -> Array:
+        return -2 * y * namespace(f).clip(1 - y * f, 0.0, inf)
+
+    def curvature(self, y: Array, f: Array, /) -> Array:
+        xp = namespace(f)
+        return xp.where(y * f < 1, xp.full_like(f, 2.0), xp.zeros_like(f))
+
+
+@dataclass(frozen=True)
+class Hinge(PiecewiseLinearLoss):
+    """max(0, 1 - y f) for labels -1 and 1: the support vector machine."""
+
+    margin = True
+
+    def value(self, y: Array, f: Array, /) -> Array:
+        return namespace(f).clip(1 - y * f, 0.0, inf)
+
+    def interval(self, y: Array, /) -> tuple[Array, Array]:
+        xp = namespace(y)
+        return xp.where(y < 0, y, 0 * y), xp.where(y > 0, y, 0 * y)
+
+
+@dataclass(frozen=True)
+class Pinball(PiecewiseLinearLoss):
+    """max(q (y - f), (q - 1) (y - f)): the q-th quantile (Koenker and Bassett 1978)."""
+
+    quantile: float = 0.5
+
+    def __post_init__(self) -> None:
+        validate.between("quantile", self.quantile, 0.0, 1.0)
+
+    def value(self, y: Array, f: Array, /) -> Array:
+        off = y - f
+        return namespace(f).maximum(self.quantile * off, (self.quantile - 1) * off)
+
+    def interval(self, y: Array, /) -> tuple[Array, Array]:
+        xp = namespace(y)
+        return xp.full_like(y, self.quantile - 1), xp.full_like(y, self.quantile)
+
+
+def sigmoid(f: Array) -> Array:
+    """1 / (1 + exp(-f)), without overflow."""
+    xp = namespace(f)
+    return xp.exp(-xp.logaddexp(xp.zeros_like(f), -f))

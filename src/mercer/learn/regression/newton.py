@@ -1,0 +1,104 @@
+"""Newton's method for a smooth loss and the norm of an RKHS: every step is a weighted ridge problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mercer.backend import Array, namespace, scalar, zeros
+from mercer.gram.positive import add_to_diagonal, solve_positive
+from mercer.learn.regression.losses import SmoothLoss
+
+_HALVINGS = 40  # of a step, before it is given up
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """f = sum_i a_i k(x_i, .) + b: the coefficients (n,), the intercept, steps, and what is left."""
+
+    coefficients: Array
+    intercept: float
+    steps: int
+    gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class Penalised:
+    """sum_i w_i l(y_i, f(x_i) + b) + ridge |f|^2 of a held kernel matrix K."""
+
+    matrix: Array
+    y: Array
+    loss: SmoothLoss
+    ridge: float
+    weights: Array
+    intercept: bool
+
+    def value(self, f: Array, norm2: float) -> float:
+        """The objective at values f (n,), intercept included, of a function of squared norm norm2."""
+        lost = namespace(f).sum(self.weights * self.loss.value(self.y, f))
+        return scalar(lost) + self.ridge * norm2
+
+    def step(self, f: Array) -> tuple[Array, float]:
+        """Coefficients and intercept of the next function.
+
+        The quadratic that meets the loss at f has its minimum where (WK + 2 ridge I) a = Wf - g - Wb
+        and, with an intercept, 1'a = 0. With S = W^1/2 and B = 2 ridge I + SKS the inverse is
+        (I - S B^-1 S K) / 2 ridge (Rasmussen and Williams 2006, eq. 3.26): points of curvature 0 stay
+        outside B. Where the loss is flat at all points, its steps are those of the squared loss.
+        """
+        xp = namespace(f)
+        w = self.weights * self.loss.curvature(self.y, f)
+        g = self.weights * self.loss.slope(self.y, f)
+        if not scalar(xp.max(w)) > 0:
+            w = 2 * self.weights
+        active = xp.nonzero(w > 0)[0]
+        root = xp.sqrt(xp.take(w, active, axis=0))
+        right = xp.stack([w * f - g, w], axis=1)
+        rows = xp.take(self.matrix, active, axis=0)  # (active, n)
+        held = root[:, None] * xp.take(rows, active, axis=1) * root[None, :]
+        add_to_diagonal(held, 2 * self.ridge)
+        solved = solve_positive(held, root[:, None] * (rows @ right))
+        if solved is None:
+            raise ValueError(
+                "the kernel must be positive definite, but its matrix is not: use a larger ridge, "
+                "or another kernel"
+            )
+        spread = _put(zeros(tuple(right.shape), right), active, root[:, None] * solved)
+        moved = (right - spread) / (2 * self.ridge)
+        if not self.intercept:
+            return moved[:, 0], 0.0
+        b = scalar(xp.sum(moved[:, 0])) / scalar(xp.sum(moved[:, 1]))
+        return moved[:, 0] - b * moved[:, 1], b
+
+
+def minimise(problem: Penalised, iterations: int, tolerance: float) -> Fit:
+    """Newton's method with steps that are halved until the objective falls."""
+    xp = namespace(problem.y)
+    a, b = xp.zeros_like(problem.y), 0.0
+    u = xp.zeros_like(problem.y)  # K a
+    value, gap = problem.value(u + b, 0.0), float("inf")
+    for step in range(1, iterations + 1):
+        coefficients, intercept = problem.step(u + b)
+        image = problem.matrix @ coefficients
+        da, db, du = coefficients - a, intercept - b, image - u
+        length, found = 1.0, value
+        for _ in range(_HALVINGS):
+            norm2 = scalar(xp.sum((a + length * da) * (u + length * du)))
+            found = problem.value(u + b + length * (du + db), max(norm2, 0.0))
+            if found <= value + 1e-13 * abs(value):
+                break
+            length /= 2
+        a, b, u = a + length * da, b + length * db, u + length * du
+        gap, value = (value - found) / max(abs(found), 1e-300), found
+        if gap <= tolerance and length == 1.0:
+            return Fit(a, b, step, max(gap, 0.0))
+    return Fit(a, b, iterations, gap)
+
+
+def _put(out: Array, rows: Array, values: Array) -> Array:
+    """`out` with some rows replaced; the standard has no assignment at positions."""
+    try:
+        out[rows, :] = values
+    except IndexError:
+        for i in range(int(rows.shape[0])):
+            out[int(rows[i]), :] = values[i, :]
+    return out

@@ -1,0 +1,303 @@
+"""Local averages and local lines: regression whose weights are kernel values."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from mercer import validate
+from mercer.backend import astype, double, is_array, to_numpy
+from mercer.gram import Gram
+from mercer.kernels.bandwidth import median_bandwidth
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.default import categories, product, varying
+from mercer.kernels.door import as_table, bound_to, read
+from mercer.kernels.radial import RBF
+from mercer.learn.bandwidths import neighbour_bandwidth
+from mercer.learn.estimator import KernelPredictor
+from mercer.rkhs.function import Function
+
+_NUMBER = 16  # bandwidths that are tried where none are given
+_ALONE = 1e-8  # share of its own weight above which a point has no neighbours: 1 - 1e-8
+_FLAT = 1e-10  # of the squared unit of a column: slopes that the neighbours leave open are 0
+
+
+class LocalSmoother(MultiOutputMixin, RegressorMixin, KernelPredictor):
+    """A linear smoother with kernel weights; its bandwidth is chosen by leave-one-out."""
+
+    bandwidths: Sequence[float] | None
+
+    def __init__(
+        self, kernel: Kernel | None = None, *, bandwidths: Sequence[float] | None = None
+    ) -> None:
+        self.kernel = kernel
+        self.bandwidths = bandwidths
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from points X and numbers y, (n,) or (n, q)."""
+        x, target = self._both(X, y, y_numeric=True, multi_output=True)
+        target = to_numpy(target).astype(np.float64)
+        wide = target if target.ndim == 2 else target[:, None]
+        tried = [_Tried.of(kernel, x) for kernel in self._candidates(x)]
+        moments = self._moments(tried[0].points, wide)
+        errors = [self._left_out(t, moments, wide) for t in tried] if len(tried) > 1 else None
+        best = tried[0] if errors is None else tried[_last_smallest(errors)]
+        self.kernel_, self._columns = best.kernel, best.columns
+        self.candidates_ = tuple(t.kernel for t in tried)
+        self.leave_one_out_ = None if errors is None else np.asarray(errors, dtype=np.float64)
+        self.function_ = Function(best.kernel, best.points, moments, best.columns)
+        self._mean, self._one = wide.mean(axis=0), target.ndim == 1
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The smoothed y at new points: (n,) or (n, q).
+
+        Where no training point has weight, which happens far from all of them, it is the mean of y.
+        """
+        points = _doubled(self._points(X))
+        values = to_numpy(Gram(self._bound, points, self.function_.points) @ self.function_.weights)
+        fitted = self._solved(values, points, len(self._mean)).fitted
+        fitted = np.where(np.isfinite(fitted), fitted, self._mean)
+        return fitted[:, 0] if self._one else fitted
+
+    @abstractmethod
+    def _moments(self, points: Points, y: np.ndarray) -> np.ndarray:
+        """The columns (n, c) whose sums with kernel weights are all that is needed."""
+
+    @abstractmethod
+    def _solved(self, values: np.ndarray, points: Points, outputs: int) -> _Solved:
+        """What the sums (m, c) at points say."""
+
+    def _candidates(self, x: Any) -> list[Kernel]:
+        """The kernels to choose from."""
+        if self.kernel is not None:
+            validate.instance("kernel", self.kernel, Kernel, "a kernel, such as RBF(1.0), or None")
+        if self.bandwidths is None:
+            return [self.kernel] if self.kernel is not None else _chosen(x)
+        wanted = to_numpy(validate.vector(self.bandwidths, "bandwidths"))
+        kernel = RBF(1.0) if self.kernel is None else self.kernel
+        if "bandwidth" not in {f.name for f in fields(kernel)}:  # type: ignore[arg-type]
+            raise ValueError(
+                f"bandwidths are for kernels that have one, which {kernel!r} has not: "
+                "leave them out, or search kernels with GridSearchCV"
+            )
+        return [kernel.with_params(bandwidth=float(b)) for b in np.sort(wanted)]
+
+    def _left_out(self, tried: _Tried, moments: np.ndarray, y: np.ndarray) -> float:
+        """The mean squared error at points that were left out, in one pass over the tiles.
+
+        A linear smoother without the i-th point gives (f_i - h_i y_i) / (1 - h_i) at x_i, with
+        the leverage h_i. A point that has no neighbours is given the mean of the others.
+        """
+        gram = Gram(bound_to(tried.kernel, tried.columns), tried.points)
+        found = self._solved(to_numpy(gram @ moments), tried.points, y.shape[1])
+        h = found.leverage * to_numpy(gram.diagonal())
+        alone = ~(np.abs(1 - h) > _ALONE)
+        residual = (y - found.fitted) / np.where(alone, 1.0, 1 - h)[:, None]
+        n = len(y)
+        apart = (y - y.mean(axis=0)) * (n / max(n - 1, 1))
+        return float(np.mean(np.where(alone[:, None], apart, residual) ** 2))
+
+
+class NadarayaWatson(LocalSmoother):
+    """The mean of y weighted by the kernel: f(x) = sum_i k(x, x_i) y_i / sum_i k(x, x_i).
+
+    The local average of Nadaraya (1964) and Watson (1964). It is biased where the density of the
+    points or the function is steep, and at the edges; `LocalLinear` is not.
+
+    Parameters
+    ----------
+    kernel : Kernel or None
+        With non-negative values; on vectors or objects. None: RBF, its bandwidth chosen from
+        16, between the distance of neighbours and twice the median distance; numbers of data
+        frames are divided by their standard deviations.
+    bandwidths : sequence of float, or None
+        Bandwidths of the kernel to choose from. None: the kernel is taken as it is.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The one with the smallest leave-one-out error.
+    candidates_ : tuple of Kernel
+    leave_one_out_ : array or None
+        The mean squared leave-one-out error of every candidate; None if there was one.
+    function_ : Function
+        The denominator and the numerators of f, as functions of the RKHS.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    E. A. Nadaraya (1964). On estimating regression. Theory of Probability and Its Applications 9.
+    G. S. Watson (1964). Smooth regression analysis. Sankhya A 26.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.learn import NadarayaWatson
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 6, size=(300, 1))
+    >>> y = np.sin(x[:, 0]) + 0.2 * rng.normal(size=300)
+    >>> smoother = NadarayaWatson().fit(x, y)
+    >>> 0.1 < smoother.kernel_.bandwidth < 0.5
+    True
+    >>> bool(abs(smoother.predict([[np.pi / 2]])[0] - 1) < 0.1)
+    True
+    """
+
+    def _moments(self, points: Points, y: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.ones((len(y), 1), dtype=np.float64), y], axis=1)
+
+    def _solved(self, values: np.ndarray, points: Points, outputs: int) -> _Solved:
+        weight = np.where(values[:, 0] > 0, values[:, 0], np.nan)
+        return _Solved(values[:, 1:] / weight[:, None], 1 / weight)
+
+
+class LocalLinear(LocalSmoother):
+    """The line through the neighbours: f(x) = a where a, b minimise sum_i k(x, x_i) (y_i - a - b'(x_i - x))^2.
+
+    Local linear regression (Stone 1977; Fan 1993): unlike `NadarayaWatson` it follows slopes, at
+    edges too, and has no bias from an uneven density. Where the neighbours leave a slope
+    open it is 0. All sums are products of the kernel matrix with 1 + d + d(d + 1)/2 + q(1 + d)
+    columns, in one pass over its tiles.
+
+    Parameters
+    ----------
+    kernel : Kernel or None
+        With non-negative values, on vectors. None: as in `NadarayaWatson`.
+    bandwidths : sequence of float, or None
+        Bandwidths of the kernel to choose from. None: the kernel is taken as it is.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The one with the smallest leave-one-out error.
+    candidates_ : tuple of Kernel
+    leave_one_out_ : array or None
+        The mean squared leave-one-out error of every candidate; None if there was one.
+    function_ : Function
+        The weighted sums, as functions of the RKHS.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    C. J. Stone (1977). Consistent nonparametric regression. Annals of Statistics 5, 595-620.
+    J. Fan (1993). Local linear regression smoothers and their minimax efficiencies. Annals of
+    Statistics 21, 196-216.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF
+    >>> from mercer.learn import LocalLinear, NadarayaWatson
+    >>> x = np.linspace(0, 1, 50)[:, None]
+    >>> line = LocalLinear(RBF(0.2)).fit(x, 3 * x[:, 0])
+    >>> line.predict([[0.0], [1.0]]).round(6)
+    array([0., 3.])
+    >>> NadarayaWatson(RBF(0.2)).fit(x, 3 * x[:, 0]).predict([[0.0], [1.0]]).round(1)
+    array([0.5, 2.5])
+    """
+
+    def _moments(self, points: Points, y: np.ndarray) -> np.ndarray:
+        self._middle, self._unit = _frame(points)
+        x = self._moved(points)
+        n, d = x.shape
+        upper = np.triu_indices(d)
+        squares = x[:, upper[0]] * x[:, upper[1]]
+        crossed = (x[:, :, None] * y[:, None, :]).reshape(n, -1)
+        ones = np.ones((n, 1), dtype=np.float64)
+        return np.concatenate([ones, y, x, crossed, squares], axis=1)
+
+    def _solved(self, values: np.ndarray, points: Points, outputs: int) -> _Solved:
+        """Solve the (d + 1) x (d + 1) normal equations at every point, moved to its origin."""
+        at = self._moved(points)
+        m, d = at.shape
+        ends = np.cumsum([1, outputs, d, d * outputs])
+        s0, t0, s1, t1, s2 = np.split(values, ends, axis=1)
+        known = s0[:, 0] > 0
+        s0 = np.where(known, s0[:, 0], 1.0)
+        s1 = s1 / s0[:, None] - at  # means of x_i - x
+        square = np.empty((m, d, d), dtype=np.float64)
+        upper = np.triu_indices(d)
+        square[:, upper[0], upper[1]] = square[:, upper[1], upper[0]] = s2 / s0[:, None]
+        mean = s1 + at
+        square += at[:, :, None] * at[:, None, :] - at[:, :, None] * mean[:, None, :]
+        square -= mean[:, :, None] * at[:, None, :]  # means of (x_i - x)(x_i - x)'
+        t0 = t0 / s0[:, None]
+        t1 = t1.reshape(m, d, outputs) / s0[:, None, None] - at[:, :, None] * t0[:, None, :]
+        spread = square - s1[:, :, None] * s1[:, None, :] + _FLAT * np.eye(d, dtype=np.float64)
+        lever = np.linalg.solve(spread, s1[:, :, None])[:, :, 0]  # of the slope on the intercept
+        fitted = t0 - np.einsum("md,mdq->mq", lever, t1 - s1[:, :, None] * t0[:, None, :])
+        leverage = (1 + np.einsum("md,md->m", lever, s1)) / s0
+        gone = np.where(known, 1.0, np.nan)
+        return _Solved(fitted * gone[:, None], leverage * gone)
+
+    def _moved(self, points: Points) -> np.ndarray:
+        return (to_numpy(points) - self._middle) / self._unit
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """Smoothed values (m, q), and the leverage over k(x, x) that a training point there has (m,)."""
+
+    fitted: np.ndarray
+    leverage: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """A kernel that may be chosen, and the points as it reads them."""
+
+    kernel: Kernel
+    columns: Any
+    points: Points
+
+    @classmethod
+    def of(cls, kernel: Kernel, x: Any) -> _Tried:
+        points, columns = read(kernel, x, None, "X")
+        return cls(kernel, columns, _doubled(points))
+
+
+def _doubled(points: Points) -> Points:
+    """In float64, if they are numbers: sums of squares cancel."""
+    return astype(points, double(points)) if is_array(points) else points
+
+
+def _frame(points: Points) -> tuple[np.ndarray, np.ndarray]:
+    """The means and standard deviations of the columns; 1 where they do not vary."""
+    if not is_array(points) or points.ndim != 2:
+        raise TypeError("LocalLinear needs points that are vectors: use NadarayaWatson")
+    x = to_numpy(points)
+    unit = x.std(axis=0)
+    return x.mean(axis=0), np.where(unit > 0, unit, 1.0)
+
+
+def _chosen(x: Any) -> list[Kernel]:
+    """RBF with bandwidths from the distance of neighbours to twice the median distance."""
+    data = as_table(x, "X") if not is_array(x) else None
+    if data is None:
+        points = validate.points(x, "X")
+        if len(np.unique(to_numpy(points), axis=0)) == 1:
+            return [RBF(1.0)]  # one place, one mean: any bandwidth
+        return [RBF(b) for b in _grid(points)]
+    numbers, factors = varying(data), categories(data)
+    if numbers is None:
+        return [product(factors)]
+    return [product([numbers.kernel(RBF(b)), *factors]) for b in _grid(numbers.values)]
+
+
+def _grid(points: Any) -> list[float]:
+    low, high = neighbour_bandwidth(points) / 2, 2 * median_bandwidth(points)
+    return [float(b) for b in np.geomspace(min(low, high), high, _NUMBER)]
+
+
+def _last_smallest(errors: Sequence[float]) -> int:
+    """The position of the smallest, the last of equals: the smoothest."""
+    found = np.asarray(errors)
+    return int(np.flatnonzero(found == found.min())[-1])

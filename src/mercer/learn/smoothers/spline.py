@@ -1,0 +1,190 @@
+"""Smoothing splines: the Sobolev kernel, polynomials of low degree left free."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import validate
+from mercer.gram import Gram
+from mercer.gram.positive import eigenpairs
+from mercer.gram.run import spans
+from mercer.kernels.algebra import Constant
+from mercer.kernels.base import Kernel
+from mercer.kernels.sobolev import Sobolev
+from mercer.learn.estimator import checked
+from mercer.learn.regression.held import held
+from mercer.learn.regression.path import GCV, Eigen, RidgePath, RidgeScores, best
+from mercer.rkhs.function import Function
+
+_EPS = float(np.finfo(np.float64).eps)
+_CELLS = 2**20  # of a block of kernel values between new points and training points
+
+
+class SmoothingSpline(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """The f that minimises sum_i (y_i - f(x_i))^2 + smoothing int (f^(m))^2, m = `order`.
+
+    A spline of degree 2m - 1 with knots at the points, and a polynomial of degree m - 1 beyond
+    them (m = 2: cubic and straight). Polynomials of degree m - 1 are not penalised: with them as
+    the null space T, f = T d + sum_i c_i k(x_i, .) with the kernel of `Sobolev(m)`, T'c = 0 and
+
+        (K + smoothing I) c + T d = y
+
+    (Wahba 1990, chapter 1). T'c = 0 takes the polynomial part out of the kernel, so that its norm is
+    the penalty. Of several columns f is a sum of such functions, one a column (an additive
+    model), with one penalty for all.
+
+    Parameters
+    ----------
+    order : int
+        m, from 1 (broken lines) to 10.
+    smoothing : float, RidgePath or None
+        Of columns scaled to [0, 1]: for one column of range L, the penalty in its own unit is
+        L^(2m - 1) times as much. Many in a `RidgePath`, the best of which by its criterion is
+        taken, from one eigendecomposition; None: ``RidgePath(by=GCV())`` (Craven and Wahba 1979).
+
+    Attributes
+    ----------
+    smoothing_ : float
+    path_ : RidgeScores or None
+        Figures of all that were tried.
+    degrees_of_freedom_ : float
+        The trace of the matrix that takes y to the fitted values: from that of polynomials (m,
+        of one column) to n.
+    function_ : Function
+        The part that is penalised, of columns scaled to [0, 1] (those that vary).
+    polynomial_ : array
+        The d, of Legendre polynomials of the scaled columns.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Holds four matrices of n x n numbers and takes O(n^3) operations, once for all values of
+    `smoothing`.
+
+    References
+    ----------
+    P. Craven, G. Wahba (1979). Smoothing noisy data with spline functions. Numerische Mathematik 31.
+    G. Wahba (1990). Spline Models for Observational Data. SIAM.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.learn import SmoothingSpline
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.sort(rng.uniform(0, 10, size=200))[:, None]
+    >>> y = np.sin(x[:, 0]) + 0.3 * rng.normal(size=200)
+    >>> spline = SmoothingSpline().fit(x, y)
+    >>> bool(np.max(np.abs(spline.predict(x) - np.sin(x[:, 0]))) < 0.3)
+    True
+    >>> 5 < spline.degrees_of_freedom_ < 20
+    True
+    """
+
+    def __init__(self, order: int = 2, *, smoothing: float | RidgePath | None = None) -> None:
+        self.order = order
+        self.smoothing = smoothing
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from columns X (n, p) and numbers y, (n,) or (n, q)."""
+        path = RidgePath(by=GCV()) if self.smoothing is None else self.smoothing
+        if not isinstance(path, RidgePath):
+            validate.positive("smoothing", path)
+            path = RidgePath((float(path),))
+        kernel_of_one = Sobolev(self.order)
+        x, target = checked(self, X, y=y, y_numeric=True, multi_output=True)
+        target = np.asarray(target, dtype=np.float64)
+        wide = target if target.ndim == 2 else target[:, None]
+        self._low, high = x.min(axis=0), x.max(axis=0)
+        self._varies = high - self._low > 4 * _EPS * np.maximum(np.abs(high), np.abs(self._low))
+        self._range = np.where(self._varies, high - self._low, 1.0)
+        u = self._scaled(x)
+        kernel = _additive(kernel_of_one, u.shape[1] if self._varies.any() else 0)
+        self._solve(kernel, np.clip(u, 0.0, 1.0), self._null(u), wide, path)
+        self._one = target.ndim == 1
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """f at new points: (n,) or (n, q)."""
+        check_is_fitted(self)
+        u = self._scaled(checked(self, X, reset=False))
+        learnt = self.function_
+        # beyond the data f is a polynomial: on the left by k(0, .), on the right by the formula itself
+        right = np.maximum(u, 0.0)
+        rows = max(_CELLS // len(learnt.points), 1)
+        parts = [
+            learnt.kernel.pairwise(right[some], learnt.points) @ learnt.weights
+            for some in spans(len(u), rows)
+        ]
+        fitted = self._null(u) @ self.polynomial_ + np.concatenate(parts)
+        return fitted[:, 0] if self._one else fitted
+
+    def _solve(
+        self, kernel: Kernel, u: np.ndarray, null: np.ndarray, y: np.ndarray, path: RidgePath
+    ) -> None:
+        """Sets what was learnt."""
+        matrix = Gram(kernel, u)
+        basis = _basis(null)
+        eigen = _projected(matrix, basis, y)
+        if len(eigen.values):
+            trace = float(eigen.values.sum())
+            scores = eigen.scores(path.on(trace))
+            self.path_: RidgeScores | None = scores
+            self.smoothing_ = best(path, scores)
+            place = int(np.flatnonzero(scores.ridges == self.smoothing_)[0])
+            self.degrees_of_freedom_ = float(scores.degrees_of_freedom[place])
+        else:  # as many free functions as points
+            self.path_, self.smoothing_ = None, float(path.on(0.0)[-1])
+            self.degrees_of_freedom_ = float(len(y))
+        c = eigen.coefficients(self.smoothing_)
+        rest = y - matrix @ c - self.smoothing_ * c
+        self.polynomial_ = np.linalg.lstsq(null, rest, rcond=None)[0]
+        self.function_ = Function(kernel, u, c)
+
+    def _scaled(self, x: np.ndarray) -> np.ndarray:
+        """The columns that vary, from 0 to 1 where they were learnt; a column of 0 if none does."""
+        u = ((x - self._low) / self._range)[:, self._varies]
+        return u if u.shape[1] else np.zeros((len(x), 1), dtype=np.float64)
+
+    def _null(self, u: np.ndarray) -> np.ndarray:
+        """1, and the polynomials of degree 1 to m - 1 of every column: (n, 1 + p (m - 1))."""
+        from numpy.polynomial.legendre import legvander
+
+        if not self._varies.any():
+            return np.ones((len(u), 1), dtype=np.float64)
+        parts = [legvander(2 * column - 1, self.order - 1)[:, 1:] for column in u.T]
+        return np.concatenate([np.ones((len(u), 1), dtype=np.float64), *parts], axis=1)
+
+
+def _additive(kernel: Kernel, columns: int) -> Kernel:
+    """The sum of the kernel over columns."""
+    if columns == 0:
+        return Constant(1.0)  # which the constants of the null space take out
+    return sum((kernel.select(j) for j in range(columns)), start=0)  # type: ignore[return-value]
+
+
+def _basis(null: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of the null space: (n, r)."""
+    left, lengths, _ = np.linalg.svd(null, full_matrices=False)
+    return left[:, lengths > max(null.shape) * _EPS * lengths[0]]
+
+
+def _projected(matrix: Gram, basis: np.ndarray, y: np.ndarray) -> Eigen:
+    """The eigenpairs of P K P orthogonal to the null space, P the projection beside it.
+
+    The null space is moved to the upper end of the spectrum, and its eigenvectors are dropped.
+    """
+    whole = held(matrix, 4, "a smoothing spline", "use LocalLinear, or fewer points")
+    across = whole @ basis
+    inner = basis.T @ across
+    top = 2 * float(np.trace(whole)) + 1.0
+    across -= basis @ ((inner + top * np.eye(len(inner), dtype=np.float64)) / 2)
+    whole -= across @ basis.T
+    whole -= basis @ across.T
+    values, vectors = eigenpairs(whole, _EPS)
+    kept = len(values) - basis.shape[1]
+    return Eigen(values[:kept], vectors[:, :kept], vectors[:, :kept].T @ y)
