@@ -63,7 +63,7 @@ def learnt() -> Iterator[Cell]:
 
 def functions() -> Iterator[Cell]:
     """What is not a class: the test that is chosen, and all pairs of columns."""
-    for problem in independents():
+    for problem in (independents()[1], independents()[4]):  # numbers, categories
 
         def chosen(rng: np.random.Generator, problem: Problem = problem) -> bool:
             return mercer.independence(*problem(rng, (100,)), rng=rng).rejects(LEVEL)

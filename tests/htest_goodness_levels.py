@@ -116,13 +116,13 @@ def of_families() -> Iterator[Cell]:
     """Models that are fitted to what they are tested on."""
     for d in DIMENSIONS:
         for n in SIZES:
-            yield cell(Composite(Gaussian.fit, KSD, resamples=99), correlated(d), (n,))
+            yield cell(Composite(Gaussian.fit, KSD, resamples=39), correlated(d), (n,))
         for by in (FSSD, KSDAgg, ByMMD()):
-            yield cell(Composite(Gaussian.fit, by, resamples=99), correlated(d), (100,))
-    yield cell(Composite(norm, KSD, resamples=99), same(1), (100,))
+            yield cell(Composite(Gaussian.fit, by, resamples=39), correlated(d), (100,))
+    yield cell(Composite(norm, KSD, resamples=39), same(1), (100,))
     two = GaussianMixture(2, covariance_type="diag")
     for d in (1, 5):
-        yield cell(Composite(two, KSD, resamples=99), drawn(mixed(d)), (200,))
+        yield cell(Composite(two, KSD, resamples=19), drawn(mixed(d)), (200,))
 
 
 def against_draws() -> Iterator[Cell]:

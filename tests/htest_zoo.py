@@ -266,7 +266,7 @@ ZOO = [
     Entry(KSDAgg(Gaussian([0.0] * 5, 1.0), null=SIGNS), (same(5),), wider(5), (100,)),
     Entry(LinearKSD(Gaussian([0.0] * 5, 1.0)), (same(5),), shifted(5), (200,)),
     Entry(RelativeKSD(Gaussian(0.5, 1.0), Gaussian(-0.5, 1.0)), (same(1),), shifted(1), (100,)),
-    Entry(Composite(Gaussian.fit, KSD, resamples=99), (same(2),), skewed, (50,)),
+    Entry(Composite(Gaussian.fit, KSD, resamples=39), (same(2),), skewed, (50,)),
 ]
 IDS = [short(e.test) for e in ZOO]
 CALIBRATED_ELSEWHERE = {  # what they say depends on more than on the samples

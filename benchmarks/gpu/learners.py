@@ -37,7 +37,9 @@ def bags() -> None:
     x, bag = normal(n, 10), Segments(np.arange(0, n + 1, n // number))
     gram = Gram(RBF(3.0), x)
     t = seconds(lambda: bag_sums(gram, bag), 1)
-    print(f"\n{number:,} bags of {n // number} points, d = 10, all pairs: {t:.2f} s, {n * n / t:.2e} pairs a second.")
+    print(
+        f"\n{number:,} bags of {n // number} points, d = 10, all pairs: {t:.2f} s, {n * n / t:.2e} pairs a second."
+    )
 
 
 def streamed() -> None:
@@ -77,7 +79,14 @@ def nystrom(rate: float) -> None:
         fresh = normal(100_000, 10)
         r2 = _explained(ridge.predict(fresh), torch.sin(fresh.sum(dim=1)))
     pairs = 2 * n * m * ridge.n_passes_
-    row(f"NystromRidge, {m:,} landmarks", f"{n:,}", f"{t:.1f}", ridge.n_passes_, f"{r2:.4f}", met(t, 60.0))
+    row(
+        f"NystromRidge, {m:,} landmarks",
+        f"{n:,}",
+        f"{t:.1f}",
+        ridge.n_passes_,
+        f"{r2:.4f}",
+        met(t, 60.0),
+    )
     width = 2 * 32 * pairs / t / rate
     print(
         f"\n{pairs / t:.2e} kernel values a second; their dot products alone are {width:.1%} of the rate of "
@@ -88,7 +97,9 @@ def nystrom(rate: float) -> None:
     exact = KernelRidge(RBF(3.0), 0.1)
     t = timed(lambda: exact.fit(x[few], y[few]))
     r2 = _explained(exact.predict(fresh), torch.sin(fresh.sum(dim=1)))
-    print(f"\nKernelRidge, n = 200,000, by conjugate gradients: {t:.1f} s, R2 {r2:.4f}.", flush=True)
+    print(
+        f"\nKernelRidge, n = 200,000, by conjugate gradients: {t:.1f} s, R2 {r2:.4f}.", flush=True
+    )
 
 
 def _explained(found: Any, wanted: Any) -> float:

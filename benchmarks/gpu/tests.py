@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.gpu.tools import header, met, normal, row, seconds, timed
+from benchmarks.gpu.tools import header, judged, met, normal, row, seconds, timed
 from mercer.gram.cuda import engine
 from mercer.gram.cuda.plan import plan
 from mercer.htest import HSIC, KSD, ME, MMD, MMDAgg, Permutation, WildBootstrap
@@ -21,7 +21,7 @@ def two_sample(rate: float) -> None:
     header("MMD, 1,000 permutations, d = 10, float32", "n + m", "seconds", "floor", "ratio", "bar")
     for n, bar in ((50_000, 0.06), (500_000, 3.0)):
         x, y = normal(n, 10), normal(n, 10)
-        t = seconds(lambda x=x, y=y: test.test(x, y, rng=0))
+        t, _ = judged(test, x, y)
         floor = (2 * n) ** 2 * 1001 / rate
         row(f"{2 * n:,}", f"{t:.3f}", f"{floor:.3f}", f"{t / floor:.2f}", met(t, bar))
     p: Any = plan(RBF(3.0), x, x)
@@ -40,7 +40,7 @@ def aggregated() -> None:
     """MMDAgg over kernels and bandwidths."""
     n, test = 50_000, MMDAgg(null=Permutation(999))
     x, y = normal(n, 10), normal(n, 10)
-    t = seconds(lambda: test.test(x, y, rng=0), 1)
+    t, _ = judged(test, x, y)
     print(f"\nMMDAgg, n + m = {2 * n:,}, d = 10, its own kernels, 999 permutations: {t:.2f} s.")
 
 
@@ -50,9 +50,8 @@ def independence() -> None:
     for n, d in ((100_000, 10), (100_000, 1)):
         x, y = normal(n, d), normal(n, d)
         test = HSIC(RBF(d**0.5), RBF(d**0.5), null=Permutation(1000))
-        found: list[Any] = []
-        t = seconds(lambda: found.append(test.test(x, y, rng=0)), 1)
-        row(f"{n:,}", d, f"{t:.2f}", found[-1].pvalue, met(t, 10.0))
+        t, found = judged(test, x, y)
+        row(f"{n:,}", d, f"{t:.2f}", found.pvalue, met(t, 10.0))
 
 
 def goodness() -> None:
@@ -66,10 +65,9 @@ def goodness() -> None:
     ):
         x = normal(n, 10, dtype=dtype)
         test = KSD(Gaussian(np.zeros(10), 1.0), kernel, null=WildBootstrap(1000))
-        found: list[Any] = []
-        t = seconds(lambda: found.append(test.test(x, rng=0)), 1)
+        t, found = judged(test, x)
         bar = met(t, 5.0) if dtype == torch.float32 else ""
-        row(f"{n:,}", type(kernel).__name__, str(dtype)[6:], f"{t:.2f}", found[-1].pvalue, bar)
+        row(f"{n:,}", type(kernel).__name__, str(dtype)[6:], f"{t:.2f}", found.pvalue, bar)
 
 
 def learnt() -> None:

@@ -17,6 +17,7 @@ __version__ = "0.1.0.dev0"
 _SUBMODULES = (
     "cli",
     "datasets",
+    "features",
     "gram",
     "htest",
     "kernels",
@@ -38,6 +39,7 @@ __all__ = [
     "cli",
     "config",
     "datasets",
+    "features",
     "goodness_of_fit",
     "gram",
     "htest",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 from bad_input.doors import METRIC, Door, K, X, door, judged
@@ -19,6 +20,7 @@ from mercer.htest import (
     Permutation,
     RelativeKSD,
     WildBootstrap,
+    goodness_of_fit,
 )
 from mercer.kernels import RBF
 from mercer.rkhs import Gaussian, Mixture, ksd2
@@ -83,6 +85,12 @@ def goodness_doors() -> Iterator[Door]:
     )
 
 
+def chosen(x: Any) -> Any:
+    """Whether the p-value is one, of ranks among which rounding decides; and what was tested."""
+    result = goodness_of_fit(NORMAL, x, rng=0)
+    return 0 < result.pvalue <= 1, result.sample.observations
+
+
 def more_tests(few: WildBootstrap) -> Iterator[Door]:
     """Those beside KSD and FSSD."""
     others = Gaussian(np.ones(3), 1.0)
@@ -97,11 +105,34 @@ def more_tests(few: WildBootstrap) -> Iterator[Door]:
             f"htest.{name} htest.{name}.test", "x", X, calls=(partial(judged, test), test.statistic)
         )
     yield door(
-        "htest.KSDAgg.statistics", "x", X, calls=KSDAgg(MIXED, [K, RBF(2.0)], null=few).statistics
+        "htest.KSDAgg.unitless htest.KSD.unitless htest.FSSD.unitless",
+        "x",
+        X,
+        calls=(
+            KSDAgg(MIXED, [K, RBF(2.0)], null=few).unitless,
+            KSD(MIXED, K).unitless,
+            FSSD(MIXED, K, locations=X[:2]).unitless,
+        ),
     )
     default = KSDAgg(MIXED, null=few)  # made of ranks, among which rounding decides
     yield door("htest.KSDAgg", "x", X, calls=partial(judged, default), tolerance=0.01)
     yield door("rkhs.Gaussian.fit", "x", X, calls=lambda x: Gaussian.fit(x).cov)
+    yield door(
+        "rkhs.Mixture.fit",
+        "x",
+        X,
+        calls=lambda x: Mixture.fit(x, 1, rng=0).log_density(X),
+        also=("cov",),
+    )
+    yield door(
+        "goodness_of_fit htest.goodness_of_fit",
+        "x",
+        X,
+        calls=chosen,
+        own_units=True,
+    )
+    seen = KSD(NORMAL, K, null=few).test(X, rng=0).evidence()
+    yield door("htest.Evidence.__call__", "places", X[:3], calls=seen)
 
 
 GOODNESS_DOORS = list(goodness_doors())

@@ -27,6 +27,13 @@ def make():
 def fit(x):
     return Gaussian.fit(x)
 
+def log_p(x):
+    z = (x - x.new_tensor([170.0, 70.0])) / x.new_tensor([10.0, 3.0])
+    return -(z**2).sum(axis=1) / 2
+
+def numpy_log_p(x):
+    return -np.sum(np.square(x), axis=1)
+
 def fails(x):
     raise RuntimeError("no such luck")
 
@@ -128,6 +135,18 @@ class TestOwnModels:
         expected = mercer.goodness_of_fit(truth, pd.read_csv("island.csv"), rng=0)
         assert island["pvalue"] == expected.pvalue
         assert island["result"]["statistic"] == pytest.approx(expected.statistic)
+
+    def test_a_log_density_is_differentiated(self, folder):
+        pytest.importorskip("torch")
+        (folder / "own_tensors.py").write_text("import torch\n" + MODULE)
+        found, expected = (
+            json.loads(run("island.csv", "--model", model, "--json", "-").stdout)
+            for model in ("own_tensors:log_p", "own_tensors:score")
+        )
+        assert found["result"]["statistic"] == pytest.approx(expected["result"]["statistic"])
+        assert found["pvalue"] == expected["pvalue"]
+        said = run("island.csv", "--model", "own_tensors:numpy_log_p", code=2).stderr
+        assert "which torch must be able to differentiate" in said
 
     def test_a_fit_of_ones_own_is_that_of_the_same_kind(self):
         own, known = (

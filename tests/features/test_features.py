@@ -26,7 +26,7 @@ from mercer.features import (
     QuasiMonteCarloFourier,
     RandomFourier,
     TensorSketch,
-    Uniform,
+    UniformLandmarks,
 )
 from mercer.features.fourier import directions
 from mercer.kernels import (
@@ -222,7 +222,9 @@ def test_orthogonal_where_the_spectrum_has_no_direction():
 # ---- Nystrom ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", [None, Uniform(), KMeansPlusPlus(), LeverageScores()], ids=str)
+@pytest.mark.parametrize(
+    "rule", [None, UniformLandmarks(), KMeansPlusPlus(), LeverageScores()], ids=str
+)
 def test_all_landmarks_are_exact(rule):
     z = Nystrom(Exponential(2.0), 100, rule=rule, random_state=0).fit_transform(X)
     assert_allclose(z @ z.T, Exponential(2.0)(X), atol=1e-9)

@@ -101,7 +101,11 @@ def matrices() -> Checks:
             yield f"{name} quad {dtype}", off(got.quad(put(v, dtype)), exact.quad(v)), limit
         bags = Segments(np.array([0, 1, 70, 71, 150]), RNG.uniform(0.5, 1.5, 150))
         others = Segments(np.array([0, 64, 150]))
-        yield f"bags {dtype}", off(bag_sums(here[0], bags, others), bag_sums(there[0], bags, others)), limit
+        yield (
+            f"bags {dtype}",
+            off(bag_sums(here[0], bags, others), bag_sums(there[0], bags, others)),
+            limit,
+        )
         yield f"own bags {dtype}", off(bag_sums(here[0], bags), bag_sums(there[0], bags)), limit
 
 
@@ -111,7 +115,11 @@ def weights() -> Checks:
     labels = PermutedWeights(np.repeat([1.0, -1.0], [60, 41]), 70, rng=3, keep_first=True)
     made = device_columns(labels._codes, labels.table, labels._sequence, True, slice(0, 70), like)
     assert made is not None
-    yield "permutations", float(np.abs(made.rows(slice(0, 101)).cpu().numpy() - labels.dense()).max()), 0.0
+    yield (
+        "permutations",
+        float(np.abs(made.rows(slice(0, 101)).cpu().numpy() - labels.dense()).max()),
+        0.0,
+    )
     for n, block, b in ((101, 1, 130), (77, 3, 64)):
         drawn = SignWeights(n, b, block=block, rng=3)
         signs = device_signs(n, block, drawn.table, drawn._sequence, slice(0, b), like)
@@ -144,7 +152,10 @@ def tests() -> Checks:
         "MMDAgg": (MMDAgg(null=Permutation(99)), (x, y)),
         "KSD": (fit, (x,)),
         "HSIC": (HSIC(RBF(1.0), Laplace(2.0), null=Permutation(199)), (x, pair)),
-        "HSIC of factors": (HSIC(RBF(2.0), RBF(2.0), null=Permutation(199)), (x[:, :1], pair[:, :1])),
+        "HSIC of factors": (
+            HSIC(RBF(2.0), RBF(2.0), null=Permutation(199)),
+            (x[:, :1], pair[:, :1]),
+        ),
     }
     for name, (test, samples) in cases.items():
         host = test.test(*samples, rng=1)
@@ -153,6 +164,8 @@ def tests() -> Checks:
             limit = 1e-5 if dtype == SINGLE else 1e-12
             yield f"{name} {dtype}", abs(found.statistic / host.statistic - 1), limit
             yield f"{name} p {dtype}", abs(found.pvalue - host.pvalue), 2 / len(host.null)
+            if name == "MMDAgg":  # draws are ranks
+                continue
             worst = np.abs(found.null - host.null).max()
             yield f"{name} null {dtype}", float(worst / host.null.std()), HALF
 

@@ -13,23 +13,34 @@ from mercer.errors import NoRule
 from mercer.gram import Gram
 from mercer.kernels import (
     RBF,
+    Binomial,
     Cauchy,
     Constant,
     Exponential,
+    ExponentialDot,
     InverseMultiquadric,
     Kernel,
     Laplace,
     Linear,
     Matern,
+    Polynomial,
     RationalQuadratic,
+    Select,
     Stein,
+    Tensor,
     radial_form,
 )
+from mercer.kernels.jets import jets
 
 
 def smooth(kernel: Kernel) -> bool:
     form = radial_form(kernel)
     return form is not None and form.curvature is not None
+
+
+def known(kernel: Kernel) -> bool:
+    """Whether its derivatives are, though it is no function of the distance alone."""
+    return jets(kernel) is not None and not isinstance(kernel, Select | Stein)
 
 
 KERNELS = [
@@ -40,6 +51,17 @@ KERNELS = [
     (RBF(1.1) + 0.5) ** 3,
     Matern(2.5, 1.5) * RBF(3.0) + Constant(1.0),
     InverseMultiquadric(1.0).scaled(0.5).normalized(),
+]
+OTHERS = [  # no functions of the distance
+    *dict.fromkeys(e.kernel for e in ZOO if not smooth(e.kernel) and known(e.kernel)),
+    RBF(1.2).scaled((0.5, 2.0, -1.0)),
+    RBF(0.8).select((0, 2)) + 0.5 * InverseMultiquadric(1.0).select(1),
+    RBF(0.8).select((0, 2)) * InverseMultiquadric(1.0).scaled((1.0, 0.3, 2.0)),
+    Tensor(RBF(1.0), Cauchy(2.0), Polynomial(2, 1.0)),
+    Tensor(RBF(1.0), InverseMultiquadric(0.7), widths=(2, 1)) ** 2,
+    (0.1 * Linear() + RBF(1.0)).exp(0.5),
+    2 * Polynomial(3, 0.5) * RBF(1.5) + Linear(((2.0, 1.0, 0.0), (1.0, 2.0, 0.0), (0.0, 0.0, 1.0))),
+    (Polynomial(1, 2.0) + Constant(1.0)) ** 0 + ExponentialDot(0.2).select((2, 0)),
 ]
 TRACEABLE = [k for k in KERNELS if not isinstance(k, Matern) or k.nu - 0.5 in range(11)]
 PRECISION = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.3], [0.0, 0.3, 0.8]])
@@ -74,10 +96,15 @@ def by_autograd(kernel, x, y):
     return out
 
 
-@pytest.mark.parametrize("d", [1, 3])
-@pytest.mark.parametrize("kernel", TRACEABLE, ids=repr)
+@pytest.mark.parametrize(
+    ("kernel", "d"),
+    [*((k, d) for k in TRACEABLE for d in (1, 3)), *((k, 3) for k in OTHERS)],
+    ids=repr,
+)
 def test_it_is_what_autograd_says(kernel, d):
     x, y = points(d, 5, 0), points(d, 4, 1)
+    if isinstance(kernel, Binomial):
+        x, y = 0.2 * x, 0.2 * y  # in the unit ball
     expected, k = by_autograd(kernel, x, y), Stein(kernel, score)
     size = max(np.abs(expected).max(), 1e-3)
     assert_allclose(k(x, y), expected, rtol=0, atol=1e-10 * size)
@@ -99,9 +126,10 @@ def test_kernels_that_torch_cannot_trace_agree_with_differences():
         assert_allclose(Stein(kernel, score)(x, y), whole, atol=2e-5)
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", [*KERNELS, *OTHERS], ids=repr)
 def test_the_diagonal_is_that_of_the_matrix(kernel):
     x, k = points(3, 6, 0), Stein(kernel, score)
+    x = 0.2 * x if isinstance(kernel, Binomial) else x
     size = max(k.diag(x).max(), 1e-3)
     assert_allclose(k.diag(x), np.diag(k.pairwise(x, x.copy())), rtol=0, atol=1e-9 * size)
     assert_allclose(k.diag(x), k.paired(x, x), rtol=0, atol=1e-12 * size)
@@ -117,6 +145,33 @@ def test_its_mean_under_the_model_is_zero(kernel, d):
     assert np.all(np.abs(values.mean(axis=0)) < 4.5 * errors)
     wrong = Stein(kernel, lambda v: -v + 0.5).pairwise(x, y)
     assert np.any(np.abs(wrong.mean(axis=0)) > 10 * errors)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [RBF(1.2).scaled((0.5, 2.0, -1.0)), Polynomial(2, 1.0) * RBF(2.0), Tensor(*[RBF(1.0)] * 3)],
+    ids=repr,
+)
+def test_so_is_that_of_kernels_of_other_kinds(kernel):
+    x, y = points(3, 100_000, 3), points(3, 6, 4)
+    values = Stein(kernel, lambda v: -v).pairwise(x, y)
+    assert np.all(np.abs(values.mean(axis=0)) < 4.5 * values.std(axis=0) / np.sqrt(len(x)))
+
+
+def test_other_ways_to_the_same_kernel():
+    """A product over columns is the kernel of all of them; equal factors are one."""
+    x, y, whole = points(3, 7, 0), points(3, 5, 1), Stein(RBF(1.5), score)
+    for kernel in (
+        Tensor(*[RBF(1.5)] * 3),
+        RBF(1.5).select((2, 0)) * RBF(1.5).select(1),
+        RBF(3.0).scaled((2.0, 2.0, -2.0)),
+        RBF(1.0).scaled((2.0, 1.0, 1.0)).scaled((1 / 3.0, 2 / 3.0, 2 / 3.0)),
+    ):
+        assert_allclose(Stein(kernel, score)(x, y), whole(x, y), rtol=0, atol=1e-11)
+    gram = Gram(Stein(Tensor(*[RBF(1.5)] * 3), score), points(3, 900, 2))
+    assert_allclose(gram.sum(), Gram(whole, points(3, 900, 2)).sum(), rtol=1e-9)
+    with pytest.raises(ValueError, match="columns must be different"):
+        Stein(RBF().select((0, 0)), score)(x)
 
 
 def test_it_is_linear_in_the_kernel():
@@ -177,7 +232,9 @@ def test_no_d_arrays_of_n_by_n():
 
 
 @pytest.mark.parametrize(
-    "kernel", [Exponential(1.0), Matern(1.5), Laplace(), Linear(), RBF().select(0)], ids=repr
+    "kernel",
+    [Exponential(1.0), Matern(1.5), Laplace(), RBF() * Laplace(), Tensor(RBF(), Matern(1.5))],
+    ids=repr,
 )
 def test_kernels_that_are_not_smooth_enough(kernel):
     with pytest.raises(NoRule, match="a Stein kernel needs two derivatives"):

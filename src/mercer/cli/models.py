@@ -20,6 +20,7 @@ from mercer.cli.exits import WrongUse, one_line
 from mercer.cli.table import quoted
 from mercer.htest.goodness.models import model_of
 from mercer.rkhs import Gaussian, Mixture
+from mercer.rkhs.logdensity import LogDensity
 
 _FORMS = (
     "--model must be gaussian, gmm:K for a mixture of K Gaussians, or module:function for one of "
@@ -142,30 +143,51 @@ def _understood(name: str, found: Any, x: np.ndarray) -> AskedModel:
             f"{name} needs {len(needed)} arguments: it must take the rows alone, or nothing"
         )
     guarded = _Guarded(name, found)
-    return _by_answer(name, guarded, guarded(x[: max(len(x) // 2, 4)]), x)
+    some = x[: max(len(x) // 2, 4)]
+    return _by_answer(name, guarded, _answer(guarded, some), some.shape)
 
 
-def _by_answer(name: str, function: _Guarded, answer: Any, x: np.ndarray) -> AskedModel:
+def _answer(function: _Guarded, x: np.ndarray) -> Any:
+    """What the function gives for rows; one that was written for tensors gets a tensor."""
+    try:
+        return function(x)
+    except WrongUse as problem:
+        if "torch" not in sys.modules:  # the user's module does not use it
+            raise
+        try:
+            return function(sys.modules["torch"].tensor(x))
+        except WrongUse:
+            raise problem from None
+
+
+def _by_answer(name: str, function: _Guarded, answer: Any, shape: tuple[int, ...]) -> AskedModel:
     """What a function of rows is, by what it gives."""
     if not is_array(answer) and not isinstance(answer, list | tuple | float | int):
         model_of_or_say(name, answer)
         return AskedModel(name, f"the model that {name} makes", fit=function)
-    rows, d = max(len(x) // 2, 4), x.shape[1]
-    shape = np.shape(to_numpy(answer) if is_array(answer) else answer)
-    if shape == (rows, d):
+    rows, d = shape
+    found = np.shape(to_numpy(answer) if is_array(answer) else answer)
+    if found == (rows, d):
         return AskedModel(name, f"the model with the score {name}", model=function)
-    if shape == (rows,):
-        return _log_density(name, function)
+    if found == (rows,):
+        return _log_density(name, function, rows, d)
     raise WrongUse(
         f"{name} must give the gradients of log p, shape ({rows}, {d}) for {rows} rows, or log p, "
-        f"shape ({rows},), or a model that is fitted to the rows; got shape {shape}"
+        f"shape ({rows},), or a model that is fitted to the rows; got shape {found}"
     )
 
 
-def _log_density(name: str, function: _Guarded) -> AskedModel:
-    raise WrongUse(
-        f"{name} gives one number for each row, as log p does; give its gradients, (n, d)"
-    )
+def _log_density(name: str, function: _Guarded, rows: int, d: int) -> AskedModel:
+    """log p, whose gradients torch makes; tried once, on rows of zeros."""
+    model = LogDensity(function)
+    try:
+        model.score(np.zeros((min(rows, 4), d), dtype=np.float64))
+    except (TypeError, ValueError, ImportError, WrongUse) as problem:
+        raise WrongUse(
+            f"{name} gives one number for each row, and so log p, which torch must be able to "
+            f"differentiate: {one_line(str(problem))}; or let it give the gradients of log p"
+        ) from None
+    return AskedModel(name, f"the model with the log-density {name}", model=model)
 
 
 def _given(name: str, model: Any, what: str) -> AskedModel:

@@ -10,7 +10,7 @@ if find_spec("sklearn") is None:
 
 from mercer.features.base import FeatureMap, Map
 from mercer.features.fourier import QuasiMonteCarloFourier, RandomFourier
-from mercer.features.landmarks import KMeansPlusPlus, LandmarkRule, LeverageScores, Uniform
+from mercer.features.landmarks import KMeansPlusPlus, LandmarkRule, LeverageScores, UniformLandmarks
 from mercer.features.nystrom import Nystrom
 from mercer.features.sketch import TensorSketch
 
@@ -24,5 +24,5 @@ __all__ = [
     "QuasiMonteCarloFourier",
     "RandomFourier",
     "TensorSketch",
-    "Uniform",
+    "UniformLandmarks",
 ]

@@ -32,7 +32,7 @@ class LandmarkRule(ABC):
 
 
 @dataclass(frozen=True)
-class Uniform(LandmarkRule):
+class UniformLandmarks(LandmarkRule):
     """Every point is as likely as any other."""
 
     def pool(self, number: int, /) -> int:
@@ -80,7 +80,7 @@ class LeverageScores(LandmarkRule):
 
     l_i = (K (K + ridge I)^-1)_ii, here of ten points for each landmark and estimated from a first,
     uniform draw S of landmarks: (k_ii - k_iS (K_SS + ridge I)^-1 k_Si) / ridge (Musco and Musco
-    2017, lemma 6; Rudi et al. 2018, eq. 3). Rare points count more than under `Uniform`.
+    2017, lemma 6; Rudi et al. 2018, eq. 3). Rare points count more than under `UniformLandmarks`.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class LeverageScores(LandmarkRule):
         n = count(points)
         if number >= n:
             return np.arange(n)
-        scores = self.scores(kernel, points, Uniform().choose(kernel, points, number, rng))
+        scores = self.scores(kernel, points, UniformLandmarks().choose(kernel, points, number, rng))
         return np.sort(rng.choice(n, number, replace=False, p=scores / scores.sum()))
 
     def scores(self, kernel: Kernel, points: Points, first: np.ndarray) -> np.ndarray:

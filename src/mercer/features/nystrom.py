@@ -10,7 +10,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import Array, array_like, astype, count, double, eps, namespace
 from mercer.features.base import FeatureMap, Map
-from mercer.features.landmarks import LandmarkRule, Uniform
+from mercer.features.landmarks import LandmarkRule, UniformLandmarks
 from mercer.gram import Gram
 from mercer.gram.positive import eigenpairs
 from mercer.kernels.base import Kernel, Points
@@ -50,7 +50,7 @@ class Nystrom(FeatureMap):
         How many landmarks to draw from the points (all of them, if there are fewer). There are fewer
         features where the matrix of the landmarks has not full rank.
     rule : LandmarkRule or None
-        How they are drawn: `Uniform()`, `KMeansPlusPlus()` or `LeverageScores()`.
+        How they are drawn: `UniformLandmarks()`, `KMeansPlusPlus()` or `LeverageScores()`.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -91,7 +91,7 @@ class Nystrom(FeatureMap):
         self.random_state = random_state
 
     def _map(self, kernel: Kernel, points: Points, rng: np.random.Generator) -> NystromMap:
-        rule = Uniform() if self.rule is None else self.rule
+        rule = UniformLandmarks() if self.rule is None else self.rule
         validate.instance("rule", rule, LandmarkRule, "a rule, such as KMeansPlusPlus(), or None")
         n, pool = count(points), rule.pool(self.n_components)
         drawn = np.arange(n) if pool >= n else np.sort(rng.choice(n, pool, replace=False))

@@ -129,9 +129,9 @@ class _Stein:
     parts: _Shared
 
     def __call__(self, rows: slice, columns: slice, held: Held) -> Array:
-        parts = self.parts(rows, columns, held)
-        out = np.empty_like(parts[0])
-        self.join(*parts, out)
+        r2, products, steps = self.parts(rows, columns, held)
+        out = np.empty_like(r2)
+        self.join(r2, products, steps, out)
         return out
 
 
@@ -161,7 +161,7 @@ class _Planner:
         form = self._radial(kernel, way)
         if form is not None:
             self._profiles.setdefault(way, []).append(form)
-        elif isinstance(kernel, Stein):
+        elif isinstance(kernel, Stein) and kernel.scored.radial:
             self._profiles.setdefault(self._score(kernel, way), []).append(kernel.scored.form[0])
         elif isinstance(kernel, InputWrapper):
             self._collect(kernel.kernel, self._moved(kernel, way))
@@ -179,7 +179,8 @@ class _Planner:
         if isinstance(kernel, Laplace) and is_array(x):
             shared = self._distances.setdefault(("l1", way), _Shared(("l1", way), _L1(x, y)))
             return _Applied(kernel._decay, shared)
-        if isinstance(kernel, Stein) and is_numpy(x, y) and x.dtype == np.float64:
+        wide = is_numpy(x, y) and x.dtype == np.float64
+        if isinstance(kernel, Stein) and wide and kernel.scored.radial:
             made = stein_join(kernel.kernel, count(x) * count(y))
             return _Stein(made, self._scored(kernel, way))
         if isinstance(kernel, InputWrapper):

@@ -23,6 +23,7 @@ from mercer.config import settings
 from mercer.errors import NotConverged
 from mercer.gram.lazy import LazyMatrix
 from mercer.gram.positive import add_to_diagonal, solve_positive
+from mercer.gram.refined import refined_solve, worth_refining
 
 _ROUNDS = 1000  # iterations of conjugate gradients at most
 _RANK = 500  # of the preconditioner
@@ -32,7 +33,8 @@ def ridge_solve(matrix: LazyMatrix, y: Any, ridge: float) -> Array:
     """The solution a of (K + ridge I) a = y, for (n,) or several columns (n, k).
 
     `ridge` belongs to the summed loss, sum_i (y_i - f(x_i))^2 + ridge |f|^2; for the averaged loss
-    hand in n times as much. By Cholesky in place when the matrix fits into the memory budget,
+    hand in n times as much. By Cholesky in place when the matrix fits into the memory budget (in
+    float32 and refined in float64 where the ridge allows it, to residuals of 1e-12),
     otherwise by conjugate gradients, preconditioned with a partial Cholesky factor
     whose pivots are drawn in proportion to what is left of the diagonal (Chen et al. 2023).
     """
@@ -54,6 +56,10 @@ def _fits(matrix: LazyMatrix) -> bool:
 
 
 def _by_cholesky(matrix: LazyMatrix, y: Array, ridge: float) -> Array:
+    if worth_refining(matrix, ridge):
+        solution = refined_solve(matrix, y, ridge)
+        if solution is not None:
+            return solution
     held = matrix.dense()
     xp = namespace(held)
     if held is getattr(matrix, "array", None):

@@ -41,7 +41,8 @@ def tile_maker(kernel: Kernel, x: Points, y: Points) -> Tile:
     if isinstance(kernel, Stein):  # scores are taken once
         moved = kernel.move(x)
         others = moved if y is x else kernel.move(y)
-        if not is_numpy(moved, others) or moved.dtype != np.float64:
+        wide = is_numpy(moved, others) and moved.dtype == np.float64
+        if not (wide and kernel.scored.radial):
             return _Plain(kernel.scored, moved, others)
         parts = stein_parts(moved, others, kernel.scored.form[0])
         return SteinTile(parts, join(kernel.kernel, len(moved) * len(others)))

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer.backend import Array, array_like, namespace, to_numpy
 from mercer.errors import NoRule
 from mercer.kernels.bandwidth import median_bandwidth, usable
 from mercer.kernels.base import Kernel
+from mercer.kernels.distance import squared_norms
 from mercer.kernels.radial import RBF
 from mercer.kernels.smooth import Profile, radial_form
 
@@ -18,23 +20,24 @@ from mercer.kernels.smooth import Profile, radial_form
 class RadialMap:
     """f(|x - v_j|^2 / s^2): the parameters are the v_j, row by row, and log s."""
 
-    def __init__(self, points: np.ndarray, profile: Profile, slope: Profile) -> None:
+    def __init__(self, points: Array, profile: Profile, slope: Profile) -> None:
         self.points, self.profile, self.slope = points, profile, slope
-        self.norms = np.sum(points**2, axis=1)[:, None]
+        self.norms = squared_norms(points)[:, None]
 
-    def push(self, theta: np.ndarray) -> tuple[np.ndarray, Any]:
-        """Kernel values (N, J)."""
-        v, rate = theta[:-1].reshape(-1, self.points.shape[1]), np.exp(-2 * theta[-1])
-        r2 = self.norms + np.sum(v**2, axis=1) - 2 * (self.points @ v.T)
-        r2 = np.maximum(r2, 0.0) * rate
+    def push(self, theta: np.ndarray) -> tuple[Array, Any]:
+        """Kernel values (N, J), where the points are."""
+        rate = float(np.exp(-2 * theta[-1]))
+        v = array_like(theta[:-1].reshape(-1, self.points.shape[1]), self.points)
+        r2 = self.norms + squared_norms(v) - 2 * (self.points @ v.T)
+        r2 = namespace(r2).clip(r2, 0.0, None) * rate
         return self.profile(r2), (v, rate, r2)
 
-    def pull(self, gradient: np.ndarray, known: Any) -> np.ndarray:
+    def pull(self, gradient: Array, known: Any) -> np.ndarray:
         """d r2 / d v_j = 2 (v_j - x) / s^2 and d r2 / d log s = -2 r2, times f'(r2)."""
         v, rate, r2 = known
-        flow = gradient * self.slope(r2)
-        by_v = 2 * rate * (flow.sum(axis=0)[:, None] * v - flow.T @ self.points)
-        return np.append(by_v.ravel(), -2 * float(np.sum(flow * r2)))
+        flow, xp = gradient * self.slope(r2), namespace(r2)
+        by_v = 2 * rate * (xp.sum(flow, axis=0)[:, None] * v - flow.T @ self.points)
+        return np.append(to_numpy(by_v).ravel(), -2 * float(xp.sum(flow * r2)))
 
 
 def smooth_form(kernel: Kernel | None) -> tuple[Profile, Profile]:
@@ -48,13 +51,14 @@ def smooth_form(kernel: Kernel | None) -> tuple[Profile, Profile]:
     return form.profile, form.slope
 
 
-def own_unit(points: np.ndarray, apart: bool, name: str) -> np.ndarray:
+def own_unit(points: Array, apart: bool, name: str) -> np.ndarray:
     """What a step of one is to be, (d,): the median distance, of columns each in its unit if `apart`."""
     unit = np.ones(points.shape[1], dtype=np.float64)
     if apart:
         spread = points.std(axis=0)
         unit = np.where(spread > 0, spread, 1.0)
-    return unit * usable(median_bandwidth(points / unit), points, name)
+        points = points / unit
+    return unit * usable(median_bandwidth(points), points, name)
 
 
 def widened(kernel: Kernel | None, factor: float, unit: np.ndarray) -> Kernel:

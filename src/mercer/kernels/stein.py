@@ -12,6 +12,7 @@ from mercer.errors import NoRule
 from mercer.kernels.algebra import _kernels
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.distance import squared_distances, squared_norms
+from mercer.kernels.jets import Jets, Pairs, jets
 from mercer.kernels.smooth import Profile, radial_form
 
 
@@ -30,7 +31,9 @@ class Stein(Kernel):
     ----------
     kernel : Kernel
         A smooth function of the distance: `RBF`, `InverseMultiquadric`, `RationalQuadratic`, `Cauchy`,
-        `Matern` with nu > 2, their sums, products, powers and multiples.
+        `Matern` with nu > 2; or of the dot product: `Linear`, `Polynomial`, `ExponentialDot`; their
+        sums, products, powers and multiples, with columns scaled, selected or grouped (`Tensor`).
+        Functions of the distance are fastest.
     score : callable
         x -> the gradients of log p at the rows of x, an array (n, d) of the library of x.
 
@@ -101,14 +104,33 @@ class Scored(Kernel):
 
         k_p = s(x)'s(y) f + 2 f' ((s(y) - s(x))'u - d) - 4 r2 f'',
 
-    whose dot products are two matrix products: no d arrays of n x n.
+    whose dot products are two matrix products: no d arrays of n x n. Other smooth kernels have
+    their derivatives taken one coordinate after the other (`mercer.kernels.jets`).
     """
 
     kernel: Kernel
 
     def __post_init__(self) -> None:
         _kernels(kernel=self.kernel)
-        _ = self.form
+        _ = self.jets  # refused here where the kernel is not smooth enough
+
+    @property
+    def radial(self) -> bool:
+        """Whether k is known to be a smooth function of the distance."""
+        form = radial_form(self.kernel)
+        return form is not None and form.slope is not None and form.curvature is not None
+
+    @property
+    def jets(self) -> Jets:
+        """The derivatives of k, coordinate by coordinate."""
+        found = jets(self.kernel)
+        if found is None:
+            raise NoRule(
+                f"a Stein kernel needs two derivatives, and those of kernel={self.kernel!r} are not "
+                "known: use RBF, InverseMultiquadric, Matern(nu > 2), polynomials, or sums and "
+                "products of such"
+            )
+        return found
 
     @property
     def form(self) -> tuple[Profile, Profile, Profile]:
@@ -116,14 +138,15 @@ class Scored(Kernel):
         form = radial_form(self.kernel)
         if form is None or form.slope is None or form.curvature is None:
             raise NoRule(
-                f"a Stein kernel needs two derivatives, and kernel={self.kernel!r} is not known to "
-                "be a smooth function of the distance: use RBF, InverseMultiquadric, "
-                "Matern(nu > 2), or sums and products of such"
+                f"kernel={self.kernel!r} is not known to be a smooth function of the distance: use "
+                "RBF, InverseMultiquadric, Matern(nu > 2), or sums and products of such"
             )
         return form.profile, form.slope, form.curvature
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
         (a, s), (b, t) = halves(x), halves(y)
+        if not self.radial:
+            return self._by_coordinates(Pairs(a, a if y is x else b, True), Pairs(s, t, True))
         form = self.form
         r2 = squared_distances(a, a if y is x else b, form[0])
         products = s @ namespace(s, t).permute_dims(t, (1, 0))
@@ -131,16 +154,31 @@ class Scored(Kernel):
 
     def paired(self, x: Points, y: Points, /) -> Array:
         (a, s), (b, t) = halves(x), halves(y)
+        if not self.radial:
+            return self._by_coordinates(Pairs(a, b, False), Pairs(s, t, False))
         xp, u = namespace(a, b), a - b
         steps = xp.sum((t - s) * u, axis=1) - a.shape[1]
         return stein_values(self.form, squared_norms(u), xp.sum(s * t, axis=1), steps)
 
     def diag(self, x: Points, /) -> Array:
         """|s|^2 f(0) - 2 d f'(0)."""
+        if not self.radial:
+            return self.paired(x, x)
         a, s = halves(x)
         profile, slope, _ = self.form
         at = zeros((a.shape[0],), a)
         return squared_norms(s) * profile(at) - 2 * a.shape[1] * slope(at)
+
+    def _by_coordinates(self, points: Pairs, scores: Pairs) -> Array:
+        """The definition, one coordinate after the other."""
+        jet = self.jets(points)
+        value = scores.dots() * jet.value
+        for c in range(points.width):
+            partials = jet.at(c)
+            if partials is not None:
+                s, t = scores.column(c)
+                value = value + s * partials.y + t * partials.x + partials.xy
+        return value
 
 
 def stein_values(

@@ -29,6 +29,7 @@ from mercer.learn.landmarks.solvers import ConjugateGradients, NormalEquations, 
 from mercer.learn.landmarks.source import Batches, Parquet, Source
 from mercer.learn.machines.multiclass import MultiClass, OneVsOne, OneVsRest
 from mercer.learn.machines.oneclass import OneClassSVC
+from mercer.learn.machines.search import KernelSearchCV
 from mercer.learn.machines.svc import SVC
 from mercer.learn.machines.svr import SVR
 from mercer.learn.regression.logistic import KernelLogistic
@@ -81,6 +82,7 @@ __all__ = [
     "KernelPCA",
     "KernelQuantile",
     "KernelRidge",
+    "KernelSearchCV",
     "LearnedMap",
     "LeaveOneOut",
     "LocalLinear",

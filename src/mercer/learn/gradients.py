@@ -81,8 +81,11 @@ def newton(
             length /= 2
         else:
             return Minimum(start, step, left)  # rounding is all that is left
+        fell, before = here.value - there.value, left
         start, here, step = start + length * direction, there, step + 1
         left = _norm(here.gradient) / first
+        if fell <= 10 * _noise(here.value) and left > before / 2:
+            break  # rounding is all that is left
     return Minimum(start, step, left)
 
 

@@ -108,6 +108,12 @@ def _maps(result: GoodnessResult, name: str) -> list[tuple[str, Picture]]:
     width = result.sample.width
     if width > 2:
         return []
+    found = [_witness(result, name)] if result.everywhere else []
+    return [*found, _evidence(result)] if width == 2 else found
+
+
+def _witness(result: GoodnessResult, name: str) -> tuple[str, Picture]:
+    width = result.sample.width
     alt = (
         "The Stein witness along the observations: above zero where more of them are than "
         f"{brief(name, 60)} expects, below where fewer."
@@ -125,18 +131,18 @@ def _maps(result: GoodnessResult, name: str) -> list[tuple[str, Picture]]:
     )
     size = (640, 320) if width == 1 else (560, 420)
     svg = svg_figure(result.plot_witness, name="witness", alt=alt, width=size[0], height=size[1])
-    found = [("witness", Picture(picture(svg), caption))]
-    if width == 2:
-        alt = (
-            "Map of the evidence against the model: the signal-to-noise ratio of a test at one "
-            f"location. {_told_places(result)}"
-        )
-        caption = "Where a test that looks at one location would find most. " + (
-            "Stars are the locations of the test." if result.places is not None else ""
-        )
-        svg = svg_figure(result.plot_evidence, name="evidence", alt=alt, width=560, height=420)
-        found.append(("evidence", Picture(picture(svg), caption.strip())))
-    return found
+    return "witness", Picture(picture(svg), caption)
+
+
+def _evidence(result: GoodnessResult) -> tuple[str, Picture]:
+    alt = (
+        "Map of the evidence against the model: the signal-to-noise ratio of a test at one "
+        f"location. {_told_places(result)}"
+    )
+    stars = " Stars are the locations of the test." if result.places is not None else ""
+    caption = f"Where a test that looks at one location would find most.{stars}"
+    svg = svg_figure(result.plot_evidence, name="evidence", alt=alt, width=560, height=420)
+    return "evidence", Picture(picture(svg), caption)
 
 
 def _columns_picture(columns: Sequence[MisfitColumn]) -> list[tuple[str, Picture]]:

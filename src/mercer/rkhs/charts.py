@@ -119,3 +119,10 @@ def chart_of(low: Any, high: Any, dimension: int) -> Chart | None:
     ends = (np.broadcast_to(np.asarray(v, dtype=np.float64), (dimension,)) for v in (low, high))
     chart = Chart(*(np.array(v) for v in ends))
     return chart if chart.bounded else None
+
+
+def same_chart(a: Chart | None, b: Chart | None) -> bool:
+    """Whether two boxes are one."""
+    if a is None or b is None:
+        return a is b
+    return np.array_equal(a.low, b.low) and np.array_equal(a.high, b.high)

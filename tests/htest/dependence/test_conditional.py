@@ -15,6 +15,7 @@ from mercer.errors import MemoryBudgetError
 from mercer.gram import Dense, Gram, ridge_solve
 from mercer.htest import KCI, RCIT, Gamma, Permutation, RCoT, Spectrum, WeightedChi2, WildBootstrap
 from mercer.htest.dependence import partial
+from mercer.htest.dependence.limits import cubes, trace_of_cube
 from mercer.htest.dependence.partial import FeatureEvidence, Residuals
 from mercer.htest.dependence.smoothing import Directions, Smoother, smoother
 from mercer.kernels import RBF, Delta, Energy, Linear, median_bandwidth
@@ -134,11 +135,28 @@ def test_moments_are_those_of_spectrum_draws_and_signs(test):
     np.fill_diagonal(form, 0.0)
     assert_allclose(variance, 2 * np.sum(form**2), rtol=1e-6)
     third = np.sqrt(8) * np.trace(form @ form @ form) / np.sum(form**2) ** 1.5
-    assert_allclose(found.skewness(), third, rtol=1e-2)
+    assert_allclose(found.skewness(), third, rtol=1e-6)
     again, draws = found.signed(WildBootstrap(20_000), 0)
     assert again == observed
     assert_allclose(draws.mean(), middle, rtol=0.02)
     assert_allclose(draws.var(), variance, rtol=0.1)
+
+
+@pytest.mark.parametrize("n", [40, 700])
+def test_the_trace_of_a_cube(n):
+    """By stripes, one or more of them; and of many observations by the largest eigenvalues."""
+    a = np.random.default_rng(n).standard_normal((n, 30)) * 0.8 ** np.arange(30)
+    cube = np.trace(np.linalg.matrix_power(a.T @ a, 3))
+    assert_allclose(trace_of_cube(Dense(a @ a.T)), cube, rtol=1e-10)
+    top = np.linalg.eigvalsh(a.T @ a)[::-1][:10]
+    assert_allclose(cubes(top, np.sum(a**2), np.sum((a.T @ a) ** 2)), cube, rtol=1e-3)
+
+
+def test_both_roads_to_the_skewness(monkeypatch):
+    found = [evidence(KCI(), *drawn(300, 3, seed=1)) for _ in range(2)]
+    exact = found[0].skewness()
+    monkeypatch.setattr(partial, "_SMALL", 0)
+    assert_allclose(found[1].skewness(), exact, rtol=1e-3)
 
 
 @every_test

@@ -21,7 +21,7 @@ from mercer.htest import (
     TwoSampleResult,
     WildBootstrap,
 )
-from mercer.kernels import RBF
+from mercer.kernels import RBF, InverseMultiquadric, Stein, median_bandwidth
 from mercer.rkhs import Gaussian
 
 B = WildBootstrap(199)
@@ -29,6 +29,22 @@ B = WildBootstrap(199)
 
 def by_draws(model):
     return AgainstDraws(model, MMD())
+
+
+def unitless(model, x):
+    h = Stein(InverseMultiquadric(median_bandwidth(x)), model.score)(x)
+    return h.mean() / np.diag(h).mean()
+
+
+def test_units_do_not_matter():
+    """Meters or millimeters, and the same seed: the same p-value."""
+    x = np.random.default_rng(0).gamma(4.0, size=(60, 2))
+    for by in (KSD, KSDAgg, FSSD, by_draws):
+        near, far = (
+            Composite(Gaussian.fit, by, resamples=19).test(unit * x, rng=0).pvalue
+            for unit in (1.0, 1024.0)
+        )
+        assert near == far
 
 
 def test_it_is_a_parametric_bootstrap():
@@ -40,10 +56,11 @@ def test_it_is_a_parametric_bootstrap():
     null = []
     for seed in rng.integers(2**63, size=19):
         y = model.sample(60, rng=np.random.default_rng(int(seed)))
-        null.append(KSD(Gaussian.fit(y)).statistic(y))
+        null.append(unitless(Gaussian.fit(y), y))
     assert_allclose(result.null, null, rtol=1e-10)
+    assert_allclose(result.observed, unitless(model, x), rtol=1e-10)
     assert_allclose(result.statistic, KSD(model).statistic(x), rtol=1e-10)
-    assert result.pvalue == (1 + np.sum(np.array(null) >= result.statistic)) / 20
+    assert result.pvalue == (1 + np.sum(np.array(null) >= result.observed)) / 20
     assert_allclose(result.fitted.cov, model.cov)
 
 

@@ -41,10 +41,15 @@ def test_forms_are_those_of_dense_matrices(n):
             assert_allclose(found[k, 0], h.mean(), atol=1e-5 * spread)
 
 
-def test_statistics_are_squared_discrepancies():
+def test_discrepancies_without_a_unit():
     x = P.sample(90, rng=1)
-    expected = [ksd2(kernel, P.score, x, unbiased=False) for kernel in KERNELS]
-    assert_allclose(KSDAgg(P, KERNELS).statistics(x), expected, rtol=1e-10)
+    expected = [
+        ksd2(kernel, P.score, x, unbiased=False) / Stein(kernel, P.score).diag(x).mean()
+        for kernel in KERNELS
+    ]
+    assert_allclose(KSDAgg(P, KERNELS).unitless(x), expected, rtol=1e-10)
+    for kernel, value in zip(KERNELS, expected, strict=True):
+        assert_allclose(KSD(P, kernel, unbiased=True).unitless(x), [value], rtol=1e-10)
 
 
 def test_one_kernel_is_ksd():

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 import mercer
 from mercer.errors import MemoryBudgetError, NotConverged
-from mercer.features import KMeansPlusPlus, LeverageScores, Uniform
+from mercer.features import KMeansPlusPlus, LeverageScores, UniformLandmarks
 from mercer.kernels import RBF, Delta, Exponential, Linear, Sigmoid
 from mercer.learn import (
     Batches,
@@ -54,7 +54,7 @@ def test_solvers_against_dense_algebra(solver, y):
 
 
 @pytest.mark.parametrize("solver", [NormalEquations(), TIGHT], ids=str)
-@pytest.mark.parametrize("rule", [Uniform(), KMeansPlusPlus(), LeverageScores()], ids=str)
+@pytest.mark.parametrize("rule", [UniformLandmarks(), KMeansPlusPlus(), LeverageScores()], ids=str)
 def test_all_points_are_the_exact_solution(solver, rule):
     exact = KernelRidge(KERNEL, 0.5).fit(X[:200], Y[:200])
     ours = NystromRidge(KERNEL, 0.5, landmarks=5000, rule=rule, solver=solver, random_state=0)
@@ -86,7 +86,7 @@ def test_rules_see_what_is_rare(rule):
     x = np.concatenate([0.1 * rng.normal(size=(370, 2)), far])
     y = np.concatenate([np.zeros(370), far[:, 0] - 20])
     errors = {}
-    for name, r in (("uniform", Uniform()), ("rule", rule)):
+    for name, r in (("uniform", UniformLandmarks()), ("rule", rule)):
         fits = [
             NystromRidge(RBF(1.0), 1e-3, landmarks=40, rule=r, random_state=s).fit(x, y)
             for s in range(3)

@@ -3,7 +3,8 @@
 Dot products come from tensor cores. A float32 number is the sum of two halves, hi + lo, to 22 bits,
 and <x, y> = <[hi, hi, lo], [hi', lo', hi']> to about 2^-22 |x| |y|: one product of half precision,
 three times as wide, with float32 sums. Where a profile would show that error (a square root near 0),
-and in float64, distances are sums over differences instead.
+where sums of the matrix cancel (tensor cores round towards zero), and in float64, distances are
+sums over differences instead.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from mercer.kernels.stein import halves as points_and_scores
 
 ROWS = 128  # of a tile
 _NARROW = 256  # columns of points up to which sums over differences are fused
+_FEW, _CAREFUL = 64, 1e-4  # columns, and a tolerance, up to which careful inputs are such sums
 _SIZE = 16.0  # of the largest coordinate in half precision: small parts of it are still normal
 
 
@@ -45,14 +47,13 @@ def operand_of(each: Input, like: Any, tolerance: float) -> Operand | None:
     if each.kind == "sum":
         rows, columns = (_tall(v.to(like.dtype)) for v in (x, y))
         return Operand("sum", False, None, None, rows, columns, 1.0)
-    if not is_single(x):
+    careful = each.careful and tolerance <= _CAREFUL and x.shape[1] <= _FEW
+    if not is_single(x) or careful or each.kind == "l1" or x.shape[1] == 1:
         return _plain(each, x, y)
     if each.kind == "dot":
-        return _split(each, x, y, None) if x.shape[1] > 1 else _plain(each, x, y)
+        return _split(each, x, y, None)
     if each.kind == "steps":
         return _steps(each, x, y)
-    if each.kind == "l1" or x.shape[1] == 1:
-        return _plain(each, x, y)
     middle = x.double().mean(dim=0)
     moved = (x.double() - middle).float()
     others = moved if y is x else (y.double() - middle).float()

@@ -42,11 +42,12 @@ class Plan:
 
     @property
     def needs(self) -> str:
-        """How much room a tile takes: "light", "heavy" with several inputs or values, or "double"."""
+        """What a tile is made of, which tells how large it may be."""
         if self.like.itemsize > 4:
             return "double"
-        one = len(self.operands) == len(self.formula.values) == 1
-        return "light" if one and self.operands[0].halves else "heavy"
+        if not all(o.halves or o.kind == "sum" for o in self.operands):
+            return "plain"
+        return "light" if len(self.operands) == len(self.formula.values) == 1 else "heavy"
 
 
 def plan(kernel: Kernel, x: Points, y: Points, tolerance: float = _TOLERANCE) -> Plan | None:

@@ -78,11 +78,16 @@ def forms(out, w, shift, last, first, parameters, {arguments}WIDTH: tl.constexpr
 
 _PRODUCT = '''@triton.jit
 def product(out, high, low, unit, n, m, per, parameters, {arguments}WIDTH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
-    """out[split, i, c] = sum_j k(x_i, y_j) v[j, c] / unit over the columns of a split, v = high + low."""
+    """out[split, i, c] = sum_j k(x_i, y_j) v[j, c] / unit over the columns of a split, v = high + low.
+
+    Tensor cores cut the digits of long sums off, always towards zero: those of a tile are added up
+    outside of them (by a product with `one`, or the two additions would become one again).
+    """
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     chosen = tl.program_id(1) * BC + tl.arange(0, BC)
     split = tl.program_id(2)
     inverse = tl.load(unit)
+    one = tl.load(unit + 1)
 {prologue}
     total = tl.zeros((BM, BC), tl.float32)
     for start in range(split * per, tl.minimum((split + 1) * per, m), BN):
@@ -94,9 +99,10 @@ def product(out, high, low, unit, n, m, per, parameters, {arguments}WIDTH: tl.co
         value = value * inverse
         major = value.to(tl.float16)
         minor = (value - major.to(tl.float32)).to(tl.float16)
-        total = tl.dot(major, first, total)
-        total = tl.dot(major, second, total)
-        total = tl.dot(minor, first, total)
+        part = tl.dot(major, first)
+        part = tl.dot(major, second, part)
+        part = tl.dot(minor, first, part)
+        total = tl.fma(part, one, total)
     base = out + split.to(tl.int64) * n * WIDTH
     tl.store(base + rows[:, None].to(tl.int64) * WIDTH + chosen[None, :], total, mask=rows[:, None] < n)
 '''
@@ -141,7 +147,7 @@ def product_kernel(plan: Plan) -> Any:
 
 def sums_kernel(plan: Plan, columns: int, squares: bool) -> Any:
     """The compiled `sums` of a plan."""
-    names, gather, lines = [], _inputs(plan), plan.formula.lines
+    names, gather, lines = [], _inputs(plan, unrolled=len(plan.operands) == 1), plan.formula.lines
     for k, value in enumerate(plan.formula.values):
         known = int(value[1:]) + 1 if value.startswith("t") else 0
         gather += lines[:known]  # no sooner than they are needed, so that few tiles live at a time
@@ -234,13 +240,13 @@ def _tile(plan: Plan, indent: int = 8) -> str:
     return "\n".join(" " * indent + line for line in lines)
 
 
-def _inputs(plan: Plan) -> list[str]:
-    """The inputs of the formula on a tile."""
+def _inputs(plan: Plan, unrolled: bool = False) -> list[str]:
+    """The inputs of the formula on a tile; sums over few columns unrolled, where registers allow it."""
     lines: list[str] = []
     for j, o in enumerate(plan.operands):
         name = f"{o.kind}_{j}"
         if o.kind != "sum":
-            lines += _halves(plan, o, j, name) if o.halves else _differences(plan, o, j, name)
+            lines += _halves(plan, o, j) if o.halves else _differences(plan, o, j, unrolled)
         if o.norms_y is not None:
             lines.append(f"other{j} = tl.load(ny{j} + columns)")
             more = "" if o.kind == "sum" else f" + {name}"
@@ -256,8 +262,8 @@ def _filled(plan: Plan, value: str) -> str:
     return f"{value} + tl.zeros((BM, BN), {_dtype(plan)})" if value.startswith("p") else value
 
 
-def _halves(plan: Plan, o: Operand, j: int, name: str) -> list[str]:
-    wide = _wide(plan)
+def _halves(plan: Plan, o: Operand, j: int) -> list[str]:
+    wide, name = _wide(plan), f"{o.kind}_{j}"
     right = f"right{j} = tl.load(y{j} + columns[None, :]{wide} * {o.width} + depth{j}[:, None])"
     if o.width <= 64:
         return [right, f"{name} = tl.dot(left{j}, right{j}) * scale{j}"]
@@ -278,10 +284,13 @@ _STEPS = {
     "dot": "a{j} * b{j}",
     "steps": "(t{j} - s{j}) * (a{j} - b{j})",
 }  # what a column adds
+_UNROLLED = 16  # columns up to which there is no loop over them, and those of x are loaded once
 
 
-def _differences(plan: Plan, o: Operand, j: int, name: str) -> list[str]:
-    wide, count = _wide(plan), o.width // 2 if o.kind == "steps" else o.width
+def _differences(plan: Plan, o: Operand, j: int, unrolled: bool) -> list[str]:
+    wide, name = _wide(plan), f"{o.kind}_{j}"
+    count = o.width // 2 if o.kind == "steps" else o.width
+    loop = "tl.static_range" if unrolled and count <= _UNROLLED else "range"
 
     def column(name: str, side: str, offset: int) -> str:
         where, shape = ("rows", "[:, None]") if side == "x" else ("columns", "[None, :]")
@@ -293,7 +302,7 @@ def _differences(plan: Plan, o: Operand, j: int, name: str) -> list[str]:
         lines += [column("s", "x", count), column("t", "y", count)]
     return [
         f"{name} = tl.zeros((BM, BN), {_dtype(plan)})",
-        f"for part{j} in range({count}):",
+        f"for part{j} in {loop}({count}):",
         *lines,
         f"    {name} += {_STEPS[o.kind].format(j=j)}",
     ]

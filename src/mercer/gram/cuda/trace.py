@@ -35,6 +35,7 @@ class Input:
     y: Points = field(compare=False)
     way: Any = ()  # how the points were moved: equal ways have equal points
     profiles: list[Profile] = field(default_factory=list, compare=False)  # of a squared distance
+    careful: bool = field(default=False, compare=False)  # sums of the matrix cancel nearly
 
 
 @dataclass
@@ -62,10 +63,17 @@ class Formula:
         return f"p{self.parameters.index(value)}"
 
     def input(
-        self, kind: str, x: Points, y: Points, way: Any, profile: Profile | None = None
+        self,
+        kind: str,
+        x: Points,
+        y: Points,
+        way: Any,
+        profile: Profile | None = None,
+        *,
+        careful: bool = False,
     ) -> Symbol:
         """The symbol of an input; equal ones share one."""
-        new = Input(kind, x, y, way)
+        new = Input(kind, x, y, way, careful=careful)
         if new not in self.inputs:
             self.inputs.append(new)
         place = self.inputs.index(new)
@@ -261,9 +269,9 @@ def value_of(kernel: Kernel, formula: Formula, x: Points, y: Points, way: Any) -
 def _stein(kernel: Scored, formula: Formula, x: Points, y: Points, way: Any) -> Any:
     a, s = halves(x)
     b, t = (a, s) if y is x else halves(y)
-    r2 = formula.input("r2", a, b, (way, "points"), kernel.form[0])
-    dots = formula.input("dot", s, t, (way, "scores"))
-    steps = formula.input("steps", x, y, way) - a.shape[1]
+    r2 = formula.input("r2", a, b, (way, "points"), kernel.form[0], careful=True)
+    dots = formula.input("dot", s, t, (way, "scores"), careful=True)
+    steps = formula.input("steps", x, y, way, careful=True) - a.shape[1]
     return stein_values(kernel.form, r2, dots, steps)
 
 

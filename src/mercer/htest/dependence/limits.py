@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.backend import to_numpy
 from mercer.gram import LazyMatrix, top_eigenpairs
+from mercer.gram.run import spans
 
 _TOP = 50  # eigenvalues that are found one by one
 _TIE = 64 * float(np.finfo(np.float64).eps)
@@ -44,6 +45,18 @@ def cubes(top: np.ndarray, trace: float, squares: float) -> float:
     """
     rest, spread = trace - float(top.sum()), max(squares - float(top @ top), 0.0)
     return float(np.sum(top**3)) + (spread**2 / rest if rest > 0 else 0.0)
+
+
+def trace_of_cube(matrix: LazyMatrix) -> float:
+    """tr H^3 of a symmetric matrix by products of its stripes, n^3 operations."""
+    everything, total = slice(0, matrix.shape[0]), 0.0
+    for rows in spans(matrix.shape[0]):
+        stripe = to_numpy(matrix.block(rows, everything)).astype(np.float64, copy=False)
+        for columns in spans(matrix.shape[0], first=rows.start):
+            other = to_numpy(matrix.block(columns, everything)).astype(np.float64, copy=False)
+            part = float(np.vdot(stripe @ other.T, stripe[:, columns]))
+            total += part if rows == columns else 2 * part
+    return total
 
 
 def rounding_of_mean(n: int, size: float) -> float:

@@ -29,7 +29,7 @@ from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Dense, LazyMatrix, LowRank, SignWeights, cholesky
 from mercer.gram.run import spans
-from mercer.htest.dependence.limits import cubes, limit_weights
+from mercer.htest.dependence.limits import cubes, limit_weights, trace_of_cube
 from mercer.htest.dependence.smoothing import Smoother
 from mercer.htest.nulls import WildBootstrap
 from mercer.htest.series import block_length, lag_means
@@ -37,7 +37,8 @@ from mercer.htest.series import block_length, lag_means
 _COPIES = 2  # of an n x n matrix, at the same time
 _EXACT = 1e-8  # of the trace, below which the rest of a factor is left out
 _FEW = 8  # times as many observations as columns make columns the quicker road
-_TOP = 50  # eigenvalues that tell the skewness
+_SMALL = 1500  # observations up to which tr H^3 takes less time than eigenvalues
+_TOP = 50  # eigenvalues that tell the skewness of more
 _STRAIGHT = 0.01  # skewness at least: that of a normal distribution, nearly
 
 
@@ -107,6 +108,8 @@ class PartialEvidence(ABC):
         matrix = self.matrix
         own = to_numpy(matrix.diagonal()).astype(np.float64)
         rows = to_numpy((matrix * matrix).row_sums()).astype(np.float64)
+        if self.n <= _SMALL:
+            return own, rows, trace_of_cube(matrix)
         top = self.n**2 * self._limit(_TOP)[0]
         return own, rows, cubes(top, float(np.sum(own)), float(np.sum(rows)))
 

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer import validate
-from mercer.backend import to_numpy
+from mercer.backend import Array, array_like, astype, double, namespace, on_gpu, to_numpy
 from mercer.gram.run import one_blas_thread
 from mercer.htest.ascent import RadialMap, climbed, own_unit, smooth_form, widened
 from mercer.htest.dependence.variables import need_variation, variables
 from mercer.kernels.base import Kernel
 from mercer.kernels.door import as_table
 from mercer.kernels.radial import RBF
+from mercer.kernels.rows import taken
 from mercer.kernels.smooth import Profile
 
 _RIDGE = 1e-6  # of the square of the largest product of features, added to variances
@@ -37,7 +38,7 @@ _LOG2 = log(2)
 class Side:
     """One variable to learn from: centred, in units of its own scale, with its radial kernel."""
 
-    points: np.ndarray  # (n, d)
+    points: Array  # (n, d), of the host or of a GPU
     center: np.ndarray  # (d,)
     unit: np.ndarray  # (d,), what a step of one is in the user's numbers
     kernel: Kernel | None
@@ -56,10 +57,15 @@ class Side:
         return float(self.profile(np.zeros(1, dtype=np.float64))[0])
 
     def features(self, rows: np.ndarray) -> RadialMap:
-        """Kernel values of some observations, as a function of locations and width."""
+        """Kernel values of some observations, as a function of locations and width.
+
+        Of all of them where they are, of some on the host.
+        """
         scale, profile, slope = self.scale, self.profile, self.slope
+        whole = len(rows) == len(self.points)
+        points = self.points if whole else to_numpy(taken(self.points, rows))
         return RadialMap(
-            self.points[rows], lambda r2: profile(scale * r2), lambda r2: scale * slope(scale * r2)
+            points, lambda r2: profile(scale * r2), lambda r2: scale * slope(scale * r2)
         )
 
     def back(self, points: np.ndarray) -> np.ndarray:
@@ -68,7 +74,8 @@ class Side:
 
     def bounds(self, number: int) -> list[tuple[float, float]]:
         """Locations stay within the data, widths near those to begin with."""
-        low, high = self.points.min(axis=0), self.points.max(axis=0)
+        xp = namespace(self.points)
+        low, high = (to_numpy(f(self.points, axis=0)) for f in (xp.min, xp.max))
         widths = (_LOG2 * (self.octaves[0] - 1), _LOG2 * (self.octaves[-1] + 1))
         return [*zip(np.tile(low, number), np.tile(high, number), strict=True), widths]
 
@@ -105,7 +112,7 @@ def best_pairs(
 # ---- the proxy of power -------------------------------------------------------------------------
 
 
-def power(k: np.ndarray, l: np.ndarray, ridge: float) -> tuple[float, np.ndarray, np.ndarray]:  # noqa: E741
+def power(k: Array, l: Array, ridge: float) -> tuple[float, Array, Array]:  # noqa: E741
     """n u' (M + ridge I)^-1 u of features (n, J), and its derivatives by both.
 
     u are the covariances of k_j and l_j. In the paper, where a lower bound of the power grows with
@@ -120,9 +127,10 @@ def power(k: np.ndarray, l: np.ndarray, ridge: float) -> tuple[float, np.ndarray
     n, part = len(k), _INDEPENDENT
     k, l = k - k.mean(axis=0), l - l.mean(axis=0)  # noqa: E741
     found = Moments.of(k, l)
-    a = np.linalg.solve(found.mixed + ridge * np.eye(len(found.u), dtype=np.float64), found.u)
-    by_g = np.outer(2 * (1 - (1 - part) * (found.g @ a)), a)
-    by_mean = -2 * part * np.outer(a, a)
+    mixed = to_numpy(found.mixed) + ridge * np.eye(len(found.u), dtype=np.float64)
+    a = array_like(np.linalg.solve(mixed, to_numpy(found.u)), k)
+    by_g = 2 * (1 - (1 - part) * (found.g @ a))[:, None] * a
+    by_mean = -2 * part * a[:, None] * a
     by_k = by_g * l + k @ (by_mean * found.of_l)
     by_l = by_g * k + l @ (by_mean * found.of_k)
     return float(n * (found.u @ a)), by_k - by_k.mean(axis=0), by_l - by_l.mean(axis=0)
@@ -131,14 +139,14 @@ def power(k: np.ndarray, l: np.ndarray, ridge: float) -> tuple[float, np.ndarray
 class Moments(NamedTuple):
     """What is known about centred features k and l and their products."""
 
-    u: np.ndarray  # means of the products, (J,)
-    g: np.ndarray  # products less these, (n, J)
-    of_k: np.ndarray  # A, the covariance of k, (J, J)
-    of_l: np.ndarray  # B
-    mixed: np.ndarray  # M
+    u: Array  # means of the products, (J,)
+    g: Array  # products less these, (n, J)
+    of_k: Array  # A, the covariance of k, (J, J)
+    of_l: Array  # B
+    mixed: Array  # M
 
     @classmethod
-    def of(cls, k: np.ndarray, l: np.ndarray) -> Moments:  # noqa: E741
+    def of(cls, k: Array, l: Array) -> Moments:  # noqa: E741
         """Of features that have mean 0."""
         n, g = len(k), k * l
         u = g.mean(axis=0)
@@ -173,21 +181,28 @@ class Objective:
 def _sides(kernels: tuple[Kernel | None, Kernel | None], x: Any, y: Any) -> tuple[Side, Side]:
     found = variables((RBF(1.0), RBF(1.0)), (x, y))
     first, second = (
-        _side(kernel, to_numpy(v.unmoved).astype(np.float64), as_table(sample, v.name), v.name)
+        _side(kernel, _numbers(v.unmoved), as_table(sample, v.name), v.name)
         for kernel, v, sample in zip(kernels, found, (x, y), strict=True)
     )
     return first, second
 
 
-def _side(kernel: Kernel | None, points: np.ndarray, frame: Any, name: str) -> Side:
+def _numbers(points: Array) -> Array:
+    """float64, on the host unless they are on a GPU."""
+    points = points if on_gpu(points) else to_numpy(points)
+    return astype(points, double(points))
+
+
+def _side(kernel: Kernel | None, points: Array, frame: Any, name: str) -> Side:
     profile, slope = smooth_form(kernel)
     need_variation(points, name)
-    center = points.mean(axis=0)
+    center = namespace(points).mean(points, axis=0)
     points = points - center
     # columns of data frames have units of their own
     unit = own_unit(points, kernel is None and frame is not None, name)
     scale = 1.0 if kernel is None else float(unit[0]) ** 2  # the kernel sees the user's units
-    return Side(points / unit, center, unit, kernel, profile, slope, scale)
+    scaled = points / array_like(unit, points)
+    return Side(scaled, to_numpy(center), unit, kernel, profile, slope, scale)
 
 
 def _beginnings(
@@ -195,10 +210,10 @@ def _beginnings(
 ) -> list[np.ndarray]:
     """Parameters to begin with, one set for each pair of widths."""
     some = rng.integers(len(rows), size=(3, _CANDIDATES // 2))
-    at = (rows[some[[0, 1]].ravel()], rows[some[[0, 2]].ravel()])  # together, then apart
+    places = (rows[some[[0, 1]].ravel()], rows[some[[0, 2]].ravel()])  # together, then apart
     values: list[list[tuple[np.ndarray, float, np.ndarray]]] = []
-    for side, position in zip(sides, at, strict=True):
-        features, candidates = side.features(rows), side.points[position]
+    for side, position in zip(sides, places, strict=True):
+        features, candidates = side.features(rows), to_numpy(taken(side.points, position))
         logs = [octave * _LOG2 for octave in side.octaves]
         pushed = (features.push(np.append(candidates.ravel(), width))[0] for width in logs)
         values.append(
@@ -207,8 +222,8 @@ def _beginnings(
     found = []
     for (v, wide_x, k), (w, wide_y, l) in product(*values):  # noqa: E741
         known = Moments.of(k, l)
-        _, taken = _forward(known.u, known.mixed, number, ridge)
-        found.append(np.concatenate([v[taken].ravel(), [wide_x], w[taken].ravel(), [wide_y]]))
+        _, at = _forward(known.u, known.mixed, number, ridge)
+        found.append(np.concatenate([v[at].ravel(), [wide_x], w[at].ravel(), [wide_y]]))
     return found
 
 

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
+from mercer.backend import count, to_numpy
 from mercer.frames import Table
 from mercer.htest.base import HypothesisTest
 from mercer.htest.goodness.composite import Composite
 from mercer.htest.goodness.fssd import FSSD
 from mercer.htest.goodness.ksd import KSD
 from mercer.htest.goodness.ksdagg import KSDAgg
+from mercer.htest.goodness.linear import LinearKSD
 from mercer.htest.goodness.models import model_of
 from mercer.htest.goodness.result import GoodnessResult
 from mercer.htest.goodness.units import FitInUnits, InUnits, divided, units_of
@@ -111,7 +113,7 @@ def chosen(model: Any, n: int, chain: bool = False) -> tuple[HypothesisTest, str
     """The test for so many observations that are looked at in pairs, and why."""
     if chain:
         why = "KSD with signs of blocks was chosen: observations depend on those before them."
-        if n > _ALL_PAIRS:
+        if n > _ALL_PAIRS and model_of(model).binding is None:
             why += f" Of {n:,} one of every {_every(n)} was taken."
         return KSD(model, null=WildBootstrap(999, block=None)), why
     if n <= _FEW:
@@ -130,16 +132,24 @@ def _divided(model: Any, units: tuple[float, ...] | None) -> Any:
 
 
 def _tested(model: Any, x: Any, *, chain: bool, rng: np.random.Generator) -> GoodnessResult:
-    n = len(x)
-    if n > _ALL_PAIRS and not chain:
+    n, whole = _size(x), model_of(model).binding is not None  # known with all observations only
+    if n > _ALL_PAIRS and not chain and not whole:
         return _at_learnt(lambda learn: model, lambda test: test, x, np.arange(n), rng)
     test, why = chosen(model, n, chain)
-    rows = None if n <= _ALL_PAIRS else np.arange(0, n, _every(n))
+    if n > _ALL_PAIRS and not chain:
+        test, why = (
+            LinearKSD(model),
+            (
+                f"LinearKSD was chosen: {n:,} observations are too many to look at all pairs, and the "
+                "scores are known at these alone."
+            ),
+        )
+    rows = None if n <= _ALL_PAIRS or whole else np.arange(0, n, _every(n))
     return _on(test, x, rows, why, rng)
 
 
 def _family_tested(fit: Any, x: Any, *, resamples: int, rng: np.random.Generator) -> GoodnessResult:
-    n, note = len(x), ""
+    n, note = _size(x), ""
     rows = np.arange(n)
     if n > _MOST_REFITTED:
         rows = np.sort(rng.choice(n, _MOST_REFITTED, replace=False))
@@ -192,5 +202,9 @@ def _every(n: int) -> int:
     return -(-n // _ALL_PAIRS)
 
 
+def _size(x: Any) -> int:
+    return len(x) if isinstance(x, Table) else count(x)
+
+
 def _values(x: Any) -> np.ndarray:
-    return np.asarray(x.values if isinstance(x, Table) else x)
+    return np.asarray(x.values) if isinstance(x, Table) else to_numpy(x)

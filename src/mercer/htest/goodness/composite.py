@@ -17,6 +17,8 @@ from mercer.gram.run import in_order
 from mercer.htest.aggregated import aggregated, shares
 from mercer.htest.base import HypothesisTest, Result
 from mercer.htest.goodness.draws import drawn
+from mercer.htest.goodness.fssd import FSSD
+from mercer.htest.goodness.ksd import KSD
 from mercer.htest.goodness.ksdagg import KSDAgg
 from mercer.htest.goodness.models import model_of
 from mercer.htest.goodness.result import GoodnessResult
@@ -66,10 +68,13 @@ class CompositeResult(GoodnessResult):
         order, half = rng.permutation(self.size), self.size // 2
         seen, rest = (self.sample.some(np.sort(rows)) for rows in (order[:half], order[half:]))
         try:
-            model = _fitted(cast(Composite, self.test).fit, to_numpy(seen.points), rng)
-        except ValueError:  # too few for this model
+            model = _fitted(cast(Composite, self.test).fit, to_numpy(seen.placed), rng)
+            found = model_of(model).at(rest.placed)
+            points = found.coordinates(rest.placed)
+        except ValueError:  # too few for this model, or some where it has no density
             return None
-        return replace(rest, kernel=Stein(self.sample.kernel.kernel, model_of(model).score))
+        kernel = Stein(self.sample.kernel.kernel, found.score)
+        return replace(rest, kernel=kernel, points=points, chart=found.chart)
 
 
 @dataclass(frozen=True)
@@ -185,9 +190,9 @@ class _Refitted:
 
 
 def _statistics(test: HypothesisTest, x: np.ndarray) -> np.ndarray:
-    """The statistic, or those of all kernels of an aggregated test: (k,)."""
-    if isinstance(test, KSDAgg):
-        return test.statistics(x)
+    """The statistic without its unit where the test knows it, of all kernels of an aggregated test: (k,)."""
+    if isinstance(test, KSD | KSDAgg | FSSD):
+        return test.unitless(x)
     return np.array([test.statistic(x)], dtype=np.float64)
 
 

@@ -49,6 +49,12 @@ class SteinForms:
         return self._means(self.sums.rows.sum(axis=1), self.n * (self.n - 1.0))
 
     @property
+    def unitless(self) -> np.ndarray:
+        """mean_ij H_ij over mean_i H_ii, from 0 to 1, of every kernel: (k,)."""
+        own = self.traces / self.n
+        return self.observed / np.where(own > 0, own, 1.0)
+
+    @property
     def sums(self) -> Sums:
         """Sums of kernel values over pairs i != j, exactly."""
         if self._sums is None:

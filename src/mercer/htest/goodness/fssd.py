@@ -76,7 +76,7 @@ class FSSD(WithArrays):
         model = model_of(self.model)
         if self.kernel is not None:
             validate.instance("kernel", self.kernel, Kernel, "a kernel or None")
-            Stein(self.kernel, model.score)  # refused here where it is not smooth enough
+            _ = Stein(self.kernel, model.score).scored.form  # refused where it is not smooth enough
         if not isinstance(self.null, WeightedChi2 | Spectrum | ModelDraws | None):
             raise TypeError(
                 f"null must be WeightedChi2(), Spectrum(), ModelDraws() or None, got {self.null!r}"
@@ -119,6 +119,12 @@ class FSSD(WithArrays):
     def statistic(self, x: Any) -> float:  # type: ignore[override]
         """FSSD^2; locations that are left open are drawn with seed 0."""
         return self._evidence(x, validate.generator(SEED))[0].moments.observed
+
+    def unitless(self, x: Any) -> np.ndarray:
+        """FSSD^2 over the mean of |xi(x_i, v)|^2, which has no unit; locations as in `statistic`: (1,)."""
+        moments = self._evidence(x, validate.generator(SEED))[0].moments
+        own = float(np.trace(moments.products))
+        return np.array([moments.observed / own if own > 0 else 0.0], dtype=np.float64)
 
     def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:  # type: ignore[override]
         """The statistic and its p-value; `result.test` is this test with what was drawn."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from mercer import validate
 from mercer.htest.base import HypothesisTest
 from mercer.htest.goodness.evidence import SteinEvidence
@@ -74,6 +76,10 @@ class KSD(HypothesisTest):
     def statistic(self, x: Any) -> float:  # type: ignore[override]
         """The squared discrepancy."""
         return SteinEvidence(self._sample(x), self.unbiased).observed
+
+    def unitless(self, x: Any) -> np.ndarray:
+        """The squared discrepancy, i = j included, over mean k_p(x_i, x_i), which has no unit: (1,)."""
+        return SteinEvidence(self._sample(x)).forms.unitless
 
     def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:  # type: ignore[override]
         """The statistic and its p-value."""

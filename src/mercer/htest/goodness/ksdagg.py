@@ -118,9 +118,9 @@ class KSDAgg(HypothesisTest):
         """-log10 of the smallest weighted p-value, with signs of a fixed seed."""
         return self.test(x, rng=0).statistic
 
-    def statistics(self, x: Any) -> np.ndarray:
-        """The squared discrepancy by every kernel: (k,)."""
-        return SteinForms(*self._collected(x)).observed
+    def unitless(self, x: Any) -> np.ndarray:
+        """By every kernel the squared discrepancy over mean k_p(x_i, x_i), which has no unit: (k,)."""
+        return SteinForms(*self._collected(x)).unitless
 
     def test(self, x: Any, *, rng: Any = None) -> KSDAggResult:  # type: ignore[override]
         """The statistic and its p-value."""

@@ -17,6 +17,7 @@ from mercer.htest.goodness.sample import Sample, sample_of
 from mercer.htest.intervals import Interval
 from mercer.kernels.base import Kernel
 from mercer.kernels.stein import Stein
+from mercer.rkhs.charts import same_chart
 
 SCHEMA = "mercer/relative-fit/1"
 _LEAST = 4  # observations
@@ -158,8 +159,15 @@ class RelativeKSD(HypothesisTest):
         )
 
     def _samples(self, x: Any) -> tuple[Sample, Sample]:
-        sample = sample_of(model_of(self.first), self.kernel, x, _LEAST)
-        return sample, sample_of(model_of(self.second), self.kernel, x, _LEAST)
+        samples = [
+            sample_of(model_of(m), self.kernel, x, _LEAST) for m in (self.first, self.second)
+        ]
+        if not same_chart(*(sample.chart for sample in samples)):
+            raise ValueError(
+                "first and second must have a density at the same places, borders included, to be "
+                "compared by one kernel: use AgainstDraws for each of them"
+            )
+        return samples[0], samples[1]
 
 
 class _Comparison:

@@ -22,6 +22,7 @@ from mercer.htest.goodness.surface import Evidence, log_density_of
 from mercer.htest.goodness.units import as_given
 from mercer.htest.nulls import Judgement
 from mercer.rkhs.function import Function
+from mercer.rkhs.logdensity import Scores
 
 SCHEMA = "mercer/goodness/1"
 _MAP = 2  # columns that have a picture of where
@@ -202,11 +203,11 @@ class GoodnessResult(Result):
         The witness or, for tests with locations on the plane, the evidence with the locations on
         it; returns the Axes.
         """
-        if self.sample.width > _MAP:
-            return self.plot_null(ax)
-        if self.places is not None and self.sample.width == _MAP:
+        looked = self.places is not None or not self.everywhere
+        if self.sample.width == _MAP and looked:
             return self.plot_evidence(ax)
-        return self.plot_witness(ax)
+        mapped = self.sample.width <= _MAP and self.everywhere
+        return self.plot_witness(ax) if mapped else self.plot_null(ax)
 
     def plot_null(self, ax: Any = None) -> Any:
         """The null distribution with the statistic in it; returns the Axes."""
@@ -237,6 +238,11 @@ class GoodnessResult(Result):
         return self.test
 
     @property
+    def everywhere(self) -> bool:
+        """Whether the score of the model is known beyond the observations, as a witness needs it."""
+        return not isinstance(self.model, Scores)
+
+    @property
     def fitted_here(self) -> bool:
         """Whether the model was fitted to these very observations, as in `Composite`."""
         return getattr(self, "fitted", None) is not None
@@ -250,9 +256,10 @@ class GoodnessResult(Result):
     def model_in_words(self) -> str:
         """The model in a word."""
         words = repr(self.model)
-        known = len(words) <= 80 and " at 0x" not in words
-        name = getattr(self.model, "__name__", type(self.model).__name__)
-        return words if known else name
+        if len(words) <= 80 and " at 0x" not in words:
+            return words
+        name = getattr(self.model, "__name__", "<lambda>")
+        return type(self.model).__name__ if name == "<lambda>" else name
 
     @cached_property
     def _discrepancy(self) -> Discrepancy:

@@ -64,7 +64,12 @@ class Sample:
     @property
     def observations(self) -> Array:
         """The points as they were handed in: (n, d)."""
-        return self.own_units(self.points if self.chart is None else self.chart.points(self.points))
+        return self.own_units(self.placed)
+
+    @property
+    def placed(self) -> Array:
+        """The points where the model has its density, whatever coordinates are compared: (n, d)."""
+        return self.points if self.chart is None else self.chart.points(self.points)
 
     def own_units(self, points: Any) -> Array:
         """Points of this sample's scale, in the units of the observations."""

@@ -7,6 +7,7 @@ are then taken as far as that went.
 
 from __future__ import annotations
 
+from collections import Counter
 from math import log
 from typing import Any
 
@@ -26,11 +27,14 @@ from mercer.kernels.stein import Scored
 _NULL = 18.0  # 2 tr(P^2) / n^2 is the variance under the model: three standard deviations, squared
 _FLOOR = 4.0  # of the variance, times the squared power of features where a search begins, by n
 _BEGINNINGS = 12  # sets of locations, at every width
-_FOLLOWED = 4  # the best of them, which are followed beside the best of every width
+_FOLLOWED = 6  # the best of them
+_ALIKE = 4  # of one width
 _STEPS = (0, 1, 2, 4, 8, 16, 32, 60)  # after which the other half is asked
 _HALVED = 20  # observations from which halves can judge each other
+_NOTHING = 0.1  # deviations of a half, below which it sees nothing
 _MOST = 2000  # observations that are looked at
 _LOG2 = log(2)
+_WIDE = _LOG2  # twice the median distance, where differences of means are seen, if nothing else is
 _SEEN = 1e-60  # the largest feature, below which there is none
 
 
@@ -143,7 +147,10 @@ def drawn(points: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarr
 
 
 def _largest(ratio: Ratio, octaves: range, rng: np.random.Generator) -> np.ndarray:
-    """The best parameters found: from good beginnings, after as many steps as halves agree on."""
+    """The best parameters found: from good beginnings, after as many steps as halves agree on.
+
+    Where they see nothing, locations stay at a beginning, with a wide kernel.
+    """
     points, number = ratio.points, ratio.number
     low, high = np.tile(points.min(axis=0), number), np.tile(points.max(axis=0), number)
     bounds: list[Any] = [*zip(low, high, strict=True)]
@@ -161,24 +168,26 @@ def _largest(ratio: Ratio, octaves: range, rng: np.random.Generator) -> np.ndarr
             held[k] += [judge.deviations(path[min(step, len(path) - 1)]) for step in _STEPS]
     agreed = held + held.mean(axis=0)  # what helps from other beginnings is less likely chance
     k, i = np.unravel_index(int(np.argmax(agreed)), held.shape)
+    if agreed[k, i] < 4 * _NOTHING:
+        return np.append(begin[k][:-1], _WIDE)
     return _path(ratio.some(slice(None), floors[k]), begin[k], bounds, _STEPS[i])[-1]
 
 
 def _beginnings(ratio: Ratio, octaves: range, rng: np.random.Generator) -> list[np.ndarray]:
-    """Draws or observations as locations: the best of all, and the best of every width.
-
-    The best of all are often of one width, and lead to one place.
-    """
+    """Draws or observations as locations: the best, few of one width, which lead to one place."""
     points, number = ratio.points, ratio.number
-    places = []
+    made = []
     for i in range(_BEGINNINGS):
         rows = rng.choice(len(points), number, replace=len(points) < number)
-        places.append((points[rows] if i % 2 else drawn(points, number, rng)).ravel())
-    made = [(o, np.append(p, o * _LOG2)) for o in octaves for p in places]
-    made.sort(key=lambda item: ratio(item[1])[0])
-    first = {octave: i for i, (octave, _) in reversed([*enumerate(made)])}
-    chosen = sorted({*range(_FOLLOWED), *first.values()})
-    return [made[i][1] for i in chosen]
+        places = points[rows] if i % 2 else drawn(points, number, rng)
+        made += [np.append(places.ravel(), octave * _LOG2) for octave in octaves]
+    made.sort(key=lambda theta: ratio(theta)[0])
+    seen, chosen = Counter[float](), []
+    for theta in made:
+        if seen[theta[-1]] < _ALIKE and len(chosen) < _FOLLOWED:
+            chosen.append(theta)
+        seen[theta[-1]] += 1
+    return chosen
 
 
 def _path(ratio: Ratio, theta: np.ndarray, bounds: list[Any], steps: int) -> list[np.ndarray]:

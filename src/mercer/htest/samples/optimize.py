@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import to_numpy
+from mercer.backend import Array, array_like, astype, double, namespace, on_gpu, to_numpy
 from mercer.gram.run import one_blas_thread
 from mercer.htest.ascent import RadialMap, climbed, own_unit, smooth_form, widened
 from mercer.htest.samples.pool import pool
@@ -22,8 +22,10 @@ from mercer.htest.samples.proxies import (
     proxy,
 )
 from mercer.kernels.base import Kernel
+from mercer.kernels.distance import squared_norms
 from mercer.kernels.door import as_table, prepare
 from mercer.kernels.radial import RBF
+from mercer.kernels.rows import taken
 from mercer.rkhs.distributions import Empirical
 
 _RIDGE = 1e-5  # of the square of the largest feature, added to variances
@@ -56,7 +58,7 @@ def best_locations(
     scale = 1.0 if kernel is None else float(data.unit[0]) ** 2  # the kernel sees the user's units
     top = float(profile(np.zeros(1, dtype=np.float64))[0])
 
-    def features(points: np.ndarray) -> FeatureMap:
+    def features(points: Array) -> FeatureMap:
         return RadialMap(
             points, lambda r2: profile(scale * r2), lambda r2: scale * slope(scale * r2)
         )
@@ -96,27 +98,30 @@ def training(x: Any, y: Any, *, own_units: bool) -> Training:
     pooled = pool(RBF(1.0), x, y)
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
     _, a, b = prepare(RBF(1.0), x, y)
-    points = np.concatenate([to_numpy(a), to_numpy(b)]).astype(np.float64)
-    center = points.mean(axis=0)
-    points -= center
+    held = (a, b) if on_gpu(a) else (to_numpy(a), to_numpy(b))
+    points = namespace(*held).concat([astype(s, double(s)) for s in held])
+    center = namespace(points).mean(points, axis=0)
+    points = points - center
     unit = own_unit(points, own_units and as_table(x, "x") is not None, "x and y")
     weights = np.repeat([1 / pooled.n, 1 / pooled.m], [pooled.n, pooled.m])
     weights = weights if pooled.weights is None else pooled.weights
-    return Training(points / unit, pooled.n, weights, center, unit)
+    return Training(points / array_like(unit, points), pooled.n, weights, to_numpy(center), unit)
 
 
-def _box(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _box(points: Array) -> tuple[np.ndarray, np.ndarray]:
     """Where locations may be along each column, below and above the centre: (d,) each.
 
     Within the range of the points, so that places can be looked at. With very many columns out to
     the length of the longest point, a column being measured by its range: that is beyond what any
     point has in one column, and only there is one seen without the noise of all the others.
     """
-    low, high = points.min(axis=0), points.max(axis=0)
+    xp = namespace(points)
+    low, high = to_numpy(xp.min(points, axis=0)), to_numpy(xp.max(points, axis=0))
     if points.shape[1] <= _MANY:
         return low, high
     most = np.maximum(-low, high)
-    longest = float(np.linalg.norm(points / np.where(most > 0, most, 1.0), axis=1).max())
+    scaled = points / array_like(np.where(most > 0, most, 1.0), points)
+    longest = float(xp.max(squared_norms(scaled))) ** 0.5
     return longest * low, longest * high
 
 
@@ -124,8 +129,8 @@ def _candidates(data: Training, rng: np.random.Generator) -> np.ndarray:
     """Points of both samples, and draws from Gaussians fitted to them: (candidates, d)."""
     quarter, found = _CANDIDATES // 4, []
     for sample in (data.points[: data.n], data.points[data.n :]):
-        found.append(sample[rng.integers(len(sample), size=quarter)])
-        few = sample[rng.integers(len(sample), size=min(len(sample), 500))]
+        found.append(to_numpy(taken(sample, rng.integers(len(sample), size=quarter))))
+        few = to_numpy(taken(sample, rng.integers(len(sample), size=min(len(sample), 500))))
         middle = few.mean(axis=0)
         noise = rng.standard_normal((quarter, len(few))) / np.sqrt(len(few))
         found.append(middle + noise @ (few - middle))  # its mean and covariance
@@ -134,7 +139,7 @@ def _candidates(data: Training, rng: np.random.Generator) -> np.ndarray:
 
 def _largest(
     power: Power,
-    features: Callable[[np.ndarray], FeatureMap],
+    features: Callable[[Array], FeatureMap],
     data: Training,
     begin: list[tuple[np.ndarray, float]],
     number: int,

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 from typing import Any, Protocol
 
 import numpy as np
 
+from mercer.backend import Array, array_like, namespace, to_numpy
 from mercer.htest.samples.moments import moments
+from mercer.kernels.distance import squared_norms
+from mercer.kernels.rows import taken
 
 Power = Callable[[np.ndarray, np.ndarray, float], tuple[float, np.ndarray, np.ndarray]]
 _THRESHOLD = 3.0  # in deviations: sums of few chi-squares exceed it in 1% or 2% of samples
@@ -24,7 +28,7 @@ _THRESHOLD = 3.0  # in deviations: sums of few chi-squares exceed it in 1% or 2%
 class Training:
     """Two samples to learn from, centred and in units of their own scale."""
 
-    points: np.ndarray  # (n + m, d)
+    points: Array  # (n + m, d), of the host or of a GPU
     n: int
     weights: np.ndarray  # (n + m,), adding up to one in each sample
     center: np.ndarray  # (d,)
@@ -39,10 +43,16 @@ class Training:
             second.append(np.sort(rows[len(rows) // 2 :]))
         return self._part(first), self._part(second)
 
+    @cached_property
+    def shares(self) -> Array:
+        """The weights, where the points are."""
+        return array_like(self.weights, self.points)
+
     def _part(self, rows: list[np.ndarray]) -> Training:
+        """Some of the points, on the host."""
         weights = [np.maximum(self.weights[r], 1e-300) for r in rows]
         shares = np.concatenate([w / w.sum() for w in weights])
-        points = self.points[np.concatenate(rows)]
+        points = to_numpy(taken(self.points, np.concatenate(rows)))
         return Training(points, len(rows[0]), shares, self.center, self.unit)
 
     def back(self, points: np.ndarray) -> np.ndarray:
@@ -53,11 +63,11 @@ class Training:
 class FeatureMap(Protocol):
     """Features of the points of a training set, and the way of a gradient back."""
 
-    def push(self, theta: np.ndarray) -> tuple[np.ndarray, Any]:
+    def push(self, theta: np.ndarray) -> tuple[Array, Any]:
         """Features (N, p) at these parameters, and what `pull` needs to know."""
         ...
 
-    def pull(self, gradient: np.ndarray, known: Any) -> np.ndarray:
+    def pull(self, gradient: Array, known: Any) -> np.ndarray:
         """The gradient with respect to the parameters, from that with respect to the features."""
         ...
 
@@ -96,27 +106,28 @@ def squared_power(
     return ratio, by_delta, by_covariance
 
 
-def difference(z: np.ndarray, data: Training) -> tuple[np.ndarray, np.ndarray, float]:
+def difference(z: Array, data: Training) -> tuple[np.ndarray, np.ndarray, float]:
     """Difference of the mean features, its covariance, and 1/n + 1/m."""
     first, second = slice(0, data.n), slice(data.n, len(z))
-    mean_x, covariance_x = moments(z[first], data.weights[first])
-    mean_y, covariance_y = moments(z[second], data.weights[second])
-    return mean_x - mean_y, covariance_x + covariance_y, float(data.weights @ data.weights)
+    mean_x, covariance_x = moments(z[first], data.shares[first])
+    mean_y, covariance_y = moments(z[second], data.shares[second])
+    found = (to_numpy(v) for v in (mean_x - mean_y, covariance_x + covariance_y))
+    return *found, float(data.weights @ data.weights)  # type: ignore[return-value]
 
 
-def proxy(power: Power, z: np.ndarray, data: Training, ridge: float) -> tuple[float, np.ndarray]:
+def proxy(power: Power, z: Array, data: Training, ridge: float) -> tuple[float, Array]:
     """The proxy of features z (N, p), and its gradient with respect to each of them."""
     delta, covariance, scale = difference(z, data)
     value, by_delta, by_covariance = power(delta, covariance, ridge * scale)
-    gradient = np.empty_like(z)
+    gradient, xp = [], namespace(z)
     for rows, sign in ((slice(0, data.n), 1.0), (slice(data.n, len(z)), -1.0)):
-        w = data.weights[rows]
+        w = data.shares[rows]
         apart = w[:, None] ** 2 * (z[rows] - w @ z[rows])
-        apart -= np.outer(w, apart.sum(axis=0))
+        apart -= w[:, None] * xp.sum(apart, axis=0)
         rest = 1 - float(w @ w)
-        gradient[rows] = apart @ (2 / (rest if rest > 0 else 1.0) * by_covariance)
-        gradient[rows] += np.outer(sign * w, by_delta)
-    return value, gradient
+        part = apart @ array_like(2 / (rest if rest > 0 else 1.0) * by_covariance, z)
+        gradient.append(part + sign * w[:, None] * array_like(by_delta, z))
+    return value, xp.concat(gradient)
 
 
 # ---- feature maps -------------------------------------------------------------------------------
@@ -125,25 +136,26 @@ def proxy(power: Power, z: np.ndarray, data: Training, ridge: float) -> tuple[fl
 class FourierMap:
     """exp(-|x|^2 / 2 s^2) (sin(x'w_j / s), cos(x'w_j / s)): the w_j, row by row, and log s."""
 
-    def __init__(self, points: np.ndarray) -> None:
+    def __init__(self, points: Array) -> None:
         self.points = points
-        self.norms = np.sum(points**2, axis=1)[:, None]
+        self.norms = squared_norms(points)[:, None]
 
-    def push(self, theta: np.ndarray) -> tuple[np.ndarray, Any]:
-        """Smoothed sines, then cosines: (N, 2J)."""
-        w, rate = theta[:-1].reshape(-1, self.points.shape[1]), float(np.exp(-theta[-1]))
+    def push(self, theta: np.ndarray) -> tuple[Array, Any]:
+        """Smoothed sines, then cosines, where the points are: (N, 2J)."""
+        xp, rate = namespace(self.points), float(np.exp(-theta[-1]))
+        w = array_like(theta[:-1].reshape(-1, self.points.shape[1]), self.points)
         phase = rate * (self.points @ w.T)
         norms = rate**2 * self.norms
-        window = np.exp(-norms / 2)
-        sine, cosine = window * np.sin(phase), window * np.cos(phase)
-        return np.concatenate([sine, cosine], axis=1), (rate, phase, norms, sine, cosine)
+        window = xp.exp(-norms / 2)
+        sine, cosine = window * xp.sin(phase), window * xp.cos(phase)
+        return xp.concat([sine, cosine], axis=1), (rate, phase, norms, sine, cosine)
 
-    def pull(self, gradient: np.ndarray, known: Any) -> np.ndarray:
+    def pull(self, gradient: Array, known: Any) -> np.ndarray:
         """The phase is divided by s, and so is x in the window."""
         rate, phase, norms, sine, cosine = known
         half = phase.shape[1]
         by_sine, by_cosine = gradient[:, :half], gradient[:, half:]
         flow = by_sine * cosine - by_cosine * sine
-        by_w = rate * (flow.T @ self.points)
-        by_log = np.sum(norms * (by_sine * sine + by_cosine * cosine)) - np.sum(flow * phase)
-        return np.append(by_w.ravel(), float(by_log))
+        by_w, xp = rate * (flow.T @ self.points), namespace(flow)
+        by_log = xp.sum(norms * (by_sine * sine + by_cosine * cosine)) - xp.sum(flow * phase)
+        return np.append(to_numpy(by_w).ravel(), float(by_log))

@@ -62,10 +62,9 @@ class MeanFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEsti
         points = to_numpy(bags.values)
         if len(points) > _FITTED_ON:
             points = points[np.sort(rng.choice(len(points), _FITTED_ON, replace=False))]
-        seed = int(rng.integers(2**31))
-        self.map_ = (RandomFourier(random_state=seed) if self.map is None else clone(self.map)).fit(
-            points
-        )
+        drawn = RandomFourier(random_state=int(rng.integers(2**31)))
+        fresh: Any = drawn if self.map is None else clone(self.map)
+        self.map_ = fresh.fit(points)
         self.n_features_in_ = int(bags.values.shape[1])
         self._n_features_out = self._means(bags[:1]).shape[1]
         return self

@@ -198,7 +198,7 @@ class AugmentedSVC(ClassifierMixin, KernelPredictor):
         x, y = self._both(X, y)
         check_classification_targets(y)
         bags = as_bags(x)
-        machine = SVC() if self.machine is None else clone(self.machine)
+        machine: Any = SVC() if self.machine is None else clone(self.machine)
         self.machine_ = machine.fit(to_numpy(bags.values), np.repeat(y, bags.sizes))
         self.classes_ = self.machine_.classes_
         self.n_features_in_ = int(bags.values.shape[1])

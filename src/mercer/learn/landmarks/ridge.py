@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, astype, count, double, is_array, take_rows
-from mercer.features.landmarks import LandmarkRule, Uniform
+from mercer.features.landmarks import LandmarkRule, UniformLandmarks
 from mercer.gram import Gram, LazyMatrix
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import read
@@ -34,7 +34,7 @@ class OnLandmarks(Streamed):
         return int(self.landmarks)
 
     def _rule(self) -> LandmarkRule:
-        rule = Uniform() if self.rule is None else self.rule
+        rule = UniformLandmarks() if self.rule is None else self.rule
         validate.instance("rule", rule, LandmarkRule, "a rule, such as KMeansPlusPlus(), or None")
         return rule
 
@@ -48,7 +48,7 @@ class OnLandmarks(Streamed):
             self.landmarks_, _ = read(self.kernel_, self.landmarks, self._columns, "landmarks")
         else:
             self.landmarks_ = taken(sample, rule.choose(kernel, sample, number, rng))
-        if number is not None and isinstance(rule, Uniform):
+        if number is not None and isinstance(rule, UniformLandmarks):
             return None
         m = min(count(self.landmarks_), count(sample))
         few = taken(sample, np.sort(rng.choice(count(sample), m, replace=False)))
@@ -79,7 +79,7 @@ class NystromRidge(OnLandmarks, StreamedRidge):
     landmarks : int or points
         How many to draw from the data (all of them, if there are fewer), or the landmarks themselves.
     rule : LandmarkRule or None
-        How they are drawn: `Uniform()`, `KMeansPlusPlus()` or `LeverageScores()`.
+        How they are drawn: `UniformLandmarks()`, `KMeansPlusPlus()` or `LeverageScores()`.
     solver : Solver or None
         `NormalEquations()`, one pass, or `ConjugateGradients()`, many. None: normal equations up to
         2,000 landmarks.

@@ -179,8 +179,8 @@ def _drawn(points: Any, size: int, rng: np.random.Generator) -> Any:
     return taken(points, np.sort(rng.choice(n, size, replace=False, shuffle=False)))
 
 
-def _rows(bytes_each: int) -> int:
-    return int(np.clip(settings().memory // 32 // max(bytes_each, 1), _LEAST, _ROWS))
+def _rows(bytes_each: int, most: int = _ROWS) -> int:
+    return max(min(settings().memory // 32 // max(bytes_each, 1), most), _LEAST)
 
 
 def _dataset(path: str | Path) -> Any:

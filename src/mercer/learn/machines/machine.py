@@ -121,11 +121,10 @@ class Machine(KernelPredictor):
     def _keep(self, points: Points, found: Trained, sample_weight: Any = None) -> None:
         """Set the attributes that all machines have."""
         self.support_ = found.index
-        if sample_weight is not None and np.ndim(sample_weight) == 1:
-            given = np.asarray(
-                to_numpy(sample_weight) if is_array(sample_weight) else sample_weight
-            )
-            if np.count_nonzero(given) == count(points):  # those of weight 0 were left out
+        if sample_weight is not None:
+            held = to_numpy(sample_weight) if is_array(sample_weight) else sample_weight
+            given = np.asarray(held)
+            if given.ndim == 1 and len(given) > count(points):  # those of weight 0 were left out
                 self.support_ = np.flatnonzero(given)[found.index]
         self.support_vectors_ = taken(points, found.index)
         one = found.weights.shape[1] == 1

@@ -11,11 +11,12 @@ from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer import validate
-from mercer.backend import count, is_numpy, set_diagonal, to_numpy
+from mercer.backend import count, is_array, is_numpy, set_diagonal, to_numpy
 from mercer.config import config, settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Gram
@@ -111,10 +112,10 @@ class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
         params = list(ParameterGrid(self.param_grid))
         candidates = [_Candidate(i, self._with(p)) for i, p in enumerate(params)]
         data = _Data.of(candidates, X, y, sample_weight)
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        splitter: Any = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         places = np.zeros((data.n, 1), dtype=np.float64)
         folds = list(splitter.split(places, y))
-        self.scorer_ = check_scoring(self.estimator, self.scoring)
+        self.scorer_: Any = check_scoring(self.estimator, self.scoring)
         scores = np.empty((len(params), len(folds)), dtype=np.float64)
         for some, kernel in data.matrices(candidates):
             work = _Fold(some, kernel, data, self.scorer_)
@@ -173,7 +174,7 @@ class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
         ranked = np.nan_to_num(mean, nan=-np.inf)
         self.cv_results_: dict[str, Any] = {"params": params}
         for name in sorted({name for p in params for name in p}):
-            values = np.ma.masked_all(len(params), dtype=object)
+            values: Any = np.ma.array(np.empty(len(params), dtype=object), mask=True)
             for i, p in enumerate(params):
                 if name in p:
                     values[i] = p[name]
@@ -223,12 +224,16 @@ class _Data:
         last: tuple[Any, Any] | None = None
         for c in candidates:
             if last is None or repr(last[0]) != repr(c.estimator.kernel):
-                last = c.estimator.kernel, clone(c.estimator)._accept(X)
+                reader: Any = clone(c.estimator)
+                last = c.estimator.kernel, reader._accept(X)
             kernels.append(last[1][0])
             points.append(last[1][1])
         n = count(points[0])
         if y is not None:
-            y = np.asarray(to_numpy(y) if hasattr(y, "shape") and is_numpy(y) else y)
+            y = to_numpy(y) if is_array(y) else y
+            kept: Any = None  # whatever its dtype
+            y = check_array(y, ensure_2d=False, dtype=kept, input_name="y")
+            check_consistent_length(np.empty(n), y)
         if sample_weight is not None:
             given: Any = np.empty((n, 1), dtype=np.float64)
             sample_weight = _check_sample_weight(sample_weight, given)

@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer.config import settings
 from mercer.learn.machines.rows import WHOLE, Rows
-from mercer.learn.machines.steps import LANES, Block, Dual
+from mercer.learn.machines.steps import Block, Dual
 
 _SIDE = 1024  # of the working set; doubled while more coefficients are free
 _CLOSER = 0.1  # how much smaller a round makes the gap inside its working set
@@ -63,14 +63,16 @@ def _in_one(
     rows: Rows, dual: Dual, b: np.ndarray, values: np.ndarray, tolerance: float, most: int
 ) -> Solution:
     block = Block(rows.block(np.arange(len(rows))), rows.diagonal, dual, b, *dual.slopes(b, values))
-    done = 0
+    done, reached = 0, np.inf
     while done < most:
         now = min(100 * len(b) + 1000, most - done)
         step = block.solve(tolerance, now)
         done += step
-        if step < now:
+        values = dual.values(b, block.up, block.down)
+        before, reached = reached, dual.objective(b, values)
+        if step < now or not reached < before:
             break
-        separable(rows, dual, b, dual.values(b, block.up, block.down))
+        separable(rows, dual, b, values)
     return _solution(dual, b, dual.values(b, block.up, block.down), done)
 
 
@@ -79,7 +81,8 @@ class _Decomposition:
 
     def __init__(self, rows: Rows, dual: Dual, b: np.ndarray, values: np.ndarray) -> None:
         self.rows, self.dual, self.b, self.values = rows, dual, b, values
-        self.side, self.working = _SIDE, np.zeros(0, dtype=np.int64)
+        self.side = min(_SIDE, _largest_side())
+        self.reached, self.working = np.inf, np.zeros(0, dtype=np.int64)
         self.made = 0  # rows
         self.everything()
 
@@ -100,6 +103,8 @@ class _Decomposition:
                 continue
             rounds += 1
             if rounds % _LOOK == 0:
+                if self.stalled():
+                    break
                 self.look(up, down)
                 up, down = self.slopes()
             steps = self.round(up, down, _CLOSER * gap, most - done)
@@ -109,6 +114,13 @@ class _Decomposition:
         if len(self.active) < len(self.b):
             self.recall()
         return _solution(self.dual, self.b, self.values, done)
+
+    def stalled(self) -> bool:
+        """Whether rounding keeps the objective from falling any more; not asked while some are left out."""
+        if len(self.active) < len(self.b):
+            return False
+        before, self.reached = self.reached, self.dual.objective(self.b, self.values)
+        return not self.reached < before
 
     def slopes(self) -> tuple[np.ndarray, np.ndarray]:
         """up and down of the active coefficients."""
@@ -142,13 +154,10 @@ class _Decomposition:
         kept = np.flatnonzero(np.isin(self.active, self.working[len(self.working) // 2 :]))
         up, down = up.copy(), down.copy()
         up[kept], down[kept] = -np.inf, np.inf
-        half = min((self.side - len(kept)) // 2, len(up) - 1)
-        rising = np.argpartition(-up, half)[:half]
-        rising = rising[up[rising] > -np.inf]
+        more = self.side - len(kept)
+        rising = _smallest(-up, -(-more // 2))
         down[rising] = np.inf
-        falling = np.argpartition(down, half)[:half]
-        chosen = np.concatenate([kept, rising, falling[down[falling] < np.inf]])
-        return chosen[len(chosen) % LANES if len(chosen) > self.side // 2 else 0 :]
+        return np.concatenate([kept, rising, _smallest(down, more // 2)])
 
     def look(self, up: np.ndarray, down: np.ndarray) -> None:
         """Grow the working set where many are free; leave out what cannot move for now (shrinking)."""
@@ -206,6 +215,14 @@ def _middle(high: float, low: float) -> float:
     if np.isfinite(high) and np.isfinite(low):
         return (high + low) / 2
     return high if np.isfinite(high) else low if np.isfinite(low) else 0.0
+
+
+def _smallest(values: np.ndarray, number: int) -> np.ndarray:
+    """Where the so many smallest are that are finite."""
+    if number >= len(values):
+        return np.flatnonzero(values < np.inf)
+    first = np.argpartition(values, number)[:number]
+    return first[values[first] < np.inf]
 
 
 def _largest_side() -> int:

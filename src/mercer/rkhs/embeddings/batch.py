@@ -199,7 +199,7 @@ def _atoms(one: Any, name: str) -> list[tuple[Any, np.ndarray | None]]:
     if is_array(one) and one.ndim == 1:  # a vector
         return [(one[None, :], None)]
     if is_array(one) or isinstance(one, list | tuple):
-        if 0 in one.shape if is_array(one) else len(one) == 0:
+        if 0 in getattr(one, "shape", (len(one),)):
             raise ValueError(f"{name} is empty: leave it out")
         if not is_array(one) and all(isinstance(v, Real) for v in one):  # a vector as a list
             return [(validate.points([one], name), None)]

@@ -1,0 +1,203 @@
+"""The dual problem: every road to its solution ends at the same place, and optimality holds there."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+
+import mercer
+from mercer.kernels import RBF, Laplace, Linear
+from mercer.learn.machines import rows as rows_module
+from mercer.learn.machines import solve as solve_module
+from mercer.learn.machines import steps as steps_module
+from mercer.learn.machines.rows import Cached, Factored, Held, Rows, Streamed, rows_of
+from mercer.learn.machines.solve import solve
+from mercer.learn.machines.steps import Block, Dual, padded, wider
+
+
+def classes(n: int, C: float = 1.0, seed: int = 0) -> tuple[np.ndarray, Dual]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3))
+    y = np.where(x[:, 0] * x[:, 1] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
+    return x, Dual(y, np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0))
+
+
+def numbers(n: int, C: float = 1.0) -> tuple[np.ndarray, Dual]:
+    x, dual = classes(n)
+    y = np.sin(x[:, 0]) + 0.1 * dual.target
+    return x, Dual(y, np.full(n, -C), np.full(n, C), 0.1)
+
+
+PROBLEMS = {"classes": classes, "numbers": numbers}
+each_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))
+
+
+@each_problem
+def test_the_minimum_of_a_general_solver(problem):
+    x, dual = problem(25, 2.0)
+    K = RBF(1.0)(x)
+    found = solve(Held(K), dual, tolerance=1e-10)
+    # b = p - q with p, q >= 0 makes |b| smooth
+    n = len(x)
+    bounds = [(0, u) for u in dual.upper] + [(0, -v) for v in dual.lower]
+
+    def objective(pq):
+        b = pq[:n] - pq[n:]
+        value = b @ K @ b / 2 - dual.target @ b + dual.width * pq.sum()
+        slope = K @ b - dual.target
+        return value, np.concatenate([slope + dual.width, -slope + dual.width])
+
+    fixed = {"type": "eq", "fun": lambda pq: pq[:n].sum() - pq[n:].sum()}
+    peer = minimize(
+        objective,
+        np.zeros(2 * n),
+        jac=True,
+        bounds=bounds,
+        constraints=[fixed],
+        method="SLSQP",
+        options={"ftol": 1e-13, "maxiter": 500},
+    )
+    assert_allclose(found.values, K @ found.b, atol=1e-10)
+    assert_allclose(dual.objective(found.b, found.values), peer.fun, rtol=1e-7)
+    assert_allclose(found.b, peer.x[:n] - peer.x[n:], atol=1e-4)
+
+
+@each_problem
+@pytest.mark.skipif(find_spec("numba") is None, reason="needs the extra compiled")
+def test_compiled_steps_are_the_same(problem):
+    x, dual = problem(150, 3.0)
+    K = RBF(0.7)(x)
+    n = len(x)
+
+    def block() -> Block:
+        b = np.zeros(n)
+        return Block(wider(K), np.ones(n), dual, b, *dual.slopes(b, np.zeros(n)))
+
+    plain, compiled = block(), block()
+    plain._numpy(1e-9, 100_000)
+    compiled._compiled(1e-9, 100_000)
+    values = dual.values(compiled.b, compiled.up, compiled.down)
+    assert_allclose(values, K @ compiled.b, atol=1e-9)
+    assert_allclose(values, dual.values(plain.b, plain.up, plain.down), atol=1e-7)
+    first, second = block(), block()
+    assert first._numpy(1e-12, 40) == second._compiled(1e-12, 40) == 40
+    assert_allclose(first.b, second.b, atol=1e-12)  # step by step
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@each_problem
+def test_a_working_set_at_a_time(problem, compiled, monkeypatch):
+    """Small sides make the rounds, growth, leaving out and recall of large problems happen."""
+    x, dual = problem(400, 5.0)
+    whole = solve(Held(RBF(1.0)(x)), dual, tolerance=1e-9)
+    monkeypatch.setattr(solve_module, "WHOLE", 10)
+    monkeypatch.setattr(solve_module, "_SIDE", 16)
+    monkeypatch.setattr(solve_module, "_LOOK", 3)
+    monkeypatch.setattr(solve_module, "_AGAIN", 1)
+    if not compiled:
+        monkeypatch.setattr(steps_module, "find_spec", lambda name: None)
+    recalled = []
+    recall = solve_module._Decomposition.recall
+    monkeypatch.setattr(
+        solve_module._Decomposition, "recall", lambda self: recalled.append(recall(self))
+    )
+    parts = solve(Streamed(RBF(1.0), x), dual, tolerance=1e-9)
+    assert recalled
+    assert parts.gap <= 1e-9
+    assert_allclose(parts.values, whole.values, atol=1e-6)
+    assert_allclose(parts.offset, whole.offset, atol=1e-6)
+
+
+@each_problem
+def test_optimality(problem):
+    x, dual = problem(300, 2.0)
+    K = RBF(1.0)(x)
+    found = solve(Held(K), dual, tolerance=1e-6)
+    values = K @ found.b + found.offset
+    error = dual.target - values
+    w, slack = dual.width, 1e-5
+    assert np.all(found.b >= dual.lower)
+    assert np.all(found.b <= dual.upper)
+    assert abs(found.b.sum()) < 1e-10
+    inside = (found.b > dual.lower) & (found.b < dual.upper)
+    if w == 0:
+        assert_allclose(error[inside], 0, atol=slack)
+    else:
+        assert_allclose(np.abs(error[inside & (found.b != 0)]), w, atol=slack)
+        assert np.all(np.abs(error[found.b == 0]) <= w + slack)
+    assert np.all(
+        error[found.b == dual.upper]
+        >= np.where(dual.upper > 0, w, -np.inf)[found.b == dual.upper] - slack
+    )
+    up, down = dual.slopes(found.b, K @ found.b)
+    assert_allclose(found.gap, max(up.max() - down.min(), 0), atol=1e-12)
+
+
+def ways(kernel, x) -> list[Rows]:
+    found: list[Rows] = [Held(kernel(x)), Streamed(kernel, x), Cached(kernel, x, 7)]
+    return [*found, Factored(x)] if kernel == Linear() else found
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.0), Linear(), Laplace(1.0), RBF(0.5) + Linear()])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_by_all_ways(kernel, dtype):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(90, 4)).astype(dtype)
+    K = kernel(x.astype(np.float64))
+    index, weights = rng.choice(90, 20, replace=False), rng.normal(size=20)
+    some = np.sort(rng.choice(90, 33, replace=False))
+    close = 1e-11 if dtype == np.float64 else 2e-4
+    for rows in ways(kernel, x):
+        assert len(rows) == 90
+        block = rows.block(index)
+        assert block.shape == (20, padded(20))
+        assert_allclose(block[:, :20], K[np.ix_(index, index)], atol=close)
+        assert not block[:, 20:].any()
+        for _ in range(2):  # the second time from what was kept
+            assert_allclose(rows.times(index, weights), K[:, index] @ weights, atol=close)
+        onto = rows.onto(some)
+        if onto is not None:
+            assert_allclose(
+                onto.times(index, weights), K[np.ix_(some, index)] @ weights, atol=close
+            )
+        assert_allclose(rows.diagonal, np.diag(K), rtol=1e-6)
+
+
+def test_which_way(monkeypatch):
+    x = np.random.default_rng(0).normal(size=(300, 3))
+    assert isinstance(rows_of(RBF(1.0), x), Held)
+    assert isinstance(rows_of(Linear(), x), Factored)
+    monkeypatch.setattr(rows_module, "WHOLE", 100)
+    assert isinstance(rows_of(RBF(1.0), x), Streamed)
+    assert isinstance(rows_of(Laplace(1.0), x), Cached)
+    assert isinstance(rows_of(RBF(1.0), np.tile(x, (1, 40))), Cached)
+
+
+def test_little_memory(monkeypatch):
+    x, dual = classes(1500, 1.0)
+    wide = solve(rows_of(RBF(1.0), x), dual, tolerance=1e-6)
+    with mercer.config(memory="16MiB"):  # whose eighth holds 512 x 512
+        rows = rows_of(RBF(1.0), x)
+        assert isinstance(rows, Streamed)
+        narrow = solve(rows, dual, tolerance=1e-6)
+    assert_allclose(narrow.values, wide.values, atol=1e-4)
+
+
+def test_warm_starts_need_fewer_steps():
+    x, dual = classes(300, 1.0)
+    rows = Held(RBF(1.0)(x))
+    first = solve(rows, dual, tolerance=1e-6)
+    again = solve(rows, dual, start=first.b, tolerance=1e-6)
+    assert again.steps == 0
+    assert_allclose(again.values, first.values)
+
+
+def test_steps_can_run_out():
+    x, dual = classes(300, 10.0)
+    found = solve(Held(RBF(1.0)(x)), dual, tolerance=1e-9, most=20)
+    assert found.steps == 20
+    assert found.gap > 1e-3
