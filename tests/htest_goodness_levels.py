@@ -27,11 +27,12 @@ from mercer.htest import (
     LinearKSD,
     LinearMMD,
     MMDAgg,
+    ModelDraws,
     RelativeKSD,
     WildBootstrap,
 )
 from mercer.kernels import RBF
-from mercer.rkhs import Gaussian, Mixture
+from mercer.rkhs import Gaussian, LogDensity, Mixture, Uniform
 
 DIMENSIONS, SIZES = (1, 5, 10), (100, 500)
 BLOCKS = WildBootstrap(199, block=None)
@@ -148,7 +149,27 @@ def at_locations() -> Iterator[Cell]:
     for d in DIMENSIONS:
         for n in SIZES:
             yield cell(FSSD(normal(d)), same(d), (n,))
+            yield cell(FSSD(normal(d), null=ModelDraws(2000)), same(d), (n,))
             yield cell(FSSD(mixed(d), RBF(2.0), locations=10), drawn(mixed(d)), (n,))
+
+
+def gamma2(x: np.ndarray) -> np.ndarray:
+    """Of independent gamma variables of shape 2, up to a constant."""
+    return np.sum(np.log(x) - x, axis=1)
+
+
+def with_borders() -> Iterator[Cell]:
+    """Compared in coordinates that have none."""
+    waits = LogDensity(gamma2, gradient=lambda x: 1 / x - 1, support=(0.0, np.inf))
+    for d in DIMENSIONS:
+        box = Uniform(np.zeros(d), np.linspace(1.0, 3.0, d))
+        gammas = named(
+            f"gamma, d = {d}", lambda rng, sizes, d=d: (rng.gamma(2.0, size=(*sizes, d)),)
+        )
+        for n in SIZES:
+            yield cell(KSD(box, null=SIGNS), named(f"uniform, d = {d}", drawn(box)), (n,))
+            yield cell(KSD(waits, null=SIGNS), gammas, (n,))
+            yield cell(FSSD(waits), gammas, (n,))
 
 
 CELLS = {
@@ -163,6 +184,7 @@ CELLS = {
         against_draws,
         of_families,
         at_locations,
+        with_borders,
     )
     for found in part()
 }

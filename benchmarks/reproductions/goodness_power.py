@@ -35,7 +35,7 @@ from mercer.rkhs.densities import Density
 
 RESULTS = Path(__file__).parents[1] / "results"
 NAME = "goodness_power"
-LEVEL, SIZE, BURN = 0.05, 1000, 2000
+LEVEL, SIZE, BURN = 0.05, 1000, 200
 TIMED = (10_000, 100_000, 1_000_000)
 Draw = Callable[[int, np.random.Generator], np.ndarray]
 MERCER, PUBLISHED = "mercer", "published"

@@ -62,9 +62,7 @@ def _features(
     return k[:, :, None] * w, u, k, w
 
 
-def _learnt(
-    x: np.ndarray, s: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, float]:
+def _learnt(x: np.ndarray, s: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, float]:
     """Locations and the squared width where the criterion is largest."""
     v, median2 = _fitted_draws(x, rng), _median_distance(x, rng) ** 2
     widths = median2 * 2.0 ** np.linspace(-3, 3, 5)

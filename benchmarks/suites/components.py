@@ -42,8 +42,8 @@ def run(options: Options) -> Report:
 def _components(d: int, options: Options) -> Timed:
     n = 600 if options.quick else 5000
     options.console.print(f"[dim]kernel PCA, d = {d}[/]")
-    x = np.random.default_rng(0).standard_normal((n, d))
-    kernel = RBF((2.0 * d) ** 0.5)
+    x = np.random.default_rng(0).standard_normal((n, d)) * 0.95 ** np.arange(d)
+    kernel = RBF((2.0 * np.sum(x.var(axis=0))) ** 0.5)
     named: dict[str, Any] = {"kernel": "rbf", "gamma": kernel.rate}
     contenders = {
         "mercer": Contender(lambda: KernelPCA(_NUMBER, kernel=kernel).fit(x)),

@@ -9,6 +9,7 @@ import pytest
 from bad_input.arguments import KERNEL_DOORS
 from bad_input.bank import BANK, COLUMN_PAIRS, POINT_PAIRS, Input, pandas, same
 from bad_input.checks import OURS, numbers, says, unchanged
+from bad_input.compression_doors import COMPRESSION_DOORS
 from bad_input.doors import DOORS as OTHER_DOORS
 from bad_input.doors import Door
 from bad_input.embedding_doors import EMBEDDING_DOORS
@@ -33,7 +34,15 @@ from mercer.kernels import RBF
 from mercer.kernels.door import as_table
 from mercer.rkhs import Function
 
-DOORS = [*OTHER_DOORS, *SAMPLE_DOORS, *VARIABLE_DOORS, *JOINT_DOORS, *GOODNESS_DOORS, *EMBEDDING_DOORS]
+DOORS = [
+    *OTHER_DOORS,
+    *SAMPLE_DOORS,
+    *VARIABLE_DOORS,
+    *JOINT_DOORS,
+    *GOODNESS_DOORS,
+    *EMBEDDING_DOORS,
+    *COMPRESSION_DOORS,
+]
 every_door = pytest.mark.parametrize("door", DOORS, ids=[d.name for d in DOORS])
 
 

@@ -219,6 +219,10 @@ def test_wrong_arguments():
             run(0)
     with pytest.raises(ValueError, match=r"shape of the scores, \(19, 2\)"):
         stein_thinning(P.score(x[1:]), x, 3)
+    with pytest.raises(ValueError, match=r"propose\(n, rng\) has NaN"):
+        stein_points(P.score, lambda n, rng: np.full((n, 2), np.nan), 2)
+    with pytest.raises(TypeError, match=r"propose\(n, rng\) must be"):
+        stein_points(P.score, lambda n, rng: "many", 2)
     with pytest.raises(TypeError, match="kernel must be a kernel"):
         kernel_herding("rbf", x, 3)
     assert_allclose(len(stein_thinning(P.score, x, 30)), 30)

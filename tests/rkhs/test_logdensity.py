@@ -8,7 +8,7 @@ import pytest
 from arrays import LIBRARIES, to_numpy, torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.rkhs import Gaussian, LogDensity, Mixture, Scores
+from mercer.rkhs import Gaussian, LogDensity, Mixture, Scores, ksd2
 from mercer.rkhs.charts import Chart
 from mercer.rkhs.logdensity import _ROWS
 
@@ -112,3 +112,13 @@ def test_scores_are_looked_up():
         known(X[:3] + np.array([[0.0], [1.0], [0.0]]))
     with pytest.raises(ValueError, match=r"shape of the scores, \(40, 2\)"):
         Scores(s).at(X[:5])
+
+
+def test_ksd2_takes_scores_that_were_written_down():
+    x = np.random.default_rng(0).normal(size=(700, 2))  # more than a tile
+    for unbiased in (True, False):
+        assert_allclose(
+            ksd2(None, P.score(x), x, unbiased=unbiased), ksd2(None, P.score, x, unbiased=unbiased)
+        )
+    with pytest.raises(ValueError, match="x must have the shape of the scores"):
+        ksd2(None, P.score(x), x[1:])

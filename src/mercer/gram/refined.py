@@ -37,7 +37,7 @@ def refined_solve(matrix: LazyMatrix, y: Array, ridge: float) -> Array | None:
         return None
     a, residual = np.zeros_like(y), y
     size = np.linalg.norm(y, axis=0)
-    last = 1.0
+    last = now = 1.0
     for _ in range(_ROUNDS):
         scale = np.maximum(np.abs(residual).max(axis=0), np.finfo(np.float64).tiny)
         a = a + scale * solve((residual / scale).astype(np.float32)).astype(np.float64)
@@ -45,6 +45,6 @@ def refined_solve(matrix: LazyMatrix, y: Array, ridge: float) -> Array | None:
         left = np.linalg.norm(residual, axis=0) / np.where(size > 0, size, 1.0)
         now = float(left.max())
         if now <= _ENOUGH or now > last / 2:
-            break
+            break  # as good as it gets
         last = now
     return a if now <= _GOOD else None

@@ -28,8 +28,8 @@ from mercer.htest.goodness.ksd import KSD
 from mercer.htest.goodness.ksdagg import KSDAgg, KSDAggResult
 from mercer.htest.goodness.linear import LinearKSD
 from mercer.htest.goodness.misfit import Misfit
-from mercer.htest.goodness.relative import RelativeKSD, RelativeResult
 from mercer.htest.goodness.modelnull import ModelDraws
+from mercer.htest.goodness.relative import RelativeKSD, RelativeResult
 from mercer.htest.goodness.result import GoodnessResult, MisfitLocation, MisfitPoints
 from mercer.htest.goodness.surface import Evidence
 from mercer.htest.intervals import Interval

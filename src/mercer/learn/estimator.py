@@ -57,7 +57,7 @@ class KernelPredictor(KernelEstimator):
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs labels of at least two classes, got one class, "
-                f"{self.classes_[0]!r}: give observations of another, or use a learner of one class"
+                f"{self.classes_.tolist()[0]!r}: give observations of another, or use a learner of one class"
             )
         kernel, points = self._learn_from(x)
         return kernel, points, codes, weights

@@ -12,21 +12,28 @@ _INNER = 200  # conjugate gradients for one step of Newton's method, at most
 
 
 def conjugate_gradients(
-    system: Callable[[Array], Array], right: Array, iterations: int, tolerance: float
+    system: Callable[[Array], Array],
+    right: Array,
+    iterations: int,
+    tolerance: float,
+    precondition: Callable[[Array], Array] | None = None,
 ) -> tuple[Array, int, float]:
     """x of Ax = b for columns b (m, q), steps taken, and the largest relative residual left."""
     xp = namespace(right)
     x, r = zeros(tuple(right.shape), right), xp.asarray(right, copy=True)
-    p, rr = r, xp.sum(r * r, axis=0)
-    one, first, left, step = xp.ones_like(rr), rr, 1.0, 0
-    while step < iterations and left > tolerance and scalar(xp.max(rr)) > 0:
+    z = r if precondition is None else precondition(r)
+    p, rz, one = z, xp.sum(r * z, axis=0), xp.ones_like(r[0, :])
+    first, left, step = xp.sum(r * r, axis=0), 1.0, 0
+    while step < iterations and left > tolerance and scalar(xp.max(rz)) > 0:
         image, step = system(p), step + 1
         curvature = xp.sum(p * image, axis=0)
-        length = xp.where(curvature > 0, rr / xp.where(curvature > 0, curvature, one), 0 * one)
+        length = xp.where(curvature > 0, rz / xp.where(curvature > 0, curvature, one), 0 * one)
         x, r = x + length * p, r - length * image
-        before, rr = rr, xp.sum(r * r, axis=0)
-        left = scalar(xp.max(rr / xp.where(first > 0, first, one))) ** 0.5
-        p = r + rr / xp.where(before > 0, before, one) * p
+        z = r if precondition is None else precondition(r)
+        before, rz = rz, xp.sum(r * z, axis=0)
+        share = xp.sum(r * r, axis=0) / xp.where(first > 0, first, one)
+        left = scalar(xp.max(share)) ** 0.5
+        p = z + rz / xp.where(before > 0, before, one) * p
     return x, step, left if step else 0.0
 
 

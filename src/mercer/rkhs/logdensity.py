@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, count, is_numpy, is_torch, namespace, to_numpy
+from mercer.backend import Array, array_like, count, is_torch, namespace, to_numpy
 from mercer.gram.run import spans
 from mercer.rkhs.charts import Chart, chart_of
 
@@ -27,8 +27,8 @@ class LogDensity:
     Parameters
     ----------
     log_p : callable
-        x (n, d) -> log p(x_i) + c, (n,), each from its own row. Made of operations of torch, on
-        tensors in float64, unless there is a `gradient`.
+        x (n, d) -> log p(x_i) + c, (n,), each from its own row. Made of operations of torch on
+        tensors, unless there is a `gradient`.
     gradient : callable or None
         x (n, d) -> the gradients of log p at the rows of x, (n, d), in the library of x.
     support : pair of numbers, pair of arrays (d,), or None
@@ -156,7 +156,7 @@ def _tensor(torch: Any, x: Array) -> Any:
     """The points as a tensor that remembers nothing of where they came from."""
     if is_torch(x):
         return x.detach().clone()
-    return torch.tensor(to_numpy(x) if not is_numpy(x) else x)
+    return torch.tensor(np.ascontiguousarray(to_numpy(x)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,6 +198,11 @@ class Scores:
     def at(self, x: Any) -> ScoresAt:
         """The scores as a function that is known at the rows of x."""
         return ScoresAt(validate.points(x, "x"), self.values)
+
+
+def score_at(score: Any, points: Array) -> Callable[[Any], Array]:
+    """A score as a function: itself, or gradients (n, d) that belong to the rows of these points."""
+    return score if callable(score) else Scores(score).at(points)
 
 
 class ScoresAt:

@@ -13,10 +13,15 @@ from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import prepare
 from mercer.kernels.radial import RBF, InverseMultiquadric
 from mercer.kernels.stein import Stein
+from mercer.rkhs.logdensity import score_at
 
 
 def ksd2(
-    kernel: Kernel | None, score: Callable[[Points], Array], x: Any, *, unbiased: bool = True
+    kernel: Kernel | None,
+    score: Callable[[Points], Array] | Array,
+    x: Any,
+    *,
+    unbiased: bool = True,
 ) -> float:
     """Squared kernel Stein discrepancy of a sample and a distribution p, E k_p(X, X').
 
@@ -30,8 +35,9 @@ def ksd2(
     ----------
     kernel : Kernel or None
         A smooth function of the distance. None: InverseMultiquadric at the median distance.
-    score : callable
-        x -> the gradients of log p at its rows, (n, d), as the `score` of a `Gaussian` or `Mixture`.
+    score : callable or array (n, d)
+        x -> the gradients of log p at its rows, (n, d), as the `score` of a `Gaussian` or `Mixture`,
+        or these gradients at the rows of x.
     x : points
     unbiased : bool
         True: the U-statistic of pairs i != j, which may be negative. False: the mean over all
@@ -51,7 +57,7 @@ def ksd2(
     n = count(points)
     if n < (2 if unbiased else 1):
         raise ValueError(f"ksd2(unbiased=True) needs at least 2 points in x, got {n}")
-    gram = Gram(Stein(kernel, score), points)
+    gram = Gram(Stein(kernel, score_at(score, points)), points)
     if unbiased:
         return (gram.sum() - gram.trace()) / (n * (n - 1))
     return max(gram.sum() / n**2, 0.0)

@@ -108,6 +108,29 @@ def test_chains_need_blocks():
     assert "observations share a sign" in result.notes[0]
 
 
+def test_chains_keep_their_power():
+    """A wrong mean moves all features together, which is not memory: blocks stay short."""
+    model, blocks = Gaussian(0.0, 1.0), WildBootstrap(199, block=None)
+    results = [KSD(model, null=blocks).test(chain(400, 0.5, s) + 0.6, rng=0) for s in range(10)]
+    assert sum(r.rejects() for r in results) >= 9
+    lengths = [int(r.notes[0].split()[2]) for r in results]
+    assert max(lengths) <= 30
+
+
+def test_neighbours_across_borders_are_subtracted():
+    """By hand: pairs of different blocks, up to a block apart, at the mean of their lag."""
+    x, block, n = chain(60, 0.7, 0), 7, 60
+    result = KSD(Gaussian(0.0, 1.0), null=WildBootstrap(9, block=block)).test(x, rng=0)
+    h = Stein(InverseMultiquadric(median_bandwidth(x)), lambda v: -v)(x)
+    lost = sum(
+        2 * np.diag(h, lag).mean() * sum(i // block != (i + lag) // block for i in range(n - lag))
+        for lag in range(1, block)
+    )
+    assert_allclose(result.statistic - result.observed, lost / n**2, rtol=1e-4)
+    alone = KSD(Gaussian(0.0, 1.0), null=B).test(x, rng=0)
+    assert_allclose(alone.statistic, alone.observed, rtol=1e-5)
+
+
 def test_the_witness_is_the_embedding_of_the_sample():
     x = np.concatenate([normal(150, 2), normal(30, 2, 1) * 0.3 + [4.0, 0.0]])
     result = KSD(Gaussian(np.zeros(2), 1.0), null=B).test(x, rng=0)

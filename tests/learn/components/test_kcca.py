@@ -197,6 +197,8 @@ def test_refusals_say_what_was_needed():
         KCCA(1, kernel_y=RBF(1.0)).fit(X, (Y, Z))
     with pytest.raises(ValueError, match="y must hold 1 views, as in fit, got 2"):
         KCCA(1, ridge=0.1).fit(X, Y).score(X, (Y, Z))
+    with pytest.raises(ValueError, match="y must be another view"):
+        KCCA(1).fit(X, ())
     with pytest.raises(ValueError, match="n_components must be"):
         KCCA(0).fit(X, Y)
     with pytest.raises(ValueError, match="needs 4 points, got 3"):

@@ -10,10 +10,7 @@ from mercer.gram.cuda.plan import Plan
 from mercer.gram.cuda.source import bags_kernel, operand_arguments
 
 _MOST = 65_535  # bags of rows that one launch takes
-_SHAPE = {
-    4: {"BM": 64, "BN": 64, "num_warps": 4, "num_stages": 2},
-    8: {"BM": 64, "BN": 16, "num_warps": 4, "num_stages": 2},
-}  # by the bytes of a number
+_SHAPE = {"light": (64, 64), "heavy": (64, 64), "plain": (64, 16), "double": (64, 8)}
 
 
 def bag_sums(plan: Plan, rows: Any, columns: Any, half: bool) -> Any:
@@ -30,6 +27,7 @@ def bag_sums(plan: Plan, rows: Any, columns: Any, half: bool) -> Any:
     def put(values: np.ndarray, dtype: Any) -> Any:
         return torch.as_tensor(values).to(device, dtype)
 
+    tall, wide = _SHAPE[plan.needs]
     first, second = put(rows.offsets, torch.int64), put(columns.offsets, torch.int64)
     u, v = put(rows.shares, plan.like.dtype), put(columns.shares, plan.like.dtype)
     for start in range(0, len(rows), _MOST):
@@ -45,6 +43,9 @@ def bag_sums(plan: Plan, rows: Any, columns: Any, half: bool) -> Any:
             plan.parameters,
             *operand_arguments(plan),
             HALF=half,
-            **_SHAPE[plan.like.itemsize],
+            BM=tall,
+            BN=wide,
+            num_warps=4,
+            num_stages=2,
         )
     return out + torch.triu(out, 1).T if half else out

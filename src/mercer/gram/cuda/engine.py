@@ -21,18 +21,18 @@ _CHUNKS = 256, 128, 64  # weight columns of a pass of quadratic forms
 _SUMS = {
     "light": {"BM": 128, "BN": 128, "num_warps": 4, "num_stages": 3},
     "heavy": {"BM": 64, "BN": 64, "num_warps": 4, "num_stages": 3},
-    "plain": {"BM": 64, "BN": 32, "num_warps": 4, "num_stages": 2},
-    "double": {"BM": 64, "BN": 16, "num_warps": 4, "num_stages": 2},
+    "plain": {"BM": 64, "BN": 16, "num_warps": 4, "num_stages": 2},
+    "double": {"BM": 64, "BN": 8, "num_warps": 4, "num_stages": 2},
 }  # by what a tile needs
 _PRODUCT = {
-    "light": {"BN": 64, "num_warps": 8, "num_stages": 2},
+    "light": {"BN": 64, "num_warps": 8, "num_stages": 3},
     "heavy": {"BN": 32, "num_warps": 8, "num_stages": 2},
     "plain": {"BN": 32, "num_warps": 8, "num_stages": 2},
 }
 _FORMS = {
     "light": {"BN": 128, "num_warps": 8, "num_stages": 3},
     "heavy": {"BN": 64, "num_warps": 8, "num_stages": 3},
-    "plain": {"BN": 64, "num_warps": 8, "num_stages": 3},
+    "plain": {"BN": 32, "num_warps": 8, "num_stages": 2},
     "double": {"BN": 32, "num_warps": 8, "num_stages": 2},
 }
 

@@ -9,7 +9,7 @@ sums over differences instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mercer.backend import eps, is_single, namespace, scalar
@@ -27,7 +27,7 @@ _SIZE = 16.0  # of the largest coordinate in half precision: small parts of it a
 class Operand:
     """What a tile loads for one input: numbers of rows and columns, and terms to add to each."""
 
-    kind: str  # "r2", "dot", "l1", "steps", "sum"
+    kind: str  # "r2", "dot", "l1", "steps", "sum"; "stein": "steps" that gives the two before it too
     halves: bool  # dot products of halves, or sums over columns
     x: Any  # (n, k) of half precision, or (n, d) as the points are
     y: Any
@@ -61,6 +61,20 @@ def operand_of(each: Input, like: Any, tolerance: float) -> Operand | None:
         return _plain(each, moved, others)
     norms = [(v.double() ** 2).sum(dim=1) for v in ((moved,) if y is x else (moved, others))]
     return _split(each, moved, others, (norms[0], norms[-1]))
+
+
+def together(inputs: list[Input], operands: list[Operand]) -> list[Operand]:
+    """Distances, products of scores and steps of a Stein kernel, from one sum over the columns."""
+    found = list(operands)
+    for j in range(2, len(found)):
+        r2, dot, steps = inputs[j - 2 : j + 1]
+        ways = (steps.way, "points"), (steps.way, "scores")
+        plain = not any(o.halves for o in found[j - 2 : j + 1])
+        if steps.kind == "steps" and (r2.way, dot.way) == ways and plain:
+            found[j - 2] = replace(found[j - 2], x=None, y=None)
+            found[j - 1] = replace(found[j - 1], x=None, y=None)
+            found[j] = replace(found[j], kind="stein")
+    return found
 
 
 def halves(x: Any) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from mercer.backend import namespace
-from mercer.gram.cuda.operands import Operand, operand_of
+from mercer.gram.cuda.operands import Operand, operand_of, together
 from mercer.gram.cuda.trace import Formula, finished, traced, value_of
 from mercer.kernels.base import Kernel, Points
 
@@ -129,6 +129,7 @@ def _planned(
             return None
         operands.append(operand)
     unit = (2.0 ** top.clamp(min=1e-30).log2().ceil() * _ROOM).float()
+    operands = together(formula.inputs, operands)
     return Plan(*_folded(formula, operands), like, unit, shape)
 
 

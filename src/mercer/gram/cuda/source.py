@@ -35,6 +35,8 @@ def exp2(x):
 
 """
 
+_WIDE = 4  # sums of tiles for which there are registers
+
 _SUMS = '''@triton.jit
 def sums(out, v, n, m, stride, per, parameters, {arguments}BM: tl.constexpr, BN: tl.constexpr):
     """out[split, c, i] = sum_j k(x_i, y_j) v[c, j] over the columns of a split; last c: of squares."""
@@ -117,7 +119,7 @@ def bags(out, first, second, u, v, start, width, n, m, parameters, {arguments}HA
         bottom = tl.load(first + a + 1)
         left = tl.load(second + b)
         right = tl.load(second + b + 1)
-        total = tl.zeros((), tl.float64)
+        total = tl.zeros((BM, BN), {dtype})
         for row in range(top, bottom, BM):
             places = row + tl.arange(0, BM)
             rows = tl.minimum(places, n - 1)
@@ -128,14 +130,14 @@ def bags(out, first, second, u, v, start, width, n, m, parameters, {arguments}HA
                 columns = tl.minimum(others, m - 1)
                 across = tl.load(v + columns, mask=others < right, other=0.0)
 {tile}
-                total += tl.sum(tl.sum(value * across[None, :], 1) * down, 0).to(tl.float64)
-        tl.store(out + a.to(tl.int64) * width + b, total)
+                total += value * across[None, :] * down[:, None]
+        tl.store(out + a.to(tl.int64) * width + b, tl.sum(total.to(tl.float64)))
 '''
 
 
 def bags_kernel(plan: Plan) -> Any:
     """The compiled `bags` of a plan."""
-    parts = {"prologue": _prologue(plan, 12), "tile": _tile(plan, 16)}
+    parts = {"prologue": _prologue(plan, 12), "tile": _tile(plan, 16), "dtype": _dtype(plan)}
     return compiled(_head(plan) + _BAGS.format(arguments=_arguments(plan), **parts))["bags"]
 
 
@@ -147,7 +149,10 @@ def product_kernel(plan: Plan) -> Any:
 
 def sums_kernel(plan: Plan, columns: int, squares: bool) -> Any:
     """The compiled `sums` of a plan."""
-    names, gather, lines = [], _inputs(plan, unrolled=len(plan.operands) == 1), plan.formula.lines
+    lines, names, gather = plan.formula.lines, [], _inputs(plan, len(plan.operands) == 1)
+    count = len(plan.formula.values) * (columns + squares)
+    wide = plan.needs in ("double", "plain") and count <= _WIDE  # sums of tiles, reduced at the end
+    added = "{0} += {1}" if wide else "{0} += tl.sum({1}, 1)"
     for k, value in enumerate(plan.formula.values):
         known = int(value[1:]) + 1 if value.startswith("t") else 0
         gather += lines[:known]  # no sooner than they are needed, so that few tiles live at a time
@@ -155,15 +160,16 @@ def sums_kernel(plan: Plan, columns: int, squares: bool) -> Any:
         gather.append(f"value = {_filled(plan, value)}")
         for c in range(columns):
             names.append(f"s{k}_{c}")
-            row = f"tl.load(v + {c} * stride + columns)[None, :]"
-            gather.append(f"s{k}_{c} += tl.sum(value * {row}, 1)")
+            row = f"value * tl.load(v + {c} * stride + columns)[None, :]"
+            gather.append(added.format(names[-1], row))
         if squares:
             names.append(f"squares{k}")
             gather.append("value = tl.where(columns[None, :] < m, value, 0.0)")
-            gather.append(f"squares{k} += tl.sum(value * value, 1)")
-    zeros = [f"    {name} = tl.zeros((BM,), {_dtype(plan)})" for name in names]
+            gather.append(added.format(names[-1], "value * value"))
+    shape, total = ("(BM, BN)", "tl.sum({0}, 1)") if wide else ("(BM,)", "{0}")
+    zeros = [f"    {name} = tl.zeros({shape}, {_dtype(plan)})" for name in names]
     store = [
-        f"    tl.store(base + {c} * n + rows, {name}, mask=rows < n)"
+        f"    tl.store(base + {c} * n + rows, {total.format(name)}, mask=rows < n)"
         for c, name in enumerate(names)
     ]
     code = _SUMS.format(
@@ -171,7 +177,7 @@ def sums_kernel(plan: Plan, columns: int, squares: bool) -> Any:
         prologue=_prologue(plan),
         zeros="\n".join(zeros),
         gather="\n".join(f"        {line}" for line in gather if line),
-        count=len(names),
+        count=count,
         store="\n".join(store),
     )
     return compiled(_head(plan) + code)["sums"]
@@ -245,7 +251,7 @@ def _inputs(plan: Plan, unrolled: bool = False) -> list[str]:
     lines: list[str] = []
     for j, o in enumerate(plan.operands):
         name = f"{o.kind}_{j}"
-        if o.kind != "sum":
+        if o.x is not None:
             lines += _halves(plan, o, j) if o.halves else _differences(plan, o, j, unrolled)
         if o.norms_y is not None:
             lines.append(f"other{j} = tl.load(ny{j} + columns)")
@@ -278,18 +284,25 @@ def _halves(plan: Plan, o: Operand, j: int) -> list[str]:
     ]
 
 
-_STEPS = {
-    "r2": "(a{j} - b{j}) * (a{j} - b{j})",
-    "l1": "tl.abs(a{j} - b{j})",
-    "dot": "a{j} * b{j}",
-    "steps": "(t{j} - s{j}) * (a{j} - b{j})",
-}  # what a column adds
 _UNROLLED = 16  # columns up to which there is no loop over them, and those of x are loaded once
+_ADDED = {
+    "r2": ["{kind}_{j} += (a{j} - b{j}) * (a{j} - b{j})"],
+    "l1": ["{kind}_{j} += tl.abs(a{j} - b{j})"],
+    "dot": ["{kind}_{j} += a{j} * b{j}"],
+    "steps": ["{kind}_{j} += (t{j} - s{j}) * (a{j} - b{j})"],
+    "stein": [
+        "a{j} = a{j} - b{j}",
+        "r2_{i} += a{j} * a{j}",
+        "dot_{k} += s{j} * t{j}",
+        "steps_{j} += (t{j} - s{j}) * a{j}",
+    ],
+}  # what a column adds
 
 
 def _differences(plan: Plan, o: Operand, j: int, unrolled: bool) -> list[str]:
-    wide, name = _wide(plan), f"{o.kind}_{j}"
-    count = o.width // 2 if o.kind == "steps" else o.width
+    """Sums over columns, of differences or products."""
+    two = o.kind in ("steps", "stein")  # rows are [points, scores]
+    count, wide = o.width // 2 if two else o.width, _wide(plan)
     loop = "tl.static_range" if unrolled and count <= _UNROLLED else "range"
 
     def column(name: str, side: str, offset: int) -> str:
@@ -298,13 +311,15 @@ def _differences(plan: Plan, o: Operand, j: int, unrolled: bool) -> list[str]:
         return f"    {name}{j} = tl.load({at}){shape}"
 
     lines = [column("a", "x", 0), column("b", "y", 0)]
-    if o.kind == "steps":
+    if two:
         lines += [column("s", "x", count), column("t", "y", count)]
+    names = [f"{o.kind}_{j}"] if o.kind != "stein" else [f"r2_{j - 2}", f"dot_{j - 1}", f"steps_{j}"]
+    added = (line.format(kind=o.kind, j=j, i=j - 2, k=j - 1) for line in _ADDED[o.kind])
     return [
-        f"{name} = tl.zeros((BM, BN), {_dtype(plan)})",
+        *(f"{name} = tl.zeros((BM, BN), {_dtype(plan)})" for name in names),
         f"for part{j} in {loop}({count}):",
         *lines,
-        f"    {name} += {_STEPS[o.kind].format(j=j)}",
+        *(f"    {line}" for line in added),
     ]
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from mercer.gram.run import spans
 
-_ROWS = 1024  # of a tile that is cut into diagonals
+_ROWS = 2048  # of a tile that is cut into diagonals
 _MOST = 4096  # diagonals that are held at a time
-_SHARE = 1 / 8  # of the free memory that the transforms of some diagonals take
+_SHARE = 1 / 3  # of the free memory that the transforms of some diagonals take
 _BYTES = 48  # for an entry: itself, its transform, and what the library needs for that
 
 

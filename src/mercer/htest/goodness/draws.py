@@ -115,7 +115,7 @@ def sampler_of(model: Any) -> Sampler:
     if callable(sample):
         return _by_sample(model, sample)
     if callable(getattr(model, "rvs", None)):
-        return lambda n, rng: _rows(model.rvs(size=n, random_state=rng), n)
+        return lambda n, rng: _rows(model.rvs(size=_shape(model, n), random_state=rng), n)
     if callable(getattr(model, "resample", None)):  # gaussian_kde, whose points are columns
         return lambda n, rng: model.resample(n, seed=rng).T
     if callable(model) and _takes_two(model):
@@ -163,6 +163,12 @@ def _seeded(model: Any, rng: np.random.Generator) -> Any:
 
 def _state(rng: np.random.Generator) -> int:
     return int(rng.integers(2**32))
+
+
+def _shape(model: Any, n: int) -> Any:
+    """n, and as many columns as a distribution on the line has parameters."""
+    width = np.shape(model.support()[0]) if hasattr(model, "support") else ()
+    return (n, *width) if width else n
 
 
 def _rows(found: Any, n: int) -> Any:

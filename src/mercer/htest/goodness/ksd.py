@@ -32,9 +32,11 @@ class KSD(HypothesisTest):
     Parameters
     ----------
     model : distribution or function
-        `Gaussian`, `Mixture`, a frozen distribution of SciPy with a density on all of R^d, a fitted
-        `GaussianMixture` or `KernelDensity` of scikit-learn, any object with a method `score`, or a
-        function that gives the gradients of log p at the rows of x, (n, d).
+        `Gaussian`, `Mixture`, `GaussBernoulliRBM`, a frozen distribution of SciPy, a fitted
+        `GaussianMixture` or `KernelDensity` of scikit-learn, a `LogDensity`, `Scores` of the
+        observations, any object with a method `score`, or a function that gives the gradients of log p
+        at the rows of x, (n, d). Where a distribution has borders, as gamma and uniform, its
+        coordinates log(x - low) or log((x - low) / (high - x)) are compared, by the kernel too.
     kernel : Kernel or None
         A smooth function of the distance. None: InverseMultiquadric at the median distance, whose
         discrepancy sees tails too (Gorham & Mackey 2017).

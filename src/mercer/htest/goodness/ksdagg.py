@@ -22,10 +22,10 @@ from mercer.htest.samples.collection import checked_kernels, unfolded
 from mercer.htest.samples.naming import CHOSEN, LEVEL, told_apart
 from mercer.kernels.bandwidth import bandwidth_grid, usable
 from mercer.kernels.base import Kernel
-from mercer.kernels.radial import InverseMultiquadric
+from mercer.kernels.radial import RBF, InverseMultiquadric
 from mercer.kernels.stein import Stein
 
-NUMBER = 10  # kernels, where none are given
+NUMBER = 5  # offsets and bandwidths of the two kernels, where none are given
 _LEAST = 4  # observations
 
 
@@ -77,8 +77,9 @@ class KSDAgg(HypothesisTest):
     model : distribution or function
         As in `KSD`: whatever has a score.
     kernels : sequence of kernels or None
-        Smooth functions of the distance. None: InverseMultiquadric at ten offsets, which cover the
-        scales of the observations.
+        Smooth kernels, as in `Stein`. None: InverseMultiquadric and Gaussian kernels, at five
+        widths each that cover the scales of the observations: the first see tails, the second see
+        more in many dimensions.
     weights : sequence of positive numbers or None
         What the kernels count, divided by their sum; None: all the same.
     null : WildBootstrap
@@ -146,10 +147,10 @@ class KSDAgg(HypothesisTest):
 
 
 def collection(sample: Sample, number: int = NUMBER) -> tuple[Kernel, ...]:
-    """Inverse multiquadric kernels whose offsets cover the scales of the sample."""
+    """Inverse multiquadric and Gaussian kernels whose widths cover the scales of the sample."""
     points = sample.points
-    offsets = (usable(b, points, "x") for b in bandwidth_grid(points, number))
-    return tuple(InverseMultiquadric(offset) for offset in offsets)
+    widths = [usable(b, points, "x") for b in bandwidth_grid(points, number)]
+    return (*map(InverseMultiquadric, widths), *map(RBF, widths))
 
 
 class _Evidence:

@@ -160,8 +160,11 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     def variates(self, X: Any, y: Any) -> tuple[np.ndarray, ...]:
         """The canonical variates of all views: a tuple of (n, n_components)."""
         points = [self._points(X)]
-        for known, (name, sample) in zip(self._views[1:], self._named(y), strict=True):
-            points.append(read(known.kernel, sample, known.columns, name)[0])
+        named, known = _named(y), self._views[1:]
+        if len(named) != len(known):
+            raise ValueError(f"y must hold {len(known)} views, as in fit, got {len(named)}")
+        for v, (name, sample) in zip(known, named.items(), strict=True):
+            points.append(read(v.kernel, sample, v.columns, name)[0])
         check_consistent_length(*(range(count(p)) for p in points))
         return tuple(self._scores(i, p) for i, p in enumerate(points))
 
@@ -183,31 +186,22 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     def _scores(self, i: int, points: Points) -> np.ndarray:
         return self._views[i].features(points) @ self._weights[i] - self._offsets[i]
 
-    def _named(self, y: Any) -> list[tuple[str, Any]]:
-        """The other views, by the names that messages use."""
+    def _others(self, y: Any) -> list[_Side]:
+        """The other views, each with its kernel."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
-        parts = y if isinstance(y, tuple) else (y,)
-        names = [f"y[{i}]" for i in range(len(parts))] if isinstance(y, tuple) else ["y"]
-        named = [(name, _plain(part)) for name, part in zip(names, parts, strict=True)]
-        known = getattr(self, "_views", None)
-        if known is not None and len(named) != len(known) - 1:
-            raise ValueError(f"y must hold {len(known) - 1} views, as in fit, got {len(named)}")
-        return named
-
-    def _others(self, y: Any) -> list[_Side]:
-        """The other views, each with its kernel."""
-        self.__dict__.pop("_views", None)
-        named, kernels = self._named(y), self.kernel_y
+        named, kernels = _named(y), self.kernel_y
+        if not named:
+            raise ValueError("y must be another view of the points, or a tuple of them, got ()")
         if kernels is None or isinstance(kernels, Kernel):
             kernels = (kernels,) * (len(named) if kernels is None else 1)
         if len(kernels) != len(named):
             raise ValueError(
                 f"kernel_y must be a kernel for each of {len(named)} other views, got {len(kernels)}"
             )
-        return [_Side.of(k, v, name) for k, (name, v) in zip(kernels, named, strict=True)]
+        return [_Side.of(k, v, name) for k, (name, v) in zip(kernels, named.items(), strict=True)]
 
     def _need_ranks(self, centred: Sequence[Centred]) -> None:
         for name, found in zip(["X", *["y"] * (len(centred) - 1)], centred, strict=True):
@@ -276,6 +270,13 @@ class _Side:
         validate.instance("kernel_y", kernel, Kernel, "a kernel, such as RBF(1.0), or None")
         points, columns = read(kernel, sample, None, name)
         return cls(kernel, columns, points)
+
+
+def _named(y: Any) -> dict[str, Any]:
+    """The other views, by the names that messages use."""
+    if isinstance(y, tuple):
+        return {f"y[{i}]": _plain(part) for i, part in enumerate(y)}
+    return {"y": _plain(y)}
 
 
 def _plain(sample: Any) -> Any:

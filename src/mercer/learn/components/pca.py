@@ -197,7 +197,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 return None
             raise TypeError("pre-images need points that are vectors of numbers: use preimage=None")
         held = (to_numpy(part) for part in (points, weights, scores))
-        space = Projected(kernel, *(part.astype(np.float64) for part in held))
+        space = Projected(kernel, *(part.astype(np.float64, copy=False) for part in held))
         return back_of(self.preimage or FixedPoint(), space, needed=self.preimage is not None)
 
     def _has_vectors(self, X: Any) -> bool:
@@ -232,10 +232,8 @@ def components(centred: Centered, wanted: int | float | None) -> tuple[np.ndarra
         )
     kept = int(enough[0]) + 1 if share is not None and len(enough) else usable
     found = vectors[:, :kept]
-    centre = namespace(found).mean(
-        found, axis=0
-    )  # 0 but for rounding, which small eigenvalues show
-    return values[:kept], found - centre, trace
+    # Centred again: eigenvectors of small eigenvalues are not orthogonal to 1, which has 0, to rounding.
+    return values[:kept], found - namespace(found).mean(found, axis=0), trace
 
 
 def _eigenpairs(centred: Centered, k: int) -> tuple[np.ndarray, Array]:

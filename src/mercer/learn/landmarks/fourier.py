@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, astype, count, double
+from mercer.backend import Array, array_like, astype, count, double, namespace
 from mercer.features.base import Mapped
 from mercer.features.fourier import RandomFourier
 from mercer.gram import LazyMatrix
@@ -98,6 +98,7 @@ class FourierRidge(StreamedRidge):
         few = np.sort(rng.choice(n, min(n, self.map_.width), replace=False))
         rows = self.map_(taken(sample, few))
         self._like = rows[:1, 0]  # library, device and dtype of the features
+        self._mean = namespace(rows).mean(rows, axis=0)
         return rows
 
     def _design(self, points: Points) -> LazyMatrix:
@@ -105,6 +106,9 @@ class FourierRidge(StreamedRidge):
 
     def _penalty(self) -> Array:
         return array_like(np.eye(self.map_.width, dtype=np.float64), self._like, double(self._like))
+
+    def _middle(self, penalty: Array) -> Array:
+        return self._mean
 
     def _keep(self, coefficients: Array) -> None:
         self.coef_ = astype(coefficients, self._like.dtype)

@@ -18,73 +18,99 @@ from mercer.backend import (
     itemsize,
     namespace,
     on_gpu,
+    ones,
     scalar,
     zeros,
 )
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix
 from mercer.gram.combine import Transposed
-from mercer.gram.positive import add_to_diagonal, solve_positive
+from mercer.gram.positive import add_to_diagonal, factored
 from mercer.gram.run import in_order, spans
 
 Change = Callable[[Array, slice], tuple[Array, Array]]
 
 _TASK = 4096  # rows of a task: their sum is one matrix that is added up in order
 _STEP = 480  # rows of a tile
-_TRIES = 12  # factors of ten, by which the smallest addition to the diagonal is raised at most
+_NOISE = 0.15  # of what rounding adds to the matrix: see `factored`
+_TRIES = 40  # doublings of it, at most
 
 
 @dataclass
 class NormalSums:
     """Z'WZ (m, m) and Z'Wy (m, q), summed over the rows that were added so far, in float64.
 
-    What float32 tiles add up to is summed in float64: otherwise their rounding errors make the
-    matrix indefinite.
+    Products are of Z less a row `middle`, about the mean of its rows, which is added again at the
+    end: their sums are smaller, and so is the rounding of float32 tiles. These are summed in float64;
+    otherwise rounding makes the matrix indefinite.
     """
 
-    matrix: Array
-    right: Array
+    matrix: Array  # (Z - 1 middle')'W(Z - 1 middle'), its lower half
+    right: Array  # (Z - 1 middle')'W(y, 1)
+    totals: Array  # sums of W(y, 1)
+    middle: Array
     precision: float  # the eps of the tiles
-    rows: int = 0
 
     @classmethod
-    def empty(cls, columns: int, outputs: int, like: Array) -> NormalSums:
+    def empty(cls, middle: Array, outputs: int, like: Array) -> NormalSums:
         """No rows yet, whose tiles will be like this array."""
-        work = double(like)
-        matrix, right = (zeros((columns, width), like, work) for width in (columns, outputs))
-        return cls(matrix, right, eps(like))
+        m, work = int(middle.shape[0]), double(like)
+        shapes = (m, m), (m, outputs + 1), (outputs + 1,)
+        held = (zeros(shape, like, work) for shape in shapes)
+        return cls(*held, middle=astype(middle, like.dtype), precision=eps(like))
 
     def add(self, design: LazyMatrix, y: Array, weights: np.ndarray | None = None) -> None:
         """Add the rows of Z, with targets (n, q) and weights (n,)."""
-        root = None if weights is None else array_like(np.sqrt(weights), design.like)
-        work = _Products(design, astype(y, design.like.dtype), root)
+        xp, like = namespace(design.like), design.like
+        wide = xp.concat([astype(y, like.dtype), ones((int(y.shape[0]), 1), like)], axis=1)
+        root = None if weights is None else array_like(np.sqrt(weights), like)
+        if root is not None:
+            wide = wide * root[:, None]
+        work = _Products(design, wide, root, self.middle)
         tasks = spans(design.shape[0], _task_rows(design))
-        for matrix, right in in_order(work, tasks, parallel=is_numpy(design.like)):
+        for matrix, right in in_order(work, tasks, parallel=is_numpy(like)):
             self.matrix += matrix
             self.right += right
-        self.rows += design.shape[0]
+        scaled = wide if root is None else wide * root[:, None]
+        self.totals += xp.sum(astype(scaled, double(like)), axis=0)
 
     def solve(self, penalty: Array, ridge: float) -> Array:
-        """a of (Z'WZ + ridge P) a = Z'Wy: (m, q).
+        """a of (Z'WZ + ridge P) a = Z'Wy: (m, q)."""
+        return self.factored(penalty, ridge)(self.right_side())
 
-        Rounding of the tiles moves the matrix by about eps tr / sqrt(m) (measured, for both
-        precisions): twice that is added to its diagonal, and more where that does not make it
-        positive definite.
+    def factored(self, penalty: Array, ridge: float) -> Callable[[Array], Array]:
+        """b -> (Z'WZ + ridge P + e I)^-1 b, with the least e that rounding needs.
+
+        Rounding of the tiles moves the matrix by some eps tr / 5 sqrt(m) (measured, for both
+        precisions): about that is added to its diagonal, and more where that does not make it positive
+        definite.
         """
         xp = namespace(self.matrix)
-        whole = _symmetric(self.matrix) + ridge * penalty
-        size = scalar(xp.sum(xp.linalg.diagonal(whole))) / int(whole.shape[0]) ** 0.5
-        least = 2 * self.precision * size
+        size = scalar(xp.sum(xp.linalg.diagonal(self.matrix)))
+        least = _NOISE * self.precision * size / int(penalty.shape[0]) ** 0.5
+        whole = self._uncentred() + ridge * penalty
         for power in range(_TRIES):
             held = xp.asarray(whole, copy=True)
-            add_to_diagonal(held, least * 10.0**power)
-            solution = solve_positive(held, self.right)
-            if solution is not None:
-                return solution
+            add_to_diagonal(held, least * 2.0**power)
+            solve = factored(held)
+            if solve is not None:
+                return solve
         raise ValueError(
             "the normal equations are not positive definite: use a larger ridge, or a kernel that "
             "is positive definite"
         )
+
+    def right_side(self) -> Array:
+        """Z'Wy: (m, q)."""
+        middle = astype(self.middle, self.matrix.dtype)
+        return self.right[:, :-1] + middle[:, None] * self.totals[None, :-1]
+
+    def _uncentred(self) -> Array:
+        """Z'WZ, the middle added again."""
+        middle = astype(self.middle, self.matrix.dtype)
+        total, sums = self.totals[-1], self.right[:, -1]
+        moved = middle[:, None] * (sums + total * middle)[None, :] + sums[:, None] * middle[None, :]
+        return _symmetric(self.matrix) + moved
 
 
 def normal_product(design: LazyMatrix, v: Array, weights: Array | None = None) -> Array:
@@ -119,11 +145,12 @@ def turned_product(design: LazyMatrix, u: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Products:
-    """rows -> Z'Z and Z'y of these rows; of NumPy's Z'Z the lower half is written only."""
+    """rows -> Z'Z and Z'y of these rows, less the middle; of NumPy's Z'Z the lower half is written only."""
 
     design: LazyMatrix
     y: Array
     root: Array | None
+    middle: Array
 
     def __call__(self, rows: slice) -> tuple[Array, Array]:
         m = self.design.shape[1]
@@ -131,9 +158,9 @@ class _Products:
         total = _outer(m, self.design.like)
         for some in spans(rows.stop, _step(self.design), first=rows.start):
             tile, y = self.design.block(some, slice(0, m)), self.y[some, :]
+            tile -= self.middle[None, :]
             if self.root is not None:
                 tile *= self.root[some][:, None]
-                y = y * self.root[some][:, None]
             turned = namespace(tile).permute_dims(tile, (1, 0))
             total = _added(total, tile, turned)
             right += turned @ y

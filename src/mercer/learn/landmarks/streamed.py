@@ -10,7 +10,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from mercer import validate
-from mercer.backend import Array, astype, count, is_array
+from mercer.backend import Array, astype, count, is_array, namespace
 from mercer.features.random import generator
 from mercer.gram import LazyMatrix
 from mercer.kernels.base import Kernel, Points
@@ -103,6 +103,10 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
     def _penalty(self) -> Array:
         """P in the penalty ridge c'Pc: (m, m) in float64."""
 
+    def _middle(self, penalty: Array) -> Array:
+        """About the mean of the rows of the matrix: that of the landmarks, where these are its columns."""
+        return namespace(penalty).mean(penalty, axis=0)
+
     @abstractmethod
     def _keep(self, coefficients: Array) -> None:
         """Remember what was learnt: (m,) or (m, q)."""
@@ -121,7 +125,14 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
                 "conjugate gradients read the data many times, got an iterator: hand in a function "
                 "that makes it, or use solver=NormalEquations()"
             )
-        problem = Problem(lambda: self._rows(source), penalty, float(self.ridge), some)
+        problem = Problem(
+            lambda: self._rows(source),
+            penalty,
+            float(self.ridge),
+            self._middle(penalty),
+            some,
+            source.once,
+        )
         solution = solver.solve(problem)
         self.n_passes_ = solution.passes
         self._sums: NormalSums | None = solution.sums
@@ -142,7 +153,7 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
         else:
             source = Held(*self._numbers_of(X, y, sample_weight, reset=False))
         penalty = self._penalty()
-        self._sums = summed(sums, self._rows(source), int(penalty.shape[0]))
+        self._sums = summed(sums, self._rows(source), self._middle(penalty))
         self.n_passes_ = 1
         self._learnt(self._sums.solve(penalty, float(self.ridge)))
         return self

@@ -16,7 +16,7 @@ from mercer.kernels.door import prepare
 from mercer.kernels.radial import RBF
 from mercer.kernels.stein import Stein
 from mercer.rkhs.embeddings.embedding import mean_embedding
-from mercer.rkhs.logdensity import Scores
+from mercer.rkhs.logdensity import score_at
 from mercer.rkhs.stein import median_imq
 
 Column = Callable[[int], np.ndarray]  # i -> k(x_j, x_i) for all j
@@ -58,8 +58,7 @@ def stein_thinning(score: Any, x: Any, m: int, *, kernel: Kernel | None = None) 
     """
     validate.whole("m", m)
     kernel, points = _points(kernel, x, median_imq)
-    scores = score if callable(score) else Scores(score).at(points)
-    stein = Stein(kernel, scores)
+    stein = Stein(kernel, score_at(score, points))
     stein.accept(points)
     moved = stein.move(points)
     own = to_numpy(stein.scored.diag(moved))
@@ -112,14 +111,14 @@ def stein_points(
     rng = validate.generator(rng)
     chosen: np.ndarray | None = None
     while chosen is None or len(chosen) < m:
-        found = validate.points(propose(candidates, rng), "propose(n, rng)")
-        kernel, points = _points(kernel, found, median_imq)
+        found = validate.points(detached(propose(candidates, rng)), "propose(n, rng)")
+        kernel, points = _points(kernel, to_numpy(found), median_imq)
         stein = Stein(kernel, score)
         stein.accept(points, "propose(n, rng)")
         value = to_numpy(stein.diag(points)) / 2
         if chosen is not None:
             value = value + to_numpy(Gram(stein, points, chosen).row_sums())
-        best = to_numpy(points)[[int(np.argmin(value))]]
+        best = points[[int(np.argmin(value))]]
         chosen = best if chosen is None else np.concatenate([chosen, best])
     return chosen
 
