@@ -158,9 +158,14 @@ def gamma2(x: np.ndarray) -> np.ndarray:
     return np.sum(np.log(x) - x, axis=1)
 
 
+def gamma2_score(x: np.ndarray) -> np.ndarray:
+    """Its gradient."""
+    return 1 / x - 1
+
+
 def with_borders() -> Iterator[Cell]:
     """Compared in coordinates that have none."""
-    waits = LogDensity(gamma2, gradient=lambda x: 1 / x - 1, support=(0.0, np.inf))
+    waits = LogDensity(gamma2, gradient=gamma2_score, support=(0.0, np.inf))
     for d in DIMENSIONS:
         box = Uniform(np.zeros(d), np.linspace(1.0, 3.0, d))
         gammas = named(

@@ -65,7 +65,7 @@ ZOO = [
     HSICSelector(0.3, direction=Backward(0.5), kernel=Linear(), target_kernel=RBF(2.0)),
     MRMR(),
     MRMR(1, relevance=Hsic()),
-    ISA(),
+    ISA(random_state=0),
     ISA(1, ica=FastICA(max_iter=3000, tol=1e-2, random_state=0)),
     KCCA(1, random_state=0),
     KCCA(1, kernel=Linear(), kernel_y=RBF(2.0), ridge=0.1),

@@ -6,6 +6,7 @@ python -m benchmarks.gpu goodness independence    # some parts only
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 import traceback
@@ -14,47 +15,51 @@ import warnings
 import torch
 
 from benchmarks.gpu import accuracy, learners, products, tests
-from benchmarks.gpu.tools import normal, seconds
+from benchmarks.gpu.floor import rates
+
+_LIMIT = 150  # seconds for a part
 
 
-def machine() -> float:
-    """What the device can do; returns its rate of products of halves."""
-    a = normal(8192, 8192).half()
-    rate = 2 * 8192**3 / seconds(lambda: a @ a)
-    b = torch.empty(2**30, dtype=torch.float32, device="cuda")
-    c = torch.empty_like(b)
-    copy = 2 * 4 * 2**30 / seconds(lambda: c.copy_(b))
-    print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}\n")
-    print(f"Products of halves {rate / 1e12:.0f} TFLOP/s, copies {copy / 1e12:.2f} TB/s.")
-    return rate
+def _late(number: int, frame: object) -> None:
+    raise TimeoutError(f"not done after {_LIMIT} s")
 
 
 def main() -> None:
+    signal.signal(signal.SIGALRM, _late)
     torch.manual_seed(0)
     warnings.simplefilter("ignore", ResourceWarning)
-    rate = machine()
+    known = rates()
+    print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}\n")
+    print(
+        f"Products of halves {known.halves / 1e12:.0f} TFLOP/s, copies {known.copied / 1e12:.2f} TB/s, "
+        f"float32 {known.single / 1e12:.1f} and float64 {known.double / 1e12:.1f} x 10^12 operations and "
+        f"{known.powers / 1e12:.2f} x 10^12 powers of two in float64 a second."
+    )
     parts = {
-        "two_sample": lambda: tests.two_sample(rate),
-        "independence": tests.independence,
-        "goodness": tests.goodness,
+        "two_sample": lambda: tests.two_sample(known),
+        "independence": lambda: tests.independence(known),
+        "goodness": lambda: tests.goodness(known),
         "aggregated": tests.aggregated,
         "agreement": tests.agreement,
-        "products": products.products,
+        "products": lambda: products.products(known),
         "solvers": learners.solvers,
         "bags": learners.bags,
         "streamed": learners.streamed,
-        "nystrom": lambda: learners.nystrom(rate),
+        "nystrom": lambda: learners.nystrom(known),
+        "classifiers": learners.classifiers,
         "learnt": tests.learnt,
         "right": accuracy.right,
     }
     failed = []
     for name in sys.argv[1:] or parts:
         start = time.perf_counter()
+        signal.alarm(_LIMIT)
         try:
             parts[name]()
         except Exception:  # the others are still wanted
             traceback.print_exc()
             failed.append(name)
+        signal.alarm(0)
         torch.cuda.empty_cache()
         print(f"({name}: {time.perf_counter() - start:.0f} s in all)", file=sys.stderr, flush=True)
     if failed:

@@ -69,3 +69,13 @@ def right() -> None:
         error = float((got.double() - exact).norm() / exact.norm())
         row(n, n, 3, k, "float32", f"{error:.1e}", "RBF, 50 rows, v > 0", 1e-5)
         assert error < 1e-5
+    n, m = 100_000_003, 999  # places beyond 32 bits
+    x, y, v = normal(n, 10), normal(m, 10), normal(m, 1)
+    rows = torch.cat(
+        [torch.randint(0, n, (50,), device="cuda"), torch.tensor([0, n - 1], device="cuda")]
+    )
+    exact = RBF(3.0).pairwise(x[rows].double(), y.double()) @ v.double()
+    got = (Gram(RBF(3.0), x, y) @ v)[rows]
+    error = float((got.double() - exact).norm() / exact.norm())
+    row(n, m, 10, 1, "float32", f"{error:.1e}", "RBF, 52 rows", 1e-5)
+    assert error < 1e-5

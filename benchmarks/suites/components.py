@@ -92,7 +92,7 @@ def _clusters(options: Options) -> Timed:
 def _correlations(options: Options) -> Timed:
     from scipy.linalg import block_diag, eigh
 
-    n = 150 if options.quick else 1000
+    n = 150 if options.quick else 600
     options.console.print("[dim]kernel CCA[/]")
     rng = np.random.default_rng(0)
     x = rng.standard_normal((n, 1))

@@ -98,7 +98,7 @@ def _linear(options: Options) -> Table:
 
 def _others(options: Options) -> Table:
     """What else there is."""
-    n = 300 if options.quick else 1000
+    n = 60 if options.quick else 1000
     d = 5
     normal = Gaussian(np.zeros(d), 1.0)
     other = Mixture([normal, Gaussian(np.ones(d), 2.0)], [0.8, 0.2])

@@ -64,15 +64,16 @@ panels[0].set_ylabel("error of a kernel value")
 panels[1].legend(fontsize=8)
 
 # %%
-# In two dimensions even sequences win by far; in ten orthogonality is what helps. The slope of the plain
-# error is minus one half, as it should be:
+# In two dimensions even sequences win by far; in ten orthogonality helps at once, even sequences only where
+# there are many features. The slope of the plain error is about minus one half, as it should be:
 
 for (dim, name), slope in slopes.items():
     print(f"{dim:2} dimensions, {name:10}: error ~ D^{slope:.2f}")
 
 # %%
 # What does it do to learning? Ridge regression on features against the exact one, by the error on new
-# points. Landmarks look at the data and need fewer columns than frequencies, which do not.
+# points. Landmarks look at the data and, from a hundred columns on, do more with them than frequencies,
+# which do not.
 
 kernel = RBF(2.0)
 x = rng.normal(size=(3000, 5))
@@ -95,6 +96,8 @@ for name, learner in learners.items():
     ]
     ax.loglog(columns, off, "o-", label=name)
 ax.axhline(best, color="0.3", linestyle="--", label="all points")
+ax.set_xticks(columns, [str(m) for m in columns])
+ax.minorticks_off()
 ax.set(xlabel="features or landmarks", ylabel="error on new points", title="Ridge regression")
 ax.legend()
 assert off[-1] < 1.1 * best  # landmarks reach the exact solution

@@ -32,7 +32,7 @@ def test_unknown_suite_is_refused():
     assert "imports" in done.stderr  # the known ones are named
 
 
-@pytest.mark.parametrize("suite", ["imports", "engine"])
+@pytest.mark.parametrize("suite", ["imports", "engine", "goodness"])
 def test_suite_writes_what_it_found(suite, tmp_path):
     shown = benchmarks(suite, "--quick", "--repeats", "1", "--results", str(tmp_path))
     data = json.loads((tmp_path / f"{suite}-quick.json").read_text(encoding="utf-8"))

@@ -34,6 +34,16 @@ def log_p(x):
 def numpy_log_p(x):
     return -np.sum(np.square(x), axis=1)
 
+class NoDraws:
+    def __init__(self, mean):
+        self.mean = mean
+
+    def score(self, x):
+        return -(x - self.mean) / [100.0, 9.0]
+
+def fit_without_draws(x):
+    return NoDraws(x.mean(axis=0))
+
 def fails(x):
     raise RuntimeError("no such luck")
 
@@ -156,6 +166,10 @@ class TestOwnModels:
         assert own["pvalue"] == known["pvalue"]
         assert own["model"]["parameters"] == known["model"]["parameters"]
 
+    def test_a_fit_without_draws_is_tested_on_the_other_half(self):
+        told = run("good.csv", "--model", "own_models:fit_without_draws", "--fit", "half").stdout
+        assert "75 of them tested" in told
+
     def test_one_column(self):
         told = run("island.csv", "--model", "own_models:line", "--columns", "height").stdout
         assert told.startswith("island.csv does not come from the model own_models:line")
@@ -235,6 +249,7 @@ class TestUse:
             (("--model", "own_models:number"), 2, "own_models:number: model must be"),
             (("--model", "own_models:Gaussian"), 2, "is a class"),
             (("--model", "own_models:line"), 3, "must have 1 columns"),
+            (("--model", "own_models:fit_without_draws"), 2, "cannot be drawn from"),
             (("--columns", "height,nope"), 3, "no column 'nope'"),
             (("--chain",), 2, "--chain goes with a model that is given"),
             (("--kernel", "laplace"), 2, "two derivatives"),

@@ -1,6 +1,6 @@
 """What fused tiles give, beside float64 on the host: prints {name: [error, limit]} as JSON.
 
-python tests/gram/cuda_checks.py cuda products matrices weights tests shared, or with
+python tests/gram/cuda_checks.py cuda products matrices weights tests shared learnt, or with
 TRITON_INTERPRET=1 cpu, where tensors of the host play those of a device.
 """
 
@@ -25,7 +25,17 @@ from mercer.gram.cuda import fused, spread, turned  # noqa: E402
 from mercer.gram.cuda.columns import device_columns, device_signs  # noqa: E402
 from mercer.gram.cuda.engine import quadratic, times  # noqa: E402
 from mercer.gram.cuda.plan import plan  # noqa: E402
-from mercer.htest import HSIC, KSD, MMD, MMDAgg, Permutation, WildBootstrap  # noqa: E402
+from mercer.htest import (  # noqa: E402
+    HSIC,
+    KSD,
+    ME,
+    MMD,
+    NFSIC,
+    SCF,
+    MMDAgg,
+    Permutation,
+    WildBootstrap,
+)
 from mercer.kernels import (  # noqa: E402
     RBF,
     Exponential,
@@ -195,9 +205,30 @@ def shared() -> Checks:
         spread.room = before[1]
 
 
+def learnt() -> Checks:
+    """Searches for locations, frequencies and pairs of locations end where those on the host do."""
+    x, y = RNG.normal(size=(300, 3)), RNG.normal(size=(250, 3))
+    y[:, 0] += 0.5
+    z = 0.4 * x[:, :1] + RNG.normal(size=(300, 1))
+    for kind, samples, number, found in (
+        (ME, (x, y), "locations", "locations"),
+        (SCF, (x, y), "frequencies", "frequencies"),
+        (NFSIC, (x, z), "locations", "locations"),
+    ):
+        ends = [
+            getattr(kind.optimized(*on, **{number: 2}, rng=0), found)
+            for on in (samples, [put(s, DOUBLE) for s in samples])
+        ]
+        host, here = (e if isinstance(e, tuple) else (e,) for e in ends)
+        apart = max(float(np.abs(np.asarray(a) - b).max()) for a, b in zip(host, here, strict=True))
+        yield kind.__name__, apart, 1e-4
+
+
 def main() -> None:
     turned._ROWS, turned._MOST = 32, 20  # so that diagonals come in many pieces
-    parts = {check.__name__: check for check in (products, matrices, weights, tests, shared)}
+    parts = {
+        check.__name__: check for check in (products, matrices, weights, tests, shared, learnt)
+    }
     found = {}
     for part in sys.argv[2:]:
         for name, error, limit in parts[part]():

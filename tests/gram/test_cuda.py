@@ -18,7 +18,7 @@ from mercer.kernels import RBF, Matern
 from mercer.kernels.base import DotProduct, Radial
 
 _CHECKS = Path(__file__).with_name("cuda_checks.py")
-PARTS = ("products", "matrices", "weights", "tests", "shared")
+PARTS = ("products", "matrices", "weights", "tests", "shared", "learnt")
 
 
 def _has_formula(kernel: object) -> bool:
@@ -44,6 +44,11 @@ def test_kernels_of_other_bandwidths_share_their_code():
     assert one.parameters != other.parameters
 
 
+def _timed(part: str) -> object:
+    """The interpreter takes a minute for most parts."""
+    return part if part in ("matrices", "learnt") else pytest.param(part, marks=pytest.mark.slow)
+
+
 def _checked(device: str, part: str, **environment: str) -> None:
     done = subprocess.run(
         [sys.executable, str(_CHECKS), device, part],
@@ -58,11 +63,10 @@ def _checked(device: str, part: str, **environment: str) -> None:
     assert {name: e for name, (e, limit) in found.items() if not e <= limit} == {}
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(
     find_spec("triton") is None or find_spec("torch") is None, reason="needs torch and Triton"
 )
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", [_timed(part) for part in PARTS])
 def test_fused_kernels_in_the_interpreter(part):
     _checked("cpu", part, TRITON_INTERPRET="1")
 

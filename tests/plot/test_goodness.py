@@ -70,6 +70,14 @@ class TestLine:
         result = FSSD(LINE, locations=[[1.0], [2.0]]).test(LINE.sample(50, rng=0))
         np.testing.assert_array_equal(lines(result.plot())["locations"].get_xdata(), [1.0, 2.0])
 
+    def test_nothing_is_drawn_beyond_a_border(self):
+        from scipy.stats import gamma
+
+        x = np.random.default_rng(0).gamma(2.0, size=100)
+        ax = KSD(gamma(2.0)).test(x, rng=0).plot()
+        assert ax.get_xlim()[0] == 0.0
+        assert lines(ax)["witness"].get_xdata()[0] == 0.0
+
 
 class TestPlane:
     def test_the_evidence_is_drawn(self, on_the_plane):

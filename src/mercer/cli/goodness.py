@@ -156,7 +156,9 @@ def _answered(
     result = choice.run(asked, sample, notes)
     some = result.thinned(_MOST)
     if some is not result:
-        notes.append(f"the size of the misfit comes from {some.size:,} rows, the verdict from all")
+        notes.append(
+            f"the size of the misfit comes from {some.size:,} rows, the verdict from all that were tested"
+        )
     fit = choice.fit if asked.fitted else None
     few = result.thinned(_SOME)
     off = few.columns() if 1 < few.sample.width <= _WIDEST else ()

@@ -70,9 +70,14 @@ class GoodnessChoice:
             return self._fixed(asked.model, points, np.random.default_rng(self.seed))
         if self.fit is FitName.BOOTSTRAP:
             self._refuse_chain()
+            if not asked.drawn:
+                raise WrongUse(
+                    f"what {asked.name} makes cannot be drawn from, as --fit bootstrap needs it: give "
+                    "it a method sample(n, rng=), or use --fit half"
+                )
             notes.append(
-                "the model was fitted to all rows, and again to every resample: the question is "
-                "whether any model of its kind fits"
+                "the model was fitted to the rows it is tested on, and again to every resample: the "
+                "question is whether any model of its kind fits"
             )
             return self._family(asked.fit, points)
         rng = np.random.default_rng(self.seed)

@@ -56,7 +56,7 @@ def _data(answer: Any) -> str:
 def _model(answer: Any) -> str:
     how = {
         None: "given",
-        FitName.BOOTSTRAP: "fitted to all rows; p-value by parametric bootstrap with refitting",
+        FitName.BOOTSTRAP: "fitted to these rows; p-value by parametric bootstrap with refitting",
         FitName.HALF: "fitted to half of the rows; the other half tested",
     }[answer.fit]
     return f"{answer.asked.words}, {how}"

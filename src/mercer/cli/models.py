@@ -18,6 +18,7 @@ import numpy as np
 from mercer.backend import is_array, to_numpy
 from mercer.cli.exits import WrongUse, one_line
 from mercer.cli.table import quoted
+from mercer.htest.goodness.draws import sampler_of
 from mercer.htest.goodness.models import model_of
 from mercer.rkhs import Gaussian, Mixture
 from mercer.rkhs.logdensity import LogDensity
@@ -37,6 +38,7 @@ class AskedModel:
     words: str
     fit: Callable[[np.ndarray], Any] | None = None
     model: Any = field(default=None, repr=False)
+    drawn: bool = True  # whether what was fitted can be drawn from
 
     @property
     def fitted(self) -> bool:
@@ -164,7 +166,8 @@ def _by_answer(name: str, function: _Guarded, answer: Any, shape: tuple[int, ...
     """What a function of rows is, by what it gives."""
     if not is_array(answer) and not isinstance(answer, list | tuple | float | int):
         model_of_or_say(name, answer)
-        return AskedModel(name, f"the model that {name} makes", fit=function)
+        drawn = _can_be_drawn_from(answer)
+        return AskedModel(name, f"the model that {name} makes", fit=function, drawn=drawn)
     rows, d = shape
     found = np.shape(to_numpy(answer) if is_array(answer) else answer)
     if found == (rows, d):
@@ -201,6 +204,14 @@ def model_of_or_say(name: str, model: Any) -> None:
         model_of(model)
     except (TypeError, ValueError) as problem:
         raise WrongUse(f"{name}: {one_line(str(problem))}") from None
+
+
+def _can_be_drawn_from(model: Any) -> bool:
+    try:
+        sampler_of(model)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _is_function(found: Any) -> bool:

@@ -31,6 +31,7 @@ def plot_misfit(
     ax: Any = None,
     log_density: LogDensity | None = None,
     locations: Any = None,
+    support: Any = None,
 ) -> Any:
     """The Stein witness on the line or the plane, with what was observed and what the model expects.
 
@@ -48,6 +49,8 @@ def plot_misfit(
         The logarithm of the model's density at points (n, d), perhaps up to a constant.
     locations : array (J, d), optional
         Where a test has looked.
+    support : array (d, 2), optional
+        Where the model lives: nothing is drawn beyond.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def plot_misfit(
     validate.instance("witness", witness, Function, "a Function")
     points = _plain(witness.points)
     names = None if witness.columns is None else witness.columns.names
-    window = _window(points, locations)
+    window = _window(points, locations, support)
     if points.shape[1] == 1:
         return _line(witness, points[:, 0], window[0], axes(ax), log_density, locations, names)
     ax = axes(ax)
@@ -108,7 +111,7 @@ def plot_evidence(
     points = _plain(evidence.observations)
     if points.shape[1] != 2:
         raise ValueError(f"only two columns have a map, these observations have {points.shape[1]}")
-    window = _window(points, locations)
+    window = _window(points, locations, evidence.sample.support)
     ax = axes(ax)
     _, _, grid = _grid(window)
     values = np.maximum(evidence(grid), 0.0).reshape(_SIDE, _SIDE)
@@ -278,9 +281,13 @@ def _plain(points: Any) -> np.ndarray:
     return to_numpy(points).astype(np.float64)
 
 
-def _window(points: np.ndarray, locations: Any) -> np.ndarray:
-    """The range of the observations and locations, and a margin: (d, 2)."""
+def _window(points: np.ndarray, locations: Any, support: Any) -> np.ndarray:
+    """The range of the observations and locations, and a margin up to the borders: (d, 2)."""
     both = points if locations is None else np.concatenate([points, _plain(locations)])
     low, high = both.min(axis=0), both.max(axis=0)
     margin = np.where(high > low, _MARGIN * (high - low), 1.0)
-    return np.stack([low - margin, high + margin], axis=1)
+    window = np.stack([low - margin, high + margin], axis=1)
+    if support is None:
+        return window
+    ends = np.asarray(support, dtype=np.float64)
+    return np.stack([np.maximum(window[:, 0], ends[:, 0]), np.minimum(window[:, 1], ends[:, 1])], 1)

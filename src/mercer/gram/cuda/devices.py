@@ -71,10 +71,11 @@ def arriving(x: Any, size: int, device: Any) -> Iterator[tuple[slice, Any]]:
         with torch.cuda.stream(side):
             return x[piece].to(device, non_blocking=True)
 
-    coming = sent(pieces[0])
+    coming = [sent(pieces[0])]
     for piece, after in zip(pieces, [*pieces[1:], None], strict=True):
         main.wait_stream(side)
-        held = coming
+        held = coming.pop()
         held.record_stream(main)
-        coming = None if after is None else sent(after)
+        if after is not None:
+            coming.append(sent(after))
         yield piece, held

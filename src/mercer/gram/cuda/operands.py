@@ -27,7 +27,9 @@ _SIZE = 16.0  # of the largest coordinate in half precision: small parts of it a
 class Operand:
     """What a tile loads for one input: numbers of rows and columns, and terms to add to each."""
 
-    kind: str  # "r2", "dot", "l1", "steps", "sum"; "stein": "steps" that gives the two before it too
+    kind: (
+        str  # "r2", "dot", "l1", "steps", "sum"; "stein": "steps" that gives the two before it too
+    )
     halves: bool  # dot products of halves, or sums over columns
     x: Any  # (n, k) of half precision, or (n, d) as the points are
     y: Any

@@ -7,13 +7,17 @@ diagonals of two symmetric matrices, taken round the corner, a move of rows and 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 import numpy as np
 
+from mercer.gram.cuda.source import diagonals_kernel
+from mercer.gram.cuda.tile import operand_arguments
 from mercer.gram.run import spans
 
 _ROWS = 2048  # of a tile that is cut into diagonals
+_TALL, _WIDE = 128, 8  # rows and diagonals of a fused tile
 _MOST = 4096  # diagonals that are held at a time
 _SHARE = 1 / 3  # of the free memory that the transforms of some diagonals take
 _BYTES = 48  # for an entry: itself, its transform, and what the library needs for that
@@ -42,11 +46,28 @@ def correlations(lefts: Sequence[Any], rights: Sequence[Any]) -> Any:
 
 
 def diagonals(matrix: Any, some: slice) -> Any:
-    """A_i(i+d), indices modulo n, for d in `some`, float64: (d, n), from tiles beside the diagonal."""
+    """A_i(i+d), indices modulo n, for d in `some`, float64: (d, n).
+
+    By fused tiles that follow the diagonals, or from tiles beside the diagonal.
+    """
     import torch
 
     n, width = matrix.shape[0], some.stop - some.start
     out = torch.empty((width, n), dtype=torch.float64, device=matrix.like.device)
+    plan = getattr(matrix._fused, "plan", None)
+    if plan is not None and plan.needs == "double":
+        diagonals_kernel(plan)[(ceil(n / _TALL), ceil(width / _WIDE))](
+            out,
+            n,
+            some.start,
+            width,
+            plan.parameters,
+            *operand_arguments(plan),
+            BM=_TALL,
+            BN=_WIDE,
+            num_warps=4,
+        )
+        return out
     for rows in spans(n, _ROWS):
         height = rows.stop - rows.start
         pieces = _round(n, rows.start + some.start, height + width - 1)

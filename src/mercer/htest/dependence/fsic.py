@@ -61,6 +61,23 @@ class FSICEvidence:
         """The statistic."""
         return float(self._values(self._own))
 
+    @cached_property
+    def near(self) -> float:
+        """Upon how many observations the statistic rests, at the least: n over the kurtosis of a product.
+
+        Over all pairs (x_a, y_b) a product of features has the kurtosis of k times that of l. Where it is
+        large few observations near the locations decide, and covariances are not normal.
+        """
+        sizes = [np.mean(z**2, axis=0) for z in (self.k, self.l)]
+        varies = np.logical_and(*(size > 0 for size in sizes))
+        if not varies.any():
+            return float(self.n)
+        heavy = [
+            np.mean(z[:, varies] ** 4, axis=0) / size[varies] ** 2
+            for z, size in zip((self.k, self.l), sizes, strict=True)
+        ]
+        return self.n / float(np.max(heavy[0] * heavy[1]))
+
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         """The statistic of y in some other orders; column 0 is the observed one.
 

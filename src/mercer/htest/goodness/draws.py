@@ -32,8 +32,8 @@ Sampler = Callable[[int, np.random.Generator], Any]
 class AgainstDraws(HypothesisTest):
     """Do observations come from a model? By any two-sample test, against draws from the model.
 
-    For models without a score, such as simulators and distributions with a border, and as a second opinion on
-    others: draws vary, so that it sees less than `KSD` where there is a score. Under the null
+    For models without a score, such as simulators, and as a second opinion on others: draws vary,
+    so that it sees less than `KSD` where there is a score. Under the null
     hypothesis draws and observations are samples of one distribution, and the level is that of
     the two-sample test: exact for permutations.
 

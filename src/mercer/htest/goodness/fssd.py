@@ -97,9 +97,11 @@ class FSSD(WithArrays):
     ) -> FSSD:
         """A test whose locations and bandwidth give these observations the most power.
 
-        What is made largest is the statistic divided by its standard deviation (Jitkrittum et al.
-        2017, section 3), that under the model included. Hand the new test other observations than these, or its p-values are too
-        small: half of the data for this, half for the test.
+        What is made large is the statistic divided by its standard deviation (Jitkrittum et al. 2017,
+        section 3), that under the model included, in as many steps as make it larger on
+        observations that the steps have not seen: in many dimensions few observations are soon learnt
+        by heart. Hand the new test other observations than these, or its p-values are too small: a
+        fifth or half of the data for this, the rest for the test.
 
         Parameters
         ----------

@@ -27,7 +27,8 @@ class KSD(HypothesisTest):
     The mean of the `Stein` kernel over all pairs (Liu, Lee & Jordan 2016; Chwialkowski, Strathmann
     & Gretton 2016). It needs the score of the model alone, the gradient of its log-density: neither
     draws nor the normaliser. Parameters that were fitted to the same observations make it reject
-    too rarely: hold some out for the test.
+    too rarely: use `Composite`, or hold some out for the test. `KSDAgg` looks through kernels of
+    several widths.
 
     Parameters
     ----------
@@ -38,14 +39,15 @@ class KSD(HypothesisTest):
         at the rows of x, (n, d). Where a distribution has borders, as gamma and uniform, its
         coordinates log(x - low) or log((x - low) / (high - x)) are compared, by the kernel too.
     kernel : Kernel or None
-        A smooth function of the distance. None: InverseMultiquadric at the median distance, whose
+        A smooth one, as in `Stein`. None: InverseMultiquadric at the median distance, whose
         discrepancy sees tails too (Gorham & Mackey 2017).
     unbiased : bool
         Leave out pairs i = j, so that the statistic is zero on average under the model. The
         p-value is the same.
     null : WildBootstrap
         Random signs. For a Markov chain with `block`, of observations that share a sign: the
-        number, or None for one that is chosen by autocorrelations.
+        number, or None for one that is chosen by autocorrelations. What neighbours on both sides of
+        a border of blocks have in common, which signs lose, is subtracted before the comparison.
 
     Examples
     --------

@@ -217,7 +217,13 @@ class GoodnessResult(Result):
         """The witness on the line or the plane, with the observations and the model's density."""
         plot = importlib.import_module("mercer.plot")
         density = log_density_of(self.model)
-        return plot.plot_misfit(self.witness(), ax=ax, log_density=density, locations=self.places)
+        return plot.plot_misfit(
+            self.witness(),
+            ax=ax,
+            log_density=density,
+            locations=self.places,
+            support=self.sample.support,
+        )
 
     def plot_evidence(self, ax: Any = None) -> Any:
         """The evidence over the plane, with the observations and the locations of the test."""

@@ -71,6 +71,14 @@ class Sample:
         """The points where the model has its density, whatever coordinates are compared: (n, d)."""
         return self.points if self.chart is None else self.chart.points(self.points)
 
+    @property
+    def support(self) -> np.ndarray | None:
+        """Where the model lives, (d, 2); None where that is everywhere."""
+        if self.chart is None:
+            return None
+        borders = np.stack([self.chart.low, self.chart.high])  # (2, d)
+        return np.asarray(self.own_units(np.broadcast_to(borders, (2, self.width)))).T
+
     def own_units(self, points: Any) -> Array:
         """Points of this sample's scale, in the units of the observations."""
         return points if self.units is None else points * array_like(np.array(self.units), points)

@@ -34,7 +34,7 @@ _HALVED = 20  # observations from which halves can judge each other
 _NOTHING = 0.1  # deviations of a half, below which it sees nothing
 _MOST = 2000  # observations that are looked at
 _LOG2 = log(2)
-_WIDE = _LOG2  # twice the median distance, where differences of means are seen, if nothing else is
+_MIDDLING = -_LOG2  # half the median distance, by which something of most misfits is seen
 _SEEN = 1e-60  # the largest feature, below which there is none
 
 
@@ -52,7 +52,11 @@ def best_locations(
     middle = points.mean(axis=0)
     ratio = Ratio((points - middle) / unit, scores * unit, *Scored(own).form, number)
     with one_blas_thread():
-        theta = _largest(ratio, range(-3, 4) if kernel is None else range(-2, 3), rng)
+        theta = (
+            _largest(ratio, range(-3, 4), _MIDDLING, rng)
+            if kernel is None
+            else _largest(ratio, range(-2, 3), 0.0, rng)
+        )
     units = np.full(points.shape[1], unit, dtype=np.float64)
     places = middle + unit * theta[:-1].reshape(number, -1)
     return widened(kernel, float(np.exp(theta[-1])), units), places
@@ -146,10 +150,10 @@ def drawn(points: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarr
     return middle + z @ (some - middle)
 
 
-def _largest(ratio: Ratio, octaves: range, rng: np.random.Generator) -> np.ndarray:
+def _largest(ratio: Ratio, octaves: range, default: float, rng: np.random.Generator) -> np.ndarray:
     """The best parameters found: from good beginnings, after as many steps as halves agree on.
 
-    Where they see nothing, locations stay at a beginning, with a wide kernel.
+    Where they see nothing, locations stay at a beginning, with the default width.
     """
     points, number = ratio.points, ratio.number
     low, high = np.tile(points.min(axis=0), number), np.tile(points.max(axis=0), number)
@@ -169,7 +173,7 @@ def _largest(ratio: Ratio, octaves: range, rng: np.random.Generator) -> np.ndarr
     agreed = held + held.mean(axis=0)  # what helps from other beginnings is less likely chance
     k, i = np.unravel_index(int(np.argmax(agreed)), held.shape)
     if agreed[k, i] < 4 * _NOTHING:
-        return np.append(begin[k][:-1], _WIDE)
+        return np.append(begin[k][:-1], default)
     return _path(ratio.some(slice(None), floors[k]), begin[k], bounds, _STEPS[i])[-1]
 
 

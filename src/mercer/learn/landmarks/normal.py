@@ -30,7 +30,7 @@ from mercer.gram.run import in_order, spans
 
 Change = Callable[[Array, slice], tuple[Array, Array]]
 
-_TASK = 4096  # rows of a task: their sum is one matrix that is added up in order
+_TASK = 4320  # rows of a task, nine tiles: their sum is one matrix that is added up in order
 _STEP = 480  # rows of a tile
 _NOISE = 0.15  # of what rounding adds to the matrix: see `factored`
 _TRIES = 40  # doublings of it, at most
@@ -45,7 +45,7 @@ class NormalSums:
     otherwise rounding makes the matrix indefinite.
     """
 
-    matrix: Array  # (Z - 1 middle')'W(Z - 1 middle'), its lower half
+    matrix: Array  # (Z - 1 middle')'W(Z - 1 middle'), its upper half
     right: Array  # (Z - 1 middle')'W(y, 1)
     totals: Array  # sums of W(y, 1)
     middle: Array
@@ -145,7 +145,7 @@ def turned_product(design: LazyMatrix, u: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Products:
-    """rows -> Z'Z and Z'y of these rows, less the middle; of NumPy's Z'Z the lower half is written only."""
+    """rows -> Z'Z and Z'y of these rows, less the middle; of NumPy's Z'Z the upper half only."""
 
     design: LazyMatrix
     y: Array
@@ -164,7 +164,7 @@ class _Products:
             turned = namespace(tile).permute_dims(tile, (1, 0))
             total = _added(total, tile, turned)
             right += turned @ y
-        return total, right
+        return namespace(total).permute_dims(total, (1, 0)), right  # NumPy's in C order now
 
 
 @dataclass(frozen=True)
@@ -216,10 +216,10 @@ def _added(total: Array, tile: Array, turned: Array) -> Array:
 
 
 def _symmetric(matrix: Array) -> Array:
-    """The whole matrix of its lower half."""
+    """The whole matrix of its upper half."""
     xp = namespace(matrix)
-    lower = xp.tril(matrix, k=-1)
-    whole = lower + xp.permute_dims(lower, (1, 0))
+    upper = xp.triu(matrix, k=1)
+    whole = upper + xp.permute_dims(upper, (1, 0))
     add_to_diagonal(whole, xp.linalg.diagonal(matrix))
     return whole
 

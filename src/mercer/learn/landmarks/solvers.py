@@ -92,6 +92,10 @@ class NormalEquations(Solver):
         return Solution(found, 1 + taken, sums)
 
     def _steps(self, problem: Problem, sums: NormalSums) -> int:
+        if self.refinements and problem.once:
+            raise ValueError(
+                "refinements read the data again, got an iterator: hand in a function that makes it"
+            )
         if self.refinements is not None:
             return int(self.refinements)
         return 2 if sums.precision > 1e-10 and not problem.once else 0

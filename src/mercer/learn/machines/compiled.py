@@ -14,6 +14,11 @@ LANES = 32  # maxima are kept in so many lanes, which vector units fill; arrays 
 FLAT = 1e-12  # least curvature along a pair, relative to the diagonal
 
 
+def is_loaded() -> bool:
+    """Whether the loop was compiled before, in this process: then it pays whatever the size."""
+    return compiled_steps.cache_info().currsize > 0
+
+
 @cache
 def compiled_steps() -> Callable[..., int]:
     """The loop: (K, diagonal, width, lower, upper, b, up, down, tolerance, most) -> steps done."""
@@ -36,13 +41,19 @@ def compiled_steps() -> Callable[..., int]:
         return best
 
     @numba.njit(**options)
-    def partner(row, own, diagonal, down, high, flat, lanes):  # pragma: no cover
-        """The j of the largest gain, (high - down_j)^2 / curvature; -1 where none can gain."""
+    def partner(row, own, diagonal, down, high, flat, lanes, least):  # pragma: no cover
+        """The j of the largest gain, (high - down_j)^2 / curvature; -1 where none can gain.
+
+        `least` are the minima of `down`.
+        """
         lanes[:] = 0.0
+        least[:] = np.inf
         for group in range(down.size // LANES):
             for k in range(LANES):
                 t = group * LANES + k
-                gap = max(high - down[t], 0.0)
+                value = down[t]
+                least[k] = min(least[k], value)
+                gap = max(high - value, 0.0)
                 curve = max(own + diagonal[t] - 2 * row[t], flat)
                 lanes[k] = max(lanes[k], gap * gap / curve)
         lane, best, most = np.argmax(lanes), -1, 0.0
@@ -67,26 +78,15 @@ def compiled_steps() -> Callable[..., int]:
                 lanes[k] = max(lanes[k], value)
 
     @numba.njit(**options)
-    def lowest(down, lanes):  # pragma: no cover
-        """The smallest entry."""
-        lanes[:] = np.inf
-        for group in range(down.size // LANES):
-            for k in range(LANES):
-                lanes[k] = min(lanes[k], down[group * LANES + k])
-        return lanes.min()
-
-    @numba.njit(**options)
     def steps(K, diagonal, width, lower, upper, b, up, down, tolerance, most):  # pragma: no cover
-        lanes, gains = np.empty(LANES), np.empty(LANES)
+        lanes, gains, least = np.empty(LANES), np.empty(LANES), np.empty(LANES)
         flat = FLAT * max(diagonal.max(), 1e-300)
         moved(K[0], K[0], 0.0, up, down, lanes)
         for done in range(most):
             i = largest(up, lanes)
             high = up[i]
-            if done % 8 == 0 and high - lowest(down, gains) <= tolerance:
-                return done
-            j = partner(K[i], diagonal[i], diagonal, down, high, flat, gains)
-            if j < 0 or j == i:
+            j = partner(K[i], diagonal[i], diagonal, down, high, flat, gains, least)
+            if high - least.min() <= tolerance or j < 0 or j == i:
                 return done
             low = down[j]
             curve = max(diagonal[i] + diagonal[j] - 2 * K[i, j], flat)

@@ -87,8 +87,6 @@ class OneClassSVC(OutlierMixin, Machine):
         if sample_weight is not None:
             given: Any = np.empty((n, 1), dtype=np.float64)
             weights = _check_sample_weight(sample_weight, given, ensure_non_negative=True)
-            if weights.max() == 0:
-                raise ValueError("sample_weight must be positive for some points, got only zeros")
         zero = np.zeros(n, dtype=np.float64)
         solution = self._solve(
             rows_of(kernel, points), Dual(zero, zero, weights), first(weights, self.nu)

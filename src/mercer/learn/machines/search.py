@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
@@ -24,11 +25,13 @@ from mercer.gram.family import Family
 from mercer.gram.run import in_order
 from mercer.kernels.base import Kernel, Points
 from mercer.learn.estimator import KernelEstimator
+from mercer.learn.machines.compiled import compiled_steps
 from mercer.learn.machines.lookup import Looked
 from mercer.learn.machines.svc import SVC
 from mercer.learn.machines.svr import SVR
 
 Params = dict[str, Any]
+_MANY = 200_000  # points in all fits from which compiled steps pay
 
 
 def _has(name: str) -> Any:
@@ -117,8 +120,10 @@ class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
         folds = list(splitter.split(places, y))
         self.scorer_: Any = check_scoring(self.estimator, self.scoring)
         scores = np.empty((len(params), len(folds)), dtype=np.float64)
+        if data.n * scores.size >= _MANY and find_spec("numba") is not None:
+            compiled_steps()  # pays, though no single fit may be large
         for some, kernel in data.matrices(candidates):
-            work = _Fold(some, kernel, data, self.scorer_)
+            work = _Fold(some, kernel, data, self.scorer_, settings().memory)
             for f, found in enumerate(in_order(work, folds, parallel=True)):
                 scores[[c.place for c in some], f] = found
         self.n_splits_ = len(folds)
@@ -184,7 +189,7 @@ class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.cv_results_ |= {
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=1),
-            "rank_test_score": rankdata(-ranked, method="min").astype(np.int32),
+            "rank_test_score": np.array([1 + np.sum(ranked > r) for r in ranked], dtype=np.int32),
         }
         self.best_index_ = int(np.argmax(ranked))
         self.best_params_ = params[self.best_index_]
@@ -288,21 +293,26 @@ class _Fold:
     kernel: Looked
     data: _Data
     scorer: Any
+    memory: int
 
     def __call__(self, fold: tuple[np.ndarray, np.ndarray]) -> list[float]:
         train, test = (np.asarray(part) for part in fold)
         train, test = (np.flatnonzero(p) if p.dtype == bool else p for p in (train, test))
-        with config(threads=1, executor=None):
-            fitted = self._fitted(train)
         y = None if self.data.y is None else self.data.y[test]
-        return [float(self.scorer(e, _positions(test), y)) for e in fitted]
+        weights = self._weights(test) if _weighs(self.scorer) else {}
+        # A fold has one thread: it must not wait for others of the pool that it runs on itself.
+        with config(memory=self.memory, threads=1, executor=None):
+            fitted = self._fitted(train)
+            return [float(self.scorer(e, _positions(test), y, **weights)) for e in fitted]
+
+    def _weights(self, index: np.ndarray) -> dict[str, Any]:
+        weights = self.data.weights
+        return {} if weights is None else {"sample_weight": weights[index]}
 
     def _fitted(self, train: np.ndarray) -> list[Any]:
         x = _positions(train)
         y = None if self.data.y is None else self.data.y[train]
-        weights = {}
-        if self.data.weights is not None:
-            weights["sample_weight"] = self.data.weights[train]
+        weights = self._weights(train)
         fitted: dict[int, Any] = {}
         for group in _paths(self.candidates):
             ready = []
@@ -325,6 +335,13 @@ def _paths(candidates: list[_Candidate]) -> list[list[_Candidate]]:
         others = {k: v for k, v in c.estimator.get_params(deep=False).items() if k != "C"}
         groups.setdefault(repr(others), []).append(c)
     return list(groups.values())
+
+
+def _weighs(scorer: Any) -> bool:
+    """Whether a scorer takes weights, as `GridSearchCV` asks it."""
+    if hasattr(scorer, "_accept_sample_weight"):
+        return bool(scorer._accept_sample_weight())
+    return "sample_weight" in signature(scorer).parameters
 
 
 def _positions(index: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from mercer.learn.machines.compiled import FLAT, LANES, compiled_steps
+from mercer.learn.machines.compiled import FLAT, LANES, compiled_steps, is_loaded
 
 _LARGE = 1000  # coefficients from which compiled steps pay at once
 _SHRINK = 4  # steps for each coefficient, after which those that cannot move are left out
@@ -87,7 +87,7 @@ class Block:
         `large` says that it is part of a large problem, for which compiled steps pay.
         """
         compiled = find_spec("numba") is not None
-        if not compiled or not (large or len(self.b) >= _LARGE):
+        if not compiled or not (large or len(self.b) >= _LARGE or is_loaded()):
             first = min(most, _LONG) if compiled else most
             done = self._numpy(tolerance, first)
             return (

@@ -107,7 +107,7 @@ class SVC(ClassifierMixin, Machine):
     >>> svc.predict([[1.0, 1.0], [1.0, -1.0]])
     array(['same', 'other'], dtype='<U5')
     >>> svc.gap_ <= svc.tol, svc.function_
-    (True, Function(RBF(bandwidth=1.0), 61 points))
+    (True, Function(RBF(bandwidth=1.0), 56 points))
     """
 
     classes_: np.ndarray

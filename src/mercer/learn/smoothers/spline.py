@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,13 +18,9 @@ from mercer.kernels.sobolev import Sobolev
 from mercer.learn.estimator import checked
 from mercer.learn.regression.held import held
 from mercer.learn.regression.path import GCV, Eigen, RidgePath, RidgeScores, best
-from mercer.learn.smoothers.reinsch import Reinsch
 from mercer.rkhs.function import Function
 
 _EPS = float(np.finfo(np.float64).eps)
-_MANY = 400  # points on the line from which banded systems are quicker
-_CLOSE = 1e-12  # gaps, in units of the range, below which points count as equal
-_ROWS = 100  # at which the polynomial is read off
 _CELLS = 2**20  # of a block of kernel values between new points and training points
 
 
@@ -68,13 +63,12 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    Cubic splines of many distinct points in one column take O(n) operations (Reinsch 1967). The
-    others hold four matrices of n x n numbers and take O(n^3), once for all values of `smoothing`.
+    Holds four matrices of n x n numbers and takes O(n^3) operations, once for all values of
+    `smoothing`; banded systems would take O(n), but lose their digits where points are close together.
 
     References
     ----------
     P. Craven, G. Wahba (1979). Smoothing noisy data with spline functions. Numerische Mathematik 31.
-    C. H. Reinsch (1967). Smoothing by spline functions. Numerische Mathematik 10.
     G. Wahba (1990). Spline Models for Observational Data. SIAM.
 
     Examples
@@ -135,14 +129,9 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Sets what was learnt."""
         matrix = Gram(kernel, u)
         basis = _basis(null)
-        solver = _banded(u, y) if self.order == 2 else None
-        if solver is None:
-            solver = _projected(matrix, basis, y)
-            trace = float(solver.values.sum())
-        else:
-            trace = _rough_trace(kernel, u, null)
+        solver = _projected(matrix, basis, y)
         if len(y) > basis.shape[1]:
-            scores = solver.scores(path.on(trace))
+            scores = solver.scores(path.on(float(solver.values.sum())))
             self.path_: RidgeScores | None = scores
             self.smoothing_ = best(path, scores)
             place = int(np.flatnonzero(scores.ridges == self.smoothing_)[0])
@@ -151,10 +140,8 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.path_, self.smoothing_ = None, float(path.on(0.0)[-1])
             self.degrees_of_freedom_ = float(len(y))
         c = solver.coefficients(self.smoothing_)
-        few = min(_ROWS, len(y)) if isinstance(solver, _Sorted) else len(y)
-        rows = np.linspace(0, len(y) - 1, few).astype(np.int64)
-        rest = y[rows] - Gram(kernel, u[rows], u) @ c - self.smoothing_ * c[rows]
-        self.polynomial_ = np.linalg.lstsq(null[rows], rest, rcond=None)[0]
+        rest = y - matrix @ c - self.smoothing_ * c
+        self.polynomial_ = np.linalg.lstsq(null, rest, rcond=None)[0]
         self.function_ = Function(kernel, u, c)
 
     def _scaled(self, x: np.ndarray) -> np.ndarray:
@@ -183,45 +170,6 @@ def _basis(null: np.ndarray) -> np.ndarray:
     """An orthonormal basis of the null space: (n, r)."""
     left, lengths, _ = np.linalg.svd(null, full_matrices=False)
     return left[:, lengths > max(null.shape) * _EPS * lengths[0]]
-
-
-def _banded(u: np.ndarray, y: np.ndarray) -> _Sorted | None:
-    """The quick way for many distinct points on the line; None where it does not serve."""
-    if u.shape[1] > 1 or len(u) < _MANY:
-        return None
-    order = np.argsort(u[:, 0], kind="stable")
-    sorted_points = u[order, 0]
-    if np.diff(sorted_points).min() < _CLOSE:
-        return None
-    return _Sorted(Reinsch(sorted_points, y[order]), order)
-
-
-@dataclass(frozen=True, eq=False)
-class _Sorted:
-    """A banded system of sorted points, asked in their own order."""
-
-    system: Reinsch
-    order: np.ndarray
-
-    def scores(self, values: np.ndarray) -> RidgeScores:
-        """Those of the system."""
-        return self.system.scores(values)
-
-    def coefficients(self, value: float) -> np.ndarray:
-        """The weights of the kernel: (n, q)."""
-        found = np.empty_like(self.system.y)
-        found[self.order] = self.system.coefficients(value)
-        return found
-
-
-def _rough_trace(kernel: Kernel, u: np.ndarray, null: np.ndarray) -> float:
-    """About the trace of P K P, from some of the points: it is the unit of `smoothing`."""
-    n = len(u)
-    some = np.unique(np.linspace(0, n - 1, _MANY).astype(np.int64))
-    basis = _basis(null[some])
-    gram = Gram(kernel, u[some])
-    inner = np.sum(basis * (gram @ basis))
-    return max(gram.trace() - float(inner), 0.0) * n / len(some)
 
 
 def _projected(matrix: Gram, basis: np.ndarray, y: np.ndarray) -> Eigen:

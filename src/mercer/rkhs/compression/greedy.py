@@ -57,12 +57,12 @@ def stein_thinning(score: Any, x: Any, m: int, *, kernel: Kernel | None = None) 
     True
     """
     validate.whole("m", m)
-    kernel, points = _points(kernel, x, median_imq)
+    kernel, points = checked_points(kernel, x, median_imq)
     stein = Stein(kernel, score_at(score, points))
     stein.accept(points)
     moved = stein.move(points)
     own = to_numpy(stein.scored.diag(moved))
-    column = _columns(stein.scored, moved)
+    column = columns_of(stein.scored, moved)
     return _greedy(own / 2, column, m)
 
 
@@ -112,7 +112,7 @@ def stein_points(
     chosen: np.ndarray | None = None
     while chosen is None or len(chosen) < m:
         found = validate.points(detached(propose(candidates, rng)), "propose(n, rng)")
-        kernel, points = _points(kernel, to_numpy(found), median_imq)
+        kernel, points = checked_points(kernel, to_numpy(found), median_imq)
         stein = Stein(kernel, score)
         stein.accept(points, "propose(n, rng)")
         value = to_numpy(stein.diag(points)) / 2
@@ -159,12 +159,12 @@ def kernel_herding(kernel: Kernel | None, x: Any, m: int, *, target: Any = None)
     True
     """
     validate.whole("m", m)
-    kernel, points = _points(kernel, x, median_rbf)
+    kernel, points = checked_points(kernel, x, median_rbf)
     if target is None:
         mean = to_numpy(Gram(kernel, points).row_sums()) / count(points)
     else:
         mean = to_numpy(mean_embedding(kernel, target)(points)).astype(np.float64)
-    column = _columns(kernel, points)
+    column = columns_of(kernel, points)
     total, rows = np.zeros(len(mean), dtype=np.float64), np.empty(m, dtype=np.int64)
     for t in range(m):
         rows[t] = int(np.argmax((t + 1) * mean - total))
@@ -175,7 +175,7 @@ def kernel_herding(kernel: Kernel | None, x: Any, m: int, *, target: Any = None)
 # ---- private ------------------------------------------------------------------------------
 
 
-def _points(
+def checked_points(
     kernel: Kernel | None, x: Any, default: Callable[[Points], Kernel]
 ) -> tuple[Kernel, Points]:
     """The kernel bound to columns, or the default one, and the checked points in float64."""
@@ -188,7 +188,7 @@ def _points(
     return default(points) if kernel is None else bound, points
 
 
-def _columns(kernel: Kernel, points: Points) -> Column:
+def columns_of(kernel: Kernel, points: Points) -> Column:
     """k(x_j, x_i) for all j, in float64."""
 
     def column(i: int) -> np.ndarray:

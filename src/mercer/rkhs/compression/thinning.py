@@ -13,7 +13,7 @@ from mercer.gram import Gram
 from mercer.gram.run import spans
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
-from mercer.rkhs.compression.greedy import Column, _columns, _points
+from mercer.rkhs.compression.greedy import Column, checked_points, columns_of
 from mercer.rkhs.rows import taken
 
 _PAIRS = 240  # that are decided between two passes over the others
@@ -55,7 +55,7 @@ def kernel_thinning(kernel: Kernel | None, x: Any, m: int, *, rng: Any = None) -
     >>> few < random / 10
     True
     """
-    kernel, points = _points(kernel, x, median_rbf)
+    kernel, points = checked_points(kernel, x, median_rbf)
     n = count(points)
     validate.whole("m", m)
     if m > n:
@@ -140,7 +140,7 @@ def _decided(
 def _swapped(kernel: Kernel, points: Points, rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """Each row in turn exchanged for the one that brings the mean embeddings closest together."""
     rows, m = np.array(rows), len(rows)
-    column: Column = _columns(kernel, points)
+    column: Column = columns_of(kernel, points)
     total = to_numpy(Gram(kernel, points, taken(points, rows)).row_sums()).astype(np.float64)
     own = to_numpy(kernel.diag(points)).astype(np.float64)
     for i in range(m):

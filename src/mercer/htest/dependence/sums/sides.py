@@ -9,7 +9,7 @@ from math import isqrt, sqrt
 
 import numpy as np
 
-from mercer.backend import to_numpy
+from mercer.backend import on_gpu, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, LowRank, cholesky, top_eigenpairs
 from mercer.gram.combine import Centered
@@ -20,6 +20,7 @@ from mercer.kernels import Energy, facts
 from mercer.rkhs.rows import taken
 
 _EXACT = 1e-14  # of the trace, below which the rest of a factor is rounding
+_SHORT = 64  # columns of a factor on a GPU
 _COPIES = 8  # of a factor, at the same time
 _TOP = 50  # eigenvalues that tell the skewness
 _SOME = 512  # observations that tell the size of a matrix
@@ -219,6 +220,9 @@ def sides(x: Variable, y: Variable) -> tuple[Side, Side]:
     """
     n = x.gram.shape[0]
     few = max(isqrt(n), 2)
+    if on_gpu(x.points):  # where a long factor takes longer than all diagonals
+        few = min(few, _SHORT)
+        return side(x, few), side(y, few)
     first, second = side(x, few), side(y, few)
     if isinstance(second, Spanned) and isinstance(first, Tiled):
         first = side(x, n // max(second.columns.shape[1], 1))

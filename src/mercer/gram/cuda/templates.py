@@ -1,0 +1,137 @@
+"""Triton code with gaps for what a tile loads and for the formula of its values."""
+
+HEAD = '''import triton
+import triton.language as tl
+
+
+@triton.jit
+def exp2(x):
+    """2^x of float32 by the device's own instruction: right to two units in the last place."""
+    return tl.inline_asm_elementwise(
+        "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+    )
+
+
+'''
+PLAIN_HEAD = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def exp2(x):
+    return tl.exp2(x)
+
+
+"""
+
+SUMS = '''@triton.jit
+def sums(out, v, n, m, stride, per, parameters, {arguments}BM: tl.constexpr, BN: tl.constexpr):
+    """out[split, c, i] = sum_j k(x_i, y_j) v[c, j] over the columns of a split; last c: of squares."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    split = tl.program_id(1)
+{prologue}
+{zeros}
+    for start in range(split * per, tl.minimum((split + 1) * per, m), BN):
+        columns = start + tl.arange(0, BN)
+{gather}
+    base = out + split.to(tl.int64) * {count} * n
+{store}
+'''
+
+FORMS = '''@triton.jit
+def forms(out, w, shift, last, first, parameters, {arguments}WIDTH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
+    """out[block, c] = what the rows of a block and the columns from there on add to w'Kw."""
+    block = tl.program_id(1)
+    rows = block * BM + tl.arange(0, BM)
+    chosen = first + tl.program_id(0) * BC + tl.arange(0, BC)
+    unit = tl.load(shift)
+    moved = tl.load(shift + 1)
+{prologue}
+    total = tl.zeros((BM, BC), tl.float32)
+    for start in range((block + 1) * BM, last, BN):
+        columns = start + tl.arange(0, BN)
+{tile}
+        right = tl.load(w + columns[:, None].to(tl.int64) * WIDTH + chosen[None, :])
+        total = tl.dot((value * unit + moved).to(tl.float16), right, total)
+    total = total * 2.0
+    for start in range(block * BM, (block + 1) * BM, BN):
+        columns = start + tl.arange(0, BN)
+{tile}
+        value = tl.where(columns[None, :] == rows[:, None], 0.0, value * unit + moved)
+        right = tl.load(w + columns[:, None].to(tl.int64) * WIDTH + chosen[None, :])
+        total = tl.dot(value.to(tl.float16), right, total)
+    left = tl.load(w + rows[:, None].to(tl.int64) * WIDTH + chosen[None, :])
+    tl.store(out + block.to(tl.int64) * WIDTH + chosen, tl.sum(total * left.to(tl.float32), 0))
+'''
+
+
+PRODUCT = '''@triton.jit
+def product(out, high, low, unit, n, m, per, parameters, {arguments}WIDTH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
+    """out[split, i, c] = sum_j k(x_i, y_j) v[j, c] / unit over the columns of a split, v = high + low.
+
+    Tensor cores cut the digits of long sums off, always towards zero: those of a tile are added up
+    outside of them (by a product with `one`, or the two additions would become one again).
+    """
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    chosen = tl.program_id(1) * BC + tl.arange(0, BC)
+    split = tl.program_id(2)
+    inverse = tl.load(unit)
+    one = tl.load(unit + 1)
+{prologue}
+    total = tl.zeros((BM, BC), tl.float32)
+    for start in range(split * per, tl.minimum((split + 1) * per, m), BN):
+        columns = start + tl.arange(0, BN)
+        at = columns[:, None].to(tl.int64) * WIDTH + chosen[None, :]
+        first = tl.load(high + at)
+        second = tl.load(low + at)
+{tile}
+        value = value * inverse
+        major = value.to(tl.float16)
+        minor = (value - major.to(tl.float32)).to(tl.float16)
+        part = tl.dot(major, first)
+        part = tl.dot(major, second, part)
+        part = tl.dot(minor, first, part)
+        total = tl.fma(part, one, total)
+    base = out + split.to(tl.int64) * n * WIDTH
+    tl.store(base + rows[:, None].to(tl.int64) * WIDTH + chosen[None, :], total, mask=rows[:, None] < n)
+'''
+
+BAGS = '''@triton.jit
+def bags(out, first, second, u, v, start, width, n, m, parameters, {arguments}HALF: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """out[a, b] = the sum of u_i k(x_i, y_j) v_j over the rows i of bag a and the columns j of bag b."""
+    a = start + tl.program_id(1)
+    b = tl.program_id(0)
+    if (HALF == 0) | (b >= a):
+        top = tl.load(first + a)
+        bottom = tl.load(first + a + 1)
+        left = tl.load(second + b)
+        right = tl.load(second + b + 1)
+        total = tl.zeros((BM, BN), {dtype})
+        for row in range(top, bottom, BM):
+            places = row + tl.arange(0, BM)
+            rows = tl.minimum(places, n - 1)
+            down = tl.load(u + rows, mask=places < bottom, other=0.0)
+{prologue}
+            for column in range(left, right, BN):
+                others = column + tl.arange(0, BN)
+                columns = tl.minimum(others, m - 1)
+                across = tl.load(v + columns, mask=others < right, other=0.0)
+{tile}
+                total += value * across[None, :] * down[:, None]
+        tl.store(out + a.to(tl.int64) * width + b, tl.sum(total.to(tl.float64)))
+'''
+
+DIAGONALS = '''@triton.jit
+def diagonals(out, n, first, count, parameters, {arguments}BM: tl.constexpr, BN: tl.constexpr):
+    """out[d, i] = k(x_i, y_j) with j = i + first + d modulo n."""
+    at = tl.program_id(0) * BM + tl.arange(0, BM)
+    places = tl.program_id(1) * BN + tl.arange(0, BN)
+    rows = tl.minimum(at, n - 1)
+    columns = rows[:, None] + (first + places)[None, :]
+    columns = tl.where(columns >= n, columns - n, columns)
+    columns = tl.minimum(columns, n - 1)
+{prologue}
+{tile}
+    inside = (at < n)[:, None] & (places < count)[None, :]
+    tl.store(out + places[None, :].to(tl.int64) * n + at[:, None], value, mask=inside)
+'''
