@@ -48,7 +48,7 @@ from mercer.htest import (
     WildBootstrap,
 )
 from mercer.kernels import RBF
-from mercer.rkhs import Gaussian, Mixture
+from mercer.rkhs import Gaussian, LogDensity, Mixture, Uniform
 
 Samples = tuple[Any, ...]
 Problem = Callable[[np.random.Generator, tuple[int, ...]], Samples]  # draws samples of these sizes
@@ -209,7 +209,7 @@ def short(thing: Any) -> str:
     """A configuration with what is not its default; without addresses."""
     if hasattr(thing, "__qualname__"):  # classes and functions
         return thing.__qualname__
-    if not is_dataclass(thing) or isinstance(thing, Gaussian | Mixture):
+    if not is_dataclass(thing) or isinstance(thing, Gaussian | LogDensity | Mixture | Uniform):
         words = repr(thing)
         return words if " at 0x" not in words else getattr(thing, "name", type(thing).__name__)
     held = ((f, getattr(thing, f.name)) for f in fields(thing))

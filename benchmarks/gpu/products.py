@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from typing import Any
 
 import torch
@@ -75,7 +76,8 @@ def _blocked(x: Any, v: Any) -> Callable[[], Any]:
 
 
 def _gpytorch(x: Any, v: Any) -> Callable[[], Any]:
-    from gpytorch.kernels import RBFKernel
+    with redirect_stdout(sys.stderr):  # it loads KeOps where that is installed, which talks
+        from gpytorch.kernels import RBFKernel
 
     kernel = RBFKernel().cuda()
     kernel.lengthscale = 3.0

@@ -14,8 +14,9 @@ import pytest
 from zoo import ZOO
 
 from mercer.gram.cuda.trace import traced
-from mercer.kernels import RBF, Matern
+from mercer.kernels import RBF, InverseMultiquadric, Matern
 from mercer.kernels.base import DotProduct, Radial
+from mercer.kernels.stein import Stein
 
 _CHECKS = Path(__file__).with_name("cuda_checks.py")
 PARTS = ("products", "matrices", "weights", "tests", "shared", "learnt")
@@ -42,6 +43,24 @@ def test_kernels_of_other_bandwidths_share_their_code():
     assert other is not None
     assert one.lines == other.lines
     assert one.parameters != other.parameters
+
+
+def test_what_is_computed_twice_has_one_name():
+    x = np.zeros((2, 3))
+    formula = traced(Stein(RBF(1.5), lambda x: -x), x, x)
+    assert formula is not None
+    assert [each.kind for each in formula.inputs] == ["r2", "dot", "steps"]
+    assert sum("exp2" in line for line in formula.lines) == 1  # of f, f' and f''
+    code = [line.partition(" = ")[2] for line in formula.lines]
+    assert len(set(code)) == len(code)
+
+
+def test_powers_by_halves_are_roots_and_products():
+    x = np.zeros((2, 3))
+    formula = traced(Stein(InverseMultiquadric(1.0, 0.5), lambda x: -x), x, x)
+    assert formula is not None
+    assert sum("sqrt" in line for line in formula.lines) == 1
+    assert not any("log" in line or "exp2" in line for line in formula.lines)
 
 
 def _timed(part: str) -> object:

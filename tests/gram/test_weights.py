@@ -144,3 +144,11 @@ def test_the_global_random_state_is_not_touched():
 def test_bad_input(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_columns_after_one_of_ones():
+    signs = SignWeights(50, 70, scale=0.5, rng=1)
+    columns = signs.columns(slice(0, 70), np.empty(0, dtype=np.float64)).after_ones()
+    wanted = np.concatenate([np.full((50, 1), 0.5), signs.dense()], axis=1)
+    assert columns.width == 71
+    assert_array_equal(columns.rows(slice(0, 50)), wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from mercer.backend import Array, astype, double, namespace, scalar, zeros
 from mercer.gram.lazy import LazyMatrix
 from mercer.gram.run import spans
 from mercer.gram.weights import WeightColumns
+
+Product = Callable[[Array], Array]  # v -> K v in float64
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,10 +105,13 @@ class Centered(Changed):
         return tile
 
     def _times(self, v: Array) -> Array:
-        """H K H v: columns are centred, which costs less than to centre tiles."""
+        return self.around(self.matrix._times, v)
+
+    def around(self, times: Product, v: Array) -> Array:
+        """H K H v from products with K: columns are centred, which costs less than to centre tiles."""
         wide = astype(v, double(v))
         moved = wide - namespace(wide).mean(wide, axis=0)
-        product = self.matrix._times(astype(moved, v.dtype))
+        product = times(astype(moved, v.dtype))
         return product - namespace(product).mean(product, axis=0)
 
     def diagonal(self) -> Array:
@@ -156,9 +162,12 @@ class Reweighted(Changed):
         return tile * w[rows][:, None] * w[columns][None, :]
 
     def _times(self, v: Array) -> Array:
-        """w * K (w * v): numbers are multiplied into columns, not into tiles."""
+        return self.around(self.matrix._times, v)
+
+    def around(self, times: Product, v: Array) -> Array:
+        """w * K (w * v) from products with K: columns are weighted, not tiles."""
         wide = astype(self.weights, double(v))[:, None]
-        return wide * self.matrix._times(astype(wide * astype(v, double(v)), v.dtype))
+        return wide * times(astype(wide * astype(v, double(v)), v.dtype))
 
     def diagonal(self) -> Array:
         """w_i^2 K_ii: (n,)."""

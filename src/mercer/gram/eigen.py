@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 
@@ -18,27 +17,26 @@ from mercer.backend import (
     is_single,
     itemsize,
     namespace,
+    to_numpy,
 )
 from mercer.config import settings
 from mercer.errors import NotConverged
-from mercer.gram.combine import Changed, Dense
+from mercer.gram.combine import Centered, Dense, Product, Reweighted
 from mercer.gram.gram import Gram
 from mercer.gram.lazy import LazyMatrix
 from mercer.kernels.radial import RBF
 
 _ROUNDS = 1000  # passes over the matrix at most
 _SMALL = 1000  # rows up to which the dense eigenvalue solver is quickest
-_NARROW, _WIDE = 4, 16  # columns of a pass: fewer waste passes, more waste columns
+_FEW = 8  # columns of a cheap pass at least
+_TINY = float(np.finfo(np.float64).tiny)
 _THIN = 32  # columns of points up to which tiles of RBF cost less than to read them from memory
-_GROWTH = 1.2  # of the basis, after which it is looked at again
-
-Product = Callable[[Array], Array]
 
 
 def top_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     """The k largest eigenvalues, falling, and their eigenvectors (n, k), each of length 1.
 
-    By block Lanczos with full orthogonalisation and thick restarts, several columns a pass over the
+    By block Lanczos with full orthogonalisation and thick restarts, a few columns a pass over the
     tiles, until the residuals are below 1e-9 (float32: 1e-5) of the largest eigenvalue; small
     matrices are solved densely. The sign is the one that makes the largest entry positive.
     """
@@ -53,7 +51,7 @@ def top_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     if n <= _SMALL or 3 * k > n:
         values, vectors = _dense_eigenpairs(matrix, k)
     else:
-        values, vectors = _block_lanczos(matrix, k)
+        values, vectors = _block_davidson(matrix, k)
     return values, vectors * _signs(vectors)
 
 
@@ -74,28 +72,30 @@ def _dense_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     return xp.flip(values[n - k :]), xp.flip(vectors[:, n - k :], axis=1)
 
 
-def _block_lanczos(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
-    """Krylov spaces of a random block, restarted with their best vectors (Wu and Simon 2000)."""
+def _block_davidson(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
+    """A subspace that grows by the residuals of its best vectors, and begins anew with these.
+
+    The first block has more columns than pairs are wanted, so that none of several equal
+    eigenvalues is missed; later ones have few columns, as passes over the matrix are cheap.
+    Without a preconditioner this is block Lanczos with thick restarts (Wu and Simon 2000).
+    """
     n, work, dtype = matrix.shape[0], double(matrix.like), matrix.like.dtype
-    width = min(max(k, _NARROW), _WIDE)
-    most = min(max(3 * (k + width), 8 * width), n)
-    start = np.random.default_rng(0).standard_normal((n, width))
+    cheap = _quick(matrix) or _fits(matrix)
+    width = max(_FEW, k // 4) if cheap else max(k, _FEW)
+    most = min(max(3 * (k + width), 60), n)
+    start = np.random.default_rng(0).standard_normal((n, k + 2))
     tolerance = 1e-5 if is_single(matrix.like) else 1e-9
     space = _Space(repeated_product(matrix), array_like(start, matrix.like, work))
-    looked = 0.0
     for _ in range(_ROUNDS):
-        size, full = space.size, space.size + width > most
-        if not full and size < max(k, _GROWTH * looked):
-            space.grow()
-            continue
-        values, vectors, moved = space.ritz(min(k + width, size))
-        if _off(values, vectors, moved, k) <= tolerance * _scale(values):
+        values, vectors, moved = space.ritz(min(k + width, space.size))
+        rest = (moved - values * vectors)[:, :k]
+        far = _lengths(rest) > tolerance * max(abs(float(values[0])), _TINY)
+        if not far.any():
             return astype(values[:k], dtype), astype(vectors[:, :k], dtype)
-        if full:
+        chosen = array_like(np.flatnonzero(far)[:width], rest, namespace(rest).int64)
+        if space.size + width > most:
             space.restart(values, vectors, moved)
-        else:
-            space.grow()
-        looked = 0.0 if full else size
+        space.grow(namespace(rest).take(rest, chosen, axis=1))
     values, vectors, _ = space.ritz(k)
     message = f"top_eigenpairs stopped after {_ROUNDS} passes, short of {tolerance:.0e}"
     warnings.warn(message, NotConverged, stacklevel=3)
@@ -103,10 +103,10 @@ def _block_lanczos(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
 
 
 class _Space:
-    """An orthonormal basis Q (n, b), its images K Q, and Q'K Q: grown by a block at a time."""
+    """An orthonormal basis Q (n, b), its images K Q, and Q'K Q."""
 
     def __init__(self, times: Product, start: Array) -> None:
-        self.times, self.width = times, start.shape[1]
+        self.times = times
         self.basis = _orthonormal(start, None)
         self.images = times(self.basis)
         self.inner = _transpose(self.basis) @ self.images
@@ -115,17 +115,6 @@ class _Space:
     def size(self) -> int:
         return int(self.basis.shape[1])
 
-    def grow(self) -> None:
-        """One more block: the part of the last images that is orthogonal to all before."""
-        self._append(self._next())
-
-    def restart(self, values: Array, vectors: Array, moved: Array) -> None:
-        """Keep the best vectors, and the next block, which is orthogonal to the whole old basis."""
-        fresh, xp = self._next(), namespace(self.basis)
-        one = xp.eye(values.shape[0], dtype=values.dtype, device=device(values))
-        self.basis, self.images, self.inner = vectors, moved, values * one
-        self._append(fresh)
-
     def ritz(self, number: int) -> tuple[Array, Array, Array]:
         """The best eigenvalues and vectors inside the basis, and the images of the vectors."""
         xp = namespace(self.basis)
@@ -133,11 +122,16 @@ class _Space:
         turn = xp.flip(turn, axis=1)[:, :number]
         return xp.flip(values)[:number], self.basis @ turn, self.images @ turn
 
-    def _next(self) -> Array:
-        return _orthonormal(self.images[:, -self.width :], self.basis)
+    def restart(self, values: Array, vectors: Array, moved: Array) -> None:
+        """Keep the best vectors only."""
+        xp = namespace(self.basis)
+        one = xp.eye(values.shape[0], dtype=values.dtype, device=device(values))
+        self.basis, self.images, self.inner = vectors, moved, values * one
 
-    def _append(self, fresh: Array) -> None:
-        xp, moved = namespace(self.basis), self.times(fresh)
+    def grow(self, block: Array) -> None:
+        """Add the part of a block that is orthogonal to the basis."""
+        xp, fresh = namespace(self.basis), _orthonormal(block, self.basis)
+        moved = self.times(fresh)
         across, own = _transpose(self.basis) @ moved, _transpose(fresh) @ moved
         above = xp.concat([self.inner, across], axis=1)
         below = xp.concat([_transpose(across), own], axis=1)
@@ -147,32 +141,32 @@ class _Space:
 
 
 def repeated_product(matrix: LazyMatrix) -> Product:
-    """v -> K v in float64, many times: held where it fits and its tiles are not quick to make."""
+    """v -> K v for a symmetric K, many times: held where it fits and its tiles are not quick to make."""
+    if isinstance(matrix, Centered | Reweighted):
+        times = repeated_product(matrix.matrix)
+        return lambda v: matrix.around(times, v)
     dtype = matrix.like.dtype
     if _fits(matrix) and not _quick(matrix):
         if not is_single(matrix.like):
             held = matrix.dense()
-            return lambda v: held @ v
+            return lambda v: _transpose(
+                _transpose(v) @ held
+            )  # which BLAS does twice as fast as K v
         matrix = Dense(matrix.dense())
     return lambda v: matrix._times(astype(v, dtype))
 
 
 def _quick(matrix: LazyMatrix) -> bool:
     """Whether tiles are made in less time than they are read from memory."""
-    inner = matrix.matrix if isinstance(matrix, Changed) else matrix
+    inner = matrix.matrix if isinstance(matrix, Centered | Reweighted) else matrix
     if not (isinstance(inner, Gram) and isinstance(inner.kernel, RBF) and is_numpy(inner.x)):
         return False
     return inner.x.shape[1] <= _THIN
 
 
-def _off(values: Array, vectors: Array, moved: Array, k: int) -> float:
-    """The largest residual |K v - l v| of the first k vectors."""
-    xp = namespace(vectors)
-    return float(xp.max(xp.sqrt(xp.sum((moved - values * vectors)[:, :k] ** 2, axis=0))))
-
-
-def _scale(values: Array) -> float:
-    return max(abs(float(values[0])), float(np.finfo(np.float64).tiny))
+def _lengths(v: Array) -> np.ndarray:
+    """|v_j| of every column: (k,)."""
+    return np.sqrt(to_numpy(namespace(v).sum(v**2, axis=0)))
 
 
 def _orthonormal(v: Array, basis: Array | None) -> Array:

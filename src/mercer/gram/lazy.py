@@ -30,6 +30,7 @@ from mercer.gram.weights import CodedColumns, HeldColumns, Resamples, WeightColu
 
 _ONE_SHOT = 500_000  # entries below which one dense block beats a round trip through threads
 _MIRROR = 16  # columns up to which a symmetric product uses each off-diagonal tile twice
+_QUICK = 4  # columns that BLAS multiplies a tile with in the time of two
 
 
 class LazyMatrix(ABC):
@@ -261,13 +262,13 @@ class _MirroredRows:
         n, xp = self.matrix.shape[0], namespace(self.v)
         rows = spans(n, side(self.matrix.like))[i]
         own = zeros((rows.stop - rows.start, self.v.shape[1]), self.v, double(self.v))
-        own += self.matrix.block(rows, rows) @ self.v[rows, :]
+        own += _few_columns(self.matrix.block(rows, rows), self.v[rows, :])
         below = zeros((n - rows.stop, self.v.shape[1]), self.v, double(self.v))
         for columns in spans(n, width(self.v), first=rows.stop):
             tile = self.matrix.block(rows, columns)
-            own += tile @ self.v[columns, :]
+            own += _few_columns(tile, self.v[columns, :])
             down = slice(columns.start - rows.stop, columns.stop - rows.stop)
-            below[down, :] = xp.permute_dims(tile, (1, 0)) @ self.v[rows, :]
+            below[down, :] = _few_columns(xp.permute_dims(tile, (1, 0)), self.v[rows, :])
             del tile  # before the next one is made: the allocator hands its pages on
         return own, below
 
@@ -318,6 +319,14 @@ class _Accumulator:
             self.value += a @ b
         else:
             self.value += np.matmul(a, b, out=self._buffer)
+
+
+def _few_columns(a: Array, b: Array) -> Array:
+    """a @ b for few columns, four at a time: BLAS is quick with so few, and slow with a few more."""
+    if not is_numpy(a, b) or b.shape[1] <= _QUICK:
+        return a @ b
+    fours = range(0, b.shape[1], _QUICK)
+    return np.concatenate([a @ np.ascontiguousarray(b[:, j : j + _QUICK]) for j in fours], axis=1)
 
 
 def _column_sums(a: Array, b: Array) -> Array:

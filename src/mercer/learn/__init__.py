@@ -1,4 +1,4 @@
-"""Learning with kernels, as scikit-learn estimators: regression, feature selection, source separation.
+"""Learning with kernels, as scikit-learn estimators: machines, regression, components, selection, separation.
 
 Needs scikit-learn: ``pip install 'mercer[learn]'``.
 """

@@ -22,7 +22,9 @@ _BARS = 40
 _MARGIN = 0.1  # of the range of the observations
 _WHOLE = 0.02  # logarithm of the mass on the line beyond which a density is none
 _SHARES = (0.9, 0.5, 0.1)  # of the model's mass inside its contour lines
-_STAR = {"marker": "*", "color": "#ffd92f", "markeredgecolor": INK, "linestyle": "none"}
+# On a map, whose colours are the same on light pages and dark ones, and so not those of words.
+_DARK, _LIGHT, _MIDDLE = "#202020", "#fdfdfd", "#b8b8b8"
+_STAR = {"marker": "*", "color": "#ffd92f", "markeredgecolor": _DARK, "linestyle": "none"}
 
 
 def plot_misfit(
@@ -77,10 +79,10 @@ def plot_misfit(
     reach = float(np.abs(values).max()) or 1.0
     drawn = _image(ax, values, window, DIVERGING, -reach, reach)
     _bar(ax, drawn, "more observations than expected (+), fewer (-)")
-    ax.contour(first, second, values, levels=[0.0], colors=FAINT, linewidths=0.8)
+    ax.contour(first, second, values, levels=[0.0], colors=_MIDDLE, linewidths=0.8)
     if log_density is not None:
         _contours(ax, log_density, first, second, grid)
-    _dots(ax, points, INK)
+    _dots(ax, points, _DARK)
     _stars(ax, locations)
     return _finished(ax, window, names)
 
@@ -118,7 +120,7 @@ def plot_evidence(
     top = float(values.max()) or 1.0
     drawn = _image(ax, values, window, SEQUENTIAL, 0.0, top)
     _bar(ax, drawn, "evidence against the model (signal to noise)")
-    _dots(ax, points, "white")
+    _dots(ax, points, _LIGHT)
     _stars(ax, locations)
     return _finished(ax, window, labels)
 
@@ -237,7 +239,13 @@ def _contours(
     levels = sorted({float(falling[np.searchsorted(mass, share)]) for share in _SHARES})
     shape = len(second), len(first)
     ax.contour(
-        first, second, density.reshape(shape), levels=levels, colors=INK, linewidths=0.8, alpha=0.7
+        first,
+        second,
+        density.reshape(shape),
+        levels=levels,
+        colors=_DARK,
+        linewidths=0.8,
+        alpha=0.7,
     )
 
 
@@ -249,7 +257,8 @@ def _dots(ax: Any, points: np.ndarray, colour: str) -> None:
 def _stars(ax: Any, locations: Any) -> None:
     if locations is not None:
         ax.plot(*_plain(locations).T, markersize=14, label="locations", **_STAR)
-        ax.legend(loc="best", fontsize="small", framealpha=0.85)
+        look = {"frameon": True, "facecolor": _LIGHT, "edgecolor": _MIDDLE, "labelcolor": _DARK}
+        ax.legend(loc="best", fontsize="small", framealpha=0.85, **look)
 
 
 def _bar(ax: Any, filled: Any, label: str) -> None:

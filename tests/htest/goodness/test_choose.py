@@ -255,3 +255,8 @@ class TestFamily:
             for i, x in enumerate(samples)
         )
         assert rejected <= 13  # 5 and 3.7 standard errors
+        halves = sum(
+            mercer.goodness_of_fit(Mixture.fit(x[:40], 2, rng=0), x[40:], rng=i).rejects()
+            for i, x in enumerate(samples)
+        )
+        assert halves >= 13

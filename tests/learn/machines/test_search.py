@@ -51,7 +51,7 @@ def test_scores_of_a_grid_search_of_classifiers(name, options):
 @pytest.mark.parametrize(
     ("learner", "grid"),
     [
-        (SVR(RBF(1.0), tol=1e-5), GRID | {"epsilon": [0.01, 0.1]}),
+        (SVR(RBF(1.0), tol=1e-5), GRID | {"C": [1.0, 0.1], "epsilon": [0.01, 0.1]}),
         (KernelRidge(RBF(1.0)), {"ridge": [0.01, 1.0], "kernel__bandwidth": [0.5, 2.0]}),
         (KernelRidge(RBF(1.0)), [{"kernel": [Linear(), Laplace(1.0)]}, {"ridge": [0.1]}]),
         (KernelRidge(), {"ridge": [0.01, 1.0]}),

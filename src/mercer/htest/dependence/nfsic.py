@@ -34,7 +34,7 @@ from mercer.rkhs.points import read
 from mercer.rkhs.rows import taken
 
 _COPIES = 4  # of the features, at the same time
-_NEAR = 10  # observations near each location, from which the chi-square holds
+_NEAR = 20  # observations near each location, from which the chi-square holds
 _PER_FEATURE = 100  # observations for each feature, from which the chi-square holds
 
 
@@ -61,7 +61,7 @@ class NFSIC(WithArrays):
         Added to the variances. 0: directions that do not vary are left out instead.
     null : Chi2, WeightedChi2, Permutation or None
         The chi-square holds from 500 observations on (more than 5 locations: 100 for each), if some
-        of them are near every location: about ten, for narrow kernels, such as learnt ones, see
+        of them are near every location: about twenty, for narrow kernels, such as learnt ones, see
         few pairs at all. With a ridge a weighted sum of chi-squares has its place; the paper's
         chi-square then rejects too rarely. None: what holds there, 999 permutations elsewhere.
 

@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import count
+from mercer.backend import count, to_numpy
 from mercer.htest.dependence.given import GivenTest
 from mercer.htest.dependence.partial import FeatureEvidence, Residuals
 from mercer.htest.dependence.smoothing import Directions, smoother
 from mercer.htest.dependence.variables import Variable
 from mercer.htest.dependence.waves import afford, frequencies, phases
-from mercer.htest.features import different, features
+from mercer.htest.features import different, features, is_real
 from mercer.htest.nulls import Null
 from mercer.htest.weighted import WeightedChi2
 from mercer.kernels.base import Kernel
 from mercer.rkhs.rows import taken
 
 _COPIES = 4  # of the features of z, at the same time
+_SCALES = (0.25, 0.5, 1.0)  # of the standard deviation of a column, in waves along it
 
 
 class RandomFeatureTest(GivenTest):
@@ -44,13 +45,23 @@ class RandomFeatureTest(GivenTest):
     def _of_x(self, x: Variable, z: Variable, rng: np.random.Generator) -> np.ndarray:
         """Features of x, perhaps with z: (n, features)."""
 
+    def _of_given(self, given: Variable, rng: np.random.Generator) -> list[np.ndarray]:
+        """Sets of features of z, of which each regression takes the one that predicts better.
+
+        The second has waves along single columns of numbers beside: those of the median distance of
+        all columns are too slow for what one of many columns does.
+        """
+        joint = _drawn(given, self.given_features, rng)
+        single = None if self.kernel_z is not None else _along(given, self.given_features, rng)
+        return [joint] if single is None else [joint, np.hstack([joint, single])]
+
     def _evidence(
         self, found: tuple[Variable, ...], z: Any, rng: np.random.Generator
     ) -> FeatureEvidence:
         x, y, given = found
-        number = self.given_features + self.features**2
+        number = 2 * self.given_features + self.features**2
         afford(count(given.points), number, "features", _COPIES)
-        among = [Directions.spanned(_standard(_drawn(given, self.given_features, rng)))]
+        among = [Directions.spanned(_standard(drawn)) for drawn in self._of_given(given, rng)]
         drawn = (self._of_x(x, given, rng), _drawn(y, self.features, rng))
         left = [Residuals.of(f, smoother(among, f, self.slack)) for f in map(_standard, drawn)]
         return FeatureEvidence(left[0], left[1])
@@ -62,7 +73,9 @@ class RCoT(RandomFeatureTest):
 
     The randomised conditional correlation test (Strobl, Zhang and Visweswaran 2019): |C_xy.z|^2, the
     squared norm of the covariance of residuals of 5 features of x and 5 of y after ridge regression on
-    100 features of z; in the limit a weighted sum of 25 chi-squares. It sees dependence given z that
+    100 features of z, or on 200: as many waves along single columns of z join if they help to predict
+    (without them the test rejects too often what one of five columns explains). In the limit it is a
+    weighted sum of 25 chi-squares. It sees dependence given z that
     does not cancel over z, in what the few features show. Regressions and null are those of
     `KCI`: the ridge is chosen for little bias, and its degrees of freedom count.
 
@@ -71,7 +84,8 @@ class RCoT(RandomFeatureTest):
     kernel_x, kernel_y, kernel_z : Kernel or None
         None: RBF at the median distance of that variable; for data frames `default_kernel`.
     features, given_features : int
-        Of x and of y, and of z, drawn with the rng of `test`, in `statistic` with seed 0.
+        Of x and of y, and of z, drawn with the rng of `test`, in `statistic` with seed 0. If kernel_z is
+        left out there are twice as many of z, half of them along single columns of numbers.
     slack : float
         As in `KCI`.
     null : WeightedChi2, Gamma, Spectrum or WildBootstrap
@@ -113,7 +127,7 @@ class RCIT(RandomFeatureTest):
     kernel_x, kernel_y, kernel_z : Kernel or None
         None: RBF at the median distance of that variable; for data frames `default_kernel`.
     features, given_features : int
-        Of (x, z) and of y, and of z, drawn with the rng of `test`, in `statistic` with seed 0.
+        Of (x, z) and of y, and of z, as in `RCoT`.
     slack : float
         As in `KCI`.
     null : WeightedChi2, Gamma, Spectrum or WildBootstrap
@@ -149,6 +163,24 @@ def _drawn(variable: Variable, number: int, rng: np.random.Generator) -> np.ndar
     rows = different(points)  # a kernel without a spectrum has landmarks
     chosen = rng.choice(len(rows), min(number, len(rows)), replace=False, shuffle=False)
     return features(variable.kernel, points, taken(points, rows[np.sort(chosen)]))
+
+
+def _along(variable: Variable, number: int, rng: np.random.Generator) -> np.ndarray | None:
+    """Waves along single columns of numbers, of three scales: (n, number); None where there are none."""
+    if not is_real(variable.points):
+        return None
+    points = to_numpy(variable.points)
+    deviation, columns = points.std(axis=0), variable.columns
+    labels = np.zeros(len(deviation), bool) if columns is None else np.array(columns.categorical)
+    which = np.flatnonzero((deviation > 0) & ~labels)
+    if not len(which):
+        return None
+    place = np.arange(number)
+    chosen = which[place % len(which)]
+    omega = np.zeros((number, points.shape[1]), dtype=np.float64)
+    scale = np.array(_SCALES)[place // len(which) % len(_SCALES)]
+    omega[place, chosen] = rng.standard_normal(number) / (scale * deviation[chosen])
+    return _waves(points, omega, rng)
 
 
 def _waves(points: Any, omega: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -96,9 +96,9 @@ class _Pairs(Terms):
         """Of a pair, from `_KNOWN` pairs or more that are not disjoint."""
         order, n = self._order, len(self._order)
         steps = range(1, min(-(-_KNOWN // n), n // 2) + 1)
-        found = [_values(self._sample, order, np.roll(order, step)) for step in steps]
-        moved = np.concatenate(found)
-        moved = moved - moved.mean()
+        others = np.concatenate([np.roll(order, step) for step in steps])
+        values = _values(self._sample, np.tile(order, len(steps)), others)
+        moved = values - values.mean()
         size = float(np.max(np.abs(moved)))
         if size == 0:
             return 0.0

@@ -31,10 +31,10 @@ _FOLLOWED = 6  # the best of them
 _ALIKE = 4  # of one width
 _STEPS = (0, 1, 2, 4, 8, 16, 32, 60)  # after which the other half is asked
 _HALVED = 20  # observations from which halves can judge each other
-_NOTHING = 0.1  # deviations of a half, below which it sees nothing
+_NOTHING = _NULL**-0.5  # one deviation under the model: a half that finds less sees nothing
 _MOST = 2000  # observations that are looked at
 _LOG2 = log(2)
-_MIDDLING = -_LOG2  # half the median distance, by which something of most misfits is seen
+_MIDDLING = -1.5 * _LOG2  # a third of the median distance, where something of most misfits is seen
 _SEEN = 1e-60  # the largest feature, below which there is none
 
 

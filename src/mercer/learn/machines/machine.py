@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from sklearn.base import clone
 
 from mercer import validate
 from mercer.backend import astype, count, double, is_array, is_single, to_numpy
@@ -79,8 +78,7 @@ class Machine(KernelPredictor):
 
     def _at(self, C: float) -> Self:
         """A machine like this one with another C."""
-        other: Any = clone(self)
-        return other.set_params(C=C)
+        return type(self)(**self.get_params(deep=False) | {"C": C})
 
     def _as(self, other: Machine) -> None:
         """What another machine learnt of the data it was given: classes, kernel, columns."""
@@ -114,7 +112,7 @@ class Machine(KernelPredictor):
                 f"{found.gap:.1e}, short of tol={self.tol:g}: scale the data, lower C, or raise "
                 "max_iter",
                 NotConverged,
-                stacklevel=4,
+                stacklevel=6,
             )
         return found
 
@@ -179,5 +177,5 @@ def definite(kernel: Kernel, points: Points) -> None:
             f"eigenvalue {spectrum[0]:.2g}. What is learnt is a stationary point of the dual "
             "problem, as in LIBSVM, and no largest margin",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

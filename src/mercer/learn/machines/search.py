@@ -55,8 +55,9 @@ class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator with a kernel
-        `SVC`, `SVR`, `KernelRidge`, ... with a kernel that is given, if its parameters are searched.
-        It sees positions in a matrix instead of points, so it must not use points but by their kernel.
+        `SVC`, `SVR`, `KernelRidge`, ... with a kernel that is given, if its parameters are searched;
+        without one, all folds have that of all points. It sees positions in a matrix instead of
+        points, so it must use points by their kernel only.
     param_grid : dict or list of dicts
         Lists of values by name, such as ``{"C": [0.1, 1.0], "kernel__bandwidth": [0.5, 1.0]}``.
     scoring : str, callable or None
@@ -315,17 +316,20 @@ class _Fold:
         weights = self._weights(train)
         fitted: dict[int, Any] = {}
         for group in _paths(self.candidates):
-            ready = []
-            for c in group:
-                estimator: Any = clone(c.estimator)
-                estimator.kernel = self.kernel
-                ready.append(estimator)
-            if isinstance(ready[0], SVC | SVR):
-                found: Sequence[Any] = ready[0].path(x, y, [e.C for e in ready], **weights)
+            if isinstance(group[0].estimator, SVC | SVR):
+                machine = self._ready(group[0])
+                prices = [c.estimator.C for c in group]
+                found: Sequence[Any] = machine.path(x, y, prices, **weights)
             else:
-                found = [e.fit(x, y, **weights) for e in ready]
+                found = [self._ready(c).fit(x, y, **weights) for c in group]
             fitted |= {c.place: e for c, e in zip(group, found, strict=True)}
         return [fitted[c.place] for c in self.candidates]
+
+    def _ready(self, candidate: _Candidate) -> Any:
+        """The estimator of a candidate, with values that are looked up."""
+        estimator: Any = clone(candidate.estimator)
+        estimator.kernel = self.kernel
+        return estimator
 
 
 def _paths(candidates: list[_Candidate]) -> list[list[_Candidate]]:

@@ -108,9 +108,11 @@ class _Decomposition:
                 self.look(up, down)
                 up, down = self.slopes()
             steps = self.round(up, down, _CLOSER * gap, most - done)
-            if steps == 0:
-                break
             done += steps
+            if steps == 0:
+                if len(self.active) == len(self.b):
+                    break
+                self.recall()
         if len(self.active) < len(self.b):
             self.recall()
         return _solution(self.dual, self.b, self.values, done)

@@ -90,11 +90,8 @@ class Block:
         if not compiled or not (large or len(self.b) >= _LARGE or is_loaded()):
             first = min(most, _LONG) if compiled else most
             done = self._numpy(tolerance, first)
-            return (
-                done
-                if done < first or first == most
-                else done + self.solve(tolerance, most - done, large=True)
-            )
+            more = most - done if done == first else 0
+            return done + (self.solve(tolerance, more, large=True) if more else 0)
         done = 0
         while done < most:
             now = min(_SHRINK * len(self.b), most - done)
