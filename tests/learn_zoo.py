@@ -48,7 +48,7 @@ from mercer.learn import (
     SquaredHinge,
     SupportMeasureMachine,
 )
-from mercer.rkhs import hsic
+from mercer.rkhs import MeanMap, hsic
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,14 @@ ZOO = [
     KernelKMeans(3, n_init=3, random_state=0),
     SpectralClustering(2, random_state=0),
     SVC(),
-    SVC(RBF(2.0), 10.0, multiclass=OneVsRest(), tol=1e-10),
+    SVC(RBF(2.0), 10.0, multiclass=OneVsRest(), tol=1e-9),
     SVC(RBF(2.0), probability=True, random_state=0),
     SVR(),
     SVR(RBF(2.0), epsilon=0.0, tol=1e-10),
     OneClassSVC(nu=0.2),
     KernelSearchCV(SVC(RBF(2.0), tol=1e-10), {"C": [0.1, 1.0]}, cv=2),
     SupportMeasureMachine(tol=1e-10),
-    OneClassSMM(tol=1e-10),
+    OneClassSMM(MeanMap(RBF(2.0)), 0.2),
     FlexSVC(),
     AugmentedSVC(),
     DistributionRegressor(ridge=1.0),

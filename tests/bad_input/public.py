@@ -69,6 +69,8 @@ NO_DATA: dict[str, str] = {
     "mercer.gram.Hadamard": _MATRICES,
     "mercer.gram.Centered": _MADE,
     "mercer.gram.Centered.of": _MATRICES,
+    "mercer.gram.Centered.around": _MATRICES,
+    "mercer.gram.Reweighted.around": _MATRICES,
     "mercer.gram.LazyMatrix.inner": _MATRICES,
     "mercer.gram.LazyMatrix.block": "takes slices",
     "mercer.gram.Rounded": _MATRICES,

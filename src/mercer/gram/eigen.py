@@ -28,7 +28,7 @@ from mercer.kernels.radial import RBF
 
 _ROUNDS = 1000  # passes over the matrix at most
 _SMALL = 1000  # rows up to which the dense eigenvalue solver is quickest
-_FEW = 8  # columns of a cheap pass at least
+_FEW = 12  # columns of a cheap pass at least
 _TINY = float(np.finfo(np.float64).tiny)
 _THIN = 32  # columns of points up to which tiles of RBF cost less than to read them from memory
 

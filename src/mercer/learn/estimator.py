@@ -16,7 +16,7 @@ from mercer.features.estimator import KernelEstimator
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.rows import taken
 
-__all__ = ["KernelEstimator", "KernelPredictor", "checked"]
+__all__ = ["KernelEstimator", "KernelPredictor", "checked", "weighted"]
 
 
 class KernelPredictor(KernelEstimator):
@@ -41,7 +41,7 @@ class KernelPredictor(KernelEstimator):
     ) -> tuple[Any, Any, np.ndarray | None]:
         """X, numbers y and weights, checked, without the points of weight 0."""
         x, target = self._both(X, y, reset=reset, y_numeric=True, multi_output=several)
-        return _weighted(x, target, sample_weight)
+        return weighted(x, target, sample_weight)
 
     def _accept_labels(
         self, X: Any, y: Any, sample_weight: Any = None
@@ -52,7 +52,7 @@ class KernelPredictor(KernelEstimator):
         """
         x, target = self._both(X, y)
         check_classification_targets(target)
-        x, target, weights = _weighted(x, target, sample_weight)
+        x, target, weights = weighted(x, target, sample_weight)
         self.classes_, codes = np.unique(target, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -84,7 +84,7 @@ def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
     return validate_data(estimator, X, dtype=np.float64, **how)
 
 
-def _weighted(x: Any, y: Any, weights: Any) -> tuple[Any, Any, np.ndarray | None]:
+def weighted(x: Any, y: Any, weights: Any) -> tuple[Any, Any, np.ndarray | None]:
     """Points, target and weights, without the points of weight 0."""
     if weights is None:
         return x, y, None

@@ -98,7 +98,8 @@ class Ratio:
         if size < _SEEN:  # locations from which no observation is seen
             return 0.0, np.zeros_like(theta)
         n = len(made)
-        ratio, of_features = _ratio(made.reshape(n, -1) / size, self.floor / size**4)
+        floor = self.floor / size / size / size / size  # a fourth power may be too large
+        ratio, of_features = _ratio(made.reshape(n, -1) / size, floor)
         flow = of_features.reshape(made.shape) / size
         curvature = rate**2 * self.form[2](rate * r2)
         by_score = np.einsum("ijk,ik->ij", flow, self.scores)

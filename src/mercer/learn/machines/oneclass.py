@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
-from sklearn.utils.validation import _check_sample_weight
 
 from mercer import validate
 from mercer.backend import count
 from mercer.kernels.base import Kernel
+from mercer.learn.estimator import weighted
 from mercer.learn.machines.machine import Machine, Trained, definite
 from mercer.learn.machines.rows import rows_of
 from mercer.learn.machines.steps import Dual
@@ -79,20 +79,20 @@ class OneClassSVC(OutlierMixin, Machine):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from points X, with weights (n,) if there are any; y is ignored."""
         self._check()
-        kernel, points = self._accept(X)
+        x = self._numbers(X, reset=True)
+        x, kept, given = weighted(x, np.arange(count(x)), sample_weight)
+        kernel, points = self._learn_from(x)
         points = self._fine(points)
         definite(kernel, points)
         n = count(points)
-        weights = np.ones(n, dtype=np.float64)
-        if sample_weight is not None:
-            given: Any = np.empty((n, 1), dtype=np.float64)
-            weights = _check_sample_weight(sample_weight, given, ensure_non_negative=True)
+        weights = np.ones(n, dtype=np.float64) if given is None else given
         zero = np.zeros(n, dtype=np.float64)
         solution = self._solve(
             rows_of(kernel, points), Dual(zero, zero, weights), first(weights, self.nu)
         )
         found = Trained.of(n, [(np.arange(n), solution)])
         self._keep(points, found)
+        self.support_ = kept[found.index]
         self.offset_ = -float(found.offsets[0])
         return self
 
