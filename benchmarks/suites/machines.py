@@ -14,6 +14,7 @@ from benchmarks.report import Bar, Options, Report, Table
 from benchmarks.timing import Contender, Timing, interleaved
 from mercer.kernels import RBF, Linear
 from mercer.learn import SVC, KernelSearchCV
+from mercer.learn.machines.compiled import compiled_steps
 
 Times = dict[str, Timing]
 _FOLDS = 10
@@ -71,6 +72,8 @@ def _fit_and_predict(n: int, apart: float, options: Options) -> tuple[Times, Tim
         for dtype, x in data.items()
     }
     fits |= {name: Contender(lambda m=m, x=x: m.fit(x, y)) for name, (m, x) in theirs.items()}
+    if find_spec("numba") is not None:
+        compiled_steps()  # without it, steps are compiled when a problem has had many of them
     for x in data.values():  # compiles
         SVC(RBF.from_gamma(gamma)).fit(x[:3000], y[:3000])
     fitted = interleaved(fits, options.repeats, shared=options.shared)

@@ -9,7 +9,19 @@ from mercer.config import config, settings
 from mercer.errors import MemoryBudgetError, NoRule, NotConverged
 
 if TYPE_CHECKING:
-    from mercer import cli, datasets, gram, htest, kernels, learn, plot, report, rkhs, testing
+    from mercer import (
+        cli,
+        datasets,
+        features,
+        gram,
+        htest,
+        kernels,
+        learn,
+        plot,
+        report,
+        rkhs,
+        testing,
+    )
     from mercer.htest import goodness_of_fit, independence, two_sample
 
 __version__ = "0.1.0.dev0"

@@ -64,5 +64,7 @@ def test_every_public_test_is_in_the_zoo():
 
 def test_every_two_sample_test_has_its_level_measured():
     measured = {c.test.split("(")[0].split(".")[0] for c in CELLS.values()}
-    here = {name for name, place in CALIBRATED_ELSEWHERE.items() if place == "tests/htest_levels.py"}
+    here = {
+        name for name, place in CALIBRATED_ELSEWHERE.items() if place == "tests/htest_levels.py"
+    }
     assert {name for name in here if name in mercer.htest.__all__} <= measured

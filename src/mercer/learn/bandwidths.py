@@ -7,13 +7,22 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import to_numpy
+from mercer.backend import Array, is_array, to_numpy
 from mercer.gram.run import spans
 from mercer.kernels.bandwidth import usable
 from mercer.kernels.distance import squared_distances
+from mercer.kernels.door import as_table
 
 _NEIGHBOUR = 7  # whose distance is the bandwidth (Zelnik-Manor and Perona 2004)
 _LOOKED = 500  # points whose neighbours are looked for
+
+
+def numbers(x: Any, name: str = "X") -> Array | None:
+    """The points of arrays and lists of numbers, and of data frames without categories; else None."""
+    frame = None if is_array(x) else as_table(x, name)
+    if frame is not None:
+        return None if any(frame.columns.categorical) else validate.points(frame.values, name)
+    return None if validate.holds_objects(x) else validate.points(x, name)
 
 
 def neighbour_bandwidth(x: Any, name: str = "X") -> float:

@@ -93,6 +93,29 @@ def test_compiled_steps_are_the_same(problem):
     assert_allclose(first.b, second.b, atol=1e-12)  # step by step
 
 
+@each_problem
+@pytest.mark.skipif(find_spec("numba") is None, reason="needs the extra compiled")
+def test_leaving_out_changes_nothing(problem, monkeypatch):
+    """The loop that goes on after many steps without those that cannot move."""
+    x, dual = problem(300, 100.0)
+    rows = Held(RBF(1.0)(x))
+    plain = solve(rows, dual, tolerance=1e-7)
+    inside = []
+    inner = Block._inside
+
+    def counted(self, index, *how):
+        inside.append(len(index))
+        return inner(self, index, *how)
+
+    monkeypatch.setattr(Block, "_inside", counted)
+    monkeypatch.setattr(steps_module, "_LONG", 100)
+    monkeypatch.setattr(steps_module, "_SHRINK", 1)
+    shrunk = solve(rows, dual, tolerance=1e-7)
+    assert inside
+    assert shrunk.gap <= 1e-7
+    assert_allclose(shrunk.values, plain.values, atol=1e-5)
+
+
 @pytest.mark.parametrize("compiled", [True, False])
 @each_problem
 def test_a_working_set_at_a_time(problem, compiled, monkeypatch):
@@ -103,7 +126,10 @@ def test_a_working_set_at_a_time(problem, compiled, monkeypatch):
     monkeypatch.setattr(solve_module, "_SIDE", 16)
     monkeypatch.setattr(solve_module, "_LOOK", 3)
     monkeypatch.setattr(solve_module, "_AGAIN", 1)
-    if not compiled:
+    if compiled:
+        pytest.importorskip("numba")
+        monkeypatch.setattr(steps_module, "_LONG", 0)
+    else:
         monkeypatch.setattr(steps_module, "find_spec", lambda name: None)
     recalled = []
     recall = solve_module._Decomposition.recall

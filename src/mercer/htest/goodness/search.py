@@ -34,7 +34,7 @@ _HALVED = 20  # observations from which halves can judge each other
 _NOTHING = _NULL**-0.5  # one deviation under the model: a half that finds less sees nothing
 _MOST = 2000  # observations that are looked at
 _LOG2 = log(2)
-_MIDDLING = -1.5 * _LOG2  # a third of the median distance, where something of most misfits is seen
+_MIDDLING = -1.25 * _LOG2  # 0.42 of the median distance, where something of most misfits is seen
 _SEEN = 1e-60  # the largest feature, below which there is none
 
 

@@ -39,7 +39,7 @@ class KernelKMeans(
     ----------
     n_clusters : int
     kernel : Kernel or None
-        None: RBF at the median distance; for data frames `default_kernel`.
+        None: RBF at the median distance; for data frames with categories `default_kernel`.
     n_init : int
         Beginnings, by k-means++ (Arthur and Vassilvitskii 2007); the best end is taken. They share
         their passes over the matrix.

@@ -10,11 +10,12 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
 from mercer import validate
-from mercer.backend import array_like, astype, count, is_array, to_numpy
+from mercer.backend import array_like, astype, count, to_numpy
 from mercer.gram import Gram, Reweighted, top_eigenpairs
 from mercer.kernels.base import Kernel, Points
+from mercer.kernels.door import read
 from mercer.kernels.radial import RBF
-from mercer.learn.bandwidths import neighbour_bandwidth
+from mercer.learn.bandwidths import neighbour_bandwidth, numbers
 from mercer.learn.estimator import KernelEstimator
 from mercer.rkhs.function import Function
 
@@ -38,8 +39,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
     n_clusters : int
     kernel : Kernel or None
         With non-negative values, or at least positive degrees. None: RBF, whose bandwidth is the
-        median distance of a point to its 7th neighbour, so that it is local; for data frames
-        `default_kernel`.
+        median distance of a point to its 7th neighbour, so that it is local; for data frames with
+        categories `default_kernel`.
     n_init : int
         Beginnings of k-means on the embedded points.
     random_state : int, RandomState or None
@@ -132,11 +133,12 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
     def _local(self, X: Any) -> tuple[Kernel, Points]:
         """The kernel and the points; a local kernel where none is given."""
         x = self._numbers(X, reset=True)
-        if self.kernel is not None or not is_array(x) or count(x) < 2:
+        points = None if self.kernel is not None else numbers(x)
+        if points is None or count(points) < 2:
             return self._learn_from(x)
-        kernel = RBF(neighbour_bandwidth(x))
-        self.kernel_, self._columns = kernel, None
-        return kernel, kernel.accept(x, "X")
+        self.kernel_ = RBF(neighbour_bandwidth(points))
+        points, self._columns = read(self.kernel_, x, None, "X")
+        return self.kernel_, points
 
 
 def _degrees(gram: Gram) -> np.ndarray:

@@ -13,12 +13,13 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_consistent_length, check_random_state
 
 from mercer import validate
-from mercer.backend import count, is_array, is_numpy, to_numpy
+from mercer.backend import count, is_numpy, to_numpy
 from mercer.frames import Columns
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel
-from mercer.kernels.door import as_table, read
+from mercer.kernels.door import read
+from mercer.learn.bandwidths import numbers
 from mercer.learn.components.canonical import Centred, Crossing, correlation
 from mercer.learn.components.views import View, view
 from mercer.learn.estimator import KernelEstimator
@@ -46,7 +47,8 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     ----------
     n_components : int
     kernel : Kernel or None
-        Of the first view, X. None: RBF at the median distance; for data frames `default_kernel`.
+        Of the first view, X. None: RBF at the median distance; for data frames with categories
+        `default_kernel`.
     kernel_y : Kernel or None, or a sequence of them
         Of the other view, or one for each of several other views.
     ridge : float, sequence of float, or None
@@ -265,8 +267,8 @@ class _Side:
     def of(cls, kernel: Kernel | None, sample: Any, name: str) -> _Side:
         """Another view than the first."""
         if kernel is None:
-            array = is_array(sample) or as_table(sample, name) is None
-            kernel = median_rbf(sample, name=name) if array else default_kernel(sample)
+            points = numbers(sample, name)
+            kernel = default_kernel(sample) if points is None else median_rbf(points, name=name)
         validate.instance("kernel_y", kernel, Kernel, "a kernel, such as RBF(1.0), or None")
         points, columns = read(kernel, sample, None, name)
         return cls(kernel, columns, points)

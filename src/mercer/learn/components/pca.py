@@ -58,7 +58,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         How many; or the share of the variance, between 0 and 1, that they have to explain
         together; or all whose variance is not rounding error (None).
     kernel : Kernel or None
-        None: RBF at the median distance; for data frames `default_kernel`.
+        None: RBF at the median distance; for data frames with categories `default_kernel`.
     preimage : Preimage or None
         How `inverse_transform` finds points: ``FixedPoint()``, which learns nothing and serves
         smooth functions of the distance and ``Linear()``, or ``LearnedMap()``, a ridge regression of

@@ -66,7 +66,7 @@ def _in_one(
     done, reached = 0, np.inf
     while done < most:
         now = min(100 * len(b) + 1000, most - done)
-        step = block.solve(tolerance, now)
+        step = block.solve(tolerance, now, spent=done)
         done += step
         values = dual.values(b, block.up, block.down)
         before, reached = reached, dual.objective(b, values)
@@ -107,7 +107,7 @@ class _Decomposition:
                     break
                 self.look(up, down)
                 up, down = self.slopes()
-            steps = self.round(up, down, _CLOSER * gap, most - done)
+            steps = self.round(up, down, _CLOSER * gap, done, most - done)
             done += steps
             if steps == 0:
                 if len(self.active) == len(self.b):
@@ -128,7 +128,9 @@ class _Decomposition:
         """up and down of the active coefficients."""
         return self.dual.at(self.active).slopes(self.b[self.active], self.values[self.active])
 
-    def round(self, up: np.ndarray, down: np.ndarray, tolerance: float, most: int) -> int:
+    def round(
+        self, up: np.ndarray, down: np.ndarray, tolerance: float, spent: int, most: int
+    ) -> int:
         """Solve for a working set; let the others follow."""
         chosen = self.choose(up, down)
         index = self.active[chosen]
@@ -142,7 +144,7 @@ class _Decomposition:
             up[chosen],
             down[chosen],
         )
-        steps = block.solve(tolerance, min(most, 100 * len(index)), large=True)
+        steps = block.solve(tolerance, min(most, 100 * len(index)), spent=spent)
         change = b - self.b[index]
         moved = np.flatnonzero(change)
         if len(moved):

@@ -15,9 +15,8 @@ import numpy as np
 
 from mercer.learn.machines.compiled import FLAT, LANES, compiled_steps, is_loaded
 
-_LARGE = 1000  # coefficients from which compiled steps pay at once
 _SHRINK = 4  # steps for each coefficient, after which those that cannot move are left out
-_LONG = 10_000  # and steps from which they pay for fewer
+_LONG = 20_000  # steps from which compiling them pays: half a second in NumPy
 
 
 @dataclass(frozen=True)
@@ -81,23 +80,25 @@ class Block:
     up: np.ndarray
     down: np.ndarray
 
-    def solve(self, tolerance: float, most: int, *, large: bool = False) -> int:
+    def solve(self, tolerance: float, most: int, *, spent: int = 0) -> int:
         """Steps until max up - min down <= tolerance; returns how many were done.
 
-        `large` says that it is part of a large problem, for which compiled steps pay.
+        `spent` steps were done before, for the same problem. The first of all are done in NumPy
+        unless the compiled loop, which takes seconds to compile, is there already: it does the same.
         """
         compiled = find_spec("numba") is not None
-        if not compiled or not (large or len(self.b) >= _LARGE or is_loaded()):
-            first = min(most, _LONG) if compiled else most
-            done = self._numpy(tolerance, first)
-            more = most - done if done == first else 0
-            return done + (self.solve(tolerance, more, large=True) if more else 0)
+        plain = min(most, max(_LONG - spent, 0)) if compiled else most
         done = 0
+        if plain:
+            steps = self._compiled if compiled and is_loaded() else self._numpy
+            done = steps(tolerance, plain)
+            if done < plain:
+                return done
         while done < most:
             now = min(_SHRINK * len(self.b), most - done)
-            steps = self._compiled(tolerance, now)
-            done += steps
-            if steps < now:
+            moved = self._compiled(tolerance, now)
+            done += moved
+            if moved < now:
                 break
             keep = (self.down <= self.up.max()) | (self.up >= self.down.min())
             if np.count_nonzero(keep) < 0.7 * len(keep):
@@ -115,7 +116,7 @@ class Block:
             self.up[index],
             self.down[index],
         )
-        steps = part.solve(tolerance, most, large=True)
+        steps = part.solve(tolerance, most, spent=_LONG)
         change = part.b - self.b[index]
         moved = np.flatnonzero(change)
         follow = change[moved] @ self.matrix[index[moved], :n]

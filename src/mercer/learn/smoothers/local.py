@@ -18,7 +18,7 @@ from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import categories, product, varying
 from mercer.kernels.door import as_table, bound_to, read
 from mercer.kernels.radial import RBF
-from mercer.learn.bandwidths import neighbour_bandwidth
+from mercer.learn.bandwidths import neighbour_bandwidth, numbers
 from mercer.learn.estimator import KernelPredictor
 from mercer.rkhs.function import Function
 
@@ -114,8 +114,8 @@ class NadarayaWatson(LocalSmoother):
     ----------
     kernel : Kernel or None
         With non-negative values; on vectors or objects. None: RBF, its bandwidth chosen from
-        16, between the distance of neighbours and twice the median distance; numbers of data
-        frames are divided by their standard deviations.
+        16, between the distance of neighbours and twice the median distance; of data frames with
+        categories the product with a kernel of these, numbers divided by their standard deviations.
     bandwidths : sequence of float, or None
         Bandwidths of the kernel to choose from. None: the kernel is taken as it is.
 
@@ -280,16 +280,18 @@ def _frame(points: Points) -> tuple[np.ndarray, np.ndarray]:
 
 def _chosen(x: Any) -> list[Kernel]:
     """RBF with bandwidths from the distance of neighbours to twice the median distance."""
-    data = as_table(x, "X") if not is_array(x) else None
-    if data is None:
-        points = validate.points(x, "X")
+    points = numbers(x)
+    if points is not None:
         if len(np.unique(to_numpy(points), axis=0)) == 1:
             return [RBF(1.0)]  # one place, one mean: any bandwidth
         return [RBF(b) for b in _grid(points)]
-    numbers, factors = varying(data), categories(data)
-    if numbers is None:
+    data = as_table(x, "X")
+    if data is None:
+        raise TypeError("X holds objects, of which no kernel is known: give one, such as Delta()")
+    columns, factors = varying(data), categories(data)
+    if columns is None:
         return [product(factors)]
-    return [product([numbers.kernel(RBF(b)), *factors]) for b in _grid(numbers.values)]
+    return [product([columns.kernel(RBF(b)), *factors]) for b in _grid(columns.values)]
 
 
 def _grid(points: Any) -> list[float]:
