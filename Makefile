@@ -11,7 +11,7 @@ export PYRIGHT_PYTHON_CACHE_DIR = .venv/pyright
 export PYRIGHT_PYTHON_IGNORE_WARNINGS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo test cover lint docs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -22,6 +22,9 @@ demo: .venv/ready-demo ## set up what is needed and compare two tables that ship
 test: export OMP_NUM_THREADS ?= 1
 test: export OPENBLAS_NUM_THREADS ?= 1
 test: lint ## set up everything, then lint and test (WORKERS=2 processes)
+	$(PY) -m pytest -n $(WORKERS)
+
+cover: .venv/ready-test ## the same tests, and which lines they run: a third slower
 	$(PY) -m pytest -n $(WORKERS) --cov --cov-report=term
 
 lint: .venv/ready-test ## check style, types and layers

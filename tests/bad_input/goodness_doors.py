@@ -93,12 +93,13 @@ def chosen(x: Any) -> Any:
 
 def more_tests(few: WildBootstrap) -> Iterator[Door]:
     """Those beside KSD and FSSD."""
-    others = Gaussian(np.ones(3), 1.0)
+    others, against = Gaussian(np.ones(3), 1.0), AgainstDraws(NORMAL, MMD(K, null=Permutation(19)))
+    yield door("htest.AgainstDraws.redrawn", "x", X, calls=lambda x: against.redrawn(x, 0))
     for name, test in {
         "KSDAgg": KSDAgg(NORMAL, [K, RBF(0.5)], null=few),
         "LinearKSD": LinearKSD(NORMAL, K),
         "RelativeKSD": RelativeKSD(NORMAL, others, K),
-        "AgainstDraws": AgainstDraws(NORMAL, MMD(K, null=Permutation(19))),
+        "AgainstDraws": against,
         "Composite": Composite(lambda x: NORMAL, KSD, resamples=2),
     }.items():
         yield door(

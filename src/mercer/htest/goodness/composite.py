@@ -16,7 +16,7 @@ from mercer.frames import Table
 from mercer.gram.run import in_order
 from mercer.htest.aggregated import aggregated, shares
 from mercer.htest.base import HypothesisTest, Result
-from mercer.htest.goodness.draws import drawn
+from mercer.htest.goodness.draws import AgainstDraws, drawn
 from mercer.htest.goodness.fssd import FSSD
 from mercer.htest.goodness.ksd import KSD
 from mercer.htest.goodness.ksdagg import KSDAgg
@@ -142,7 +142,7 @@ class Composite(HypothesisTest):
         model = _fitted(self.fit, points, rng)
         test = self._test(model)
         plain = test.test(sample, rng=_SEED)
-        own = _statistics(test, points)
+        own = _statistics(test, points, validate.generator(_SEED))  # as in `plain`
         seeds = [int(s) for s in rng.integers(2**63, size=self.resamples)]
         work = _Refitted(self, model, len(points))
         values = np.stack([own, *in_order(work, seeds, parallel=False)], axis=1)  # (k, 1 + B)
@@ -186,13 +186,15 @@ class _Refitted:
         rng = np.random.default_rng(seed)
         sample = drawn(self.model, self.n, rng)
         again = _fitted(self.composite.fit, sample, rng)
-        return _statistics(self.composite._test(again), sample)
+        return _statistics(self.composite._test(again), sample, rng)
 
 
-def _statistics(test: HypothesisTest, x: np.ndarray) -> np.ndarray:
+def _statistics(test: HypothesisTest, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The statistic without its unit where the test knows it, of all kernels of an aggregated test: (k,)."""
     if isinstance(test, KSD | KSDAgg | FSSD):
         return test.unitless(x)
+    if isinstance(test, AgainstDraws):  # whose draws vary as much as the observations do
+        return np.array([test.redrawn(x, rng)], dtype=np.float64)
     return np.array([test.statistic(x)], dtype=np.float64)
 
 

@@ -78,7 +78,11 @@ class AgainstDraws(HypothesisTest):
 
     def statistic(self, x: Any) -> float:  # type: ignore[override]
         """The statistic of the two-sample test, with draws of a fixed seed."""
-        return self.by.statistic(*self._samples(x, validate.generator(_SEED)))
+        return self.redrawn(x, _SEED)
+
+    def redrawn(self, x: Any, rng: Any) -> float:
+        """The same with draws of `rng`."""
+        return self.by.statistic(*self._samples(x, validate.generator(rng)))
 
     def test(self, x: Any, *, rng: Any = None) -> Result:  # type: ignore[override]
         """The result of the two-sample test of x and of draws."""
