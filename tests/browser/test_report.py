@@ -89,7 +89,10 @@ def attributes(text: str) -> list[str]:
 
 
 def look(file, folder, width: int = 1200) -> dict:
-    found = re.search(r'data-seen="([^"]*)"', dom(file, folder, width))
+    for _ in range(4):  # a busy machine may tell what it has before the script has run
+        found = re.search(r'data-seen="([^"]*)"', dom(file, folder, width))
+        if found is not None:
+            break
     assert found is not None
     return json.loads(unescape(found[1]))
 
