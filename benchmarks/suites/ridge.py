@@ -121,7 +121,8 @@ def _landmarks(n: int, m: int, limits: Limits, options: Options) -> Times:
 
     def check(name: str, error: float) -> None:
         errors[name] = error
-        if error > 1.2 * min(errors.values()):
+        ours = name.startswith("mercer")  # peers learn from a part of very many points
+        if ours and error > 1.2 * min(errors.values()):
             raise AssertionError(f"{name} has a mean squared error of {error:.3g}: {errors}")
 
     repeats = max(1, options.repeats // (2 if n <= _LARGEST else 4))
