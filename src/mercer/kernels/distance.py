@@ -35,7 +35,7 @@ def conditioned(x: Array, y: Array, profile: Profile | None) -> tuple[Array, Arr
 
 def squared_norms(x: Array) -> Array:
     """|x_i|^2: (n,)."""
-    return namespace(x).sum(x * x, axis=1)
+    return namespace(x).linalg.vecdot(x, x)
 
 
 def squared_distances(x: Array, y: Array, profile: Profile | None = None) -> Array:

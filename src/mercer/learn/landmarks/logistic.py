@@ -144,7 +144,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
         width = 1 if two else len(self.classes_)
         unit = (1 / (link.bound * total)) ** 0.5
         return StreamedLikelihood(
-            lambda: self._rows(source), link, float(self.ridge), lower, outer, width, unit
+            self._passes(source), link, float(self.ridge), lower, outer, width, unit
         )
 
     def _accept_both(self, X: Any, y: Any, sample_weight: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -30,8 +29,8 @@ from mercer.gram.run import in_order, spans
 
 Change = Callable[[Array, slice], tuple[Array, Array]]
 
-_TASK = 4320  # rows of a task, nine tiles: their sum is one matrix that is added up in order
-_STEP = 480  # rows of a tile
+_TASK = 8640  # rows of a task, six tiles: their sum is one matrix that is added up in order
+_STEP = 1440  # rows of a tile
 _NOISE = 0.15  # of what rounding adds to the matrix: see `factored`
 _TRIES = 40  # doublings of it, at most
 
@@ -45,7 +44,7 @@ class NormalSums:
     otherwise rounding makes the matrix indefinite.
     """
 
-    matrix: Array  # (Z - 1 middle')'W(Z - 1 middle'), its upper half
+    matrix: Array  # (Z - 1 middle')'W(Z - 1 middle')
     right: Array  # (Z - 1 middle')'W(y, 1)
     totals: Array  # sums of W(y, 1)
     middle: Array
@@ -110,7 +109,7 @@ class NormalSums:
         middle = astype(self.middle, self.matrix.dtype)
         total, sums = self.totals[-1], self.right[:, -1]
         moved = middle[:, None] * (sums + total * middle)[None, :] + sums[:, None] * middle[None, :]
-        return _symmetric(self.matrix) + moved
+        return self.matrix + moved
 
 
 def normal_product(design: LazyMatrix, v: Array, weights: Array | None = None) -> Array:
@@ -145,7 +144,7 @@ def turned_product(design: LazyMatrix, u: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Products:
-    """rows -> Z'Z and Z'y of these rows, less the middle; of NumPy's Z'Z the upper half only."""
+    """rows -> Z'Z and Z'y of these rows, less the middle."""
 
     design: LazyMatrix
     y: Array
@@ -155,16 +154,19 @@ class _Products:
     def __call__(self, rows: slice) -> tuple[Array, Array]:
         m = self.design.shape[1]
         right = zeros((m, self.y.shape[1]), self.y, double(self.y))
-        total = _outer(m, self.design.like)
+        work = self.y.dtype if is_numpy(self.y) else double(self.y)
+        total = zeros((m, m), self.y, work)
         for some in spans(rows.stop, _step(self.design), first=rows.start):
             tile, y = self.design.block(some, slice(0, m)), self.y[some, :]
             tile -= self.middle[None, :]
             if self.root is not None:
                 tile *= self.root[some][:, None]
             turned = namespace(tile).permute_dims(tile, (1, 0))
-            total = _added(total, tile, turned)
+            total += (
+                turned @ tile
+            )  # NumPy makes half of it, and leaves other threads alone meanwhile
             right += turned @ y
-        return namespace(total).permute_dims(total, (1, 0)), right  # NumPy's in C order now
+        return total, right
 
 
 @dataclass(frozen=True)
@@ -196,32 +198,6 @@ class _Weighted:
     def __call__(self, f: Array, rows: slice) -> tuple[Array, Array]:
         r = f if self.weights is None else f * self.weights[rows][:, None]
         return r, zeros((0,), f, double(f))
-
-
-def _outer(m: int, like: Array) -> Any:
-    if is_numpy(like):
-        return np.zeros((m, m), dtype=like.dtype, order="F")
-    return zeros((m, m), like, double(like))
-
-
-def _added(total: Array, tile: Array, turned: Array) -> Array:
-    """total + Z'Z, in place: for NumPy the lower half of it, which is half of the work."""
-    if not is_numpy(tile):
-        total += turned @ tile
-        return total
-    from scipy.linalg.blas import get_blas_funcs
-
-    (syrk,) = get_blas_funcs(("syrk",), (turned,))
-    return syrk(1.0, turned, beta=1.0, c=total, lower=1, overwrite_c=1)
-
-
-def _symmetric(matrix: Array) -> Array:
-    """The whole matrix of its upper half."""
-    xp = namespace(matrix)
-    upper = xp.triu(matrix, k=1)
-    whole = upper + xp.permute_dims(upper, (1, 0))
-    add_to_diagonal(whole, xp.linalg.diagonal(matrix))
-    return whole
 
 
 def _step(design: LazyMatrix) -> int:

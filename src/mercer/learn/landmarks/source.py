@@ -45,6 +45,11 @@ class Held(Source):
     target: Any
     weights: np.ndarray | None = None
 
+    @property
+    def single(self) -> bool:
+        """Whether all of it is one batch."""
+        return count(self.points) <= batch_rows(self.points)
+
     def batches(self) -> Iterator[Batch]:
         for rows in spans(count(self.points), batch_rows(self.points)):
             weights = None if self.weights is None else self.weights[rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -75,6 +76,13 @@ class Streamed(KernelPredictor):
         """Kernel, points, target and weights of data that are held."""
         return self._accept_numbers(X, y, sample_weight)
 
+    def _passes(self, source: Source) -> Callable[[], Rows]:
+        """Makes the rows as often as it is called; those of a single batch once."""
+        if not (isinstance(source, Held) and source.single):
+            return lambda: self._rows(source)
+        kept = list(self._rows(source))
+        return lambda: iter(kept)
+
     def _rows(self, source: Source) -> Rows:
         """Batches as rows of the matrix, targets (b, q) and weights, checked."""
         for x, y, weights in source.batches():
@@ -126,7 +134,7 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
                 "that makes it, or use solver=NormalEquations()"
             )
         problem = Problem(
-            lambda: self._rows(source),
+            self._passes(source),
             penalty,
             float(self.ridge),
             self._middle(penalty),
