@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, astype, count, double, namespace
+from mercer.backend import Array, array_like, astype, count, double, namespace, ones
 from mercer.features.base import Mapped
 from mercer.features.fourier import RandomFourier
+from mercer.features.kernel import FeatureKernel, Images
 from mercer.gram import LazyMatrix
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.rows import taken
 from mercer.learn.landmarks.solvers import Solver
 from mercer.learn.landmarks.streamed import StreamedRidge
+from mercer.rkhs.function import Function
 
 _SEEN = 2000  # points that choose a kernel where none is given
 
@@ -42,8 +44,10 @@ class FourierRidge(StreamedRidge):
 
     Attributes
     ----------
+    function_ : Function
+        f, in the RKHS of the kernel <z(x), z(y)>; its norm is that of c.
     coef_ : array (D,) or (D, q)
-        The coefficients of the features.
+        c, the coefficients of the features.
     map_ : FourierMap
         The features.
     error_bound_ : float
@@ -112,3 +116,7 @@ class FourierRidge(StreamedRidge):
 
     def _keep(self, coefficients: Array) -> None:
         self.coef_ = astype(coefficients, self._like.dtype)
+        xp, one = namespace(self.coef_), self.coef_.ndim == 1
+        images = self.coef_[None, :] if one else xp.permute_dims(self.coef_, (1, 0))
+        each = ones((1,), self._like) if one else array_like(np.eye(len(images)), self._like)
+        self.function_ = Function(FeatureKernel(self.map_), Images(images), each, self._columns)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 
 from mercer import validate
 from mercer.backend import (
@@ -26,6 +27,7 @@ from mercer.features.landmarks import LandmarkRule
 from mercer.gram import Gram, LazyMatrix
 from mercer.gram.positive import lower_factor
 from mercer.kernels.base import Kernel
+from mercer.learn.estimator import present
 from mercer.learn.gradients import Look, newton
 from mercer.learn.landmarks.normal import swept
 from mercer.learn.landmarks.ridge import OnLandmarks
@@ -121,9 +123,11 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
         start = zeros((int(problem.outer.shape[0]) + 1, problem.width), problem.outer)
         found = newton(problem.look, start, self.max_iter, self.tolerance)
         if found.left > self.tolerance:
+            rounding = found.steps < self.max_iter
+            what = "rounding lets it come no closer" if rounding else "raise max_iter"
             warnings.warn(
                 f"NystromLogistic stopped after {found.steps} steps with {found.left:.1e} of the "
-                f"gradient left (wanted {self.tolerance:.0e}): raise max_iter, or use a larger ridge",
+                f"gradient left (wanted {self.tolerance:.0e}): {what}, or use a larger ridge",
                 NotConverged,
                 stacklevel=2,
             )
@@ -157,7 +161,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
                 "logistic regression reads the data many times, got an iterator: hand in a "
                 "function that makes it"
             )
-        seen = [np.unique(_labels(y)) for _, y, _ in source.batches()]
+        seen = [np.unique(_checked(y)) for _, y, _ in source.batches()]
         if not seen:
             raise ValueError("there must be at least one batch, got none")
         self.classes_ = np.unique(np.concatenate(seen))
@@ -275,7 +279,15 @@ class _Residual:
 
 
 def _labels(y: Any) -> np.ndarray:
-    found = to_numpy(y) if is_array(y) else np.asarray(y)
+    return to_numpy(y) if is_array(y) else np.asarray(y)
+
+
+def _checked(y: Any) -> np.ndarray:
+    """Labels (n,), none of them missing."""
+    found = _labels(present(y))
     if found.dtype.kind == "f" and not np.all(np.isfinite(found)):
         raise ValueError("y has NaN or infinite labels: drop those points first")
+    if found.ndim != 1:
+        raise ValueError(f"y must be a label for each point, (n,), got shape {found.shape}")
+    check_classification_targets(found)
     return found

@@ -29,8 +29,8 @@ from mercer.gram.run import in_order, spans
 
 Change = Callable[[Array, slice], tuple[Array, Array]]
 
-_TASK = 8640  # rows of a task, six tiles: their sum is one matrix that is added up in order
-_STEP = 1440  # rows of a tile
+_TASK = 4320  # rows of a task, nine tiles: of them one product is made, and added up in order
+_STEP = 480  # rows of a tile
 _NOISE = 0.15  # of what rounding adds to the matrix: see `factored`
 _TRIES = 40  # doublings of it, at most
 
@@ -87,7 +87,8 @@ class NormalSums:
         xp = namespace(self.matrix)
         size = scalar(xp.sum(xp.linalg.diagonal(self.matrix)))
         least = _NOISE * self.precision * size / int(penalty.shape[0]) ** 0.5
-        whole = self._uncentred() + ridge * penalty
+        whole = self._uncentred()
+        whole += ridge * penalty
         for power in range(_TRIES):
             held = xp.asarray(whole, copy=True)
             add_to_diagonal(held, least * 2.0**power)
@@ -108,8 +109,10 @@ class NormalSums:
         """Z'WZ, the middle added again."""
         middle = astype(self.middle, self.matrix.dtype)
         total, sums = self.totals[-1], self.right[:, -1]
-        moved = middle[:, None] * (sums + total * middle)[None, :] + sums[:, None] * middle[None, :]
-        return self.matrix + moved
+        whole = middle[:, None] * (sums + total * middle)[None, :]
+        whole += sums[:, None] * middle[None, :]
+        whole += self.matrix
+        return whole
 
 
 def normal_product(design: LazyMatrix, v: Array, weights: Array | None = None) -> Array:
@@ -152,21 +155,17 @@ class _Products:
     middle: Array
 
     def __call__(self, rows: slice) -> tuple[Array, Array]:
-        m = self.design.shape[1]
+        m, first = self.design.shape[1], rows.start
+        z = zeros((rows.stop - first, m), self.y)
         right = zeros((m, self.y.shape[1]), self.y, double(self.y))
-        work = self.y.dtype if is_numpy(self.y) else double(self.y)
-        total = zeros((m, m), self.y, work)
-        for some in spans(rows.stop, _step(self.design), first=rows.start):
-            tile, y = self.design.block(some, slice(0, m)), self.y[some, :]
+        for some in spans(rows.stop, _tile_rows(self.design), first=first):
+            tile = self.design.block(some, slice(0, m))
             tile -= self.middle[None, :]
             if self.root is not None:
                 tile *= self.root[some][:, None]
-            turned = namespace(tile).permute_dims(tile, (1, 0))
-            total += (
-                turned @ tile
-            )  # NumPy makes half of it, and leaves other threads alone meanwhile
-            right += turned @ y
-        return total, right
+            right += turned(tile) @ self.y[some, :]
+            z[some.start - first : some.stop - first, :] = tile
+        return turned(z) @ z, right  # NumPy makes half of it, and leaves other threads alone
 
 
 @dataclass(frozen=True)
@@ -179,10 +178,10 @@ class _Sweep:
 
     def __call__(self, rows: slice) -> tuple[Array, Array]:
         m, total, extras = self.design.shape[1], None, None
-        for some in spans(rows.stop, _step(self.design), first=rows.start):
+        for some in spans(rows.stop, _tile_rows(self.design), first=rows.start):
             tile = self.design.block(some, slice(0, m))
             r, extra = self.change(tile @ self.v, some)
-            part = namespace(tile).permute_dims(tile, (1, 0)) @ astype(r, tile.dtype)
+            part = turned(tile) @ astype(r, tile.dtype)
             part = astype(part, double(part))
             total = part if total is None else total + part
             extras = extra if extras is None else extras + extra
@@ -200,12 +199,25 @@ class _Weighted:
         return r, zeros((0,), f, double(f))
 
 
-def _step(design: LazyMatrix) -> int:
-    if not on_gpu(design.like):
-        return _STEP
-    return max(settings().memory // 8 // (itemsize(design.like) * design.shape[1]), 1)
+def turned(a: Array) -> Array:
+    """The transpose."""
+    return namespace(a).permute_dims(a, (1, 0))
+
+
+def _tile_rows(design: LazyMatrix) -> int:
+    """Rows of a tile: few enough to stay in the cache."""
+    return _task_rows(design) if on_gpu(design.like) else _STEP
 
 
 def _task_rows(design: LazyMatrix) -> int:
-    """Rows of a task: many enough that adding up its matrix does not count."""
-    return design.shape[0] if on_gpu(design.like) else max(_TASK, _STEP)
+    """Rows of a task: many enough that adding up its matrix does not count, within the budget.
+
+    There are eight equal ones, or sixteen, and so on: workers end together, and sums are the same
+    however many there are.
+    """
+    row, memory = itemsize(design.like) * design.shape[1], settings().memory
+    if on_gpu(design.like):
+        return max(memory // 8 // row, 1)
+    n = design.shape[0]
+    most = min(_TASK, max(memory // 64 // row, _STEP))
+    return max(-(-n // (8 * -(-n // (8 * most)))), _STEP)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, astype, count, double, is_array, take_rows
+from mercer.backend import Array, array_like, astype, count, double, is_array, take_rows
 from mercer.features.landmarks import LandmarkRule, UniformLandmarks
 from mercer.gram import Gram, LazyMatrix
 from mercer.kernels.base import Kernel, Points
@@ -28,7 +29,8 @@ class OnLandmarks(Streamed):
 
     def _number(self) -> int | None:
         """How many landmarks; None where they are given."""
-        if isinstance(self.landmarks, list | tuple) or is_array(self.landmarks):
+        given = self.landmarks
+        if is_array(given) or (isinstance(given, Sized) and not isinstance(given, str | bytes)):
             return None
         validate.whole("landmarks", self.landmarks)
         return int(self.landmarks)
@@ -45,7 +47,7 @@ class OnLandmarks(Streamed):
     def _prepare(self, kernel: Kernel, sample: Points, rng: np.random.Generator) -> Array | None:
         number, rule = self._number(), self._rule()
         if number is None:
-            self.landmarks_, _ = read(self.kernel_, self.landmarks, self._columns, "landmarks")
+            self.landmarks_ = self._given(sample)
         else:
             self.landmarks_ = taken(sample, rule.choose(kernel, sample, number, rng))
         if number is not None and isinstance(rule, UniformLandmarks):
@@ -53,6 +55,18 @@ class OnLandmarks(Streamed):
         m = min(count(self.landmarks_), count(sample))
         few = taken(sample, np.sort(rng.choice(count(sample), m, replace=False)))
         return Gram(kernel, few, self.landmarks_).dense()
+
+    def _given(self, sample: Points) -> Points:
+        """The landmarks that were given, as points like those of a sample."""
+        landmarks, _ = read(self.kernel_, self.landmarks, self._columns, "landmarks")
+        if not (is_array(landmarks) and is_array(sample)):
+            return landmarks
+        if landmarks.shape[1:] != sample.shape[1:]:
+            raise ValueError(
+                f"landmarks must have as many columns as X, got {landmarks.shape[1]} and "
+                f"{sample.shape[1]}"
+            )
+        return array_like(landmarks, sample)
 
     def _design(self, points: Points) -> LazyMatrix:
         return Gram(self._bound, points, self.landmarks_)

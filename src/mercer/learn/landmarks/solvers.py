@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, astype, namespace, zeros
+from mercer.backend import Array, array_like, astype, zeros
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError, NotConverged
 from mercer.gram import LazyMatrix
 from mercer.gram.positive import add_to_diagonal, inverse_lower, lower_factor
 from mercer.learn.gradients import conjugate_gradients
-from mercer.learn.landmarks.normal import NormalSums, normal_product, turned_product
+from mercer.learn.landmarks.normal import NormalSums, normal_product, turned, turned_product
 
 DIRECT = 2000  # landmarks up to which one pass with their products beats many passes without
 _LONGER = 1.5  # what a refinement is multiplied with: see `NormalEquations`
@@ -126,14 +126,14 @@ class ConjugateGradients(Solver):
         right, rows = _right_side(problem)
         lower = lower_factor(problem.penalty)
         outer = preconditioner(lower, problem.some, rows, problem.ridge)
-        turned, upper = _turned(outer), _turned(lower)
+        inner, upper = turned(outer), turned(lower)
 
         def system(v: Array) -> Array:
             c = outer @ v
-            return turned @ (_image(problem, c) + problem.ridge * (lower @ (upper @ c)))
+            return inner @ (_image(problem, c) + problem.ridge * (lower @ (upper @ c)))
 
         found, steps, left = conjugate_gradients(
-            system, turned @ right, self.iterations, self.tolerance
+            system, inner @ right, self.iterations, self.tolerance
         )
         if left > self.tolerance:
             warnings.warn(
@@ -154,6 +154,11 @@ def summed(sums: NormalSums | None, rows: Rows, middle: Array) -> NormalSums:
     for design, y, weights in rows:
         if sums is None:
             sums = NormalSums.empty(middle, int(y.shape[1]), y)
+        if int(y.shape[1]) != int(sums.totals.shape[0]) - 1:
+            raise ValueError(
+                f"y must have as many columns in every batch, got {int(sums.totals.shape[0]) - 1} "
+                f"and then {int(y.shape[1])}"
+            )
         sums.add(design, y, weights)
     if sums is None:
         raise ValueError("there must be at least one batch, got none")
@@ -167,10 +172,10 @@ def preconditioner(lower: Array, some: Array | None, rows: float, ridge: float) 
     AA' = (n / r) Q'Q + ridge I (Rudi et al. 2017, eq. 13, where R = LL').
     """
     inverse = inverse_lower(lower)
-    q = lower if some is None else astype(some, lower.dtype) @ _turned(inverse)
-    estimate = (_turned(q) @ q) * (rows / int(q.shape[0]))
+    q = lower if some is None else astype(some, lower.dtype) @ turned(inverse)
+    estimate = (turned(q) @ q) * (rows / int(q.shape[0]))
     add_to_diagonal(estimate, ridge)
-    return _turned(inverse_lower(lower_factor(estimate)) @ inverse)
+    return turned(inverse_lower(lower_factor(estimate)) @ inverse)
 
 
 def chosen(solver: Solver | None, m: int) -> Solver:
@@ -200,10 +205,6 @@ def _image(problem: Problem, c: Array) -> Array:
         w = None if weights is None else array_like(weights, design.like)
         total += normal_product(design, astype(c, design.like.dtype), w)
     return total
-
-
-def _turned(a: Array) -> Array:
-    return namespace(a).permute_dims(a, (1, 0))
 
 
 def afford(m: int, copies: int, what: str, instead: str) -> None:

@@ -124,6 +124,9 @@ class Parquet(Source):
         targets = [self.target] if isinstance(self.target, str) else list(self.target)
         names = [n for n in data.schema.names if n not in targets]
         chosen = names if self.columns is None else list(self.columns)
+        both = [n for n in chosen if n in targets]
+        if both:
+            raise ValueError(f"{both[0]!r} is the target, and cannot be one of the columns too")
         missing = [n for n in [*chosen, *targets] if n not in data.schema.names]
         if missing:
             raise ValueError(
@@ -167,6 +170,7 @@ def sampled(source: Source, size: int, rng: np.random.Generator) -> tuple[Any, S
         fresh = rng.random(count(x) if is_array(x) else len(x))
         mine = np.arange(len(fresh)) if len(keys) < size else np.flatnonzero(fresh < keys.max())
         some = taken(settled(x, "X"), mine)
+        _need_width(kept, some)
         kept = some if kept is None else stacked(kept, some)
         keys = np.concatenate([keys, fresh[mine]])
         if len(keys) > size:
@@ -175,6 +179,14 @@ def sampled(source: Source, size: int, rng: np.random.Generator) -> tuple[Any, S
     if kept is None:
         raise ValueError("there must be at least one batch, got none")
     return kept, source
+
+
+def _need_width(before: Any, points: Any) -> None:
+    if is_array(before) and is_array(points) and before.shape[1:] != points.shape[1:]:
+        raise ValueError(
+            f"every batch must have as many columns, got {before.shape[-1]} and then "
+            f"{points.shape[-1]}"
+        )
 
 
 def _drawn(points: Any, size: int, rng: np.random.Generator) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -59,11 +60,11 @@ class Streamed(KernelPredictor):
                 raise ValueError(f"X and y must have as many rows, got {count(X)} and {count(y)}")
             X, y = Held(X, y), None
         if not isinstance(X, Source):
+            _need_source(X, y)
             kernel, points, target, weights = self._accept_both(X, y, sample_weight)
             source: Source = Held(points, target, weights)
             return source, self._prepare(kernel, sampled(source, self._pool(), drawing)[0], rng)
-        if y is not None or sample_weight is not None:
-            raise ValueError("a source of batches brings its own y: leave y and sample_weight out")
+        _need_no_target(y, sample_weight)
         sample, source = sampled(X, self._pool(), drawing)
         kernel, points = self._learn_from(sample)
         if is_array(points) and points.ndim == 2:
@@ -87,6 +88,8 @@ class Streamed(KernelPredictor):
         """Batches as rows of the matrix, targets (b, q) and weights, checked."""
         for x, y, weights in source.batches():
             points, _ = read(self.kernel_, x, self._columns, "X")
+            if is_array(points) and points.ndim == 2:
+                self._check_width(int(points.shape[1]), reset=False)
             design = self._design(points)
             yield design, self._target(y, design), weights
 
@@ -95,6 +98,19 @@ class Streamed(KernelPredictor):
         numbers = validate.vectors(y, design.shape[0], design.like, "y")
         self._flat = numbers.ndim == 1
         return astype(numbers[:, None] if self._flat else numbers, design.like.dtype)
+
+
+def _need_no_target(y: Any, sample_weight: Any) -> None:
+    if y is not None or sample_weight is not None:
+        raise ValueError("a source of batches brings its own y: leave y and sample_weight out")
+
+
+def _need_source(X: Any, y: Any) -> None:
+    """Name the way in for files and iterators, which came as they are."""
+    if y is None and isinstance(X, str | Path):
+        raise TypeError(f'X is a path: use fit(Parquet({str(X)!r}, target="..."))')
+    if y is None and (isinstance(X, Iterator) or callable(X)):
+        raise TypeError(f"X is {type(X).__name__!r}, not points: use fit(Batches(X))")
 
 
 def _adds_up(learner: StreamedRidge) -> bool:
@@ -148,17 +164,21 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
         return self
 
     @available_if(_adds_up)
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more points as well; the same as one fit on all of them with these landmarks.
 
-        The first call chooses kernel and landmarks from its own points. Normal equations add up
+        Takes what `fit` takes. The first call chooses kernel and landmarks from its own points. Normal equations add up
         exactly; they are solved after every call. There is no such thing for conjugate gradients.
         """
         validate.positive("ridge", self.ridge)
         sums = getattr(self, "_sums", None)
         if sums is None:
             source, _ = self._open(X, y, sample_weight)
+        elif isinstance(X, Source):
+            _need_no_target(y, sample_weight)
+            source = X
         else:
+            _need_source(X, y)
             source = Held(*self._numbers_of(X, y, sample_weight, reset=False))
         penalty = self._penalty()
         self._sums = summed(sums, self._rows(source), self._middle(penalty))
