@@ -115,3 +115,8 @@ def direct(rng: np.random.Generator, sizes: tuple[int, ...]) -> tuple:
     z = rng.standard_normal((n, 2))
     x = np.tanh(z[:, 0]) + rng.standard_normal(n)
     return x, z.sum(axis=1) + x + np.abs(x) + rng.standard_normal(n), z
+
+
+def drawn(n: int = 150, d: int = 2, seed: int = 0, effect: float = 0.0) -> tuple:
+    """x, y and z of the model in which both have the same signal."""
+    return post_nonlinear(alike, d, effect=effect)(np.random.default_rng(seed), (n,))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from htest_levels import Cell, cell, grid
+from htest_levels import LEVEL, Cell, cell, grid
 from htest_zoo import SIGNS, ZOO, P, Problem, Samples, drawn, named, same
 from scipy.stats import norm
 from sklearn.mixture import GaussianMixture
@@ -153,6 +153,21 @@ def at_locations() -> Iterator[Cell]:
             yield cell(FSSD(mixed(d), RBF(2.0), locations=10), drawn(mixed(d)), (n,))
 
 
+def learnt() -> Iterator[Cell]:
+    """At locations and with a width that were learnt from a hundred other draws."""
+    for d in DIMENSIONS:
+        for n in SIZES:
+            yield _learnt(d, n)
+
+
+def _learnt(d: int, n: int) -> Cell:
+    def rejects(rng: np.random.Generator) -> bool:
+        test = FSSD.optimized(normal(d), *same(d)(rng, (100,)), rng=rng)
+        return test.test(*same(d)(rng, (n,)), rng=rng).rejects(LEVEL)
+
+    return Cell("FSSD.optimized", same(d).__name__, (n,), rejects)
+
+
 def gamma2(x: np.ndarray) -> np.ndarray:
     """Of independent gamma variables of shape 2, up to a constant."""
     return np.sum(np.log(x) - x, axis=1)
@@ -189,6 +204,7 @@ CELLS = {
         against_draws,
         of_families,
         at_locations,
+        learnt,
         with_borders,
     )
     for found in part()

@@ -98,6 +98,26 @@ def test_every_layer_is_in_the_architecture():
     assert [layer for layer in layers if layer not in picture or layer not in page] == []
 
 
+def test_the_architecture_names_the_rooms_there_are():
+    """Every row of the table is a package with the folders it names, and no folder goes unnamed."""
+    page, source = text("docs/architecture.md"), ROOT / "src/mercer"
+    named = {source}
+    for line in re.findall(r"^\| `.*$", page, re.MULTILINE):
+        packages, what = line.strip("| ").split(" | ", 1)
+        for package in re.findall(r"`(\w+)`", packages):
+            there = package == "mercer" or bool(list(source.glob(f"{package}*")))
+            assert there is not ("(planned)" in what), package
+            named |= {source / package}
+            named |= {source / package / room for room in re.findall(r"`(\w+)/`", what)}
+    inner = {source / "htest/sums": source / "htest/dependence/sums"}  # a room in a room
+    named = {inner.get(folder, folder) for folder in named}
+    folders = {p for p in source.rglob("*") if p.is_dir() and p.name != "__pycache__"}
+    assert folders - named == set()
+    rooms = {folder for folder in named if folder.parent != source}
+    assert [folder for folder in rooms if not folder.is_dir()] == []
+    assert [f for f in re.findall(r"`(tests/\w+\.py)`", page) if not (ROOT / f).is_file()] == []
+
+
 def test_every_public_package_is_in_the_reference():
     page = text("docs/api/index.md")
     packages = (p for p in (ROOT / "src/mercer").iterdir() if (p / "__init__.py").is_file())

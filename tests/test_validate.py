@@ -169,3 +169,12 @@ def test_generators():
         validate.generator(-1)
     with pytest.raises(TypeError, match=r"use numpy\.random\.default_rng\(seed\)"):
         validate.generator("seed")
+
+
+def test_messages_are_short_whatever_came():
+    assert validate.shown(np.array([1.0, 2.0])) == "array([1., 2.])"
+    assert validate.shown(np.zeros((500, 2))) == "numpy.ndarray of shape (500, 2)"
+    assert validate.shown(torch.zeros(20)) == "torch.Tensor of shape (20,)"
+    assert len(validate.shown(list(range(1000)))) < 200
+    with pytest.raises(TypeError, match=r"got numpy\.ndarray of shape \(500, 2\)$"):
+        validate.instance("kernel", np.zeros((500, 2)), str, "a kernel")

@@ -9,33 +9,40 @@ can be made of short ones.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterable
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.machine import describe
+from benchmarks.reproductions.records import (
+    Record,
+    Store,
+    arguments,
+    heading,
+    rate,
+    rounds,
+    table,
+    timed,
+)
 from mercer.htest import KCI, RCIT, RCoT
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))  # where the models are
 
 from htest_given import alike, mean, post_nonlinear, sums
 
-RESULTS = Path(__file__).parents[1] / "results"
-NAME = "conditional_power"
 LEVEL = 0.05
 SIGNALS = {s.__name__: s for s in (mean, sums, alike)}
 DIMENSIONS, EFFECTS = (1, 3, 5), (0.0, 0.5)
 PEER = "causal-learn KCI"
 
 
+@cache
 def tests() -> dict[str, Callable[..., float]]:
     """P-values of x, y and z, with a seed."""
     ours = {"KCI(slack=0.0)": KCI(slack=0.0), "KCI(slack=0.1)": KCI(slack=0.1), "KCI()": KCI()}
@@ -46,40 +53,24 @@ def tests() -> dict[str, Callable[..., float]]:
     if peers.installed("causallearn"):
         from causallearn.utils.KCI.KCI import KCI_CInd
 
-        found[PEER] = lambda *s, rng: KCI_CInd().compute_pvalue(*(_column(v) for v in s))[0]
+        found[PEER] = lambda *s, rng: float(KCI_CInd().compute_pvalue(*(_column(v) for v in s))[0])
     return found
 
 
 def main() -> int:
     told = _arguments()
-    store, known = _load(told.results), tests()
-    chosen = [name for name in known if told.only in name]
-    started = saved = time.monotonic()
-    for run in range(told.runs):
-        for n, signal, d, effect in _problems(told.sizes):
-            samples = None
-            for name in chosen:
-                key = f"{n}/{signal}/{d}/{effect:g}/{name}"
-                entry = store.setdefault(key, {"runs": 0, "rejections": 0, "seconds": 0.0})
-                if entry["runs"] != run or time.monotonic() - started > told.seconds:
-                    continue
-                samples = samples or _drawn(n, signal, d, effect, run)
-                _once(entry, known[name], samples, run)
-        if time.monotonic() - saved > 10:
-            _save(store, told.results)
-            saved = time.monotonic()
-    _save(store, told.results)
+    store = RECORD.load(told.results)
+    names = [name for name in tests() if told.only in name]
+    cells = [f"{n}/{s}/{d}/{e:g}/{name}" for n, s, d, e in _problems(told.sizes) for name in names]
+    RECORD.run(store, rounds(store, cells, told.runs), _once, told.seconds, told.results)
     print(_markdown(store))
     return 0
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, runs=200)
     parser.add_argument("--sizes", nargs="*", type=int, default=[200, 1000])
     parser.add_argument("--only", default="", help="tests whose name has this in it")
-    parser.add_argument("--runs", type=int, default=200, help="runs of each, earlier ones counted")
-    parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so long")
-    parser.add_argument("--results", type=Path, default=RESULTS)
     return parser.parse_args()
 
 
@@ -87,18 +78,20 @@ def _problems(sizes: Iterable[int]) -> Iterable[tuple[int, str, int, float]]:
     return ((n, s, d, e) for n in sizes for s in SIGNALS for d in DIMENSIONS for e in EFFECTS)
 
 
-def _drawn(n: int, signal: str, d: int, effect: float, run: int) -> tuple:
-    rng = np.random.default_rng([run, n, d, zlib.crc32(signal.encode())])
-    return post_nonlinear(SIGNALS[signal], d, effect=effect)(rng, (n,))
-
-
-def _once(entry: dict[str, Any], test: Callable[..., float], samples: tuple, run: int) -> None:
-    start = time.process_time()
+def _once(key: str, run: int) -> dict[str, Any]:
+    n, signal, d, effect, name = key.split("/")
+    samples = _drawn(int(n), signal, int(d), float(effect), run)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        entry["rejections"] += int(test(*samples, rng=run) <= LEVEL)
-    entry["seconds"] += time.process_time() - start
-    entry["runs"] += 1
+        pvalue, seconds = timed(lambda: tests()[name](*samples, rng=run))
+    return {"rejections": int(pvalue <= LEVEL), "seconds": seconds}
+
+
+@lru_cache(maxsize=4)
+def _drawn(n: int, signal: str, d: int, effect: float, run: int) -> tuple:
+    """Observations, the same for every test."""
+    rng = np.random.default_rng([run, n, d, zlib.crc32(signal.encode())])
+    return post_nonlinear(SIGNALS[signal], d, effect=effect)(rng, (n,))
 
 
 def _column(v: np.ndarray) -> np.ndarray:
@@ -108,58 +101,40 @@ def _column(v: np.ndarray) -> np.ndarray:
 # ---- what is told ---------------------------------------------------------------------------
 
 
-def _markdown(store: dict[str, Any]) -> str:
-    seen = {key.split("/")[-1] for key in store}
+def _markdown(store: Store) -> str:
+    cells = store["cells"]
+    seen = {key.split("/")[-1] for key in cells}
     names = [name for name in dict.fromkeys([*tests(), PEER]) if name in seen]
-    lines = ["# What conditional independence tests reject", ""]
-    lines += [f"    python -m benchmarks.reproductions.{Path(__file__).stem} --runs 200", ""]
-    lines += [f"* {key}: {value}" for key, value in describe().items()]
-    head = ["n", "z", "signals", "runs", *names]
+    command = f"python -m benchmarks.reproductions.{Path(__file__).stem} --runs 200"
+    lines = heading("What conditional independence tests reject", command)
     for effect in EFFECTS:
         title = f"y depends on x, {effect:g}" if effect else "x and y independent given z"
-        lines += ["", f"## {title}", "", _line(head), "|" + " --- |" * len(head)]
-        lines += [_line(row) for row in _rows(store, names, effect)]
-    spent = ", ".join(f"{name} {s:.0f}" for name, s in _milliseconds(store, names))
+        lines += ["", f"## {title}", "", *table(_rows(cells, names, effect))]
+    spent = ", ".join(f"{name} {s:.0f}" for name, s in _milliseconds(cells, names))
     lines += ["", f"Shares of rejections at level {LEVEL}. Milliseconds a run, all sizes: {spent}."]
     return "\n".join(lines) + "\n"
 
 
-def _rows(store: dict[str, Any], names: list[str], effect: float) -> Iterable[list[str]]:
-    sizes = sorted({int(key.split("/")[0]) for key in store})
+def _rows(cells: dict[str, Any], names: list[str], effect: float) -> Iterable[dict[str, str]]:
+    sizes = sorted({int(key.split("/")[0]) for key in cells})
     for n, signal, d, found in _problems(sizes):
-        entries = [store.get(f"{n}/{signal}/{d}/{effect:g}/{name}") for name in names]
-        if found == effect and any(e and e["runs"] for e in entries):
-            runs = max(e["runs"] for e in entries if e)
-            rates = [
-                f"{e['rejections'] / e['runs']:.3f}" if e and e["runs"] else "" for e in entries
-            ]
-            yield [f"{n:,}", f"d = {d}", signal, str(runs), *rates]
+        entries = {name: cells.get(f"{n}/{signal}/{d}/{effect:g}/{name}") for name in names}
+        done = {name: e for name, e in entries.items() if e and e["runs"]}
+        if found == effect and done:
+            runs = str(max(e["runs"] for e in done.values()))
+            rates = {name: f"{rate(done[name]):.3f}" if name in done else "" for name in names}
+            yield {"n": f"{n:,}", "z": f"d = {d}", "signals": signal, "runs": runs} | rates
 
 
-def _milliseconds(store: dict[str, Any], names: list[str]) -> Iterable[tuple[str, float]]:
+def _milliseconds(cells: dict[str, Any], names: list[str]) -> Iterable[tuple[str, float]]:
     for name in names:
-        own = [entry for key, entry in store.items() if key.split("/")[-1] == name]
+        own = [entry for key, entry in cells.items() if key.split("/")[-1] == name]
         runs = sum(entry["runs"] for entry in own)
         if runs:
             yield name, 1000 * sum(entry["seconds"] for entry in own) / runs
 
 
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _load(folder: Path) -> dict[str, Any]:
-    file = folder / f"{NAME}.json"
-    return json.loads(file.read_text(encoding="utf-8"))["cells"] if file.is_file() else {}
-
-
-def _save(store: dict[str, Any], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    cells = {key: entry | {"seconds": round(entry["seconds"], 2)} for key, entry in store.items()}
-    text = json.dumps({"machine": describe(), "cells": dict(sorted(cells.items()))}, indent=1)
-    (folder / f"{NAME}.json").write_text(text + "\n", encoding="utf-8")
-    (folder / f"{NAME}.md").write_text(_markdown(store), encoding="utf-8")
-
+RECORD = Record("conditional_power", _markdown)
 
 if __name__ == "__main__":
     raise SystemExit(main())

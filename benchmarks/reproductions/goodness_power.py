@@ -14,28 +14,32 @@ same observations (`goodness_procedures.py`). ``--times`` shows how FSSD scales 
 from __future__ import annotations
 
 import argparse
-import json
-import time
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import describe
 from benchmarks.reproductions import goodness_procedures as procedures
-from benchmarks.reproductions.two_sample_power import reaches
+from benchmarks.reproductions.records import (
+    Record,
+    Store,
+    arguments,
+    compared,
+    heading,
+    rounds,
+    table,
+    timed,
+)
 from mercer import htest
 from mercer.kernels import RBF, median_bandwidth
 from mercer.rkhs import GaussBernoulliRBM, Gaussian
 from mercer.rkhs.densities import Density
 
-RESULTS = Path(__file__).parents[1] / "results"
-NAME = "goodness_power"
-LEVEL, SIZE, BURN = 0.05, 1000, 200
+LEVEL, SIZE, BURN = 0.05, 1000, 2000
+SEED = 2017  # of the observations; none of them was looked at before the searches were made
 TIMED = (10_000, 100_000, 1_000_000)
 Draw = Callable[[int, np.random.Generator], np.ndarray]
 MERCER, PUBLISHED = "mercer", "published"
@@ -78,16 +82,19 @@ def laplace(d: int) -> Study:
 
 
 def rbm(noise: float) -> Study:
-    """Weights of -1 and 1, biases standard normal; those of the observations with noise."""
+    """Weights of -1 and 1, biases standard normal; those of the observations with noise.
+
+    p(x, h) is exp(x'Bh / 2 + b'x + c'h - |x|^2 / 2) in the study's own code: half the weights of ours.
+    """
     rng = np.random.default_rng(1000)
     weights, b, c = (
         2.0 * rng.integers(0, 2, (50, 10)) - 1,
         rng.standard_normal(50),
         rng.standard_normal(10),
     )
-    other = GaussBernoulliRBM(weights + noise * rng.standard_normal((50, 10)), b, c)
+    other = GaussBernoulliRBM((weights + noise * rng.standard_normal((50, 10))) / 2, b, c)
     draw = lambda n, rng: other.sample(n, rng=rng, burn=BURN)  # noqa: E731
-    return Study(GaussBernoulliRBM(weights, b, c), draw, noise == 0)
+    return Study(GaussBernoulliRBM(weights / 2, b, c), draw, noise == 0)
 
 
 STUDIES = {f"same{d}": normal(d) for d in (1, 10)}
@@ -150,40 +157,25 @@ TESTS: dict[str, tuple[Any, Any]] = {
 
 def main() -> int:
     told = _arguments()
-    store = _load(told.results)
+    store = RECORD.load(told.results)
     if told.times:
-        store |= {"times": times()}
+        store["times"] = times()
+        RECORD.save(store, told.results)
     else:
-        _run(store, list(_cells(told)), told)
-    _save(store, told.results)
+        turns = rounds(store, list(_cells(told)), told.runs)
+        RECORD.run(store, turns, _once, told.seconds, told.results)
     print(_markdown(store))
     return 0
 
 
-def _run(store: dict[str, Any], cells: list[str], told: argparse.Namespace) -> None:
-    started = saved = time.monotonic()
-    for seed in range(told.runs):
-        for key in cells:
-            entry = store["cells"].setdefault(key, {"runs": 0, "rejections": 0, "seconds": 0.0})
-            if entry["runs"] != seed or time.monotonic() - started > told.seconds:
-                continue
-            _once(entry, key, seed)
-            if time.monotonic() - saved > 10:
-                _save(store, told.results)
-                saved = time.monotonic()
-
-
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, runs=20)
     parser.add_argument("--problem", nargs="*", choices=[*STUDIES, []], default=[*STUDIES])
     parser.add_argument("--tests", nargs="*", choices=[*TESTS, []], default=[*TESTS])
-    parser.add_argument("--runs", type=int, default=20, help="runs of each, earlier ones counted")
-    parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so long")
     parser.add_argument(
         "--only-mercer", action="store_true", help="without the published procedures"
     )
     parser.add_argument("--times", action="store_true", help="how FSSD scales")
-    parser.add_argument("--results", type=Path, default=RESULTS)
     return parser.parse_args()
 
 
@@ -195,20 +187,18 @@ def _cells(told: argparse.Namespace) -> Iterable[str]:
                 yield f"{study}/{test}/{PUBLISHED}"
 
 
-def _once(entry: dict[str, Any], key: str, seed: int) -> None:
+def _once(key: str, seed: int) -> dict[str, Any]:
     study, test, by = key.split("/")
     x = _data(study, seed)
-    rng = np.random.default_rng([seed, zlib.crc32(f"{test}/{by}".encode())])
-    start = time.process_time()
-    entry["rejections"] += int(TESTS[test][by == PUBLISHED](STUDIES[study], x, rng) <= LEVEL)
-    entry["seconds"] += time.process_time() - start
-    entry["runs"] += 1
+    rng = np.random.default_rng([SEED, seed, zlib.crc32(key.encode())])
+    pvalue, seconds = timed(lambda: TESTS[test][by == PUBLISHED](STUDIES[study], x, rng))
+    return {"rejections": int(pvalue <= LEVEL), "seconds": seconds}
 
 
 @lru_cache(maxsize=4)
 def _data(study: str, seed: int) -> np.ndarray:
     """Observations, the same for every test."""
-    rng = np.random.default_rng([seed, zlib.crc32(study.encode())])
+    rng = np.random.default_rng([SEED, seed, zlib.crc32(study.encode())])
     return STUDIES[study].draw(SIZE, rng)
 
 
@@ -222,9 +212,7 @@ def times(sizes: Iterable[int] = TIMED) -> list[dict[str, Any]]:
             ("FSSD, five locations", fssd_random),
             ("FSSD-opt, learnt on a fifth", fssd_optimised),
         ):
-            start = time.process_time()
-            run(study, x, np.random.default_rng(0))
-            seconds = time.process_time() - start
+            _, seconds = timed(lambda run=run, x=x: run(study, x, np.random.default_rng(0)))
             found.append({"test": name, "n": n, "seconds": round(seconds, 3)})
     return found
 
@@ -237,24 +225,9 @@ def _rows(cells: dict[str, Any]) -> Iterable[dict[str, str]]:
         study, test, by = key.split("/")
         if by != MERCER or not entry["runs"]:
             continue
-        other = cells.get(f"{study}/{test}/{PUBLISHED}", {"runs": 0})
-        rate, runs, wanted, reached = entry["rejections"] / entry["runs"], entry["runs"], "", ""
-        if other["runs"]:
-            theirs = other["rejections"] / other["runs"]
-            wanted = f"{theirs:.2f}"
-            reached = "yes" if reaches(rate, runs, theirs, other["runs"]) else "NO"
-        if STUDIES[study].null:
-            reached = "yes" if abs(rate - LEVEL) < 3 * (LEVEL * 0.95 / runs) ** 0.5 else "NO"
-        yield {
-            "problem": study,
-            "test": test,
-            "rate": f"{rate:.2f}",
-            "runs": str(runs),
-            "to reach": wanted,
-            "of runs": str(other["runs"] or ""),
-            "reached": reached,
-            "seconds a run": f"{entry['seconds'] / runs:.2f}",
-        }
+        other = cells.get(f"{study}/{test}/{PUBLISHED}")
+        level = LEVEL if STUDIES[study].null else None
+        yield {"problem": study, "test": test} | compared(entry, other, level)
 
 
 def _order(key: str) -> tuple[int, int]:
@@ -262,11 +235,9 @@ def _order(key: str) -> tuple[int, int]:
     return list(STUDIES).index(study), list(TESTS).index(test)
 
 
-def _markdown(store: dict[str, Any]) -> str:
-    rows = list(_rows(store["cells"]))
-    lines = ["# Power of goodness-of-fit tests on published problems", ""]
-    lines += [f"* {key}: {value}" for key, value in describe().items()]
-    lines += ["", *_table(rows)] if rows else ["", "Nothing was run yet."]
+def _markdown(store: Store) -> str:
+    lines = heading("Power of goodness-of-fit tests on published problems")
+    lines += ["", *table(_rows(store["cells"]))]
     lines += [
         "",
         "1,000 observations. Rate: of rejections, at level 0.05. To reach: the rate of the published procedure, run",
@@ -280,29 +251,12 @@ def _markdown(store: dict[str, Any]) -> str:
     ]
     if "times" in store:
         lines += ["", "## FSSD is linear in the number of observations", ""]
-        lines += _table([{k: str(v) for k, v in row.items()} for row in store["times"]])
+        lines += table(store["times"])
         lines += ["", "Ten dimensions, five locations; seconds of one processor."]
     return "\n".join(lines) + "\n"
 
 
-def _table(rows: list[dict[str, str]]) -> list[str]:
-    head = list(rows[0])
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    return lines + ["| " + " | ".join(row.values()) + " |" for row in rows]
-
-
-def _load(folder: Path) -> dict[str, Any]:
-    file = folder / f"{NAME}.json"
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {"cells": {}}
-
-
-def _save(store: dict[str, Any], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    cells = {k: e | {"seconds": round(e["seconds"], 2)} for k, e in store["cells"].items()}
-    kept = store | {"machine": describe(), "cells": dict(sorted(cells.items()))}
-    (folder / f"{NAME}.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    (folder / f"{NAME}.md").write_text(_markdown(store), encoding="utf-8")
-
+RECORD = Record("goodness_power", _markdown)
 
 if __name__ == "__main__":
     raise SystemExit(main())

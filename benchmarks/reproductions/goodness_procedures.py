@@ -5,8 +5,8 @@ on the same observations as mercer's. FSSD with five locations and a Gaussian ke
 fifth of the observations by L-BFGS-B (40 steps at most, from draws of a fitted Gaussian at the best
 of five widths, variances regularised by 0.01), or random ones at the median distance; its null by
 2,000 draws with the covariance of the observed features. The kernel Stein discrepancy of all pairs
-with 500 random signs, or of n / 2 pairs with a normal null (LKS); and the MMD with as many draws
-from the model, a width chosen on a fifth by the ratio of Sutherland et al. 2017, 400 permutations.
+with 1,000 random signs, or of n / 2 pairs with a normal null (LKS); and the MMD with as many draws
+from the model, a width chosen on a fifth by the ratio of Sutherland et al. 2017, 300 permutations.
 Nothing of mercer is used.
 """
 
@@ -113,9 +113,9 @@ def _fitted_draws(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def ksd_quadratic(x: np.ndarray, score: Score, rng: np.random.Generator) -> float:
-    """All pairs, the median distance, 500 draws of random signs."""
+    """All pairs, the median distance, 1,000 draws of random signs."""
     h = stein_matrix(x, score(x), _median_distance(x, rng) ** 2)
-    signs = 2.0 * rng.integers(0, 2, (len(x), 500)) - 1
+    signs = 2.0 * rng.integers(0, 2, (len(x), 1000)) - 1
     draws = np.sum(signs * (h @ signs), axis=0)
     return float(np.mean(draws > h.sum()))
 
@@ -146,17 +146,17 @@ def stein_matrix(x: np.ndarray, s: np.ndarray, width2: float) -> np.ndarray:
 
 
 def mmd_optimised(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> float:
-    """Against draws y from the model; the best of ten widths on a fifth, 400 permutations."""
+    """Against draws y from the model; the best of thirty widths on a fifth, 300 permutations."""
     n = round(SHARE * len(x))
     train = np.concatenate([x[:n], y[:n]])
     r2 = squareform(pdist(train, "sqeuclidean"))
-    widths = np.median(r2[np.triu_indices(2 * n, 1)]) * 2.0 ** np.linspace(-4, 4, 10)
+    widths = np.median(r2[np.triu_indices(2 * n, 1)]) * 2.0 ** np.linspace(-3, 3, 30)
     width2 = max(widths, key=lambda w2: _mmd_ratio(np.exp(-r2 / (2 * w2)), n))
     test, m = np.concatenate([x[n:], y[n:]]), len(x) - n
     k = np.exp(-squareform(pdist(test, "sqeuclidean")) / (2 * width2))
     np.fill_diagonal(k, 0)
     side = np.repeat([1.0, -1.0], m)
-    columns = np.stack([side, *(rng.permutation(side) for _ in range(400))], axis=1)
+    columns = np.stack([side, *(rng.permutation(side) for _ in range(300))], axis=1)
     forms = np.sum(columns * (k @ columns), axis=0)
     return float(np.mean(forms[1:] > forms[0]))
 

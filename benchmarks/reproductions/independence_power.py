@@ -13,21 +13,26 @@ same observations (`independence_procedures.py`). ``--times`` shows how NFSIC sc
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import time
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import describe
 from benchmarks.reproductions import independence_procedures as procedures
-from benchmarks.reproductions.two_sample_power import reaches
+from benchmarks.reproductions.records import (
+    Record,
+    Store,
+    arguments,
+    compared,
+    heading,
+    rounds,
+    table,
+    timed,
+)
 from mercer import htest
 from mercer.datasets import (
     GaussianSign,
@@ -37,8 +42,6 @@ from mercer.datasets import (
     Sinusoid,
 )
 
-RESULTS = Path(__file__).parents[1] / "results"
-NAME = "independence_power"
 LEVEL, J, MAIN_SIZE = 0.05, 10, 4000
 SIZES = (25_000, 50_000, 100_000, 200_000)  # whose times are told
 Pair = tuple[np.ndarray, np.ndarray]
@@ -87,37 +90,26 @@ MERCER, PUBLISHED = "mercer", "published"
 
 def main() -> int:
     told = _arguments()
+    store = RECORD.load(told.results)
     if told.times:
-        print(_told_times(told.results))
-        return 0
-    cells, store = list(_cells(told)), _load(told.results)
-    started = saved = time.monotonic()
-    for seed in range(told.runs):
-        for key in cells:
-            entry = store["cells"].setdefault(key, {"runs": 0, "rejections": 0, "seconds": 0.0})
-            if entry["runs"] != seed or time.monotonic() - started > told.seconds:
-                continue
-            _once(entry, key, seed)
-            if time.monotonic() - saved > 10:
-                _save(store, told.results)
-                saved = time.monotonic()
-    _save(store, told.results)
+        store["times"] = times()
+        RECORD.save(store, told.results)
+    else:
+        turns = rounds(store, list(_cells(told)), told.runs)
+        RECORD.run(store, turns, _once, told.seconds, told.results)
     print(_markdown(store))
     return 0
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, runs=30)
     parser.add_argument("--problem", nargs="*", choices=[*STUDIES, []], default=[*STUDIES])
     parser.add_argument("--tests", nargs="*", choices=[*TESTS, []], default=[*TESTS])
     parser.add_argument("--sizes", nargs="*", type=int, default=[MAIN_SIZE])
-    parser.add_argument("--runs", type=int, default=30, help="runs of each, earlier ones counted")
-    parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so long")
     parser.add_argument(
         "--only-mercer", action="store_true", help="without the published procedures"
     )
     parser.add_argument("--times", action="store_true", help="how NFSIC scales")
-    parser.add_argument("--results", type=Path, default=RESULTS)
     return parser.parse_args()
 
 
@@ -130,14 +122,12 @@ def _cells(told: argparse.Namespace) -> Iterable[str]:
                     yield f"{study}/{size}/{test}/{PUBLISHED}"
 
 
-def _once(entry: dict[str, Any], key: str, seed: int) -> None:
+def _once(key: str, seed: int) -> dict[str, Any]:
     study, size, test, by = key.split("/")
     whole = _data(study, int(size), seed)
     rng = np.random.default_rng([seed, zlib.crc32(f"{test}/{by}".encode())])
-    start = time.process_time()
-    entry["rejections"] += int(TESTS[test][by == PUBLISHED](whole, rng) <= LEVEL)
-    entry["seconds"] += time.process_time() - start
-    entry["runs"] += 1
+    pvalue, seconds = timed(lambda: TESTS[test][by == PUBLISHED](whole, rng))
+    return {"rejections": int(pvalue <= LEVEL), "seconds": seconds}
 
 
 @lru_cache(maxsize=4)
@@ -166,15 +156,7 @@ def times(sizes: Iterable[int] = SIZES) -> list[dict[str, Any]]:
 
 
 def _seconds(run: Run, whole: Pair) -> float:
-    start = time.process_time()
-    run(whole, np.random.default_rng(0))
-    return time.process_time() - start
-
-
-def _told_times(folder: Path) -> str:
-    store = _load(folder) | {"times": times()}
-    _save(store, folder)
-    return _markdown(store)
+    return timed(lambda: run(whole, np.random.default_rng(0)))[1]
 
 
 # ---- what is told ---------------------------------------------------------------------------
@@ -185,25 +167,10 @@ def _rows(cells: dict[str, Any]) -> Iterable[dict[str, str]]:
         study, size, test, by = key.split("/")
         if by != MERCER or not entry["runs"]:
             continue
-        other = cells.get(f"{study}/{size}/{test}/{PUBLISHED}", {"runs": 0})
-        rate, runs, wanted, reached = entry["rejections"] / entry["runs"], entry["runs"], "", ""
-        if other["runs"]:
-            theirs = other["rejections"] / other["runs"]
-            fine = reaches(rate, runs, theirs, other["runs"])
-            wanted, reached = f"{theirs:.2f}", "yes" if fine else "NO"
-        if STUDIES[study].problem.null:
-            reached = "yes" if abs(rate - LEVEL) < 3 * (LEVEL * 0.95 / runs) ** 0.5 else "NO"
-        yield {
-            "problem": study,
-            "n": f"{int(size):,}",
-            "test": test,
-            "rate": f"{rate:.2f}",
-            "runs": str(runs),
-            "to reach": wanted,
-            "of runs": str(other["runs"] or ""),
-            "reached": reached,
-            "seconds a run": f"{entry['seconds'] / runs:.2f}",
-        }
+        other = cells.get(f"{study}/{size}/{test}/{PUBLISHED}")
+        level = LEVEL if STUDIES[study].problem.null else None
+        named = {"problem": study, "n": f"{int(size):,}", "test": test}
+        yield named | compared(entry, other, level)
 
 
 def _order(key: str) -> tuple[int, int, int]:
@@ -211,11 +178,9 @@ def _order(key: str) -> tuple[int, int, int]:
     return list(STUDIES).index(study), int(size), list(TESTS).index(test)
 
 
-def _markdown(store: dict[str, Any]) -> str:
-    rows = list(_rows(store["cells"]))
-    lines = ["# Power of independence tests on published problems", ""]
-    lines += [f"* {key}: {value}" for key, value in describe().items()]
-    lines += ["", *_table(rows)] if rows else ["", "Nothing was run yet."]
+def _markdown(store: Store) -> str:
+    lines = heading("Power of independence tests on published problems")
+    lines += ["", *table(_rows(store["cells"]))]
     lines += [
         "",
         "Rate: of rejections, at level 0.05. To reach: the rate of the published procedure, run here on the",
@@ -228,7 +193,7 @@ def _markdown(store: dict[str, Any]) -> str:
     ]
     if "times" in store:
         lines += ["", "## NFSIC is linear in the number of observations", ""]
-        lines += _table([{k: str(v) for k, v in row.items()} for row in store["times"]])
+        lines += table(store["times"])
         lines += [
             "",
             "Sinusoid of frequency 2, ten locations; the least of three times, seconds of one processor.",
@@ -236,24 +201,7 @@ def _markdown(store: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _table(rows: list[dict[str, str]]) -> list[str]:
-    head = list(rows[0])
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    return lines + ["| " + " | ".join(row.values()) + " |" for row in rows]
-
-
-def _load(folder: Path) -> dict[str, Any]:
-    file = folder / f"{NAME}.json"
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {"cells": {}}
-
-
-def _save(store: dict[str, Any], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    cells = {k: e | {"seconds": round(e["seconds"], 2)} for k, e in store["cells"].items()}
-    kept = store | {"machine": describe(), "cells": dict(sorted(cells.items()))}
-    (folder / f"{NAME}.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    (folder / f"{NAME}.md").write_text(_markdown(store), encoding="utf-8")
-
+RECORD = Record("independence_power", _markdown)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -8,99 +8,49 @@ of short ones, and ``--again`` forgets it.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-import time
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import describe
+from benchmarks.reproductions.levels import asked, keep, outside_twice, row
+from benchmarks.reproductions.records import Record, Store, cell, heading, rate, rounds, table
 
-sys.path.append(str(Path(__file__).parents[2] / "tests"))  # where the cells are
+from htest_coverage import SPANS, Span  # isort: skip  (found by the path that `levels` adds)
+from htest_levels import CELLS, LEAST, MORE, MOST, RUNS, Cell  # isort: skip
 
-from htest_coverage import SPANS, Span
-from htest_levels import CELLS, LEAST, LEVEL, MORE, MOST, RUNS, Cell
-
-RESULTS = Path(__file__).parents[1] / "results"
-NAME = "two_sample_calibration"
 ALL: dict[str, Cell | Span] = {**CELLS, **SPANS}
+COVERED = ("held", "standardized", "below", "above")  # what a run of a span tells
 
 
 def main() -> int:
-    told = _arguments()
-    chosen = [c for c in ALL.values() if told.only in c.name]
-    store = _load(told.results)
-    if told.again:
-        store = {key: entry for key, entry in store.items() if told.only not in key}
-    started = saved = time.monotonic()
-    for cell in chosen:
-        entry = store.setdefault(cell.name, {"runs": 0, "counts": [], "seconds": 0.0})
-        while _wanted(cell, entry, told.runs) and time.monotonic() - started < told.seconds:
-            _once(cell, entry)
-            if time.monotonic() - saved > 10:
-                _save(store, told.results)
-                saved = time.monotonic()
-    _save(store, told.results)
-    print(_markdown({cell.name: store[cell.name] for cell in chosen}))
-    tests = [c for c in chosen if isinstance(c, Cell)]
-    return 0 if all(c.holds(_shares(store[c.name])[0]) for c in tests) else 1
+    told = asked(__doc__)
+    tests = [c for c in CELLS.values() if told.only in c.name]
+    spans = [name for name in SPANS if told.only in name]
+    store = RECORD.load(told.results)
+    keep(store, [name for name in ALL if not (told.again and told.only in name)])
+    RECORD.run(store, _turns(store, tests, spans, told.runs), _once, told.seconds, told.results)
+    part = {name: cell(store, name) for name in [*(c.name for c in tests), *spans]}
+    print(_markdown({"cells": part}))
+    return 0 if all(c.holds(rate(part[c.name])) for c in tests) else 1
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="cells whose name has this in it")
-    parser.add_argument("--runs", type=int, default=RUNS, help="runs of each, earlier ones counted")
-    parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so long")
-    parser.add_argument("--again", action="store_true", help="forget the earlier runs of these")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    return parser.parse_args()
+def _turns(store: Store, tests: Sequence[Cell], spans: Sequence[str], runs: int) -> Iterator[str]:
+    yield from outside_twice(store, tests, runs)
+    yield from rounds(store, spans, runs)
 
 
-def _wanted(cell: Cell | Span, entry: dict[str, Any], runs: int) -> bool:
-    """Whether another run is; levels that are outside after 400 runs are run on to 2,000."""
-    if entry["runs"] < runs:
-        return True
-    if entry["runs"] == RUNS:
-        entry["first"] = _shares(entry)[0]
-    outside = isinstance(cell, Cell) and not cell.holds(entry.get("first", LEVEL))
-    return outside and entry["runs"] < MORE
-
-
-def _once(cell: Cell | Span, entry: dict[str, Any]) -> None:
-    start = time.process_time()
-    found = np.atleast_1d(cell.run(entry["runs"])).astype(int)
-    entry["counts"] = (found + (entry["counts"] or [0])).tolist()
-    entry["seconds"] += time.process_time() - start
-    entry["runs"] += 1
+def _once(name: str, seed: int) -> dict[str, Any]:
+    found = np.atleast_1d(ALL[name].run(seed)).astype(int).tolist()
+    return dict(zip(COVERED if name in SPANS else ("rejections",), found, strict=True))
 
 
 # ---- what is told ---------------------------------------------------------------------------
 
 
-def _shares(entry: dict[str, Any]) -> list[float]:
-    return [count / max(entry["runs"], 1) for count in entry["counts"] or [0]]
-
-
-def _level(cell: Cell, entry: dict[str, Any]) -> dict[str, str]:
-    rate, first = _shares(entry)[0], entry.get("first", 0.0)
-    more = f" (first {RUNS}: {first:.2%})" if entry["runs"] > RUNS else ""
-    return {
-        "test": cell.test,
-        "null problem": cell.problem,
-        "sizes": "/".join(map(str, cell.sizes)),
-        "rejected": f"{rate:.2%}{more}",
-        "runs": str(entry["runs"]),
-        "inside": ("yes" if cell.holds(rate) else "NO") + (", at most" * cell.conservative),
-        "ms a run": f"{1000 * entry['seconds'] / entry['runs']:.1f}",
-    }
-
-
-def _coverage(span: Span, entry: dict[str, Any]) -> dict[str, str]:
-    held, standardized, below, above = _shares(entry)
+def _coverage(span: Span, entry: Mapping[str, Any]) -> dict[str, str]:
+    held, standardized, below, above = (entry[name] / entry["runs"] for name in COVERED)
     return {
         "d": str(span.d),
         "difference": span.difference,
@@ -113,19 +63,20 @@ def _coverage(span: Span, entry: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _markdown(store: dict[str, Any]) -> str:
-    done = {ALL[name]: entry for name, entry in store.items() if entry["runs"]}
-    levels = [_level(c, entry) for c, entry in done.items() if isinstance(c, Cell)]
-    spans = [_coverage(c, entry) for c, entry in done.items() if isinstance(c, Span)]
+def _markdown(store: Store) -> str:
+    done = {name: store["cells"][name] for name in ALL if name in store["cells"]}
+    done = {name: entry for name, entry in done.items() if entry["runs"]}
+    levels = [row(CELLS[name], entry) for name, entry in done.items() if name in CELLS]
+    spans = [_coverage(SPANS[name], entry) for name, entry in done.items() if name in SPANS]
     outside = sum(row["inside"].startswith("NO") for row in levels)
-    lines = ["# Level of two-sample tests, and coverage of their effect sizes", ""]
-    lines += [f"    python -m benchmarks.reproductions.{Path(__file__).stem} --runs {RUNS}", ""]
-    lines += [f"* {key}: {value}" for key, value in describe().items()]
+    title = "Level of two-sample tests, and coverage of their effect sizes"
+    command = f"python -m benchmarks.reproductions.{Path(__file__).stem} --runs {RUNS}"
+    lines = heading(title, command)
     if levels:
         lines += ["", "## Level", "", f"{len(levels)} cells, {outside} outside.", ""]
-        lines += [*_table(levels), "", *_LEVELS]
+        lines += [*table(levels), "", *_LEVELS]
     if spans:
-        lines += ["", "## Coverage of 95% intervals", "", *_table(spans), "", *_SPANS]
+        lines += ["", "## Coverage of 95% intervals", "", *table(spans), "", *_SPANS]
     return "\n".join(lines) + "\n"
 
 
@@ -142,26 +93,7 @@ _SPANS = [
 ]
 
 
-def _table(rows: Iterable[dict[str, str]]) -> list[str]:
-    rows = list(rows)
-    head = list(rows[0])
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    return lines + ["| " + " | ".join(row.values()) + " |" for row in rows]
-
-
-def _load(folder: Path) -> dict[str, Any]:
-    file = folder / f"{NAME}.json"
-    return json.loads(file.read_text(encoding="utf-8"))["cells"] if file.is_file() else {}
-
-
-def _save(store: dict[str, Any], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    kept = {name: store[name] for name in ALL if name in store}
-    cells = {key: entry | {"seconds": round(entry["seconds"], 2)} for key, entry in kept.items()}
-    text = json.dumps({"machine": describe(), "cells": cells}, indent=1)
-    (folder / f"{NAME}.json").write_text(text + "\n", encoding="utf-8")
-    (folder / f"{NAME}.md").write_text(_markdown(kept), encoding="utf-8")
-
+RECORD = Record("two_sample_calibration", _markdown)
 
 if __name__ == "__main__":
     raise SystemExit(main())

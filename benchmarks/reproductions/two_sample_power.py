@@ -12,20 +12,28 @@ ones where there are any.
 from __future__ import annotations
 
 import argparse
-import json
-import time
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import describe
 from benchmarks.reproductions import ours, procedures
 from benchmarks.reproductions.ours import Pair
+from benchmarks.reproductions.records import (
+    Record,
+    Store,
+    arguments,
+    band,
+    heading,
+    rate,
+    reaches,
+    rounds,
+    table,
+    timed,
+)
 from benchmarks.reproductions.shared_stream import shared_stream
 from mercer.datasets import (
     Blobs,
@@ -36,8 +44,6 @@ from mercer.datasets import (
     VarianceShift,
 )
 
-RESULTS = Path(__file__).parents[1] / "results"
-NAME = "two_sample_power"
 FIGURE_2 = (1000, 2000, 3000, 4000, 5000)
 Run = Callable[[Pair, Pair, np.random.Generator], float]
 
@@ -115,61 +121,42 @@ ENOUGH = 20  # runs from which the tables say that a rate is reached
 
 def main() -> int:
     told = _arguments()
-    cells = list(_cells(told))
-    store = _load(told.results)
-    started, saved = time.monotonic(), time.monotonic()
-    for seed in range(told.runs):
-        for study, test, size, by in cells:
-            key = f"{study}/{size}/{test}/{by}"
-            entry = store.setdefault(key, {"runs": 0, "rejections": 0, "seconds": 0.0})
-            if entry["runs"] != seed:
-                continue
-            _once(entry, study, test, size, by, seed)
-            if time.monotonic() - saved > 10:
-                _save(store, told.results)
-                saved = time.monotonic()
-            if time.monotonic() - started > told.seconds:
-                break
-        if time.monotonic() - started > told.seconds:
-            break
-    _save(store, told.results)
+    store = RECORD.load(told.results)
+    turns = rounds(store, list(_cells(told)), told.runs)
+    RECORD.run(store, turns, _once, told.seconds, told.results)
     print(_markdown(store))
     return 0
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = arguments(__doc__, runs=100)
     parser.add_argument("--problem", nargs="*", choices=[*STUDIES, []], default=MAIN)
     parser.add_argument("--tests", nargs="*", choices=[*TESTS, []], default=list(TESTS))
     parser.add_argument("--sizes", nargs="*", type=int, help="some of the sizes only")
-    parser.add_argument("--runs", type=int, default=100, help="runs of each, earlier ones counted")
-    parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so long")
     parser.add_argument("--only-mercer", action="store_true", help="without the yardsticks")
-    parser.add_argument("--results", type=Path, default=RESULTS)
     return parser.parse_args()
 
 
-def _cells(told: argparse.Namespace) -> Iterable[tuple[str, str, int, str]]:
+def _cells(told: argparse.Namespace) -> Iterable[str]:
     for study in told.problem:
         for size in STUDIES[study].sizes:
             if told.sizes and size not in told.sizes:
                 continue
             for test in told.tests:
                 if TESTS[test].halved == STUDIES[study].halved:
-                    yield study, test, size, MERCER
+                    yield f"{study}/{size}/{test}/{MERCER}"
                     if TESTS[test].yardstick and not told.only_mercer:
-                        yield study, test, size, PUBLISHED
+                        yield f"{study}/{size}/{test}/{PUBLISHED}"
 
 
-def _once(entry: dict[str, Any], study: str, test: str, size: int, by: str, seed: int) -> None:
-    train, sample = _data(study, size, seed)
+def _once(key: str, seed: int) -> dict[str, Any]:
+    study, size, test, by = key.split("/")
+    train, sample = _data(study, int(size), seed)
     run = TESTS[test].ours if by == MERCER else TESTS[test].yardstick
     assert run is not None
     rng = np.random.default_rng([seed, zlib.crc32(f"{test}/{by}".encode())])
-    start = time.process_time()
-    entry["rejections"] += int(run(train, sample, rng) <= STUDIES[study].level)
-    entry["seconds"] += time.process_time() - start
-    entry["runs"] += 1
+    pvalue, seconds = timed(lambda: run(train, sample, rng))
+    return {"rejections": int(pvalue <= STUDIES[study].level), "seconds": seconds}
 
 
 @lru_cache(maxsize=4)
@@ -186,36 +173,21 @@ def _data(study: str, size: int, seed: int) -> tuple[Pair, Pair]:
 # ---- what is told ---------------------------------------------------------------------------
 
 
-def reaches(rate: float, runs: int, wanted: float, wanted_runs: int) -> bool:
-    """Whether a rate is not below another by more than its 99% band (Agresti and Caffo 2000)."""
-    p, q = ((r * n + 1) / (n + 2) for r, n in ((rate, runs), (wanted, wanted_runs)))
-    error = (p * (1 - p) / (runs + 2) + q * (1 - q) / (wanted_runs + 2)) ** 0.5
-    return p + 2.576 * error >= q
-
-
-def band(rejections: int, runs: int) -> tuple[float, float]:
-    """The 95% interval of a rate (Wilson 1927)."""
-    p, z2 = rejections / runs, 1.96**2
-    middle = (p + z2 / (2 * runs)) / (1 + z2 / runs)
-    half = (z2 * (p * (1 - p) + z2 / (4 * runs)) / runs) ** 0.5 / (1 + z2 / runs)
-    return max(middle - half, 0.0), min(middle + half, 1.0)
-
-
-def _verdict(rate: float, runs: int, wanted: list[tuple[float, int]]) -> str:
+def _verdict(share: float, runs: int, wanted: list[tuple[float, int]]) -> str:
     """Whether all rates are reached; few runs reach anything, and say so."""
-    if not all(reaches(rate, runs, *each) for each in wanted):
+    if not all(reaches(share, runs, *each) for each in wanted):
         return "NO"
     few = min([runs, *(number for _, number in wanted)]) < ENOUGH
     return "few runs" if few and wanted else "yes" if wanted else ""
 
 
-def _row(store: dict[str, Any], key: str) -> dict[str, str]:
+def _row(cells: dict[str, Any], key: str) -> dict[str, str]:
     study, size, test, _ = key.split("/")
-    entry, other = store[key], store.get(f"{study}/{size}/{test}/{PUBLISHED}", {"runs": 0})
-    rate, runs = entry["rejections"] / entry["runs"], entry["runs"]
+    entry, other = cells[key], cells.get(f"{study}/{size}/{test}/{PUBLISHED}", {"runs": 0})
+    runs = entry["runs"]
     wanted = []
     if other["runs"]:
-        wanted.append((other["rejections"] / other["runs"], other["runs"]))
+        wanted.append((rate(other), other["runs"]))
     printed = PRINTED.get(f"{study}/{test}")
     if printed is not None:
         wanted.append((printed, PRINTED_RUNS))
@@ -224,13 +196,13 @@ def _row(store: dict[str, Any], key: str) -> dict[str, str]:
         "problem": study,
         "n = m": f"{int(size):,}",
         "test": test,
-        "rate": f"{rate:.3f}",
+        "rate": f"{rate(entry):.3f}",
         "95% band": f"{low:.2f} to {high:.2f}",
         "runs": str(runs),
-        "yardstick": f"{other['rejections'] / other['runs']:.3f}" if other["runs"] else "",
+        "yardstick": f"{rate(other):.3f}" if other["runs"] else "",
         "its runs": str(other["runs"] or ""),
         "printed": "" if printed is None else f"{printed:.3f}",
-        "reached": _verdict(rate, runs, wanted),
+        "reached": _verdict(rate(entry), runs, wanted),
         "seconds": f"{entry['seconds'] / runs:.2f}",
     }
 
@@ -275,23 +247,21 @@ independent samples both have those of the table above, and so has the authors' 
 }
 
 
-def _markdown(store: dict[str, Any]) -> str:
-    keys = [k for k, e in store.items() if k.endswith("/" + MERCER) and e["runs"]]
+def _markdown(store: Store) -> str:
+    cells = store["cells"]
+    keys = [k for k, e in cells.items() if k.endswith("/" + MERCER) and e["runs"]]
     if not keys:
         return "Nothing was run yet.\n"
-    lines = ["# Power of two-sample tests on published problems", ""]
-    lines += [f"* {key}: {value}" for key, value in describe().items()]
+    lines = heading("Power of two-sample tests on published problems")
     lines += ["* command: `OMP_NUM_THREADS=1 python -m benchmarks.reproductions.two_sample_power`,"]
     lines += ["  in parts (`--problem`, `--tests`, `--sizes`, `--runs`)", "", *EXPLAINED]
-    rows = [_row(store, key) for key in sorted(keys, key=_order)]
+    rows = [_row(cells, key) for key in sorted(keys, key=_order)]
     missed = [f"{r['problem']}, {r['n = m']}, {r['test']}" for r in rows if r["reached"] == "NO"]
     lines += ["", "Not reached: " + ("; ".join(missed) if missed else "none of those run") + "."]
     for title, (belongs, text) in SECTIONS.items():
         chosen = [r for r in rows if belongs(r["problem"], r["test"])]
         if chosen:
-            lines += ["", f"## {title}", "", *text.splitlines(), ""]
-            lines += ["| " + " | ".join(chosen[0]) + " |", "|" + " --- |" * len(chosen[0])]
-            lines += ["| " + " | ".join(row.values()) + " |" for row in chosen]
+            lines += ["", f"## {title}", "", *text.splitlines(), "", *table(chosen)]
     return "\n".join(lines) + "\n"
 
 
@@ -301,18 +271,7 @@ rates (Agresti and Caffo 2000); fewer than 20 runs are too few to say so, and th
 are wide. Seconds: of one processor, a run, learning included.""".splitlines()
 
 
-def _load(folder: Path) -> dict[str, Any]:
-    file = folder / f"{NAME}.json"
-    return json.loads(file.read_text(encoding="utf-8"))["cells"] if file.is_file() else {}
-
-
-def _save(store: dict[str, Any], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    cells = {key: entry | {"seconds": round(entry["seconds"], 2)} for key, entry in store.items()}
-    text = json.dumps({"machine": describe(), "cells": dict(sorted(cells.items()))}, indent=1)
-    (folder / f"{NAME}.json").write_text(text + "\n", encoding="utf-8")
-    (folder / f"{NAME}.md").write_text(_markdown(store), encoding="utf-8")
-
+RECORD = Record("two_sample_power", _markdown)
 
 if __name__ == "__main__":
     raise SystemExit(main())

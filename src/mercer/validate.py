@@ -27,6 +27,8 @@ from mercer.backend import (
 )
 
 EXTREME = 1e150  # squares of parameters beyond it, or of their inverses, leave float64
+_FEW = 10  # numbers of an array that messages show; of more, its shape
+_LONG = 160  # characters of a repr that they show
 
 
 def positive(name: str, value: object) -> None:
@@ -58,7 +60,7 @@ def between(name: str, value: object, low: float, high: float) -> None:
 def whole(name: str, value: object, least: int = 1) -> None:
     """An integer that is at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
+        raise TypeError(f"{name} must be a whole number, got {shown(value)}")
     if int(value) < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
     if int(value) > 2**53:
@@ -67,7 +69,7 @@ def whole(name: str, value: object, least: int = 1) -> None:
 
 def _real(name: str, value: object, needed: str) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be {needed}, got {value!r}")
+        raise TypeError(f"{name} must be {needed}, got {shown(value)}")
     try:
         found = float(value)
     except OverflowError:
@@ -77,7 +79,7 @@ def _real(name: str, value: object, needed: str) -> float:
     return found
 
 
-def generator(rng: object) -> np.random.Generator:
+def generator(rng: object, name: str = "rng") -> np.random.Generator:
     """A NumPy generator from an int, a Generator or None; the global state is never touched."""
     if isinstance(rng, np.random.Generator):
         return rng
@@ -85,10 +87,10 @@ def generator(rng: object) -> np.random.Generator:
         return np.random.default_rng()
     if isinstance(rng, Integral) and not isinstance(rng, bool):
         if int(rng) < 0:
-            raise ValueError(f"rng must be a non-negative int, a Generator or None, got {rng!r}")
+            raise ValueError(f"{name} must be a non-negative int, a Generator or None, got {rng!r}")
         return np.random.default_rng(int(rng))
     raise TypeError(
-        f"rng must be an int, a numpy.random.Generator or None, got {rng!r}; "
+        f"{name} must be an int, a numpy.random.Generator or None, got {shown(rng)}; "
         "use numpy.random.default_rng(seed)"
     )
 
@@ -124,6 +126,7 @@ def matrix(x: Array, name: str) -> Array:
     if x.ndim != 2:
         raise ValueError(
             f"{name} must be an array (points, dimensions), got shape {tuple(x.shape)}; reshape it"
+            f"{_BAGS * (x.ndim == 3)}"
         )
     if x.shape[0] == 0 or x.shape[1] == 0:
         raise ValueError(
@@ -246,7 +249,7 @@ def labels(name: str, values: Any) -> tuple[Any, ...]:
     if is_array(values):
         values = to_numpy(values).tolist()
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise TypeError(f"{needed}, got {values!r}")
+        raise TypeError(f"{needed}, got {shown(values)}")
     found = tuple(values)
     for label in found:
         try:
@@ -261,16 +264,31 @@ def labels(name: str, values: Any) -> tuple[Any, ...]:
     return found
 
 
+def unmasked(x: object, name: str) -> None:
+    """No value of a masked array may be hidden."""
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise ValueError(f"{name} has masked values: drop those rows or fill them first")
+
+
 def truth(name: str, value: object) -> None:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
+        raise TypeError(f"{name} must be True or False, got {shown(value)}")
 
 
 def instance(name: str, value: object, kind: type, needed: str) -> None:
     """`value` must be of a class; `needed` says it in words."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name} must be {needed}, got {value!r}")
+        raise TypeError(f"{name} must be {needed}, got {shown(value)}")
+
+
+def shown(value: object) -> str:
+    """A value as messages name it: its repr, of arrays and tables the shape, on one short line."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and math.prod(shape) > _FEW:
+        return f"{type(value).__module__.split('.')[0]}.{type(value).__name__} of shape {tuple(shape)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONG else f"{text[:_LONG]}..."
 
 
 def _float_of(v: Array, like: Array) -> Any:
@@ -279,23 +297,33 @@ def _float_of(v: Array, like: Array) -> Any:
 
 
 def holds_objects(x: object) -> bool:
-    """Whether a sequence holds something else than numbers, by its first item."""
+    """Whether a sequence holds bags or distributions, or its first item is no number."""
     if not isinstance(x, Sequence) or isinstance(x, str | bytes | memoryview) or len(x) == 0:
         return False
     if all(is_array(row) for row in x):  # bags, unless they are rows of one table
         return {row.ndim for row in x} != {1} or len({row.shape for row in x}) > 1
+    if any(_is_several(item) for item in x):
+        return True
     first: Any = x[0]
     while isinstance(first, list | tuple) and first:
         first = first[0]
     return not isinstance(first, Real)
 
 
+def _is_several(item: Any) -> bool:
+    """Whether an item stands for many points: a distribution, a frame, a table of numbers."""
+    if is_array(item):
+        return item.ndim > 1
+    if isinstance(item, list | tuple):
+        return len(item) > 0 and (is_array(item[0]) or isinstance(item[0], list | tuple))
+    return hasattr(item, "sample")
+
+
 def _array(x: Any, name: str) -> Array:
     """`x` as an array of some library, of whatever dtype."""
     if type(x).__module__.partition(".")[0] == "scipy":
         raise TypeError(f"{name} is a sparse array: call .toarray() first")
-    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
-        raise ValueError(f"{name} has masked values: drop those rows or fill them first")
+    unmasked(x, name)
     if is_array(x):
         return x
     if isinstance(x, list | tuple):
@@ -319,14 +347,17 @@ def _stacked(rows: Sequence[Any], name: str) -> Array:
         if len(shapes) > 1:
             raise ValueError(
                 f"{name} is ragged, its rows have shapes {sorted(shapes)[:3]}: "
-                "every point needs the same number of values"
+                f"every point needs the same number of values{_BAGS if _is_several(rows[0]) else ''}"
             )
         if len({type(row) for row in rows}) == 1 and not is_numpy(rows[0]):
             return namespace(*rows).stack(list(rows))
     try:
         return np.asarray(rows)
     except ValueError:
-        raise ValueError(f"{name} is ragged: every point needs the same number of values") from None
+        several = any(_is_several(row) for row in rows)
+        raise ValueError(
+            f"{name} is ragged: every point needs the same number of values{_BAGS * several}"
+        ) from None
     except (TypeError, RuntimeError):  # tensors that record gradients or live on other devices
         raise TypeError(f"{name} must be one tensor, got some inside lists: stack them") from None
 
@@ -334,6 +365,11 @@ def _stacked(rows: Sequence[Any], name: str) -> Array:
 def _real_array(x: np.ndarray, name: str) -> np.ndarray:
     if x.dtype.kind == "O":
         kinds = sorted({type(v).__name__ for v in x.ravel()[:1000]})
+        if any(hasattr(v, "sample") for v in x.ravel()[:1000]):
+            raise TypeError(
+                f"{name} must hold real numbers, got {', '.join(kinds)}: distributions need a kernel of "
+                "them, such as MeanMap(RBF(1.0))"
+            )
         if kinds == ["int"] and np.max(abs(x)) > 2**53:
             raise ValueError(f"{name} has integers beyond 2**53: {frames.ROUNDED}")
         raise TypeError(
@@ -366,6 +402,7 @@ def _real_tensor(x: Array, name: str) -> Array:
     return xp.astype(x, xp.float32 if single else xp.float64)
 
 
+_BAGS = " (bags of points need a kernel of distributions, such as MeanMap(RBF(1.0)))"
 _REMEDIES = {
     "c": "take .real, or give .real and .imag as columns",
     "U": "convert it with .astype(float); labels are points of Delta()",

@@ -13,9 +13,10 @@ from bad_input.compression_doors import COMPRESSION_DOORS
 from bad_input.doors import DOORS as OTHER_DOORS
 from bad_input.doors import Door
 from bad_input.embedding_doors import EMBEDDING_DOORS
+from bad_input.everything import gone, without_a_door
 from bad_input.goodness_doors import GOODNESS_DOORS
 from bad_input.joint_doors import JOINT_DOORS
-from bad_input.public import NO_DATA, gone, without_a_door
+from bad_input.public import NO_DATA
 from bad_input.sample_doors import SAMPLE_DOORS
 from bad_input.variable_doors import VARIABLE_DOORS
 from numpy.testing import assert_allclose

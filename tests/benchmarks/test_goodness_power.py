@@ -1,40 +1,8 @@
 """The published study of goodness-of-fit tests: in parts, and with the procedures it claims to have."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-NAME = "goodness_power"
-PART = ("--problem", "variance1", "--tests", "FSSD-rand", "LKS")
-
-
-def python(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def study(folder: Path, *arguments: str) -> dict:
-    python("-m", f"benchmarks.reproductions.{NAME}", "--results", str(folder), *arguments)
-    return json.loads((folder / f"{NAME}.json").read_text(encoding="utf-8"))
-
-
-def test_runs_go_on_where_they_stopped(tmp_path):
-    first = study(tmp_path, *PART, "--runs", "1")["cells"]
-    assert [cell["runs"] for cell in first.values()] == [1] * 4  # two tests, ours and theirs
-    assert study(tmp_path, *PART, "--runs", "1")["cells"] == first
-    more = study(tmp_path, *PART, "--runs", "2", "--only-mercer")["cells"]
-    assert {key.split("/")[2]: cell["runs"] for key, cell in more.items()} == {
-        "mercer": 2,
-        "published": 1,
-    }
-    text = (tmp_path / f"{NAME}.md").read_text(encoding="utf-8")
-    assert "| variance1 | FSSD-rand | 1.00 | 2 | 1.00 | 1 | yes |" in text
-    assert str(ROOT) not in text
+from studies import said
 
 
 def test_the_published_statistics_are_ours_and_the_gradient_is_right():
@@ -57,11 +25,11 @@ theta = np.append(v.ravel(), 1.2)
 value, slope = (lambda t: p.criterion(t, x, s)[0]), (lambda t: p.criterion(t, x, s)[1])
 print(check_grad(value, slope, theta) < 1e-6)
 """
-    assert python("-c", code).split() == ["True"] * 3
+    assert said(code).split() == ["True"] * 3
 
 
 def test_times_are_told():
-    code = f"import json; from benchmarks.reproductions.{NAME} import times; "
-    found = json.loads(python("-c", code + "print(json.dumps(times((600,))))"))
+    code = "import json; from benchmarks.reproductions.goodness_power import times; "
+    found = json.loads(said(code + "print(json.dumps(times((600,))))"))
     assert [row["n"] for row in found] == [600] * 2
     assert all(row["seconds"] >= 0 for row in found)

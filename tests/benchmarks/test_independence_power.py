@@ -1,40 +1,8 @@
 """The published study of independence tests: in parts, and with the procedures it claims to have."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-NAME = "independence_power"
-PART = ("--problem", "turn10", "--tests", "NFSIC-rand", "NyHSIC")
-
-
-def python(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def study(folder: Path, *arguments: str) -> dict:
-    python("-m", f"benchmarks.reproductions.{NAME}", "--results", str(folder), *arguments)
-    return json.loads((folder / f"{NAME}.json").read_text(encoding="utf-8"))
-
-
-def test_runs_go_on_where_they_stopped(tmp_path):
-    first = study(tmp_path, *PART, "--runs", "1")["cells"]
-    assert [cell["runs"] for cell in first.values()] == [1] * 4  # two tests, ours and theirs
-    assert study(tmp_path, *PART, "--runs", "1")["cells"] == first
-    more = study(tmp_path, *PART, "--runs", "2", "--only-mercer")["cells"]
-    assert {key.split("/")[3]: cell["runs"] for key, cell in more.items()} == {
-        "mercer": 2,
-        "published": 1,
-    }
-    text = (tmp_path / f"{NAME}.md").read_text(encoding="utf-8")
-    assert "| turn10 | 4,000 | NFSIC-rand | 1.00 | 2 | 1.00 | 1 | yes |" in text
-    assert str(ROOT) not in text
+from studies import said
 
 
 def test_the_published_statistic_is_ours_and_its_gradient_is_right():
@@ -61,11 +29,11 @@ steps = 1e-6 * np.eye(21)
 numeric = [(value(t + s) - value(t - s)) / 2e-6 for s in steps]
 print(np.allclose(np.append(slope.ravel(), turn), numeric, rtol=1e-4, atol=1e-4))
 """
-    assert python("-c", code).split() == ["True", "True"]
+    assert said(code).split() == ["True", "True"]
 
 
 def test_times_are_told():
     code = "import json; from benchmarks.reproductions.independence_power import times; "
-    found = json.loads(python("-c", code + "print(json.dumps(times((600,))))"))
+    found = json.loads(said(code + "print(json.dumps(times((600,))))"))
     assert [row["n"] for row in found] == [600] * 3
     assert all(row["seconds"] >= 0 for row in found)

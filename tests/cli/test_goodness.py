@@ -2,10 +2,11 @@
 
 import json
 import re
+from functools import partial
 
+import cli_runs
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import mercer
 from mercer.rkhs import Gaussian, Mixture
@@ -79,11 +80,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(*arguments: str, code: int = 0):
-    done = CliRunner().invoke(mercer.cli.app, ["goodness", *arguments])
-    assert done.exit_code == code, (done.stdout, done.stderr, done.exception)
-    assert "Traceback" not in done.stderr
-    return done
+run = partial(cli_runs.run, "goodness")
 
 
 QUICK = ("--resamples", "39")  # of models that are fitted to each

@@ -1,12 +1,11 @@
 """`mercer independence` as a new user and a CI job see it."""
 
 import json
+from functools import partial
 
+import cli_runs
 import numpy as np
 import pytest
-from typer.testing import CliRunner
-
-import mercer
 
 pd = pytest.importorskip("pandas")
 
@@ -29,11 +28,7 @@ def folder(tmp_path, monkeypatch):
     return frame
 
 
-def run(*arguments: str, code: int = 0):
-    done = CliRunner().invoke(mercer.cli.app, ["independence", *arguments])
-    assert done.exit_code == code, (done.stdout, done.stderr, done.exception)
-    assert "Traceback" not in done.stderr
-    return done
+run = partial(cli_runs.run, "independence")
 
 
 @pytest.mark.usefixtures("folder")

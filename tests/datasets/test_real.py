@@ -15,6 +15,7 @@ with_data = pytest.mark.skipif(
     not os.environ.get("MERCER_DATA"), reason="MERCER_DATA names no folder with data sets"
 )
 SONGS = "song_years/YearPredictionMSD.txt.zip"
+ELSEWHERE = {"fetch_song_years": SONGS, "fetch_aerosol": "aerosol/MISR1.mat"}  # to be put there
 FETCHERS = [name for name in datasets.__all__ if name.startswith("fetch_")]
 
 
@@ -23,8 +24,11 @@ FETCHERS = [name for name in datasets.__all__ if name.startswith("fetch_")]
 def test_every_fetcher_fetches(name):
     if name == "fetch_usps":
         pytest.importorskip("h5py")
-    if name == "fetch_song_years" and not (Path(os.environ["MERCER_DATA"]) / SONGS).is_file():
-        pytest.skip(f"{SONGS} is not among the data sets")
+    if name == "fetch_scene_pictures":
+        pytest.importorskip("PIL")
+    file = ELSEWHERE.get(name)
+    if file and not (Path(os.environ["MERCER_DATA"]) / file).is_file():
+        pytest.skip(f"{file} is not among the data sets")
     found = getattr(datasets, name)()
     assert len(found) > 0
     assert found.description
@@ -82,6 +86,13 @@ def test_bags():
     assert scenes.bags[0].shape == (100, 128)
     assert len(scenes.repeats) == 16
     assert set(scenes.labels[list(scenes.repeats)]) == {"livingroom"}
+    pytest.importorskip("PIL")
+    pictures = datasets.fetch_scene_pictures()
+    assert pictures.images.shape == (930, 200, 200)
+    assert pictures.labels.tolist() == scenes.labels.tolist()
+    own = pictures.images[pictures.labels == "livingroom"].reshape(289, -1)
+    again = set(scenes.repeats)  # and only these show a room for the second time
+    assert len(np.unique(own, axis=0)) == 289 - len(again)
     galaxies = datasets.fetch_galaxies()
     assert len(galaxies) == 505
     assert sum(map(len, galaxies.bags)) == 7530
@@ -151,6 +162,12 @@ def test_hdf5_needs_an_extra(monkeypatch):
     monkeypatch.setattr("mercer.datasets.real.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install 'mercer\[data\]'"):
         datasets.fetch_usps()
+
+
+def test_pictures_need_an_extra(monkeypatch):
+    monkeypatch.setattr("mercer.datasets.real.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"pip install 'mercer\[data\]'"):
+        datasets.fetch_scene_pictures()
 
 
 def test_columns_are_numbers_or_texts(monkeypatch, tmp_path):

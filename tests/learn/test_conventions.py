@@ -118,3 +118,17 @@ def test_without_scikit_learn(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install 'mercer\[learn\]'"):
         importlib.reload(learn)
+
+
+@each_learner
+def test_every_kind_of_random_state(learner, problem):
+    if "random_state" not in learner.get_params():
+        pytest.skip("draws nothing")
+    x, y = problem
+    y = y > np.median(y) if is_classifier(learner) else y
+    for make in (lambda: 0, lambda: np.random.default_rng(0), lambda: np.random.RandomState(0)):
+        one, other = (clone(learner).set_params(random_state=make()).fit(x, y) for _ in range(2))
+        assert_array_equal(_answers(one, x), _answers(other, x))
+    for bad in ("0", 0.5, -1):
+        with pytest.raises((ValueError, TypeError), match="random_state must be"):
+            clone(learner).set_params(random_state=bad).fit(x, y)

@@ -13,8 +13,9 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from mercer.kernels import RBF, Delta, Linear, Matern, median_bandwidth
-from mercer.learn import KernelRidge
+from mercer.kernels import RBF, Delta, Linear, Matern, Tensor, median_bandwidth
+from mercer.learn import SVC, KernelRidge, KernelSearchCV
+from mercer.rkhs import MeanMap
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -162,3 +163,26 @@ def test_labels_are_points(make):
 def test_before_fitting():
     with pytest.raises(NotFittedError):
         KernelRidge(RBF(1.0)).predict(X)
+
+
+def test_a_sample_for_each_kernel_of_a_tensor():
+    rng = np.random.default_rng(0)
+    owner = rng.integers(0, 4, size=80)
+    groups = [rng.normal(size=(20, 2)) + i for i in range(4)]
+    x = rng.normal(size=(80, 1)) + owner[:, None]
+    y = x[:, 0] > owner
+    kernel = Tensor(RBF(1.0).on(MeanMap(RBF(1.0))), RBF(0.5))
+    pairs = ([groups[i] for i in owner], x)
+    gram = kernel.kernels[0](groups)[np.ix_(owner, owner)] * RBF(0.5)(x)
+    ridge = KernelRidge(kernel, 0.1).fit(pairs, y.astype(float))
+    known = np.linalg.solve(gram + 0.1 * np.eye(80), y.astype(float))
+    assert_allclose(ridge.predict(pairs), gram @ known, rtol=1e-8)
+    weights = rng.integers(0, 3, size=80)
+    kept = np.repeat(np.arange(80), weights)
+    repeated = SVC(kernel).fit(([groups[i] for i in owner[kept]], x[kept]), y[kept])
+    machine = SVC(kernel).fit(pairs, y, sample_weight=weights)
+    assert_allclose(machine.decision_function(pairs), repeated.decision_function(pairs), atol=5e-3)
+    grid = {"C": [1.0, 10.0], "kernel__kernels__1__bandwidth": [0.5, 5.0]}
+    assert KernelSearchCV(SVC(kernel), grid).fit(pairs, y).score(pairs, y) > 0.9
+    with pytest.raises(ValueError, match="same number of points"):
+        machine.predict((groups, x))

@@ -24,14 +24,15 @@ import mercer
 # What each optional package is good for, and the extra that installs it.
 _OPTIONAL = {
     "torch": ("tensors and GPUs", "torch"),
-    "numba": ("compiled tiles", "compiled"),
-    "scikit-learn": ("estimators", "learn"),
+    "numba": ("compiled loops", "compiled"),
+    "scikit-learn": ("learners and feature maps", "learn"),
     "matplotlib": ("plots", "plot"),
     "pandas": ("data frames", "frames"),
     "polars": ("data frames", "frames"),
     "pyarrow": ("Parquet and Arrow files", "frames"),
-    "dask": ("clusters", "cluster"),
     "jinja2": ("reports", "report"),
+    "h5py": ("data sets in HDF5 files", "data"),
+    "pillow": ("data sets of pictures", "data"),
 }
 
 

@@ -32,9 +32,6 @@ _SOME = 2000  # rows of which the columns are looked at one by one
 _WIDEST = 40  # columns that are
 _LEAST = 8  # rows
 
-File = Annotated[
-    str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, Arrow, NPY; - is a pipe.")
-]
 Model = Annotated[
     str,
     typer.Option(metavar="MODEL", help="gaussian, gmm:K (K Gaussians), or module:function."),
@@ -103,7 +100,7 @@ class Answer:
 @guarded
 @expanded
 def goodness(
-    data: File,
+    data: options.Only,
     asked: Data,
     model: Model = "gaussian",
     fit: Fit = FitName.BOOTSTRAP,

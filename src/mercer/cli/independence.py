@@ -32,9 +32,6 @@ Variables = Annotated[
     list[str] | None, typer.Option(help="Columns: a,b,c, or the option several times.")
 ]
 Test = Annotated[IndependenceName, typer.Option(help="The test; auto chooses by the data.")]
-File = Annotated[
-    str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, Arrow, NPY; - is a pipe.")
-]
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ class Answer:
 @guarded
 @expanded
 def independence(
-    data: File,
+    data: options.Only,
     asked: Data,
     x: Variables = None,
     y: Variables = None,

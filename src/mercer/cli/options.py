@@ -76,6 +76,9 @@ def _bytes(value: str | None) -> str | None:
 First = Annotated[
     str, typer.Argument(metavar="A", help="CSV, TSV, Parquet, Arrow, NPY; - is a pipe.")
 ]
+Only = Annotated[
+    str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, Arrow, NPY; - is a pipe.")
+]
 Second = Annotated[str, typer.Argument(metavar="B", help="The other file.")]
 Test = Annotated[TestName, typer.Option(help="The test; auto chooses by the data.")]
 Kernel_ = Annotated[KernelName | None, typer.Option("--kernel", help="Of the columns of numbers.")]

@@ -25,6 +25,7 @@ from mercer.datasets.problems import (
     VarianceShift,
 )
 from mercer.datasets.real import (
+    fetch_aerosol,
     fetch_boston,
     fetch_california,
     fetch_chicago_crime,
@@ -41,6 +42,7 @@ from mercer.datasets.real import (
     fetch_parkinsons,
     fetch_quakes,
     fetch_sachs,
+    fetch_scene_pictures,
     fetch_scenes,
     fetch_song_years,
     fetch_sunspots,
@@ -83,6 +85,7 @@ __all__ = [
     "Texts",
     "Translations",
     "VarianceShift",
+    "fetch_aerosol",
     "fetch_boston",
     "fetch_california",
     "fetch_chicago_crime",
@@ -99,6 +102,7 @@ __all__ = [
     "fetch_parkinsons",
     "fetch_quakes",
     "fetch_sachs",
+    "fetch_scene_pictures",
     "fetch_scenes",
     "fetch_song_years",
     "fetch_sunspots",

@@ -25,6 +25,7 @@ from mercer.datasets.types import (
 _SCENES_TWICE = (6, 28, 30, 34, 168, 211, 216, 256, 258, 261, 262, 267, 272, 284, 286, 289)
 
 _SONGS, _SONGS_TO_TRAIN = 515_345, 463_715
+_AEROSOL_BAGS, _AEROSOL_POINTS, _AEROSOL_COLUMNS = 800, 100, 18
 _SONG_COLUMNS = (
     "year",
     *(f"timbre_{i}" for i in range(1, 13)),
@@ -71,6 +72,24 @@ def fetch_scenes() -> Bags:
     return Bags(bags, labels, "Indoor scenes: SIFT descriptors of 4 kinds of rooms", repeats)
 
 
+def fetch_scene_pictures() -> Images:
+    """The pictures of `fetch_scenes`, in its order: 930 of 200 x 200, grey, values 0 to 255. Needs Pillow."""
+    if find_spec("PIL") is None:
+        raise ImportError(
+            "the scenes are JPEG files, which need Pillow: pip install 'mercer[data]'"
+        )
+    from PIL import Image
+
+    with zipfile.ZipFile(fetch.path("scenes/scenes_indoor4_jpg.zip")) as archive:
+        names = archive.namelist()
+        images = np.empty((len(names), 200, 200), dtype=np.uint8)
+        for i, name in enumerate(names):
+            with archive.open(name) as file, Image.open(file) as picture:
+                images[i] = np.asarray(picture.convert("L"))
+    labels = np.array([name.partition("/")[0] for name in names])
+    return Images(images, labels, "Indoor scenes: pictures of 4 kinds of rooms, 200 x 200")
+
+
 def fetch_galaxies() -> Bags:
     """7530 galaxies in 505 clusters: four principal components of the spectrum, a bag a cluster."""
     table = Tabular(fetch.columns("smdd/spectrum_s1_pca.csv"), "")
@@ -78,6 +97,23 @@ def fetch_galaxies() -> Bags:
     points, labels = table.numbers(["X1", "X2", "X3", "X4"]), np.unique(groups)
     bags = tuple(points[groups == label] for label in labels)
     return Bags(bags, labels.astype(np.int64), "Clusters of galaxies: 4 components of the spectrum")
+
+
+def fetch_aerosol() -> Bags:
+    """800 places and days, each a bag of 100 pixels of the satellite Terra's camera MISR; needs SciPy.
+
+    A pixel has 12 reflectances and four angles, which a bag shares; the label of a bag is the optical
+    depth of the aerosol, measured on the ground. This is MISR1 of Wang, Lan and Vucetic (2012), a
+    benchmark of distribution regression (Szabo et al. 2016): put ``MISR1.mat`` of
+    http://www.dabi.temple.edu/~vucetic/MIR.html into the folder ``aerosol``. mercer knows no SHA-256
+    sum of it, so that the numbers of bags, pixels and columns are checked instead, and that each bag
+    has one label.
+    """
+    table = _aerosol("aerosol/MISR1.mat")
+    _, first, owner = np.unique(table[:, 0], return_index=True, return_inverse=True)
+    order = np.argsort(owner, kind="stable")
+    bags = tuple(np.split(table[order, 1:-1], len(first)))
+    return Bags(bags, table[first, -1], "Aerosol optical depth from satellite pixels (MISR1)")
 
 
 def fetch_nips_papers() -> Papers:
@@ -225,4 +261,29 @@ def _songs(name: str) -> np.ndarray:
             f"{name} must have {wanted[0]} songs and {wanted[1]} columns, the first of them years "
             f"from 1922 to 2011, got {table.shape[0]} and {table.shape[1]}: get it anew"
         )
+    return table
+
+
+def _aerosol(name: str) -> np.ndarray:
+    """The rows of MISR1, (pixels, 18): the number of the bag, 16 measurements and the label."""
+    from scipy.io import loadmat
+
+    found = loadmat(fetch.present(name)).get("MISR1", np.empty((0, 0)))
+    wanted = f"{_AEROSOL_BAGS} bags of {_AEROSOL_POINTS} pixels and {_AEROSOL_COLUMNS} columns"
+    needed = (
+        f"{name} must have a variable MISR1 of {wanted}, the first the number of the bag and the "
+        "last its one label"
+    )
+    if found.shape != (_AEROSOL_BAGS * _AEROSOL_POINTS, _AEROSOL_COLUMNS):
+        raise ValueError(f"{needed}, got an array of shape {found.shape}: get it anew")
+    table = found.astype(np.float64)
+    labels = np.unique(table[:, [0, -1]], axis=0)
+    sizes = np.unique(table[:, 0], return_counts=True)[1]
+    if not (len(labels) == len(sizes) == _AEROSOL_BAGS and np.all(sizes == _AEROSOL_POINTS)):
+        raise ValueError(
+            f"{needed}, got {len(sizes)} bags of {sizes.min()} to {sizes.max()} pixels and "
+            f"{len(labels)} labels: get it anew"
+        )
+    if not np.isfinite(table).all():
+        raise ValueError(f"{needed}, got NaN or infinite values: get it anew")
     return table

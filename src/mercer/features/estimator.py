@@ -14,6 +14,7 @@ from mercer.backend import count, is_array, is_numpy, to_numpy
 from mercer.frames import Columns
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
+from mercer.kernels.compose import Grouped, Tensor
 from mercer.kernels.default import default_kernel
 from mercer.kernels.door import as_table, bound_to, read
 
@@ -80,12 +81,19 @@ class KernelEstimator(BaseEstimator):
         self.kernel_ = kernel
         return bound_to(kernel, columns), points
 
+    def _needs_points(self) -> str | None:
+        """Why the values of the kernel are not all that it learns from; None where they are."""
+        return None
+
     def _default_kernel(self, x: Any) -> Kernel:
         """The kernel where none was given: at the median distance of the points."""
         return _chosen(x)
 
     def _numbers(self, X: Any, *, reset: bool, **how: Any) -> Any:
         """Arrays and lists of numbers by scikit-learn's door; tensors, frames and objects as they are."""
+        validate.unmasked(X, "X")
+        if self._is_grouped(X):
+            return self.kernel.accept(X, "X")  # type: ignore[union-attr]
         if self._is_numeric(X):
             return validate_data(self, X, dtype=(np.float64, np.float32), reset=reset, **how)
         if is_array(X) and X.ndim == 2 and not is_numpy(X):
@@ -96,12 +104,18 @@ class KernelEstimator(BaseEstimator):
                 validate_data(self, X, reset=reset, skip_check_array=True)
         return X
 
-    @staticmethod
-    def _is_numeric(X: Any) -> bool:
+    def _is_grouped(self, X: Any) -> bool:
+        """Whether it is a tuple with a sample for each kernel of a `Tensor`."""
+        kernel = getattr(self, "kernel", None)
+        return isinstance(X, tuple | Grouped) and isinstance(kernel, Tensor)
+
+    def _is_numeric(self, X: Any) -> bool:
         """Whether it is for scikit-learn to check: NumPy arrays, lists of numbers, and what is no data."""
         if is_array(X):
             objects = (X.ndim == 1 and X.dtype.kind == "O") if is_numpy(X) else True
             return not (objects or X.ndim > 2 or X.dtype.kind in _TEXTS)
+        if self._is_grouped(X):
+            return False
         return not (validate.holds_objects(X) or as_table(X, "X") is not None)
 
     def _check_width(self, width: int, *, reset: bool) -> None:

@@ -55,6 +55,9 @@ class Fourier(FeatureMap):
 
     error_bound_: float
 
+    def _needs_points(self) -> str | None:
+        return "it makes features of the points"
+
     def _frequencies(
         self, kernel: Kernel, number: int, dim: int, rng: np.random.Generator
     ) -> np.ndarray:

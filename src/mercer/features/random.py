@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from mercer import validate
 
@@ -16,4 +17,13 @@ def generator(random_state: Any) -> np.random.Generator:
     """
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1))
-    return validate.generator(random_state)
+    return validate.generator(random_state, "random_state")
+
+
+def state(random_state: Any) -> np.random.RandomState:
+    """The same for scikit-learn's own functions, which take no Generator: it shares its bits."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    if not isinstance(random_state, np.random.RandomState):
+        validate.generator(random_state, "random_state")
+    return check_random_state(random_state)

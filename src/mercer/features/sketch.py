@@ -82,6 +82,9 @@ class TensorSketch(FeatureMap):
         self.n_components = n_components
         self.random_state = random_state
 
+    def _needs_points(self) -> str | None:
+        return "it makes features of the points"
+
     def _default_kernel(self, x: Any) -> Kernel:
         return Polynomial()
 

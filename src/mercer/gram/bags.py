@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from mercer.gram.lazy import LazyMatrix
 from mercer.gram.run import in_order, side, spans
 
 _FEW = 24  # bags in a tile up to which a product for each beats one sum over segments
+_ROWS, _AT_ONCE = 256, 32  # rows and bags of a block of which the diagonal is wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +72,15 @@ class Segments:
 
     def of(self, rows: slice) -> tuple[slice, np.ndarray]:
         """The bags that meet some rows, and where they are cut: edges from 0 to len(rows)."""
-        first = int(np.searchsorted(self.offsets, rows.start, side="right")) - 1
-        last = int(np.searchsorted(self.offsets, rows.stop, side="left"))
-        edges = np.clip(self.offsets[first : last + 1], rows.start, rows.stop) - rows.start
+        first = bisect_right(self._ends, rows.start) - 1
+        last = bisect_left(self._ends, rows.stop)
+        edges = self.offsets[first : last + 1] - rows.start
+        edges[0], edges[-1] = 0, rows.stop - rows.start
         return slice(first, last), edges
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return self.offsets.tolist()
 
 
 def bag_sums(matrix: LazyMatrix, rows: Segments, columns: Segments | None = None) -> Array:
@@ -102,6 +109,49 @@ def bag_sums(matrix: LazyMatrix, rows: Segments, columns: Segments | None = None
     return out + namespace(out).permute_dims(out, (1, 0)) if half else out
 
 
+def paired_bag_sums(matrix: LazyMatrix, rows: Segments, columns: Segments | None = None) -> Array:
+    """sum_i sum_j w_i v_j K_ij over bag a of the rows and bag a of the columns: (a,), float64.
+
+    From small blocks down the diagonal: few calls rather than few terms.
+    """
+    columns = rows if columns is None else columns
+    work = _Diagonal(matrix, rows, columns)
+    runs = _runs(np.maximum(np.diff(rows.offsets), np.diff(columns.offsets)))
+    return namespace(matrix.like).concat(list(in_order(work, runs, parallel=is_numpy(matrix.like))))
+
+
+def _runs(sizes: np.ndarray) -> list[slice]:
+    """Consecutive bags of so many rows together that a call is worth it."""
+    ends = np.cumsum(sizes)
+    runs, first = [], 0
+    while first < len(sizes):
+        before = ends[first - 1] if first else 0
+        last = max(int(np.searchsorted(ends, before + _ROWS, side="right")), first + 1)
+        last = min(last, first + _AT_ONCE)
+        runs.append(slice(first, last))
+        first = last
+    return runs
+
+
+@dataclass(frozen=True)
+class _Diagonal:
+    """bags -> the sums of each with itself, or with the bag of columns beside it."""
+
+    matrix: LazyMatrix
+    rows: Segments
+    columns: Segments
+
+    def __call__(self, bags: slice) -> Array:
+        cuts = []
+        for segments in (self.rows, self.columns):
+            edges = segments.offsets[bags.start : bags.stop + 1]
+            some = slice(int(edges[0]), int(edges[-1]))
+            cuts.append((some, _Cut(edges - edges[0], segments.shares[some], self.matrix.like)))
+        (rows, left), (columns, right) = cuts
+        sums = right.sums_across(left.sums(self.matrix.block(rows, columns)))
+        return namespace(sums).linalg.diagonal(sums)
+
+
 @dataclass(frozen=True)
 class _Stripe:
     """rows -> the bags they meet, and what their tiles add to the sums of these bags."""
@@ -116,13 +166,27 @@ class _Stripe:
         like = self.matrix.like
         out = zeros((some.stop - some.start, len(self.columns)), like, double(like))
         left = _Cut(edges, self.rows.shares[rows], like)
-        for columns in spans(self.matrix.shape[1], side(like), rows.start if self.half else 0):
+        for columns in self._columns(rows):
             others, cuts = self.columns.of(columns)
             right = _Cut(cuts, self.columns.shares[columns], like)
-            tile = left.sums(self.matrix.block(rows, columns))
-            sums = right.sums_across(tile)
+            sums = right.sums_across(self._down(rows, columns, left))
             out[:, others] += 0.5 * sums if self.half and columns == rows else sums
         return some, out
+
+    def _down(self, rows: slice, columns: slice, left: _Cut) -> Array:
+        """Sums of the rows of every bag, if they can be had without their block: (bags, columns)."""
+        summed = getattr(getattr(self.matrix, "_tile", None), "bag_rows", None)
+        if summed is not None and not (self.half and columns == rows):
+            sums = summed(rows, columns, left.shares, left.edges)
+            if sums is not None:
+                return sums
+        return left.sums(self.matrix.block(rows, columns))
+
+    def _columns(self, rows: slice) -> list[slice]:
+        """Tiles twice as wide as usual: the fewer they are, the less is spent between them."""
+        first = rows.stop if self.half else 0
+        wide = spans(self.matrix.shape[1], 2 * side(self.matrix.like), first)
+        return [rows, *wide] if self.half else wide
 
 
 class _Cut:

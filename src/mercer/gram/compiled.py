@@ -14,7 +14,7 @@ _WORTH_IT = 50_000_000  # kernel values from which loading numba pays
 
 def exponential(values: int) -> Callable[[np.ndarray], np.ndarray]:
     """A function that replaces an array by its exponential, for so many values in all."""
-    return _compiled if worth_it(values) else _numpy
+    return compiled_exp if worth_it(values) else _numpy
 
 
 def worth_it(values: int) -> bool:
@@ -22,11 +22,19 @@ def worth_it(values: int) -> bool:
     return values >= _WORTH_IT and find_spec("numba") is not None
 
 
+def exponential_sums(
+    x: np.ndarray, weights: np.ndarray, edges: np.ndarray, out: np.ndarray
+) -> None:
+    """out[a, j] = sum of weights[i] exp(x[i, j]) over the rows i from edges[a] to edges[a + 1]. Compiled."""
+    _sums()[x.dtype.itemsize](x, weights, edges, out)
+
+
 def _numpy(x: np.ndarray) -> np.ndarray:
     return np.exp(x, out=x)
 
 
-def _compiled(x: np.ndarray) -> np.ndarray:
+def compiled_exp(x: np.ndarray) -> np.ndarray:
+    """The exponential in place, of an array in C order."""
     flat = x.reshape(-1)  # a view: tiles are contiguous
     _loops()[x.dtype.itemsize](flat)
     return x
@@ -34,7 +42,57 @@ def _compiled(x: np.ndarray) -> np.ndarray:
 
 @cache
 def _loops() -> dict[int, Callable[[np.ndarray], None]]:
-    """Loops over float32 and float64, by item size, that release the GIL and vectorise.
+    """Loops over float32 and float64, by item size, that release the GIL and vectorise."""
+    import numba
+
+    return {size: _loop(numba, size) for size in (4, 8)}
+
+
+@cache
+def _sums() -> dict[int, Callable[..., None]]:
+    """Such loops that add up the rows of every bag instead of writing them."""
+    import numba
+
+    return {size: _summing(numba, size) for size in (4, 8)}
+
+
+_OPTIONS = {
+    "nogil": True,
+    "fastmath": {"contract", "nnan", "ninf", "nsz"},
+    "error_model": "numpy",
+}
+
+
+def _loop(numba: Any, size: int) -> Any:
+    exp = _exp(size)
+
+    @numba.njit(f"void(float{8 * size}[::1])", **_OPTIONS)
+    def loop(x):  # pragma: no cover
+        for i in range(x.size):
+            x[i] = exp(x[i])
+
+    return loop
+
+
+def _summing(numba: Any, size: int) -> Any:
+    exp, f = _exp(size), f"float{8 * size}"
+
+    @numba.njit(f"void({f}[:,::1], {f}[::1], int64[::1], {f}[:,::1])", **_OPTIONS)
+    def summing(x, weights, edges, out):  # pragma: no cover
+        for a in range(edges.size - 1):
+            row = out[a]
+            row[:] = 0
+            for i in range(edges[a], edges[a + 1]):
+                w, values = weights[i], x[i]
+                for j in range(row.size):
+                    row[j] += w * exp(values[j])
+
+    return summing
+
+
+@cache
+def _exp(size: int) -> Any:
+    """exp of a number, of float32 or float64 by its bytes, to be used in compiled loops.
 
     exp(x) = 2^k exp(r) with k the nearest integer to x / log 2, so that |r| <= log(2) / 2. exp(r)
     is the polynomial of degree 6 and 10 whose largest relative error is least there, 1.9e-9 and
@@ -43,44 +101,29 @@ def _loops() -> dict[int, Callable[[np.ndarray], None]]:
     """
     import numba
 
-    single, double = _bitcast(numba.int32, numba.float32), _bitcast(numba.int64, numba.float64)
-    options = {
-        "nogil": True,
-        "fastmath": {"contract", "nnan", "ninf", "nsz"},
-        "error_model": "numpy",
-    }
-    f4, i4, i8 = np.float32, np.int32, np.int64
-    first32, *others = (f4(c) for c in _SINGLE)
-    rest32 = tuple(others)
-    first64, rest64 = _DOUBLE[0], _DOUBLE[1:]
+    i, f = (np.int32, np.float32) if size == 4 else (np.int64, np.float64)
+    least, bias, bits = (f(-87.0), i(127), i(23)) if size == 4 else (f(-708.0), i(1023), i(52))
+    high, low = (f(c) for c in (_LOG2_SINGLE if size == 4 else _LOG2_DOUBLE))
+    first, *others = (f(c) for c in (_SINGLE if size == 4 else _DOUBLE))
+    rest, per, zero = tuple(others), f(1.4426950408889634), f(0)
+    power = _bitcast(numba.from_dtype(np.dtype(i)), numba.from_dtype(np.dtype(f)))
 
-    @numba.njit("void(float32[::1])", **options)
-    def exp32(x):  # pragma: no cover
-        for i in range(x.size):
-            v = max(x[i], f4(-87.0))
-            k = np.rint(v * f4(1.4426950408889634))
-            r = v - k * f4(0.693145751953125) - k * f4(1.42860682030941723212e-6)
-            p = first32
-            for c in rest32:
-                p = p * r + c
-            p *= single((i4(k) + i4(127)) << i4(23))
-            x[i] = p if x[i] >= f4(-87.0) else f4(0)
+    @numba.njit(inline="always")
+    def exp(x):  # pragma: no cover
+        v = max(x, least)
+        k = np.rint(v * per)
+        r = v - k * high - k * low
+        p = first
+        for c in rest:
+            p = p * r + c
+        p *= power((i(k) + bias) << bits)
+        return p if x >= least else zero
 
-    @numba.njit("void(float64[::1])", **options)
-    def exp64(x):  # pragma: no cover
-        for i in range(x.size):
-            v = max(x[i], -708.0)
-            k = np.rint(v * 1.4426950408889634)
-            r = v - k * 0.693147180369123816490 - k * 1.90821492927058770002e-10
-            p = first64
-            for c in rest64:
-                p = p * r + c
-            p *= double((i8(k) + i8(1023)) << i8(52))
-            x[i] = p if x[i] >= -708.0 else 0.0
-
-    return {4: exp32, 8: exp64}
+    return exp
 
 
+_LOG2_SINGLE = 0.693145751953125, 1.42860682030941723212e-6  # their sum is log 2
+_LOG2_DOUBLE = 0.693147180369123816490, 1.90821492927058770002e-10
 _SINGLE = (  # the highest power first
     1.3836846134577056e-3,
     8.3748157983017933e-3,

@@ -8,13 +8,13 @@ from typing import Any
 
 from mercer.backend import Array, count, for_gpu, namespace, on_gpu, set_diagonal, take_rows
 from mercer.config import settings
-from mercer.gram.lazy import LazyMatrix
+from mercer.gram.lazy import OfPairs
 from mercer.gram.tiles import tile_maker
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import prepare
 
 
-class Gram(LazyMatrix):
+class Gram(OfPairs):
     """K_ij = kernel(x_i, y_j), or kernel(x_i, x_j) when there is no y; K itself is never held.
 
     Parameters
@@ -37,8 +37,7 @@ class Gram(LazyMatrix):
 
     def __init__(self, kernel: Kernel, x: Any, y: Any = None) -> None:
         self.kernel, self.x, other = prepare(kernel, x, y)
-        self._same = other is None or other is self.x
-        self.y: Points = self.x if self._same else other
+        self.y: Points = self.x if other is None else other
         self._tile = tile_maker(self.kernel, self.x, self.y)
         self._held = _Held(self.kernel, self.x, self.y) if self._worth_holding else None
         self._like = self.kernel.diag(take_rows(self.x, slice(0, 1)))
@@ -49,21 +48,6 @@ class Gram(LazyMatrix):
         entries = count(self.x) * count(self.y)
         return self.kernel.is_expensive() and 8 * entries <= settings().memory // 4
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return count(self.x), count(self.y)
-
-    @property
-    def like(self) -> Array:
-        """An array of the library, device and dtype of the blocks."""
-        return self._like
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether it is the matrix of one sample with itself."""
-        return self._same
-
     def block(self, rows: slice, columns: slice, /) -> Array:
         """The dense block for two slices; where it meets the diagonal, exactly k(x_i, x_i)."""
         n, m = self.shape
@@ -73,7 +57,7 @@ class Gram(LazyMatrix):
         left, right, _ = columns.indices(m)
         tile = self._tile(slice(top, bottom), slice(left, right))
         first, last = max(top, left), min(bottom, right)
-        if self._same and first < last:
+        if self.symmetric and first < last:
             own = self.kernel.diag(take_rows(self.x, slice(first, last)))
             set_diagonal(tile, first - top, first - left, own)
         return tile
@@ -91,7 +75,7 @@ class Gram(LazyMatrix):
     def diagonal(self) -> Array:
         """k(x_i, x_i): (n,)."""
         self._need_square("diagonal")
-        return self.kernel.diag(self.x) if self._same else self.kernel.paired(self.x, self.y)
+        return self.kernel.diag(self.x) if self.symmetric else self.kernel.paired(self.x, self.y)
 
 
 class _Held:

@@ -14,6 +14,7 @@ from mercer import validate
 from mercer.backend import (
     Array,
     astype,
+    count,
     double,
     is_numpy,
     itemsize,
@@ -235,6 +236,29 @@ class LazyMatrix(ABC):
     def __repr__(self) -> str:
         n, m = self.shape
         return f"<{type(self).__name__} {n} x {m} {self.like.dtype}>"
+
+
+class OfPairs(LazyMatrix):
+    """A matrix with a number for every two of the points `x` (rows) and `y` (columns)."""
+
+    x: Any
+    y: Any  # x itself where there is one sample
+    _like: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return count(self.x), count(self.y)
+
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the blocks."""
+        return self._like
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether it is the matrix of one sample with itself."""
+        return self.y is self.x
 
 
 @dataclass(frozen=True)

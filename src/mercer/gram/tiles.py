@@ -14,7 +14,7 @@ from operator import add, mul
 import numpy as np
 
 from mercer.backend import Array, is_numpy, take_rows
-from mercer.gram.compiled import exponential
+from mercer.gram.compiled import compiled_exp, exponential, exponential_sums
 from mercer.gram.stein import SteinParts, SteinTile, join
 from mercer.kernels.algebra import Multiple, Product, Sum
 from mercer.kernels.base import Kernel, Points
@@ -129,8 +129,21 @@ class _Gaussian:
     exp: Callable[[np.ndarray], np.ndarray]
 
     def __call__(self, rows: slice, columns: slice) -> np.ndarray:
-        exponent = self.left[rows] @ self.right[:, columns]
-        return self.exp(exponent.astype(self.dtype, copy=False))
+        return self.exp(self._exponents(rows, columns))
+
+    def bag_rows(
+        self, rows: slice, columns: slice, weights: np.ndarray, edges: np.ndarray
+    ) -> np.ndarray | None:
+        """Sums of rows, each times its weight, from edge to edge, without the block; None: not compiled."""
+        if self.exp is not compiled_exp:
+            return None
+        exponents = self._exponents(rows, columns)
+        sums = np.empty((len(edges) - 1, exponents.shape[1]), dtype=self.dtype)
+        exponential_sums(exponents, weights.astype(self.dtype, copy=False), edges, sums)
+        return sums
+
+    def _exponents(self, rows: slice, columns: slice) -> np.ndarray:
+        return (self.left[rows] @ self.right[:, columns]).astype(self.dtype, copy=False)
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def given_points(name: str, value: Any, needed: str) -> Any:
         found = validate.points_or_objects(value, name)
         return frozen(found) if is_real(found) else found
     if as_table(value, name) is None:
-        raise TypeError(f"{needed}, got {value!r}")
+        raise TypeError(f"{needed}, got {validate.shown(value)}")
     return value
 
 

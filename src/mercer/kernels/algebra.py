@@ -38,7 +38,10 @@ class Constant(Kernel):
         _coefficient("value", self.value)
 
     def accept(self, x: Any, name: str = "x") -> Points:
-        return validate.points_or_objects(x, name)
+        from mercer.kernels.compose import Grouped
+        from mercer.kernels.rows import Rows
+
+        return x if isinstance(x, Rows | Grouped) else validate.points_or_objects(x, name)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
         return self._filled(x, (_count(x), _count(y)))
@@ -167,7 +170,9 @@ def _as_kernel(value: Any) -> Kernel:
 
 def _coefficient(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a kernel or a non-negative number, got {value!r}")
+        raise TypeError(
+            f"{name} must be a kernel or a non-negative number, got {validate.shown(value)}"
+        )
     if not value >= 0:  # type: ignore[operator]
         raise ValueError(f"{name} must be non-negative, got {value!r}: {_WHY}")
     validate.non_negative(name, value)

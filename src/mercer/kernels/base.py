@@ -283,6 +283,13 @@ class DotProduct(Kernel):
     def diag(self, x: Points, /) -> Array:
         return self.profile(squared_norms(self.embed(x)))
 
+    def on(self, inner: Kernel) -> Kernel:
+        """f(k(x, y)) with k = `inner` in place of the dot product, for those f that keep it a kernel."""
+        raise TypeError(
+            f"{self!r} has no kernel on top of another one: use Linear(), Polynomial or "
+            "ExponentialDot, or a radial kernel such as RBF(1.0)"
+        )
+
 
 class Coordinatewise(Kernel):
     """k(x, y) = k1(x_1, y_1) k1(x_2, y_2) ...: a kernel k1 on the line, multiplied over columns."""

@@ -46,6 +46,11 @@ class Linear(DotProduct):
             )
         return super().accept(x, name)
 
+    def on(self, inner: Kernel) -> Kernel:
+        """`inner` itself: the dot product of its features."""
+        validate.instance("inner", inner, Kernel, "a kernel, such as MeanMap(RBF(1.0))")
+        return super().on(inner) if self.metric is not None else inner
+
 
 @dataclass(frozen=True)
 class Polynomial(DotProduct):
@@ -64,6 +69,11 @@ class Polynomial(DotProduct):
     def profile(self, dot: Array, /) -> Array:
         return (dot + self.offset) ** self.degree
 
+    def on(self, inner: Kernel) -> Kernel:
+        """(k(x, y) + c)^d with k = `inner`: a power of a sum, ``(inner + c) ** d``."""
+        validate.instance("inner", inner, Kernel, "a kernel, such as MeanMap(RBF(1.0))")
+        return (inner + self.offset if self.offset else inner) ** self.degree
+
 
 @dataclass(frozen=True)
 class ExponentialDot(DotProduct):
@@ -80,6 +90,11 @@ class ExponentialDot(DotProduct):
 
     def profile(self, dot: Array, /) -> Array:
         return namespace(dot).exp(self.scale * dot)
+
+    def on(self, inner: Kernel) -> Kernel:
+        """exp(a k(x, y)) with k = `inner`: ``inner.exp(a)``."""
+        validate.instance("inner", inner, Kernel, "a kernel, such as MeanMap(RBF(1.0))")
+        return inner.exp(self.scale)
 
 
 @dataclass(frozen=True)

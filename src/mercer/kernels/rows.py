@@ -27,6 +27,10 @@ class Rows(ABC):
     def taken(self, rows: np.ndarray, /) -> Any:
         """The points at these positions, repeats included."""
 
+    @abstractmethod
+    def joined(self, others: Any, /) -> Any:
+        """These points, then others of their kind."""
+
 
 def taken(x: Any, rows: np.ndarray) -> Any:
     """The rows at these positions, repeats included: of an array, a data frame, a sequence."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from mercer.features.estimator import KernelEstimator
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.rows import taken
 
-__all__ = ["KernelEstimator", "KernelPredictor", "checked", "weighted"]
+__all__ = ["KernelEstimator", "KernelPredictor", "checked", "doubles", "present", "weighted"]
 
 
 class KernelPredictor(KernelEstimator):
@@ -50,7 +51,7 @@ class KernelPredictor(KernelEstimator):
 
         Sets `classes_`. Points of weight 0 are left out; at least two classes must be left.
         """
-        x, target = self._both(X, y)
+        x, target = self._both(X, present(y))
         check_classification_targets(target)
         x, target, weights = weighted(x, target, sample_weight)
         self.classes_, codes = np.unique(target, return_inverse=True)
@@ -64,6 +65,8 @@ class KernelPredictor(KernelEstimator):
 
     def _both(self, X: Any, y: Any, *, reset: bool = True, **how: Any) -> tuple[Any, Any]:
         """X and y as scikit-learn would take them; other points as they are, with a checked y."""
+        validate.unmasked(X, "X")
+        validate.unmasked(y, "y")
         if y is None or self._is_numeric(X):
             how |= {"y": y, "dtype": (np.float64, np.float32), "reset": reset}
             x, y = validate_data(self, X, **how)
@@ -81,7 +84,45 @@ class KernelPredictor(KernelEstimator):
 
 def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
     """Finite float64 numbers (n, p), and y where one is given, by scikit-learn's own door."""
+    validate.unmasked(X, "X")
+    validate.unmasked(how.get("y"), "y")
     return validate_data(estimator, X, dtype=np.float64, **how)
+
+
+def doubles(y: Any) -> np.ndarray:
+    """Finite numbers to predict, (n,) or (n, q), in float64."""
+    held = to_numpy(y)
+    return np.asarray(validate.vectors(held, len(held), np.zeros(1), "y"), dtype=np.float64)
+
+
+def present(y: Any) -> Any:
+    """Labels as they came; refused where some are missing, or of kinds that have no order."""
+    validate.unmasked(y, "y")
+    if y is None or (is_array(y) and not is_numpy(y)):
+        return y
+    held = np.asarray(y)
+    if held.dtype.kind != "O":
+        return y
+    missing = [i for i, label in enumerate(held.ravel()) if _is_missing(label)]
+    if missing:
+        raise ValueError(
+            f"y contains missing labels, NaN or None, in {len(missing)} of {len(held)} places (first: "
+            f"{missing[0]}): drop these points, or give them a label of their own"
+        )
+    kinds = {str if isinstance(label, str) else Real for label in held.ravel()}
+    if len(kinds) > 1:
+        raise ValueError(
+            "y must hold labels of one kind, got text and numbers: turn all of them into text"
+        )
+    return y
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, and the values of pandas that are neither equal to themselves nor different."""
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):
+        return True
 
 
 def weighted(x: Any, y: Any, weights: Any) -> tuple[Any, Any, np.ndarray | None]:
@@ -99,6 +140,7 @@ def weighted(x: Any, y: Any, weights: Any) -> tuple[Any, Any, np.ndarray | None]
 
 def _weights(values: Any, n: int) -> np.ndarray:
     """Non-negative numbers, one for each of n points."""
+    validate.unmasked(values, "sample_weight")
     dtype: Any = np.float64
     if np.isscalar(values):
         values = np.full(n, values, dtype=dtype)

@@ -208,7 +208,7 @@ def several(kernels: Any) -> tuple[Kernel | None, ...]:
     """Kernels or None, as a tuple."""
     if isinstance(kernels, str) or not isinstance(kernels, Sequence):
         raise TypeError(
-            f"kernels must be a sequence with a kernel or None for each variable, got {kernels!r}"
+            f"kernels must be a sequence with a kernel or None for each variable, got {validate.shown(kernels)}"
         )
     for i, kernel in enumerate(kernels):
         if kernel is not None:

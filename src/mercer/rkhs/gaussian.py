@@ -140,7 +140,20 @@ def as_vector(name: str, value: Any) -> np.ndarray:
     if isinstance(value, Real):
         validate.number(name, value)
         return np.array([float(value)], dtype=np.float64)
-    return np.array(to_numpy(validate.vector(value, name)), dtype=np.float64)
+    found = to_numpy(validate.real(value, name))
+    _without_nan(name, found)
+    return np.array(to_numpy(validate.vector(found, name)), dtype=np.float64)
+
+
+def _without_nan(name: str, found: np.ndarray) -> None:
+    """Numbers of a distribution that are all there: no row of data is to blame."""
+    bad = np.argwhere(~np.isfinite(found))
+    if len(bad):
+        at = tuple(bad[0].tolist())
+        raise ValueError(
+            f"{name} has NaN or infinite values ({found[at]} at {at[0] if len(at) == 1 else at}): "
+            "leave out missing observations where it is estimated"
+        )
 
 
 def _covariance(cov: Any, d: int) -> np.ndarray:
@@ -148,7 +161,9 @@ def _covariance(cov: Any, d: int) -> np.ndarray:
     if isinstance(cov, Real):
         validate.positive("cov", cov)
         return np.full(d, float(cov), dtype=np.float64)
-    found = np.array(to_numpy(validate.finite(validate.real(cov, "cov"), "cov")), dtype=np.float64)
+    found = np.array(to_numpy(validate.real(cov, "cov")), dtype=np.float64)
+    _without_nan("cov", found)
+    validate.finite(found, "cov")
     if found.shape not in ((d,), (d, d)):
         raise ValueError(
             f"cov must be a number, {d} variances or a matrix ({d}, {d}), as the mean has "
@@ -164,7 +179,10 @@ def _covariance(cov: Any, d: int) -> np.ndarray:
     if found.ndim == 2:
         return _definite(found)
     if found.min() <= 0:
-        raise ValueError(f"cov must have positive variances, got {found.min():g}")
+        raise ValueError(
+            f"cov must have positive variances, got {found.min():g} for coordinate "
+            f"{int(found.argmin())}: a point without variance is a Dirac"
+        )
     return found
 
 
@@ -180,6 +198,6 @@ def _definite(cov: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"cov must be positive definite, and its smallest eigenvalue is "
             f"{float(np.linalg.eigvalsh(cov)[0]):.3g}: leave out columns that others determine, or "
-            "add a small number to the diagonal"
+            "add a small number to the diagonal, such as cov + 1e-6 * np.eye(d)"
         )
     return cov

@@ -11,7 +11,8 @@ import numpy as np
 from mercer import validate
 from mercer.backend import Array, namespace, to_numpy
 from mercer.rkhs.densities import Density
-from mercer.rkhs.distributions import shares
+from mercer.rkhs.distributions import Empirical, shares
+from mercer.rkhs.uniform import Dirac, Uniform
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,7 +26,8 @@ class Mixture(Density):
     Parameters
     ----------
     parts : sequence of distributions
-        Of one dimension: `Gaussian`, or mixtures again.
+        Of one dimension: `Gaussian`, `Uniform`, `Dirac`, `Empirical`, or mixtures again. Only where
+        all have a density has the mixture one, and only where all have a score a score.
     weights : array (m,) or None
         Non-negative, adding up to one; None: equal weights.
 
@@ -42,7 +44,7 @@ class Mixture(Density):
     array([[0...]])
     """
 
-    parts: Sequence[Density]
+    parts: Sequence[Any]
     weights: Any = None
 
     def __post_init__(self) -> None:
@@ -84,16 +86,21 @@ class Mixture(Density):
     @property
     def dimension(self) -> int:
         """The d of R^d."""
-        return self.parts[0].dimension
+        return dimension_of(self.parts[0])
 
     def log_density(self, x: Any) -> Array:
         """log p(x_i): (n,)."""
-        logs, top = self._logs(self._points(x))
+        self._need("log_density")
+        x = self._points(x)
+        logs, top = self._logs(x)
         xp = namespace(logs)
-        return top + xp.log(xp.sum(xp.exp(logs - top[:, None]), axis=1))
+        finite = xp.where(xp.isfinite(top), top, 0.0 * x[:, 0])  # outside of all boxes
+        with np.errstate(divide="ignore"):
+            return finite + xp.log(xp.sum(xp.exp(logs - finite[:, None]), axis=1))
 
     def score(self, x: Any) -> Array:
         """sum_j r_j(x_i) s_j(x_i): (n, d)."""
+        self._need("score")
         x = self._points(x)
         logs, top = self._logs(x)
         xp = namespace(logs)
@@ -110,14 +117,24 @@ class Mixture(Density):
         rng = validate.generator(rng)
         counts = rng.multinomial(n, self.weights)
         drawn = [
-            part.sample(int(k), rng=rng) for part, k in zip(self.parts, counts, strict=True) if k
+            to_numpy(validate.points(part.sample(int(k), rng=rng), "a part"))
+            for part, k in zip(self.parts, counts, strict=True)
+            if k
         ]
         return rng.permutation(np.concatenate(drawn), axis=0)
 
     # ---- private ----------------------------------------------------------------------
 
+    def _need(self, what: str) -> None:
+        without = next((p for p, _ in self._present if not hasattr(p, what)), None)
+        if without is not None:
+            raise TypeError(
+                f"a mixture has a {what.replace('_', ' ')} where all of its parts have one, and "
+                f"{without!r} has none"
+            )
+
     @property
-    def _present(self) -> list[tuple[Density, float]]:
+    def _present(self) -> list[tuple[Any, float]]:
         """The parts that have a weight."""
         both = zip(self.parts, self.weights.tolist(), strict=True)
         return [(part, weight) for part, weight in both if weight > 0]
@@ -130,15 +147,25 @@ class Mixture(Density):
         return table, xp.max(table, axis=1)
 
 
-def _parts(parts: Any) -> tuple[Density, ...]:
+def dimension_of(part: Any) -> int:
+    """The d of R^d of a distribution."""
+    if isinstance(part, Empirical):
+        return int(validate.points(part.points, "points").shape[1])
+    return part.dimension
+
+
+def _parts(parts: Any) -> tuple[Any, ...]:
     """One distribution at least, all of one dimension."""
     if not isinstance(parts, Sequence) or isinstance(parts, str):
-        raise TypeError(f"parts must be a sequence of distributions, got {parts!r}")
+        raise TypeError(f"parts must be a sequence of distributions, got {validate.shown(parts)}")
     if not parts:
         raise ValueError("parts must have at least one distribution, got none")
     for part in parts:
-        validate.instance("parts", part, Density, "distributions, such as Gaussian(0.0, 1.0)")
-    dimensions = sorted({part.dimension for part in parts})
+        if not isinstance(part, Density | Uniform | Dirac | Empirical):
+            raise TypeError(
+                f"parts must be distributions, such as Gaussian(0.0, 1.0) or Empirical(x), got {validate.shown(part)}"
+            )
+    dimensions = sorted({dimension_of(part) for part in parts})
     if len(dimensions) > 1:
         raise ValueError(f"parts must have the same dimension, got {dimensions}")
     return tuple(parts)

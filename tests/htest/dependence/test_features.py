@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from arrays import torch
+from htest_pairs import discrete, normal, rejections, squares
 from numpy.testing import assert_allclose
 
 import mercer
@@ -21,25 +22,7 @@ EVERY = pytest.mark.parametrize("kind", [FourierHSIC, NystromHSIC, RDC])
 
 @pytest.fixture
 def observed():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(80, 3))
-    return x, x[:, :2] ** 2 + rng.normal(size=(80, 2))
-
-
-def rejections(test, draw, runs, n):
-    found = 0
-    for seed in range(runs):
-        rng = np.random.default_rng(seed)
-        found += test.test(*draw(rng, n), rng=rng).rejects(0.05)
-    return found / runs
-
-
-def normal(dx, dy):
-    return lambda rng, n: (rng.normal(size=(n, dx)), rng.normal(size=(n, dy)))
-
-
-def discrete(rng, n):
-    return rng.poisson(1.0, size=(n, 2)).astype(float), rng.integers(0, 2, (n, 1)).astype(float)
+    return squares(80)
 
 
 # ---- HSIC ---------------------------------------------------------------------------------------

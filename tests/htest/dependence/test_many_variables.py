@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from htest_joint import drawn, every_kernels, parity, turned
 from numpy.testing import assert_allclose
 
 import mercer
@@ -27,34 +28,11 @@ from mercer.htest import (
 )
 from mercer.htest.dependence.characteristic import i_characteristic
 from mercer.htest.dependence.evidence import HSICEvidence
-from mercer.htest.dependence.interaction import InteractionEvidence, joined, three_sides
 from mercer.htest.dependence.joint import JointEvidence
 from mercer.htest.dependence.sums.tensors import Factored, Held, Tiled, Whole, products
 from mercer.htest.dependence.variables import variables
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern
 from mercer.rkhs import dhsic
-
-KERNELS = {
-    "low rank": (RBF(1.0), RBF(2.0), RBF(1.5)),
-    "full rank": (RBF(0.5), Laplace(1.0), Energy()),
-    "far from the origin": (Linear(), Energy(), RBF(1.0)),
-}
-every_kernels = pytest.mark.parametrize("kernels", KERNELS.values(), ids=KERNELS)
-
-
-def drawn(n, widths=(1, 2, 1), seed=0):
-    rng = np.random.default_rng(seed)
-    samples = [rng.normal(size=(n, d)) + 3 for d in widths]
-    samples[-1][:, 0] += 0.5 * samples[0][:, 0]
-    return samples
-
-
-def centred(k):
-    return k - k.mean(axis=0) - k.mean(axis=1)[:, None] + k.mean()
-
-
-def turned(k, order):
-    return k[np.ix_(order, order)]
 
 
 def distance(grams):
@@ -231,11 +209,6 @@ def test_blocks_are_kept():
 # ---- what is seen -------------------------------------------------------------------------
 
 
-def parity(rng, n):
-    x, y = rng.normal(size=(2, n))
-    return x, y, np.abs(rng.normal(size=n)) * np.sign(x * y)
-
-
 @pytest.mark.parametrize(
     "test",
     [DHSIC(null=n) for n in (Permutation(199), Bootstrap(199), Gamma(), Spectrum(999))]
@@ -287,87 +260,7 @@ def test_i_characteristic(kernels, want):
     assert i_characteristic(kernels) is want
 
 
-# ---- Lancaster ----------------------------------------------------------------------------
-
-
-@every_kernels
-def test_the_interaction_is_its_formula(kernels):
-    samples = drawn(40)
-    grams = [centred(k(x)) for k, x in zip(kernels, samples, strict=True)]
-    want = np.prod(grams, axis=0).mean()
-    assert_allclose(Lancaster(kernels).statistic(*samples), want, rtol=1e-8)
-
-
-def test_the_interaction_is_a_distance_of_embeddings():
-    """<m, m> of m = P_XYZ - P_XY P_Z - P_YZ P_X - P_XZ P_Y + 2 P_X P_Y P_Z on all combinations."""
-    n = 4
-    x, y, z = np.random.default_rng(0).normal(size=(3, n))
-    index = np.stack(np.meshgrid(*[np.arange(n)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
-    i, j, k = index.T
-    mass = (i == j) * (j == k) / n
-    mass = mass - ((i == j) * 1.0 + (j == k) + (i == k)) / n**2 + 2 / n**3
-    gram = RBF(1.0)(x[i]) * RBF(1.0)(y[j]) * RBF(1.0)(z[k])
-    assert_allclose(Lancaster([RBF(1.0)] * 3).statistic(x, y, z), mass @ gram @ mass, rtol=1e-9)
-
-
-@every_kernels
-def test_one_against_two_is_hsic_of_the_product(kernels):
-    samples = drawn(30)
-    sides = three_sides(variables(kernels, samples))
-    k, m, p = (centred(k(x)) for k, x in zip(kernels, samples, strict=True))
-    both = centred(k * m)
-    order = np.random.default_rng(0).permutation(30)
-    for most in (0, 30):
-        evidence = HSICEvidence(joined(sides[0], sides[1], most), sides[2])
-        assert_allclose(evidence.observed, np.mean(both * p), rtol=1e-8)
-        got = evidence.product.permuted(order[None, :])[0]
-        assert_allclose(got, np.sum(both * turned(p, order)), rtol=1e-8)
-        assert_allclose(evidence.first.matrix(order).dense(), turned(both, order), atol=1e-9)
-        assert_allclose(evidence.first.squares, np.sum(both**2), rtol=1e-8)
-        values = np.linalg.eigvalsh(both)[::-1]
-        assert_allclose(evidence.first.eigenvalues(3), values[:3], rtol=1e-8)
-        assert_allclose(evidence.first.cubes, np.sum(values**3), rtol=0.01)
-        assert_allclose(evidence.moments()[1], np.trace(both) * np.trace(p) / (29 * 900))
-
-
-def test_factors_serve_where_they_are_short():
-    samples = np.random.default_rng(0).uniform(size=(3, 4000))
-    wide = (RBF(5.0), RBF(5.0), RBF(5.0))
-    sides = three_sides(variables(wide, samples))
-    both = joined(sides[0], sides[1], 4000)
-    assert both.columns.shape[1] < 60
-    assert_allclose(both.squares, joined(sides[0], sides[1], 0).squares, rtol=1e-9)
-
-
-def test_total_independence_permutes_two_variables():
-    kernels, n = (RBF(1.0), Energy(), Laplace(1.0)), 5
-    samples = drawn(n)
-    grams = [centred(k(x)) for k, x in zip(kernels, samples, strict=True)]
-    every = list(itertools.permutations(range(n)))
-    values = [
-        np.mean(grams[0] * turned(grams[1], p) * turned(grams[2], q))
-        for p, q in itertools.product(every, repeat=2)
-    ]
-    evidence = InteractionEvidence(three_sides(variables(kernels, samples)))
-    observed, mean, variance = evidence.moments()
-    assert_allclose([observed, mean, variance], [values[0], np.mean(values), np.var(values)])
-    draws = evidence.permuted(Permutation(300), slice(0, 301), 0)
-    assert_allclose(draws[0], observed, rtol=1e-9)
-    assert all(np.min(np.abs(np.array(values) - d)) < 1e-12 for d in draws)
-
-
-def test_the_largest_of_three_pvalues_counts():
-    rng = np.random.default_rng(3)
-    x, y = rng.normal(size=(2, 200))
-    result = Lancaster(null=Permutation(199)).test(x, y, x + 0.5 * rng.normal(size=200), rng=0)
-    assert result.pvalue == max(result.separate)
-    assert not result.rejects()
-    assert "the largest counts" in result.summary()
-    assert "do x, y and z interact?" in result.summary()
-    assert set(result.to_dict()["separate"]) == {"x", "y", "z"}
-    total = Lancaster(null=Permutation(199), total=True).test(x, y, x, rng=0)
-    assert total.separate is None
-    assert "independent?" in total.summary()
+# ---- what comes in ------------------------------------------------------------------------
 
 
 def test_frames_strings_and_torch():

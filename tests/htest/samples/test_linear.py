@@ -82,7 +82,7 @@ def test_removing_skewness_keeps_the_order():
 def test_the_skewness_of_blocks_is_that_of_other_blocks(sizes):
     rng = np.random.default_rng(7)
     samples = [rng.standard_normal((n, 1)) for n in sizes]
-    told = BlockMMD(KERNEL, block=12)._terms(pool(KERNEL, *samples)).skewness
+    told = BlockMMD(KERNEL, block=12)._terms(pool(KERNEL, *samples)).skewness()
     per = sizes[0] * 12 // sizes[1]
     drawn = [
         mmd2(KERNEL, rng.standard_normal((per, 1)), rng.standard_normal((12, 1)))

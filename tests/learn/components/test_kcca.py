@@ -218,3 +218,17 @@ def test_full_rank_beyond_the_budget_is_refused():
 def test_indefinite_kernels_use_their_positive_part():
     found = KCCA(1, kernel=Sigmoid(1.0, -1.0), kernel_y=RBF(1.0), ridge=0.1).fit(X, Y)
     assert 0 < found.correlations_[0] <= 1
+
+
+def test_a_list_of_views_is_no_tuple():
+    with pytest.raises(TypeError, match="a list of 2 views: several views go into a tuple"):
+        KCCA(1).fit(X, [Y, Z])
+
+
+def test_indefinite_kernels_have_no_factor_of_few_columns():
+    indefinite = Sigmoid(1.0, -1.0)
+    with pytest.raises(ValueError, match="the kernel must be positive definite"):
+        KCCA(1, kernel=indefinite, kernel_y=RBF(1.0), ridge=0.1, rank=10).fit(X, Y)
+    with pytest.raises(ValueError, match="the kernel must be positive definite"):
+        KCCA(1, kernel=RBF(1.0), kernel_y=indefinite, ridge=0.1, rank=10).fit(X, Y)
+    assert KCCA(1, kernel=Laplace(1.0), ridge=0.1, rank=10).fit(X, Y).correlations_[0] < 1

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from arrays import torch
 from numpy.testing import assert_allclose
@@ -12,6 +15,7 @@ from mercer.errors import NoRule
 from mercer.features import RandomFourier
 from mercer.kernels import RBF, Delta, Linear
 from mercer.learn import Batches, ConjugateGradients, FourierRidge, KernelRidge, NormalEquations
+from mercer.rkhs import Function
 
 RNG = np.random.default_rng(6)
 X = RNG.normal(size=(700, 2))
@@ -63,3 +67,30 @@ def test_bad_input():
         FourierRidge(RBF(1.0), n_components=0).fit(X, Y)
     with pytest.raises(ValueError, match="ridge must be"):
         FourierRidge(RBF(1.0), -1.0).fit(X, Y)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_what_was_learnt_is_a_function(dtype):
+    x = X.astype(dtype)
+    two = np.stack([Y, X[:, 0]], axis=1)
+    one = FourierRidge(RBF(1.0), n_components=41, random_state=0).fit(x, Y)
+    both = FourierRidge(RBF(1.0), n_components=41, random_state=0).fit(x, two)
+    tight = 1e-10 if dtype == np.float64 else 1e-3
+    for fitted in (one, both):
+        f = fitted.function_
+        assert isinstance(f, Function)
+        assert_allclose(f(x), fitted.predict(x), atol=tight)
+        assert_allclose(f.norm2(), np.sum(fitted.coef_**2, axis=0), rtol=tight)
+        assert_allclose((f + f)(x), 2 * fitted.predict(x), atol=2 * tight)
+        assert_allclose(np.max((f - f).norm()), 0, atol=tight)
+    assert_allclose(both.function_[0](x), one.predict(x), atol=tight)
+    # the space is that of <z(x), z(y)>: ridge regression with this kernel finds the same function
+    exact = KernelRidge(one.function_.kernel).fit(x, Y).function_
+    assert_allclose(exact.norm(), one.function_.norm(), rtol=100 * tight)
+    assert_allclose(exact.inner(one.function_), exact.norm2(), rtol=100 * tight)
+    frame = pd.DataFrame(x, columns=["a", "b"])
+    named = FourierRidge(RBF(1.0), n_components=41, random_state=0).fit(frame, Y)
+    assert_allclose(named.function_(frame[["b", "a"]]), one.predict(x), atol=tight)
+    assert_allclose(pickle.loads(pickle.dumps(one)).function_(x), one.function_(x))
+    tensor = FourierRidge(RBF(1.0), n_components=41, random_state=0).fit(torch.tensor(x), Y)
+    assert_allclose(tensor.function_(torch.tensor(x)).numpy(), one.predict(x), atol=1e4 * tight)

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.errors import NotConverged
 from mercer.features import KMeansPlusPlus
-from mercer.kernels import RBF, Exponential
+from mercer.kernels import RBF, Exponential, Linear
 from mercer.learn import Batches, KernelLogistic, NystromLogistic, Parquet
 
 RNG = np.random.default_rng(8)
@@ -103,3 +103,10 @@ def test_bad_input():
         NystromLogistic(RBF(1.0), 0.0).fit(X, TWO)
     with pytest.warns(NotConverged, match="raise max_iter"):
         NystromLogistic(RBF(1.0), 1e-3, landmarks=20, max_iter=1).fit(X, TWO)
+
+
+def test_rounding_is_told_apart_from_too_few_steps():
+    x = np.random.default_rng(0).normal(size=(200, 4))
+    learner = NystromLogistic(Linear(), 0.7, landmarks=200, tolerance=1e-13, random_state=0)
+    with pytest.warns(NotConverged, match="rounding lets it come no closer"):
+        learner.fit(x, x[:, 0] + np.sin(9 * x[:, 1]) > 0)

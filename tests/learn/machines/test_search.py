@@ -7,14 +7,32 @@ import pandas as pd
 import pytest
 from learn_libsvm import blobs, sets
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.svm import LinearSVC
 
 import mercer
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import RBF, Laplace, Linear
-from mercer.learn import SVC, SVR, KernelRidge, KernelSearchCV, OneVsRest
+from mercer.learn import (
+    SVC,
+    SVR,
+    AugmentedSVC,
+    FourierRidge,
+    HSICSelector,
+    KernelPCA,
+    KernelRidge,
+    KernelSearchCV,
+    LearnedMap,
+    LocalLinear,
+    NadarayaWatson,
+    NystromRidge,
+    OneClassSVC,
+    OneVsRest,
+    SpectralClustering,
+)
 from mercer.learn.machines import search as search_module
+from mercer.learn.machines.lookup import Looked, core, on_core
+from mercer.rkhs import MeanMap
 
 GRID = {"C": [10.0, 0.1, 1.0], "kernel__bandwidth": [0.5, 1.0, 3.0]}
 
@@ -138,3 +156,118 @@ def test_what_is_refused():
     large, labels = blobs(1000)
     with mercer.config(memory="16MiB"), pytest.raises(MemoryBudgetError, match="use GridSearchCV"):
         KernelSearchCV(SVC(RBF(1.0)), {"C": [1.0]}).fit(large, labels)
+
+
+def test_level_2_kernels_share_the_expected_kernel(monkeypatch):
+    """The scores of a grid search, from one matrix of expectations for each kernel of the points."""
+    rng = np.random.default_rng(0)
+    spread = rng.choice([1.0, 1.5], size=60)
+    bags = [rng.normal(0.0, s, size=(10, 2)) for s in spread]
+    inner = [MeanMap(RBF(1.0)), MeanMap(RBF(3.0))]
+    outer = [
+        level for k in inner for level in (k, (k + 1.0) ** 2, RBF(0.5).on(k), 2 * k.normalized())
+    ]
+    grid = {"C": [10.0, 1.0], "kernel": outer[::2] + outer[1::2]}  # C first: kernels come in turn
+    made = []
+    pairwise = MeanMap.pairwise
+    monkeypatch.setattr(
+        MeanMap, "pairwise", lambda self, x, y, /: made.append(self) or pairwise(self, x, y)
+    )
+    machine = SVC(inner[0], tol=1e-6)
+    ours = KernelSearchCV(machine, grid, cv=3, refit=False).fit(bags, spread > 1)
+    assert made == inner
+    places = np.zeros((60, 1))
+    folds = list(StratifiedKFold(3).split(places, spread > 1))
+    for params, *scores in zip(
+        ours.cv_results_["params"],
+        *(ours.cv_results_[f"split{f}_test_score"] for f in range(3)),
+        strict=True,
+    ):
+        for (train, test), score in zip(folds, scores, strict=True):
+            one = SVC(**params, tol=1e-6).fit([bags[i] for i in train], spread[train] > 1)
+            assert one.score([bags[i] for i in test], spread[test] > 1) == score
+
+
+@pytest.mark.parametrize(
+    ("kernel", "inside"),
+    [
+        (RBF(1.0).on(Laplace(2.0)), Laplace(2.0)),
+        ((1.0 + Laplace(2.0)) ** 3, Laplace(2.0)),
+        (2.0 * Laplace(2.0).normalized(), Laplace(2.0)),
+        (Laplace(2.0).exp(0.5), Laplace(2.0)),
+        (Laplace(2.0) + Linear(), None),
+        (Laplace(2.0).select([0]), None),
+    ],
+    ids=["on", "power", "normalized", "exp", "sum", "columns"],
+)
+def test_the_core_of_a_kernel_has_its_values(kernel, inside):
+    assert core(kernel) == (kernel if inside is None else inside)
+    x, _ = blobs(20)
+    values = Looked(np.asarray(core(kernel)(x)))
+    found = on_core(kernel, values)(np.arange(20.0)[:, None])
+    assert_allclose(found, kernel(x), rtol=1e-12, atol=1e-14)
+
+
+def test_what_was_learnt_is_a_function():
+    x, y = blobs(60)
+    found = KernelSearchCV(SVC(RBF(1.0)), {"C": [0.1, 1.0]}).fit(x, y)
+    assert_allclose(
+        found.function_(x) + found.best_estimator_.intercept_, found.decision_function(x)
+    )
+    assert not hasattr(
+        KernelSearchCV(SVC(RBF(1.0)), {"C": [1.0]}, refit=False).fit(x, y), "function_"
+    )
+
+
+@pytest.mark.parametrize(
+    ("learner", "grid", "words"),
+    [
+        (LocalLinear(RBF(1.0)), {"kernel__bandwidth": [1.0]}, "draws lines through the points"),
+        (NadarayaWatson(), {"bandwidths": [None, [1.0]]}, "chooses its bandwidth itself"),
+        (NadarayaWatson(RBF(1.0)), {"bandwidths": [None, [1.0]]}, "chooses its bandwidth itself"),
+        (FourierRidge(RBF(1.0)), {"ridge": [1.0]}, "makes features of the points"),
+        (NystromRidge(RBF(1.0), landmarks=np.eye(3)), {"ridge": [1.0]}, "landmarks are points"),
+        (KernelPCA(2, preimage=LearnedMap()), {"n_components": [1]}, "pre-images are points"),
+        (SpectralClustering(2), {"n_clusters": [2]}, "chosen by the neighbours"),
+        (HSICSelector(2), {"n_features_to_select": [2]}, "among the columns"),
+        (AugmentedSVC(), {"draws": [2]}, "its kernel is not a parameter"),
+    ],
+    ids=lambda value: type(value).__name__ if hasattr(value, "fit") else "",
+)
+def test_what_uses_more_than_the_kernel_is_refused(learner, grid, words):
+    """Positions in a matrix would be taken for points, and give scores of nothing."""
+    x, y = blobs(60)
+    with pytest.raises(ValueError, match=f"by their kernel only.*{words}.*: use GridSearchCV"):
+        KernelSearchCV(learner, grid, scoring=lambda e, x, y: 0.0).fit(x, y)
+
+
+def test_groups_stay_together():
+    x, y = blobs(90)
+    groups = np.arange(90) // 7
+    ours = KernelSearchCV(SVC(RBF(1.0), tol=1e-6), GRID, cv=GroupKFold(3)).fit(x, y, groups=groups)
+    theirs = GridSearchCV(SVC(RBF(1.0), tol=1e-6), GRID, cv=GroupKFold(3))
+    same(ours, theirs.fit(x, y, groups=groups))
+
+
+def test_methods_of_the_best():
+    x, y = blobs(60)
+    found = KernelSearchCV(SVC(RBF(1.0), probability=True, random_state=0), {"C": [1.0]}).fit(x, y)
+    assert_allclose(np.exp(found.predict_log_proba(x)), found.predict_proba(x))
+    assert not hasattr(found, "score_samples")
+    ones = KernelSearchCV(OneClassSVC(RBF(1.0)), {"nu": [0.1]}, scoring=lambda e, x, y=None: 0.0)
+    assert ones.fit(x).score_samples(x).shape == (60,)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"scoring": ["accuracy", "roc_auc"]}, "scoring must be one figure"),
+        ({"refit": "accuracy"}, "refit must be True or False"),
+    ],
+)
+def test_options_that_are_not_there(options, words):
+    x, y = blobs(60)
+    with pytest.raises((ValueError, TypeError), match=words):
+        KernelSearchCV(SVC(RBF(1.0)), {"C": [1.0]}, **options).fit(x, y)
+    with pytest.raises(ValueError, match="y contains missing labels"):
+        KernelSearchCV(SVC(RBF(1.0)), {"C": [1.0]}).fit(x, [None, *["a", "b"] * 29, "a"])

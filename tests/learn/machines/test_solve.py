@@ -84,7 +84,7 @@ def test_compiled_steps_are_the_same(problem):
 
     plain, compiled = block(), block()
     plain._numpy(1e-9, 100_000)
-    compiled._compiled(1e-9, 100_000)
+    compiled.compiled_exp(1e-9, 100_000)
     values = dual.values(compiled.b, compiled.up, compiled.down)
     assert_allclose(values, K @ compiled.b, atol=1e-9)
     assert_allclose(values, dual.values(plain.b, plain.up, plain.down), atol=1e-7)
@@ -219,10 +219,14 @@ def test_little_memory(monkeypatch):
 
 
 _FIT = """
+from importlib.util import find_spec
 import mercer, numpy as np
 from benchmarks.footprint import peak, resident
 from mercer.kernels import RBF
 from mercer.learn import SVC
+from mercer.learn.machines.compiled import compiled_steps
+if find_spec("numba") is not None:
+    compiled_steps()  # else only many steps are compiled, and the small fit has few
 x = np.random.default_rng(0).normal(size=(12_000, 5))
 y = x[:, 0] * x[:, 1] > 0
 with mercer.config(memory="32MiB"):
@@ -242,7 +246,7 @@ def test_a_large_problem_stays_inside_the_budget():
     assert done.returncode == 0, done.stderr
     growth, gap = (float(v) for v in done.stdout.split())
     assert gap <= 1e-3
-    assert growth < 192 * 2**20 < 8 * 12_000**2 / 5  # with what compiling and threads need
+    assert growth < (32 + 64) * 2**20 < 8 * 12_000**2 / 10  # with what threads need
 
 
 def test_warm_starts_need_fewer_steps():

@@ -367,3 +367,13 @@ def test_too_few_steps_are_told():
         machine = SVC(RBF(1.0), max_iter=3).fit(x, y)
     assert machine.gap_ > machine.tol
     assert machine.n_iter_.tolist() == [3]
+
+
+def test_indefinite_kernel_has_no_hard_margin():
+    x, y = blobs(100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=r"not positive definite.*There is no margin then"):
+            SVC(SigmoidKernel(1.0, -1.0), inf).fit(x, y)
+        with pytest.raises(ValueError, match="There is no margin then: give a finite C"):
+            SVC(SigmoidKernel(1.0, -1.0)).path(x, y, [1.0, inf])

@@ -128,6 +128,8 @@ def test_refusals_say_what_was_needed():
         NadarayaWatson(Linear(), bandwidths=(1.0,)).fit(X, Y)
     with pytest.raises(ValueError, match="bandwidth must be a positive number"):
         NadarayaWatson(bandwidths=(0.0, 1.0)).fit(X, Y)
+    with pytest.raises(ValueError, match="weights here and must not be negative, but Linear"):
+        NadarayaWatson(Linear()).fit(X, Y)
     with pytest.raises(TypeError, match="kernel must be a kernel"):
         NadarayaWatson("rbf").fit(X, Y)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="LocalLinear needs points that are vectors"):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.rkhs import Bags, Empirical
+from mercer.rkhs import Bags, Empirical, Gaussian
 
 
 @pytest.fixture
@@ -45,6 +45,38 @@ def test_of_arrow_lists():
     assert_array_equal(Bags.from_arrow(numbers.slice(1)).values, [[3.0]])
 
 
+def test_of_arrow_in_other_forms():
+    pairs = pa.array([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]], pa.list_(pa.list_(pa.float64(), 2)))
+    assert_array_equal(Bags.from_arrow(pairs).values, [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    assert_array_equal(Bags.from_arrow(pairs[1:]).values, [[3.0, 4.0], [5.0, 6.0]])
+    equal = pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float64(), 2))
+    assert_array_equal(Bags.from_arrow(equal).offsets, [0, 2, 4])
+    assert_array_equal(
+        Bags.from_arrow(pl.Series([[1.0, 2.0], [3.0]])).values, [[1.0], [2.0], [3.0]]
+    )
+    small = pa.chunked_array([pa.array([[1, 2]], pa.large_list(pa.int8())), [[3]]])
+    assert_array_equal(Bags.from_arrow(small).values, [[1.0], [2.0], [3.0]])
+
+
+def test_names_of_groups_of_any_kind():
+    data = pd.DataFrame(
+        {"x": [1.0, 2.0, 3.0], "day": pd.to_datetime(["2020-01-02", "2020-01-01", "2020-01-02"])}
+    )
+    found = Bags.from_frame(data, "day")
+    assert [str(name)[:10] for name in found.names] == ["2020-01-01", "2020-01-02"]
+    assert_array_equal(found.values, [[2.0], [1.0], [3.0]])
+    by_number = pd.DataFrame({0: [2, 1, 2], 1: [1.0, 2.0, 3.0]})
+    assert Bags.from_frame(by_number, 0).names == (1, 2)
+    frames = [part[["x"]] for _, part in data.groupby("day")]
+    assert_array_equal(Bags.of(frames).values, found.values)
+
+
+def test_none_of_them(bags):
+    for rows in (slice(4, None), [False] * 4, np.array([], dtype=int)):
+        assert len(bags[rows]) == 0
+        assert repr(bags[rows]) == "Bags(0 bags, 2 dimensions)"
+
+
 def test_a_sequence_that_slices(bags):
     assert len(bags) == 4
     assert [len(b) for b in bags] == [3, 1, 4, 2]
@@ -70,6 +102,19 @@ def test_saved_and_loaded(bags, tmp_path):
     assert again[[3, 0]].names == ("d", "a")
 
 
+def test_saved_under_any_name_and_with_any_names(bags, tmp_path):
+    weighted = Bags.of([Empirical([[0.0], [1.0]], [0.3, 0.7]), [[2.0]]])
+    for names in ((1, 2), ("a", "b"), (np.datetime64("2020-01-01"), np.datetime64("2021-01-01"))):
+        named = Bags(weighted.values, weighted.offsets, weighted.weights, names)
+        named.save(tmp_path / "bags")
+        again = Bags.load(tmp_path / "bags")
+        assert again.names == names
+        assert_array_equal(again.weights, weighted.weights)
+    for names in (("a", 1), (None, "b"), ((1, 2), (3, 4))):
+        with pytest.raises(TypeError, match="names are saved where all of them are text, numbers"):
+            Bags(weighted.values, weighted.offsets, names=names).save(tmp_path / "bags")
+
+
 def test_refusals():
     with pytest.raises(ValueError, match="bag 1 is empty"):
         Bags.of([np.zeros((2, 2)), np.zeros((0, 2))])
@@ -77,6 +122,15 @@ def test_refusals():
         Bags.of([np.zeros((2, 2)), np.zeros((2, 3))])
     with pytest.raises(ValueError, match="bag 1.*NaN"):
         Bags.of([np.zeros((2, 2)), np.array([[0.0, np.nan]])])
+    with pytest.raises(ValueError, match=r"bag 1 has NaN.*1 of 2 points \(first: point 1\)"):
+        Bags(np.array([[0.0], [1.0], [np.nan]]), [0, 1, 3])
+    with pytest.raises(
+        TypeError, match="Bags hold samples, and a plain list may hold distributions"
+    ):
+        Bags.of([Gaussian(0.0, 1.0)])
+    for nothing in (3, "abc"):
+        with pytest.raises(TypeError, match="bags must be a sequence of samples"):
+            Bags.of(nothing)
     with pytest.raises(ValueError, match="those of bag 1 add up to 1.5"):
         Bags(np.zeros((3, 1)), [0, 1, 3], [1.0, 1.0, 0.5])
     with pytest.raises(ValueError, match="must not be negative"):
@@ -107,5 +161,20 @@ def test_refused_frames():
         Bags.from_arrow(pa.array([1.0]))
     with pytest.raises(ValueError, match="missing bags"):
         Bags.from_arrow(pa.array([[1.0], None]))
-    with pytest.raises(ValueError, match="one dimension"):
-        Bags.from_arrow(pa.array([[[1.0], [1.0, 2.0]]]))
+    with pytest.raises(ValueError, match="the first has 1 numbers, one of bag 1 has 2"):
+        Bags.from_arrow(pa.array([[[1.0]], [[1.0], [1.0, 2.0]]]))
+    with pytest.raises(ValueError, match="bag 1 is empty"):
+        Bags.from_arrow(pa.array([[1.0], []]))
+    for missing in ([[1.0], [2.0, None]], [[[1.0, 2.0]], [[3.0, None]]], [[[1.0]], [None]]):
+        with pytest.raises(ValueError, match="bag 1 has missing values"):
+            Bags.from_arrow(pa.array(missing))
+    with pytest.raises(ValueError, match="bag 1 has NaN"):
+        Bags.from_arrow(pa.array([[1.0], [float("nan")]]))
+    with pytest.raises(TypeError, match="numbers or lists of numbers, got struct"):
+        Bags.from_arrow(pa.array([[{"x": 1.0}]]))
+    with pytest.raises(TypeError, match="got list: for Python lists use Bags.of"):
+        Bags.from_arrow([[1.0]])
+    with pytest.raises(TypeError, match="got LazyFrame: call .collect"):
+        Bags.from_frame(pl.DataFrame({"who": [1], "x": [1.0]}).lazy(), "who")
+    with pytest.raises(TypeError, match="names of one kind"):
+        Bags.from_frame(pd.DataFrame({"who": ["a", 1], "x": [1.0, 2.0]}), "who")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
 from mercer.kernels import RBF, Laplace, Linear, Tensor
 from mercer.rkhs import (
+    Bags,
     ConditionalEmbedding,
     CovarianceOperator,
     Empirical,
@@ -16,6 +18,7 @@ from mercer.rkhs import (
     Mixture,
     coco,
     hsic,
+    kernel_herding,
     mean_embedding,
     mmd2,
     transformed,
@@ -57,6 +60,58 @@ def test_algebra():
         a.function()
 
 
+def test_distance_to_a_function_of_the_same_space():
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=(40, 1))
+    p, q = mean_embedding(K, Gaussian(0.0, 1.0)), mean_embedding(K, x)
+    assert_allclose(p.distance(q.function()), p.distance(q), rtol=1e-9)
+    with pytest.raises(TypeError, match="other must be an Embedding or a Function"):
+        p.distance(Gaussian(0.0, 1.0))
+
+
+def test_the_distribution_of_an_embedding():
+    p, q = Gaussian(0.0, 1.0), Empirical([[1.0], [2.0]], [0.25, 0.75])
+    a, b = mean_embedding(K, p), mean_embedding(K, q)
+    assert a.distribution is p
+    mixed = a.mixture(b, weights=[0.3, 0.7])
+    assert mean_embedding(K, mixed.distribution).distance(mixed) < 1e-7
+    with pytest.raises(ValueError, match=r"coefficients must be probabilities, got \[1.0, -1.0\]"):
+        _ = (a - b).distribution
+
+
+def test_herding_from_embeddings():
+    p = Gaussian([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]])
+    mu = mean_embedding(K, p)
+    herd, drawn = mu.herd(60, rng=0), p.sample(60, rng=0)
+    assert herd.shape == (60, 2)
+    assert mu.distance(mean_embedding(K, herd)) < mu.distance(mean_embedding(K, drawn)) / 2
+    mixed = mu.mixture(mean_embedding(K, Gaussian([3.0, 3.0], 0.1)), weights=[0.5, 0.5])
+    few = mixed.herd(30, rng=0)
+    assert 0.3 < np.mean(few.sum(axis=1) > 4) < 0.7
+    points = np.random.default_rng(1).normal(size=(200, 2))
+    own = mean_embedding(K, points).herd(20)
+    assert all((points == row).all(axis=1).any() for row in own)
+    assert_allclose(own, points[kernel_herding(K, points, 20)])
+
+
+def test_herding_from_conditional_embeddings(law):
+    given = law([1.0])[0]
+    rows = kernel_herding(None, law.y, 40, target=given)
+    assert_allclose(law.y[rows].mean(), 1.0, atol=0.2)
+    assert_allclose(law.y[rows].std(), 0.4, atol=0.2)
+    with pytest.raises(ValueError, match="target must have the kernel"):
+        kernel_herding(RBF(9.0), law.y, 5, target=given)
+    with pytest.raises(TypeError, match=r"not several: take target\[j\]"):
+        kernel_herding(None, law.y, 5, target=law([0.0, 1.0]))
+
+
+def test_one_embedding_is_of_one_distribution():
+    bags = [np.zeros((2, 1)), np.ones((3, 1))]
+    for several in (bags, Bags.of(bags), [Gaussian(0.0, 1.0), [[1.0]]]):
+        with pytest.raises(TypeError, match="p must be one distribution, got several"):
+            mean_embedding(K, several)
+
+
 def test_no_rule_at_once():
     with pytest.raises(TypeError, match="take draws instead"):
         mean_embedding(Laplace(1.0), Gaussian(0.0, 1.0))
@@ -75,8 +130,11 @@ def test_products_are_those_of_independent_variables():
     other = mean_embedding(K, x + 1).product(mean_embedding(RBF(2.0), y))
     shifted = mean_embedding(kernel, pairs + np.array([1.0, 0.0, 0.0]))
     assert_allclose(joint.distance2(other), whole.distance2(shifted), rtol=1e-8)
+    assert_allclose(joint.distance(other), np.sqrt(joint.distance2(other)))
     with pytest.raises(ValueError, match="points of 2 variables"):
         joint(at)
+    with pytest.raises(ValueError, match="as many variables, got 2 and 3"):
+        joint.inner(other.factors[0].product(*other.factors))
 
 
 @pytest.fixture(scope="module")
@@ -148,16 +206,19 @@ def test_sum_and_chain_rule():
 
 
 def test_bayes_rule_of_gaussians():
+    """X ~ N(0.5, 1), Y = X + N(0, 0.49): X given y is N(0.5 + (y - 0.5) / 1.49, 1 - 1 / 1.49)."""
     rng = np.random.default_rng(8)
-    x = rng.normal(0, 1.5, size=(500, 1))
-    y = x + 0.7 * rng.normal(size=(500, 1))
-    law = ConditionalEmbedding.fit(x, y, kernel_x=RBF(1.0), kernel_y=RBF(1.0))
-    posterior = law.bayes_rule(Gaussian(0.5, 1.0), ridge=1e-3)
-    at = np.array([-0.5, 0.5, 1.5])
-    shrunk = 0.5 + 1.0 / (1.0 + 0.49) * (at - 0.5)
-    weights = posterior.weights(at)
-    means = posterior.expectation(lambda x: x, at) / weights.sum(axis=0)
-    assert_allclose(means, shrunk, atol=0.25)
+    x = rng.normal(0, 1.5, size=(800, 1))  # not from the prior: Bayes' rule changes it
+    law = ConditionalEmbedding.fit(x, x + 0.7 * rng.normal(size=(800, 1)))
+    posterior = law.bayes_rule(Gaussian(0.5, 1.0))
+    at = np.array([-0.5, 0.5, 1.5, 2.5])
+    mean, variance = 0.5 + (at - 0.5) / 1.49, 1 - 1 / 1.49
+    assert_allclose(posterior.weights(at).sum(axis=0), 1.0, atol=0.02)
+    first = posterior.expectation(lambda x: x, at)
+    assert_allclose(first, mean, atol=0.15)
+    assert_allclose(posterior.expectation(lambda x: x**2, at) - first**2, variance, atol=0.2)
+    for j, m in enumerate(mean):
+        assert mean_embedding(law.kernel_x, Gaussian(m, variance)).distance(posterior(at)[j]) < 0.1
 
 
 def test_operator_is_the_covariance_of_functions():
@@ -193,6 +254,12 @@ def test_functions_of_variables():
     drawn = transformed(np.add, x, y, points=5, rng=0)
     assert len(drawn) == 5
     assert drawn.weights is None
+    mu = mean_embedding(K, x)
+    assert_allclose(transformed(np.add, mu, y).weights, z.weights)
+    assert len(transformed(np.negative, pd.DataFrame({"a": [1.0, 2.0]}))) == 2
+    mixed = mu.mixture(mean_embedding(K, Gaussian(5.0, 1.0)))
+    drawn = transformed(lambda v: 2 * v, mixed, points=4000, rng=0)
+    assert_allclose(np.mean(drawn.points), 1.75 + 5.0, atol=0.3)
     with pytest.raises(ValueError, match="one value for each of 6 combinations"):
         transformed(lambda a, b: a[:2], x, y)
     with pytest.raises(TypeError, match="at least one variable"):

@@ -112,8 +112,10 @@ def test_refusals(samples):
         MeanMap(RBF(1.0))([samples[0], np.zeros((3, 3))])
     with pytest.raises(ValueError, match=r"x\[2\].*NaN"):
         MeanMap(RBF(1.0))([samples[0], samples[1], np.array([[np.nan, 0.0]])])
-    with pytest.raises(ValueError, match="one dimension"):
+    with pytest.raises(ValueError, match=r"x\[0\] has 2, x\[1\] has 1$"):
         MeanMap(RBF(1.0))([samples[0], Gaussian(0.0, 1.0)])
+    with pytest.raises(ValueError, match=r"x\[0\] has 5, x\[1\] has 6; numbers in a row are one"):
+        MeanMap(RBF(1.0))([np.zeros(5), np.zeros(6)])
     with pytest.raises(TypeError, match="must be a sequence of bags"):
         MeanMap(RBF(1.0))("abc")
     with pytest.raises(TypeError, match=r"x\[1\] must be one of bags"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import isqrt
 
 import numpy as np
@@ -16,7 +15,7 @@ from mercer.htest.dependence.pair import NormalPairTest, in_random_order
 from mercer.htest.dependence.sums.sides import Tiled
 from mercer.htest.dependence.variables import Variable
 from mercer.htest.nulls import Permutation
-from mercer.htest.samples.linear import Terms, skewness_about_zero, unskewed
+from mercer.htest.samples.linear import SkewedTerms, skewness_about_zero
 from mercer.kernels.base import Kernel
 from mercer.rkhs.rows import taken
 
@@ -69,20 +68,14 @@ class BlockHSIC(NormalPairTest):
         return BlockTerms(x, y, np.array_split(in_random_order(n), n // block))
 
 
-class BlockTerms(Terms):
-    """The unbiased HSIC of blocks: of few of them the skewness counts."""
+class BlockTerms(SkewedTerms):
+    """The unbiased HSIC of blocks."""
 
     def __init__(self, x: Variable, y: Variable, blocks: list[np.ndarray]) -> None:
         self.work, self.blocks = _Block(x, y), blocks
         found = in_order(self.work, blocks, parallel=is_numpy(x.points, y.points))
         super().__init__(np.array([evidence.observed for evidence in found], dtype=np.float64))
 
-    @property
-    def studentized(self) -> float:
-        """The mean in units of its standard error, without the skewness of that ratio."""
-        return unskewed(super().studentized, self.skewness, len(self.values))
-
-    @cached_property
     def skewness(self) -> float:
         """Of a block under independence, from permutations of some of the blocks."""
         some = self.blocks[:_BLOCKS]

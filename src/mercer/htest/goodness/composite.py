@@ -233,7 +233,7 @@ def _fitter(fit: Any) -> Callable[[np.ndarray, np.random.Generator], Any]:
         return lambda x, rng: fit(*fit.fit(x))
     if callable(fit):
         return lambda x, rng: fit(x)
-    raise TypeError(f"fit must be {needed}; got {fit!r}")
+    raise TypeError(f"fit must be {needed}; got {validate.shown(fit)}")
 
 
 def _copied(estimator: Any, rng: np.random.Generator) -> Any:

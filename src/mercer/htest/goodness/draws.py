@@ -124,7 +124,7 @@ def sampler_of(model: Any) -> Sampler:
         return lambda n, rng: model.resample(n, seed=rng).T
     if callable(model) and _takes_two(model):
         return model
-    raise TypeError(f"model must be {_NEEDED}; got {model!r}")
+    raise TypeError(f"model must be {_NEEDED}; got {validate.shown(model)}")
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:

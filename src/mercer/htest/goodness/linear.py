@@ -14,7 +14,7 @@ from mercer.htest.goodness.models import model_of
 from mercer.htest.goodness.result import GoodnessResult, goodness_result
 from mercer.htest.goodness.sample import Sample, sample_of
 from mercer.htest.nulls import Normal
-from mercer.htest.samples.linear import Terms, unskewed
+from mercer.htest.samples.linear import SkewedTerms
 from mercer.kernels.base import Kernel
 from mercer.kernels.stein import Stein
 from mercer.rkhs.rows import taken
@@ -77,8 +77,8 @@ class LinearKSD(HypothesisTest):
         return sample_of(model_of(self.model), self.kernel, x, _LEAST)
 
 
-class _Pairs(Terms):
-    """k_p of disjoint pairs of observations: of few of them the skewness counts."""
+class _Pairs(SkewedTerms):
+    """k_p of disjoint pairs of observations."""
 
     def __init__(self, sample: Sample) -> None:
         order = np.random.default_rng(_ORDER).permutation(len(sample))
@@ -86,13 +86,7 @@ class _Pairs(Terms):
         self._sample, self._order = sample, order
         super().__init__(_values(sample, order[:half], order[half : 2 * half]))
 
-    @property
-    def studentized(self) -> float:
-        """The mean in units of its standard error, without the skewness of that ratio."""
-        return unskewed(super().studentized, self._skewness, len(self.values))
-
-    @property
-    def _skewness(self) -> float:
+    def skewness(self) -> float:
         """Of a pair, from `_KNOWN` pairs or more that are not disjoint."""
         order, n = self._order, len(self._order)
         steps = range(1, min(-(-_KNOWN // n), n // 2) + 1)

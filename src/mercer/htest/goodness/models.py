@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer import validate
 from mercer.backend import Array, array_like, is_numpy, to_numpy
 from mercer.htest.goodness.smoothed import Smoothed
 from mercer.rkhs.charts import Chart, chart_of
@@ -111,7 +112,7 @@ def model_of(model: Any) -> Model:
         return Model(model.score, dimension if isinstance(dimension, int) else None)
     if callable(model):
         return Model(model)
-    raise TypeError(f"model must be {_NEEDED}; got {model!r}")
+    raise TypeError(f"model must be {_NEEDED}; got {validate.shown(model)}")
 
 
 # ---- SciPy --------------------------------------------------------------------------------

@@ -2,13 +2,14 @@
 
 Locations are d numbers each, and what they explain of few observations in many dimensions is mostly
 chance: quasi-Newton steps on one half of the observations are judged on the other, and all of them
-are then taken as far as that went.
+are then taken as far as that went. Where halves see nothing, only the width is chosen, by what many
+random locations see of all observations.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from math import log
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,11 @@ _FOLLOWED = 6  # the best of them
 _ALIKE = 4  # of one width
 _STEPS = (0, 1, 2, 4, 8, 16, 32, 60)  # after which the other half is asked
 _HALVED = 20  # observations from which halves can judge each other
-_NOTHING = _NULL**-0.5  # one deviation under the model: a half that finds less sees nothing
+_CHANCE = sqrt(2 / _NULL)  # the standard deviation of the ratio, times sqrt(n), under the model
 _MOST = 2000  # observations that are looked at
 _LOG2 = log(2)
-_MIDDLING = -1.25 * _LOG2  # 0.42 of the median distance, where something of most misfits is seen
+_WIDE = 1  # octave above the median distance, where features are those of the mean score
+_ROUNDING = 1e-12
 _SEEN = 1e-60  # the largest feature, below which there is none
 
 
@@ -53,9 +55,9 @@ def best_locations(
     ratio = Ratio((points - middle) / unit, scores * unit, *Scored(own).form, number)
     with one_blas_thread():
         theta = (
-            _largest(ratio, range(-3, 4), _MIDDLING, rng)
+            _largest(ratio, range(-3, 4), _WIDE, rng)
             if kernel is None
-            else _largest(ratio, range(-2, 3), 0.0, rng)
+            else _largest(ratio, range(-2, 3), 0, rng)
         )
     units = np.full(points.shape[1], unit, dtype=np.float64)
     places = middle + unit * theta[:-1].reshape(number, -1)
@@ -110,8 +112,21 @@ class Ratio:
         return -ratio, -np.append(by_v.ravel(), by_width.sum())
 
     def deviations(self, theta: np.ndarray) -> float:
-        """The statistic in standard deviations for these observations."""
-        return -self(theta)[0] * float(np.sqrt(len(self.points)))
+        """The statistic in standard deviations for these observations: sqrt(n) times the ratio.
+
+        Here tr(P^2) is its unbiased estimate, from pairs of different observations. With those of
+        an observation and itself it is too large for a small width, where few observations see
+        each other: in a search that is a safeguard, in a comparison of widths unfair.
+        """
+        made, _ = self._features(theta)
+        size = float(np.max(np.abs(made)))
+        if size < _SEEN:
+            return 0.0
+        t = made.reshape(len(made), -1) / size
+        (top, spread, products), n = _parts(t), len(t)
+        own = float(np.sum(np.sum(t * t, axis=1) ** 2))
+        apart = max(float(np.sum(products**2)) - own, _ROUNDING * own)  # of different observations
+        return float(top / np.sqrt(spread / n + _NULL * apart / (n**3 * (n - 1))))
 
     def power(self, theta: np.ndarray) -> float:
         """mean_i |T_i|^2."""
@@ -132,15 +147,24 @@ class Ratio:
 def _ratio(t: np.ndarray, floor: float = 0.0) -> tuple[float, np.ndarray]:
     """The ratio of features T (n, D), and its gradient in them."""
     n, mean = len(t), t.mean(axis=0)
-    top = (n * (mean @ mean) - np.mean(np.sum(t * t, axis=1))) / (n - 1)
+    top, spread, products = _parts(t)
     of_top = 2 * (n * mean - t) / (n * (n - 1))
-    c, m2, products = t @ mean, float(mean @ mean), t.T @ t / n
-    variance = max(4 * float(np.mean(c * c) - m2**2), 0.0) + floor
-    variance += _NULL * float(np.sum(products**2)) / n
+    c, m2 = t @ mean, float(mean @ mean)
+    turned = t @ products if t.shape[1] <= n else products @ t  # T T'T
+    variance = spread + floor + _NULL * float(np.sum(products**2)) / n**3
     of_variance = 8 * (c[:, None] * mean + (c @ t) / n - 2 * m2 * mean) / n
-    of_variance += 4 * _NULL * (t @ products) / n**2
+    of_variance += 4 * _NULL * turned / n**3
     deviation = np.sqrt(variance)
     return float(top / deviation), (of_top - top * of_variance / (2 * variance)) / deviation
+
+
+def _parts(t: np.ndarray) -> tuple[float, float, np.ndarray]:
+    """FSSD^2, n times its variance where the model is wrong, and T'T or TT', whichever is smaller."""
+    n, mean = len(t), t.mean(axis=0)
+    m2 = float(mean @ mean)
+    top = (n * m2 - float(np.mean(np.sum(t * t, axis=1)))) / (n - 1)
+    spread = max(4 * (float(np.mean((t @ mean) ** 2)) - m2**2), 0.0)
+    return top, spread, t.T @ t if t.shape[1] <= n else t @ t.T
 
 
 def drawn(points: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
@@ -151,18 +175,22 @@ def drawn(points: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarr
     return middle + z @ (some - middle)
 
 
-def _largest(ratio: Ratio, octaves: range, default: float, rng: np.random.Generator) -> np.ndarray:
+def _largest(ratio: Ratio, octaves: range, default: int, rng: np.random.Generator) -> np.ndarray:
     """The best parameters found: from good beginnings, after as many steps as halves agree on.
 
-    Where they see nothing, locations stay at a beginning, with the default width.
+    Where both halves together find less than one standard deviation, no step is taken.
     """
     points, number = ratio.points, ratio.number
     low, high = np.tile(points.min(axis=0), number), np.tile(points.max(axis=0), number)
     bounds: list[Any] = [*zip(low, high, strict=True)]
     bounds.append((_LOG2 * (octaves[0] - 1), _LOG2 * (octaves[-1] + 1)))
-    begin = [np.clip(t, *np.transpose(bounds)) for t in _beginnings(ratio, octaves, rng)]
+    made = np.clip(_beginnings(ratio, octaves, rng), *np.transpose(bounds))
+    seen = np.array([[ratio.deviations(theta) for theta in row] for row in made])  # (sets, widths)
+    by_width = seen[::2].mean(axis=0)
+    still = _still(made[::2], seen[::2], by_width, octaves.index(default))
     if len(points) < _HALVED:
-        return begin[0]
+        return still
+    begin = _followed(made, seen + by_width)
     floors = [_FLOOR * ratio.power(theta) ** 2 / len(points) for theta in begin]
     rows = rng.permutation(len(points))
     held = np.zeros((len(begin), len(_STEPS)), dtype=np.float64)
@@ -171,27 +199,49 @@ def _largest(ratio: Ratio, octaves: range, default: float, rng: np.random.Genera
         for k, (theta, floor) in enumerate(zip(begin, floors, strict=True)):
             path = _path(ratio.some(here, 2 * floor), theta, bounds, _STEPS[-1])
             held[k] += [judge.deviations(path[min(step, len(path) - 1)]) for step in _STEPS]
-    agreed = held + held.mean(axis=0)  # what helps from other beginnings is less likely chance
+    agreed = (
+        held + held.mean(axis=0)
+    ) / 2  # what helps from other beginnings is less likely chance
     k, i = np.unravel_index(int(np.argmax(agreed)), held.shape)
-    if agreed[k, i] < 4 * _NOTHING:
-        return np.append(begin[k][:-1], default)
+    if agreed[k, i] < sqrt(2) * _CHANCE:
+        return still
     return _path(ratio.some(slice(None), floors[k]), begin[k], bounds, _STEPS[i])[-1]
 
 
-def _beginnings(ratio: Ratio, octaves: range, rng: np.random.Generator) -> list[np.ndarray]:
-    """Draws or observations as locations: the best, few of one width, which lead to one place."""
+def _beginnings(ratio: Ratio, octaves: range, rng: np.random.Generator) -> np.ndarray:
+    """Sets of locations, draws and observations by turns, at every width: (sets, widths, parameters).
+
+    Observations reach places that draws do not; but one that is a location sees itself.
+    """
     points, number = ratio.points, ratio.number
     made = []
     for i in range(_BEGINNINGS):
         rows = rng.choice(len(points), number, replace=len(points) < number)
         places = points[rows] if i % 2 else drawn(points, number, rng)
-        made += [np.append(places.ravel(), octave * _LOG2) for octave in octaves]
-    made.sort(key=lambda theta: ratio(theta)[0])
-    seen, chosen = Counter[float](), []
-    for theta in made:
-        if seen[theta[-1]] < _ALIKE and len(chosen) < _FOLLOWED:
-            chosen.append(theta)
-        seen[theta[-1]] += 1
+        made.append([np.append(places.ravel(), octave * _LOG2) for octave in octaves])
+    return np.array(made)
+
+
+def _still(made: np.ndarray, seen: np.ndarray, by_width: np.ndarray, default: int) -> np.ndarray:
+    """The best random locations of the width of most evidence, or of the default one.
+
+    The default is kept where no other is better by more than the standard deviation of chance, as
+    the simplest model is where others are within one standard error (Breiman et al. 1984, 3.4.3).
+    """
+    best = int(np.argmax(by_width))
+    if by_width[best] < by_width[default] + _CHANCE:
+        best = default
+    return made[int(np.argmax(seen[:, best])), best]
+
+
+def _followed(made: np.ndarray, score: np.ndarray) -> list[np.ndarray]:
+    """Those of the largest scores, few of one width, which lead to one place."""
+    seen, chosen = Counter[int](), []
+    for index in np.argsort(-score, axis=None, kind="stable"):
+        row, width = np.unravel_index(index, score.shape)
+        if seen[int(width)] < _ALIKE and len(chosen) < _FOLLOWED:
+            chosen.append(made[row, width])
+        seen[int(width)] += 1
     return chosen
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mercer.htest.base import verdict_line
 from mercer.htest.goodness.misfit import Misfit
 
 _MOST = 3  # locations told
@@ -43,12 +44,10 @@ def _question(result: Any) -> str:
 
 
 def _verdict(result: Any, level: float) -> str:
-    rejected = result.rejects(level)
-    p = f"p = {result.pvalue:.3g}"
-    how = f"{type(result.test).__name__}, {result.null_in_words()}; level {level:g}"
-    own = result.test.verdict(rejected)
-    if own is not None:
-        return f"Verdict: {own}, {p} ({how})."
-    if rejected:
-        return f"Verdict: the model does not fit, {p} ({how})."
-    return f"Verdict: no misfit was found, {p} ({how}). This does not show that the model is right."
+    return verdict_line(
+        result,
+        level,
+        "the model does not fit",
+        "no misfit was found",
+        "This does not show that the model is right.",
+    )

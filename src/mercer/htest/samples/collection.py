@@ -76,7 +76,7 @@ def checked_kernels(kernels: Any, name: str = "kernels") -> tuple[Kernel, ...] |
     if kernels is None:
         return None
     if isinstance(kernels, Kernel) or not isinstance(kernels, Sequence | set):
-        raise TypeError(f"{name} must be a list of kernels or None, got {kernels!r}")
+        raise TypeError(f"{name} must be a list of kernels or None, got {validate.shown(kernels)}")
     if not kernels:
         raise ValueError(f"{name} must have at least one kernel, got none: use None for a default")
     for i, kernel in enumerate(kernels):

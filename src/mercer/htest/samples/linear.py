@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import isqrt, sqrt
 from typing import Any, Protocol
 
@@ -171,20 +170,27 @@ class Terms:
         return len(self.values) - 1
 
 
-class BlockTerms(Terms):
-    """The squared discrepancies of blocks: of few of them the skewness counts."""
+class SkewedTerms(Terms, ABC):
+    """Terms with a long right tail: where they are few, their skewness counts."""
+
+    @abstractmethod
+    def skewness(self) -> float:
+        """Of a term under the null hypothesis."""
+
+    @property
+    def studentized(self) -> float:
+        """The mean in units of its standard error, without the skewness of that ratio."""
+        return unskewed(super().studentized, self.skewness(), len(self.values))
+
+
+class BlockTerms(SkewedTerms):
+    """The squared discrepancies of blocks."""
 
     def __init__(self, pooled: Pooled, blocks: list[tuple[np.ndarray, np.ndarray]]) -> None:
         values = in_order(_Block(pooled), blocks, parallel=is_numpy(pooled.points))
         super().__init__(np.array(list(values), dtype=np.float64))
         self.pooled, self.blocks = pooled, blocks
 
-    @property
-    def studentized(self) -> float:
-        """The mean in units of its standard error, without the skewness of that ratio."""
-        return unskewed(super().studentized, self.skewness, len(self.values))
-
-    @cached_property
     def skewness(self) -> float:
         """Of a block under the null hypothesis, from other labellings of some of the blocks."""
         some = self.blocks[:_BLOCKS]

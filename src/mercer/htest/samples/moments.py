@@ -7,6 +7,7 @@ so that one matrix product gives them for all labellings, in time linear in the 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -113,7 +114,27 @@ class MeanDifference:
         return mean.T, covariance
 
 
-class NormalizedEvidence:
+class DifferenceEvidence(ABC):
+    """A statistic of the difference of mean features, observed and of other labellings."""
+
+    difference: MeanDifference
+
+    @cached_property
+    def observed(self) -> float:
+        """The statistic."""
+        return float(self._values(self.difference.observed))
+
+    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """The statistic of some labellings."""
+        parts = self.difference.relabelled(null, columns, seed)
+        return np.concatenate([self._values(part) for part in parts])
+
+    @abstractmethod
+    def _values(self, found: Difference) -> np.ndarray:
+        """The statistic of every difference."""
+
+
+class NormalizedEvidence(DifferenceEvidence):
     """delta' S^-1 delta, a chi-square under the null hypothesis.
 
     Features are first turned into uncorrelated ones of variance one over the pooled sample, which
@@ -127,16 +148,6 @@ class NormalizedEvidence:
         self.degrees = max(self.rank, 1)  # where nothing varies the statistic is 0, and p is 1
         self.ridge = _RIDGE * (1 / n + 1 / (len(features) - n))
 
-    @cached_property
-    def observed(self) -> float:
-        """The statistic."""
-        return float(self._values(self.difference.observed))
-
-    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """The statistic of some labellings."""
-        parts = self.difference.relabelled(null, columns, seed)
-        return np.concatenate([self._values(part) for part in parts])
-
     def _values(self, found: Difference) -> np.ndarray:
         if self.rank == 0:
             return np.zeros(found.delta.shape[:-1], dtype=np.float64)
@@ -145,22 +156,15 @@ class NormalizedEvidence:
         return np.sum(found.delta * solved, axis=-1)
 
 
-class SquaredEvidence:
-    """(|delta|^2 - tr S) / p, the mean squared difference of the features without its bias."""
+class SquaredEvidence(DifferenceEvidence):
+    """(|delta|^2 - tr S) / p, the mean squared difference of the features without its bias.
+
+    It may be negative.
+    """
 
     def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
         self.difference = MeanDifference(features, n, weights)
         self.degrees = features.shape[1]
-
-    @cached_property
-    def observed(self) -> float:
-        """The statistic; it may be negative."""
-        return float(self._values(self.difference.observed))
-
-    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """The statistic of some labellings."""
-        parts = self.difference.relabelled(null, columns, seed)
-        return np.concatenate([self._values(part) for part in parts])
 
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
         """|delta|^2, and the weights of the chi-squares it is a sum of under the null hypothesis."""

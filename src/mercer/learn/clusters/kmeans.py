@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils import check_random_state
 
 from mercer import validate
 from mercer.backend import array_like, to_numpy
 from mercer.config import settings
 from mercer.errors import NotConverged
+from mercer.features.random import state
 from mercer.gram import Gram
 from mercer.gram.eigen import Product, repeated_product
 from mercer.gram.run import spans
@@ -45,7 +45,7 @@ class KernelKMeans(
         their passes over the matrix.
     max_iter : int
         Rounds of each at most.
-    random_state : int, RandomState or None
+    random_state : int, Generator, RandomState or None
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class KernelKMeans(
                 f"n_clusters must be at most the number of points, got {self.n_clusters} for "
                 f"n_samples = {n}"
             )
-        random = check_random_state(self.random_state)
+        random = state(self.random_state)
         rng = np.random.default_rng(random.randint(2**31 - 1))
         found = clustered(gram, self.n_clusters, self.n_init, self.max_iter, rng)
         if not found.settled:

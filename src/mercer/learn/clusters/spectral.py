@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
 
 from mercer import validate
 from mercer.backend import array_like, astype, count, to_numpy
+from mercer.features.random import state
 from mercer.gram import Gram, Reweighted, top_eigenpairs
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import read
@@ -43,7 +43,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         categories `default_kernel`.
     n_init : int
         Beginnings of k-means on the embedded points.
-    random_state : int, RandomState or None
+    random_state : int, Generator, RandomState or None
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
             astype(array_like(both, gram.like), gram.like.dtype),
             self._columns,
         )
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = state(self.random_state).randint(2**31 - 1)
         self._means: Any = KMeans(self.n_clusters, n_init=self.n_init, random_state=seed)  # type: ignore[arg-type]
         self.labels_ = self._means.fit_predict(self.embedding_)
         return self
@@ -129,6 +129,9 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         embedded = values[:, :-1] / np.where(known, degrees, 1.0)[:, None]
         labels = self._means.predict(np.ascontiguousarray(embedded, dtype=np.float64))
         return np.where(known, labels, -1)
+
+    def _needs_points(self) -> str | None:
+        return "its kernel is chosen by the neighbours of points" if self.kernel is None else None
 
     def _local(self, X: Any) -> tuple[Kernel, Points]:
         """The kernel and the points; a local kernel where none is given."""

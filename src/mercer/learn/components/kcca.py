@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self
@@ -10,10 +10,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.model_selection import KFold, check_cv
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length
 
 from mercer import validate
 from mercer.backend import count, is_numpy, to_numpy
+from mercer.features.random import state
 from mercer.frames import Columns
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
@@ -60,7 +61,7 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         approximation for many points and kernels of full rank. None: exact to rounding.
     cv : int or splitter
         Folds by which the ridge is chosen.
-    random_state : int, RandomState or None
+    random_state : int, Generator, RandomState or None
         Shuffles points into folds, where `cv` is a number.
 
     Attributes
@@ -86,6 +87,9 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     columns where kernels are smooth and points have few dimensions: the cost is then linear in n, and
     functions live on the few points that span the factors. Kernels of full rank need all
     eigenvectors, unless `rank` is given.
+
+    Of a kernel that is not positive definite the part with positive eigenvalues is used, whose
+    directions have functions; with `rank` it is refused, as a factor of few columns does not see them.
 
     References
     ----------
@@ -131,6 +135,7 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         if self.rank is not None:
             validate.whole("rank", self.rank)
         _, points = self._learn_from(self._numbers(X, reset=True, ensure_min_samples=2))
+        _need_tuple(y, count(points))
         sides = [_Side(self.kernel_, self._columns, points), *self._others(y)]
         for side in sides[1:]:
             if count(side.points) != count(points):
@@ -247,7 +252,7 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
                 raise ValueError(
                     f"a ridge is chosen by cross-validation, which needs 4 points, got {n}: give one"
                 )
-            cv = KFold(folds, shuffle=True, random_state=check_random_state(self.random_state))
+            cv = KFold(folds, shuffle=True, random_state=state(self.random_state))
         scores = [
             _held_out(features, train, test, self.n_components, ridges)
             for train, test in check_cv(cv, y=None).split(features[0])  # type: ignore[attr-defined]
@@ -279,6 +284,13 @@ def _named(y: Any) -> dict[str, Any]:
     if isinstance(y, tuple):
         return {f"y[{i}]": _plain(part) for i, part in enumerate(y)}
     return {"y": _plain(y)}
+
+
+def _need_tuple(y: Any, n: int) -> None:
+    """Refuse a list of views, which would be read as a view of objects."""
+    if isinstance(y, list) and len(y) != n and y:
+        if all(isinstance(part, Sized) and len(part) == n for part in y):
+            raise TypeError(f"y is a list of {len(y)} views: several views go into a tuple")
 
 
 def _plain(sample: Any) -> Any:

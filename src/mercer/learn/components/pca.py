@@ -156,6 +156,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """The pre-images of the projections of points on the components: (n, n_features)."""
         return self.inverse_transform(to_numpy(self._scores(X)))
 
+    def _needs_points(self) -> str | None:
+        return None if self.preimage is None else "pre-images are points"
+
     @property
     def _n_features_out(self) -> int:
         return self.n_components_

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.backend import astype, count, double, to_numpy
+from mercer.backend import astype, count, double, eps, to_numpy
 from mercer.frames import Columns
 from mercer.gram import Factor, Gram, cholesky
+from mercer.gram.positive import eigenpairs
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import bound_to
 from mercer.kernels.rows import taken
@@ -16,6 +17,7 @@ from mercer.rkhs.directions import afford_eigenvectors, low_rank
 from mercer.rkhs.function import Function
 
 _EPS = float(np.finfo(np.float64).eps)
+_LOOKED_AT = 128  # points on which a kernel is tried for negative eigenvalues
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,8 @@ def view(
 ) -> tuple[View, np.ndarray]:
     """A view, and the features (n, r) of its points; of a factor of at most `rank` columns if given."""
     gram = Gram(bound_to(kernel, columns), points)
+    if rank is not None:
+        _need_definite(gram)
     found = low_rank(gram) if rank is None else cholesky(gram, most=rank)
     if found is not None:
         return _spanned(kernel, columns, gram.x, found)
@@ -55,6 +59,14 @@ def view(
     kept = values > len(held) * _EPS * max(values[-1], 0.0)
     roots = np.sqrt(values[kept])
     return View(kernel, columns, gram.x, vectors[:, kept] / roots), vectors[:, kept] * roots
+
+
+def _need_definite(gram: Gram) -> None:
+    """Refuse a kernel that has negative eigenvalues on some of the points, which factors do not see."""
+    n = gram.shape[0]
+    some = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64))
+    held = Gram(gram.kernel, taken(gram.x, some)).dense()
+    eigenpairs(astype(held, double(held)), eps(gram.like))
 
 
 def _spanned(

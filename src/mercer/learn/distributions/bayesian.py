@@ -14,9 +14,12 @@ from mercer.backend import to_numpy
 from mercer.features.random import generator
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
-from mercer.learn.distributions.kernel import as_bags
 from mercer.learn.estimator import KernelPredictor
 from mercer.rkhs import Bags, Function
+from mercer.rkhs.embeddings.batch import batch_of, diracs, inner_products
+from mercer.rkhs.embeddings.samples import are_known, as_bags
+
+_DRAWN = 50  # points of a known distribution from which landmarks are chosen
 
 
 class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
@@ -27,6 +30,9 @@ class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
     covariance C_i, which shrinks small bags towards the mean of all. Then y_i ~ N(a'm_i + b,
     a'C_i a + s^2): bags that say little weigh little, and predictions have a standard deviation that
     grows for small bags (Law et al. 2018). a, b and s maximise the posterior.
+
+    The embedding of a distribution that is known (`Gaussian`, `Mixture`, `Uniform`) has no such
+    uncertainty; a vector is a bag of one point, and a weighted sample counts by its effective size.
 
     Parameters
     ----------
@@ -81,14 +87,15 @@ class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
         validate.positive("ridge", self.ridge)
         validate.whole("landmarks", self.landmarks)
         x, y = self._both(X, y, y_numeric=True)
-        bags, y = as_bags(x), np.asarray(to_numpy(y), dtype=np.float64)
-        values = to_numpy(bags.values)
+        y = np.asarray(to_numpy(y), dtype=np.float64)
         rng = generator(self.random_state)
+        values = to_numpy(as_bags(x, draws=_DRAWN, rng=rng).values)
         at = rng.choice(len(values), min(self.landmarks, len(values)), replace=False)
         self.kernel_ = self._default_kernel(values) if self.kernel is None else self.kernel
         self.landmarks_ = np.unique(values[at], axis=0)
-        self._prior = _Prior.of(self.kernel_, self.landmarks_, bags)
-        means, covs = self._prior.posterior(bags)
+        seen = _Seen.of(self.kernel_, self.landmarks_, x)
+        self._prior = _Prior.of(seen)
+        means, covs = self._prior.posterior(seen)
         gram = self.kernel_(self.landmarks_)
         weights, self.intercept_, self.noise_ = _most_likely(means, covs, y, gram, self.ridge)
         self.function_ = Function(self.kernel_, self.landmarks_, weights)
@@ -98,9 +105,9 @@ class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
     def predict(self, X: Any, *, return_std: bool = False) -> Any:
         """What is expected of each bag: (n,); with its standard deviation, noise included, if asked."""
         check_is_fitted(self)
-        bags = as_bags(self._numbers(X, reset=False))
-        self._check_width(int(bags.values.shape[1]), reset=False)
-        means, covs = self._prior.posterior(bags)
+        x = self._numbers(X, reset=False)
+        self._check_width(int(as_bags(x, draws=1, rng=0).values.shape[1]), reset=False)
+        means, covs = self._prior.posterior(_Seen.of(self.kernel_, self.landmarks_, x))
         a = self.function_.weights
         mean = means @ a + self.intercept_
         if not return_std:
@@ -109,47 +116,71 @@ class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
 
 
 @dataclass(frozen=True, eq=False)
+class _Seen:
+    """Embeddings at landmarks as far as they are seen: means (n, s), from samples of some sizes (n,)."""
+
+    means: np.ndarray
+    sizes: np.ndarray  # Kish's, where points have weights; infinite for what is known
+    within: np.ndarray  # (s, s), the covariance of the features of one point of a bag
+
+    @classmethod
+    def of(cls, kernel: Kernel, landmarks: np.ndarray, x: Any) -> _Seen:
+        """Means over bags, and expectations of distributions that are known."""
+        known = are_known(x)
+        if not np.any(known):
+            return cls._of_bags(kernel, landmarks, as_bags(x, draws=1, rng=0))
+        means = np.empty((len(known), len(landmarks)), dtype=np.float64)
+        sizes, within = np.full(len(known), np.inf), np.zeros((len(landmarks),) * 2)
+        laws = [one for one, is_known in zip(x, known, strict=True) if is_known]
+        batches = batch_of(kernel, laws, "X"), diracs(kernel, landmarks, "landmarks")
+        means[known] = inner_products(kernel, *batches)
+        if not np.all(known):
+            rest = [one for one, is_known in zip(x, known, strict=True) if not is_known]
+            bags = cls._of_bags(kernel, landmarks, as_bags(rest, draws=1, rng=0))
+            means[~known], sizes[~known], within = bags.means, bags.sizes, bags.within
+        return cls(means, sizes, within)
+
+    @classmethod
+    def _of_bags(cls, kernel: Kernel, landmarks: np.ndarray, bags: Bags) -> _Seen:
+        features = Gram(kernel, to_numpy(bags.values), landmarks).dense().astype(np.float64)
+        means, shares = bags.means(features), bags.segments.shares
+        moved = features - np.repeat(means, bags.sizes, axis=0)
+        counts = shares * np.repeat(bags.sizes, bags.sizes)  # 1 where points count alike
+        within = moved.T @ (moved * counts[:, None]) / max(len(features) - len(bags), 1)
+        sizes = 1 / np.add.reduceat(shares**2, bags.offsets[:-1])
+        return cls(means, sizes, within)
+
+
+@dataclass(frozen=True, eq=False)
 class _Prior:
     """Embeddings at landmarks: N(mean, cov), and the covariance of the features of one point."""
 
-    kernel: Kernel
-    landmarks: np.ndarray
     mean: np.ndarray
     cov: np.ndarray
     within: np.ndarray
 
     @classmethod
-    def of(cls, kernel: Kernel, landmarks: np.ndarray, bags: Bags) -> _Prior:
+    def of(cls, seen: _Seen) -> _Prior:
         """From all bags: the spread of their means beyond what few points explain (empirical Bayes)."""
-        features = _features(kernel, bags, landmarks)
-        means = bags.means(features)
-        owner = np.repeat(np.arange(len(bags)), bags.sizes)
-        moved = features - means[owner]
-        degrees = max(len(features) - len(bags), 1)
-        within = moved.T @ moved / degrees
-        overall = means.mean(axis=0)
-        between = np.cov(means.T, bias=True).reshape(within.shape)
-        between = between - within * np.mean(1 / bags.sizes)
+        within = seen.within
+        between = np.cov(seen.means.T, bias=True).reshape(within.shape)
+        between = between - within * np.mean(1 / seen.sizes)
         values, vectors = np.linalg.eigh(between)
         least = 1e-6 * max(float(values[-1]), float(np.trace(within)) / len(within), 1e-300)
         cov = (vectors * np.maximum(values, least)) @ vectors.T
-        return cls(kernel, landmarks, overall, cov, within)
+        return cls(seen.means.mean(axis=0), cov, within)
 
-    def posterior(self, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
-        """Means (n, s) and covariances (n, s, s) of the embeddings given the bags."""
-        seen = bags.means(_features(self.kernel, bags, self.landmarks)) - self.mean
-        means = np.empty_like(seen)
-        covs = np.empty((len(bags), *self.cov.shape), dtype=np.float64)
-        for size in np.unique(bags.sizes):  # one factor serves all bags of a size
-            some = bags.sizes == size
+    def posterior(self, seen: _Seen) -> tuple[np.ndarray, np.ndarray]:
+        """Means (n, s) and covariances (n, s, s) of the embeddings given what was seen."""
+        moved = seen.means - self.mean
+        means = np.empty_like(moved)
+        covs = np.empty((len(moved), *self.cov.shape), dtype=np.float64)
+        for size in np.unique(seen.sizes):  # one factor serves all bags of a size
+            some = seen.sizes == size
             gain = np.linalg.solve(self.cov + self.within / size, self.cov)
-            means[some] = self.mean + seen[some] @ gain
+            means[some] = self.mean + moved[some] @ gain
             covs[some] = self.cov - self.cov @ gain
         return means, covs
-
-
-def _features(kernel: Kernel, bags: Bags, landmarks: np.ndarray) -> np.ndarray:
-    return np.asarray(Gram(kernel, to_numpy(bags.values), landmarks).dense(), dtype=np.float64)
 
 
 def _most_likely(

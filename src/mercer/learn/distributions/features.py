@@ -8,13 +8,14 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from mercer import validate
 from mercer.backend import to_numpy
 from mercer.config import settings
 from mercer.features import RandomFourier
 from mercer.features.estimator import KernelEstimator
 from mercer.features.random import generator
-from mercer.learn.distributions.kernel import as_bags
 from mercer.rkhs import Bags
+from mercer.rkhs.embeddings.samples import as_bags
 
 _FITTED_ON = 10_000  # points
 
@@ -30,8 +31,12 @@ class MeanFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEsti
     map : transformer or None
         Anything with `fit` and `transform` for points, such as ``RandomFourier(RBF(1.0), 500)`` or
         `Nystrom`. None: ``RandomFourier()``, at the median distance of the points.
+    draws : int
+        How many points are drawn from a distribution that is known (`Gaussian`, `Mixture`, `Uniform`)
+        rather than seen as a bag.
     random_state : int, Generator, RandomState or None
-        For the points that the map is fitted on, where there are more than 10,000.
+        For these draws, and for the points that the map is fitted on, where there are more than
+        10,000.
 
     Attributes
     ----------
@@ -51,14 +56,17 @@ class MeanFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEsti
     True
     """
 
-    def __init__(self, map: Any = None, *, random_state: Any = None) -> None:
+    def __init__(self, map: Any = None, *, draws: int = 1000, random_state: Any = None) -> None:
         self.map = map
+        self.draws = draws
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the map on the points of all bags, or some of them."""
-        bags = as_bags(self._numbers(X, reset=True))
+        validate.whole("draws", self.draws)
         rng = generator(self.random_state)
+        fitted_on, self._seed = rng.integers(2**31, size=2).tolist()
+        bags = as_bags(self._numbers(X, reset=True), draws=self.draws, rng=fitted_on)
         points = to_numpy(bags.values)
         if len(points) > _FITTED_ON:
             points = points[np.sort(rng.choice(len(points), _FITTED_ON, replace=False))]
@@ -72,7 +80,7 @@ class MeanFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEsti
     def transform(self, X: Any) -> np.ndarray:
         """The mean features of every bag: (n, k)."""
         check_is_fitted(self)
-        bags = as_bags(self._numbers(X, reset=False))
+        bags = as_bags(self._numbers(X, reset=False), draws=self.draws, rng=self._seed)
         if bags.values.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {bags.values.shape[1]} features, but MeanFeatures is expecting "

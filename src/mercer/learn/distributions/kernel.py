@@ -11,7 +11,8 @@ from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel
 from mercer.kernels.door import as_table
 from mercer.kernels.radial import RBF
-from mercer.rkhs import Bags, Empirical, MeanMap
+from mercer.rkhs import Bags, MeanMap
+from mercer.rkhs.embeddings.samples import as_bags
 
 _DRAWN = 20  # points of each distribution that say how far apart points are
 _SOME = 500  # distributions that say how far apart distributions are
@@ -23,9 +24,8 @@ def default_distribution_kernel(x: Any) -> Kernel:
     exp(-MMD(P, Q)^2 / 2 s^2), with MMD that of an RBF kernel of points.
     """
     frame = as_table(x, "X")
-    if (
-        is_array(x) or frame is not None
-    ):  # distinct ones: a weight of two is a point that comes twice
+    vectors = is_array(x) and x.ndim < 3 and x.dtype != object
+    if vectors or frame is not None:  # distinct ones: a weight of two is a point that comes twice
         x = np.unique(to_numpy(x if frame is None else frame.values), axis=0)
     inner = MeanMap(median_rbf(_pooled(x), name="X"))
     values = to_numpy(inner(x[:: -(-count(x) // _SOME)] if count(x) > _SOME else x))
@@ -37,26 +37,13 @@ def default_distribution_kernel(x: Any) -> Kernel:
 
 def _pooled(x: Any) -> np.ndarray:
     """Some points of every distribution."""
-    if is_array(x):
-        return to_numpy(x)
     rng = np.random.default_rng(0)
-    parts = []
-    for i in range(len(x)):
-        one = x[i]
-        if not hasattr(one, "sample"):
-            points = np.atleast_1d(to_numpy(one) if is_array(one) else np.asarray(one))
-            one = Empirical(points[None, :] if points.ndim == 1 else points)
-        if isinstance(one, Empirical) and len(one) <= _DRAWN:
-            parts.append(to_numpy(one.points))
-        else:
-            parts.append(to_numpy(one.sample(_DRAWN, rng=rng)))
+    bags: Bags = as_bags(x, draws=_DRAWN, rng=rng)
+    if bags.weights is None and bags.sizes.max() <= _DRAWN:
+        return to_numpy(bags.values)
+    small = bags.sizes <= _DRAWN
+    parts = [
+        to_numpy(bag.points if few else bag.sample(_DRAWN, rng=rng))
+        for bag, few in zip(bags, small, strict=True)
+    ]
     return np.concatenate(parts)
-
-
-def as_bags(x: Any) -> Bags:
-    """Bags, from bags or from vectors, each a bag of one point."""
-    if isinstance(x, Bags):
-        return x
-    frame = as_table(x, "X")
-    x = x if frame is None else frame.values
-    return Bags(x, np.arange(count(x) + 1)) if is_array(x) and x.ndim == 2 else Bags.of(x)

@@ -11,14 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import validate
 from mercer.backend import to_numpy
+from mercer.features.random import generator
 from mercer.kernels.base import Kernel
 from mercer.kernels.door import as_table
 from mercer.kernels.radial import RBF
-from mercer.learn.distributions.kernel import as_bags, default_distribution_kernel
+from mercer.learn.distributions.kernel import default_distribution_kernel
 from mercer.learn.estimator import KernelPredictor
 from mercer.learn.machines.oneclass import OneClassSVC
 from mercer.learn.machines.svc import SVC
 from mercer.rkhs import Bags, Gaussian, MeanMap
+from mercer.rkhs.embeddings.samples import as_bags
 
 
 class SupportMeasureMachine(SVC):
@@ -161,7 +163,13 @@ class FlexSVC(ClassifierMixin, KernelPredictor):
 
 def _vectors(x: Any) -> np.ndarray:
     frame = as_table(x, "X")
-    return to_numpy(x if frame is None else frame.values).astype(np.float64)
+    points = x if frame is None else frame.values
+    if validate.holds_objects(points) or getattr(points, "ndim", 2) != 2:
+        raise ValueError(
+            "FlexSVC learns from points (n, d) and widths (n,): bags, Gaussians and other distributions "
+            "are for SupportMeasureMachine(MeanMap(RBF(bandwidth)))"
+        )
+    return to_numpy(points).astype(np.float64)
 
 
 class AugmentedSVC(ClassifierMixin, KernelPredictor):
@@ -174,6 +182,11 @@ class AugmentedSVC(ClassifierMixin, KernelPredictor):
     ----------
     machine : classifier of points or None
         None: ``SVC()``.
+    draws : int
+        How many points are drawn from a distribution that is known (`Gaussian`, `Mixture`, `Uniform`)
+        rather than seen as a bag: its virtual examples.
+    random_state : int, Generator, RandomState or None
+        For these draws.
 
     Attributes
     ----------
@@ -190,14 +203,18 @@ class AugmentedSVC(ClassifierMixin, KernelPredictor):
     True
     """
 
-    def __init__(self, machine: Any = None) -> None:
+    def __init__(self, machine: Any = None, *, draws: int = 30, random_state: Any = None) -> None:
         self.machine = machine
+        self.draws = draws
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from bags and the labels y (n,) of the bags."""
         x, y = self._both(X, y)
         check_classification_targets(y)
-        bags = as_bags(x)
+        validate.whole("draws", self.draws)
+        fitted_on, self._seed = generator(self.random_state).integers(2**31, size=2).tolist()
+        bags = as_bags(x, draws=self.draws, rng=fitted_on)
         machine: Any = SVC() if self.machine is None else clone(self.machine)
         self.machine_ = machine.fit(to_numpy(bags.values), np.repeat(y, bags.sizes))
         self.classes_ = self.machine_.classes_
@@ -207,7 +224,7 @@ class AugmentedSVC(ClassifierMixin, KernelPredictor):
     def predict(self, X: Any) -> np.ndarray:
         """The label that most points of each bag get."""
         check_is_fitted(self)
-        bags = as_bags(self._numbers(X, reset=False))
+        bags = as_bags(self._numbers(X, reset=False), draws=self.draws, rng=self._seed)
         self._check_width(int(bags.values.shape[1]), reset=False)
         return self.classes_[np.argmax(self._votes(bags), axis=1)]
 

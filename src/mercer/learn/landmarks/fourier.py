@@ -90,6 +90,9 @@ class FourierRidge(StreamedRidge):
         points = self._points(X)
         return Mapped(self.map_, points) @ self.coef_
 
+    def _needs_points(self) -> str | None:
+        return "it makes features of the points"
+
     def _pool(self) -> int:
         validate.whole("n_components", self.n_components)
         return max(int(self.n_components), _SEEN)

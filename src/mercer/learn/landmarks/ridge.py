@@ -35,6 +35,9 @@ class OnLandmarks(Streamed):
         validate.whole("landmarks", self.landmarks)
         return int(self.landmarks)
 
+    def _needs_points(self) -> str | None:
+        return "its landmarks are points" if self._number() is None else None
+
     def _rule(self) -> LandmarkRule:
         rule = UniformLandmarks() if self.rule is None else self.rule
         validate.instance("rule", rule, LandmarkRule, "a rule, such as KMeansPlusPlus(), or None")

@@ -165,17 +165,22 @@ def warmed(last: Solution, ratio: float, dual: Dual) -> tuple[np.ndarray, np.nda
     return last.b, last.values
 
 
-def definite(kernel: Kernel, points: Points) -> None:
-    """Warn of a kernel that has negative eigenvalues on some of the points."""
+def definite(kernel: Kernel, points: Points, *, hard: bool = False) -> None:
+    """Warn of a kernel that has negative eigenvalues on some of the points; refuse it for a hard margin."""
     n = count(points)
     chosen = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64))
     values = to_numpy(Gram(kernel, taken(points, chosen)).dense()).astype(np.float64)
     spectrum = np.linalg.eigvalsh((values + values.T) / 2)
     if spectrum[0] < -1e-5 * max(abs(spectrum[0]), abs(spectrum[-1])):
-        warnings.warn(
+        found = (
             f"{kernel!r} is not positive definite: on {len(chosen)} of the points it has the "
-            f"eigenvalue {spectrum[0]:.2g}. What is learnt is a stationary point of the dual "
-            "problem, as in LIBSVM, and no largest margin",
+            f"eigenvalue {spectrum[0]:.2g}."
+        )
+        if hard:
+            raise ValueError(f"{found} There is no margin then: give a finite C, or another kernel")
+        warnings.warn(
+            f"{found} What is learnt is a stationary point of the dual problem, as in LIBSVM, and "
+            "no largest margin",
             UserWarning,
             stacklevel=4,
         )

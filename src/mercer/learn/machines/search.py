@@ -9,7 +9,13 @@ from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    clone,
+    is_classifier,
+)
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils import check_array, check_consistent_length
@@ -20,13 +26,12 @@ from mercer import validate
 from mercer.backend import count, is_array, is_numpy, set_diagonal, to_numpy
 from mercer.config import config, settings
 from mercer.errors import MemoryBudgetError
-from mercer.gram import Gram
 from mercer.gram.family import Family
 from mercer.gram.run import in_order
 from mercer.kernels.base import Kernel, Points
-from mercer.learn.estimator import KernelEstimator
+from mercer.learn.estimator import KernelEstimator, present
 from mercer.learn.machines.compiled import compiled_steps
-from mercer.learn.machines.lookup import Looked
+from mercer.learn.machines.lookup import Looked, core, matrices, naming
 from mercer.learn.machines.svc import SVC
 from mercer.learn.machines.svr import SVR
 
@@ -44,12 +49,24 @@ def _has(name: str) -> Any:
     return check
 
 
+def _of_best(name: str) -> Any:
+    """A method of the best estimator, where it has one."""
+
+    def method(self: KernelSearchCV, X: Any) -> Any:
+        return getattr(self._best, name)(X)
+
+    method.__name__, method.__qualname__ = name, f"KernelSearchCV.{name}"
+    method.__doc__ = f"`{name}` of the best estimator."
+    return available_if(_has(name))(method)
+
+
 class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
     """Cross-validated search over a grid, like `GridSearchCV`, that computes every Gram matrix once.
 
     Parameters that are not the kernel's, such as ``C`` and ``ridge``, leave the Gram matrix as it is,
     and so does the choice of folds, which only picks rows and columns. So there is one matrix for
-    each kernel of the grid; bandwidths of one kernel even share the squared distances behind it.
+    each kernel of the grid; bandwidths of one kernel even share the squared distances behind it, and
+    level-2 kernels of distributions the expected kernel (`mercer.rkhs.MeanMap`) that they are on.
     Machines are moreover solved along rising ``C``, each from the one before (`SVC.path`).
 
     Parameters
@@ -109,22 +126,31 @@ class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.cv = cv
         self.refit = refit
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """Score every combination on every fold, then fit the best on all points."""
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Score every combination on every fold, then fit the best on all points.
+
+        `groups` (n,) are for splitters that keep them together, such as `GroupKFold`.
+        """
         needed = "an estimator with a kernel, such as SVC(RBF(1.0))"
         validate.instance("estimator", self.estimator, KernelEstimator, needed)
+        validate.truth("refit", self.refit)
+        if isinstance(self.scoring, list | tuple | set | dict):
+            raise ValueError(f"scoring must be one figure, got {self.scoring!r}: search for each")
+        y = present(y) if is_classifier(self.estimator) else y
         params = list(ParameterGrid(self.param_grid))
         candidates = [_Candidate(i, self._with(p)) for i, p in enumerate(params)]
+        for candidate in candidates:
+            _need_kernel_only(candidate.estimator)
         data = _Data.of(candidates, X, y, sample_weight)
         splitter: Any = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         places = np.zeros((data.n, 1), dtype=np.float64)
-        folds = list(splitter.split(places, y))
+        folds = list(splitter.split(places, y, groups))
         self.scorer_: Any = check_scoring(self.estimator, self.scoring)
         scores = np.empty((len(params), len(folds)), dtype=np.float64)
         if data.n * scores.size >= _MANY and find_spec("numba") is not None:
             compiled_steps()  # pays, though no single fit may be large
         for some, kernel in data.matrices(candidates):
-            work = _Fold(some, kernel, data, self.scorer_, settings().memory)
+            work = _Fold(some, kernel, data, self.scorer_, self.scoring is None, settings().memory)
             for f, found in enumerate(in_order(work, folds, parallel=True)):
                 scores[[c.place for c in some], f] = found
         self.n_splits_ = len(folds)
@@ -138,25 +164,18 @@ class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
                     setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
-    @available_if(_has("predict"))
-    def predict(self, X: Any) -> Any:
-        """What the best estimator predicts."""
-        return self._best.predict(X)
+    @property
+    def function_(self) -> Any:
+        """What the best estimator learnt, an `rkhs.Function`."""
+        return self._best.function_
 
-    @available_if(_has("decision_function"))
-    def decision_function(self, X: Any) -> Any:
-        """The decision function of the best estimator."""
-        return self._best.decision_function(X)
-
-    @available_if(_has("predict_proba"))
-    def predict_proba(self, X: Any) -> Any:
-        """The probabilities of the best estimator."""
-        return self._best.predict_proba(X)
-
-    @available_if(_has("transform"))
-    def transform(self, X: Any) -> Any:
-        """The transformation of the best estimator."""
-        return self._best.transform(X)
+    predict = _of_best("predict")
+    predict_proba = _of_best("predict_proba")
+    predict_log_proba = _of_best("predict_log_proba")
+    decision_function = _of_best("decision_function")
+    score_samples = _of_best("score_samples")
+    transform = _of_best("transform")
+    inverse_transform = _of_best("inverse_transform")
 
     def score(self, X: Any, y: Any = None) -> float:
         """The score of the best estimator, by `scoring`."""
@@ -227,13 +246,14 @@ class _Data:
     @classmethod
     def of(cls, candidates: list[_Candidate], X: Any, y: Any, sample_weight: Any) -> _Data:
         kernels, points = [], []
-        last: tuple[Any, Any] | None = None
+        read: dict[Any, tuple[Kernel, Points]] = {}
         for c in candidates:
-            if last is None or repr(last[0]) != repr(c.estimator.kernel):
+            name = naming(c.estimator.kernel)
+            if name not in read:
                 reader: Any = clone(c.estimator)
-                last = c.estimator.kernel, reader._accept(X)
-            kernels.append(last[1][0])
-            points.append(last[1][1])
+                read[name] = reader._accept(X)
+            kernels.append(read[name][0])
+            points.append(read[name][1])
         n = count(points[0])
         if y is not None:
             y = to_numpy(y) if is_array(y) else y
@@ -254,6 +274,10 @@ class _Data:
                 groups.append([i])
             else:
                 home.append(i)
+        cores = [core(self.kernels[g[0]]) for g in groups]
+        groups = [
+            groups[i] for i in sorted(range(len(groups)), key=lambda i: cores.index(cores[i]))
+        ]
         first = [g[0] for g in groups]
         whole = slice(0, self.n)
         self._fit_in_memory()
@@ -268,8 +292,7 @@ class _Data:
             for p in points
         )
         if not shared:
-            for kernel, x in zip(kernels, points, strict=True):
-                yield to_numpy(Gram(kernel, x).dense())
+            yield from matrices(kernels, points)
             return
         family = Family(kernels, points[0])
         for kernel, matrix in zip(kernels, family.tiles(whole, whole), strict=True):
@@ -277,7 +300,8 @@ class _Data:
             yield matrix
 
     def _fit_in_memory(self) -> None:
-        needed, budget = 3 * 8 * self.n**2, settings().memory
+        held = 4 if any(kernel.is_expensive() for kernel in self.kernels) else 3
+        needed, budget = held * 8 * self.n**2, settings().memory
         if needed > budget:
             raise MemoryBudgetError(
                 f"a search on {self.n:,} points holds {needed / 2**20:,.0f} MiB, and the budget is "
@@ -294,6 +318,7 @@ class _Fold:
     kernel: Looked
     data: _Data
     scorer: Any
+    plain: bool  # whether the scorer is the score of the estimator
     memory: int
 
     def __call__(self, fold: tuple[np.ndarray, np.ndarray]) -> list[float]:
@@ -304,7 +329,15 @@ class _Fold:
         # A fold has one thread: it must not wait for others of the pool that it runs on itself.
         with config(memory=self.memory, threads=1, executor=None):
             fitted = self._fitted(train)
-            return [float(self.scorer(e, _positions(test), y, **weights)) for e in fitted]
+            return [self._score(e, _positions(test), y, weights) for e in fitted]
+
+    def _score(self, estimator: Any, x: np.ndarray, y: Any, weights: dict[str, Any]) -> float:
+        """What the scorer says; accuracy, the score of a classifier, without its checks of the labels."""
+        if self.plain and type(estimator).score is ClassifierMixin.score:
+            return float(
+                np.average(estimator.predict(x) == y, weights=weights.get("sample_weight"))
+            )
+        return float(self.scorer(estimator, x, y, **weights))
 
     def _weights(self, index: np.ndarray) -> dict[str, Any]:
         weights = self.data.weights
@@ -339,6 +372,17 @@ def _paths(candidates: list[_Candidate]) -> list[list[_Candidate]]:
         others = {k: v for k, v in c.estimator.get_params(deep=False).items() if k != "C"}
         groups.setdefault(repr(others), []).append(c)
     return list(groups.values())
+
+
+def _need_kernel_only(estimator: KernelEstimator) -> None:
+    """Refuse what would take positions in a matrix for points."""
+    alone = "kernel" in estimator.get_params(deep=False)
+    reason = estimator._needs_points() if alone else "its kernel is not a parameter"
+    if reason is not None:
+        raise ValueError(
+            f"KernelSearchCV is for estimators that use points by their kernel only, and "
+            f"{type(estimator).__name__} does not, as {reason}: use GridSearchCV"
+        )
 
 
 def _weighs(scorer: Any) -> bool:

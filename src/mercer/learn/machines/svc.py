@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 
 from mercer import validate
+from mercer.features.random import state
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.rows import taken
 from mercer.learn.machines.machine import Machine, Trained, definite, rising, some
@@ -53,7 +53,7 @@ class SVC(ClassifierMixin, Machine):
         The gap in the optimality conditions at which to stop, as in LIBSVM.
     max_iter : int or None
         Steps of two coefficients at most; None: ten million.
-    random_state : int, RandomState or None
+    random_state : int, Generator, RandomState or None
         Draws the folds behind the probabilities.
 
     Attributes
@@ -82,7 +82,8 @@ class SVC(ClassifierMixin, Machine):
     columns instead. The extra `compiled` makes it several times faster.
 
     A kernel that is not positive definite is solved with a warning, as LIBSVM does without: what is
-    found is a stationary point. A hard margin that does not exist is refused.
+    found is a stationary point. A hard margin that does not exist is refused, and so is one with
+    such a kernel.
 
     Probabilities are sigmoids of the decision values (Platt 1999), fitted to values of points that
     were left out of training, and one for each class, normalised, where there are more than two.
@@ -230,7 +231,7 @@ class SVC(ClassifierMixin, Machine):
                 f"{fewest}: give more, or use decision_function"
             )
         folds = StratifiedKFold(
-            min(_FOLDS, fewest), shuffle=True, random_state=check_random_state(self.random_state)
+            min(_FOLDS, fewest), shuffle=True, random_state=state(self.random_state)
         )
         values = np.empty((len(codes), 1 if k == 2 else k), dtype=np.float64)
         for train, test in folds.split(codes, codes):
@@ -268,7 +269,7 @@ def _fitted(machines: list[SVC], X: Any, y: Any, sample_weight: Any) -> list[Any
     first = some(machines)
     kernel, points, codes, weights = first._accept_labels(X, y, sample_weight)
     points = first._fine(points)
-    definite(kernel, points)
+    definite(kernel, points, hard=any(inf == m.C for m in machines))
     data = _Data(kernel, points, codes, first._shares(codes, weights), len(first.classes_))
     trained = first._train(data, [m.C for m in machines])
     for machine, found in zip(machines, trained, strict=True):

@@ -65,9 +65,10 @@ class RepresenterMachine(KernelPredictor):
 
     def _warn(self, left: float, steps: int) -> None:
         if left > self.tolerance:
+            what = "raise max_iter" if steps >= self.max_iter else "rounding lets it come no closer"
             warnings.warn(
                 f"{type(self).__name__} stopped after {steps} steps short of its tolerance "
-                f"({left:.1e}, wanted {self.tolerance:.0e}): raise max_iter, or use a larger ridge",
+                f"({left:.1e}, wanted {self.tolerance:.0e}): {what}, or use a larger ridge",
                 NotConverged,
                 stacklevel=4,
             )

@@ -46,6 +46,9 @@ class Selector(SelectorMixin, KernelEstimator):
         self.n_features_ = number
         return self
 
+    def _needs_points(self) -> str | None:
+        return "it chooses among the columns of the points"
+
     def _get_support_mask(self) -> Any:
         check_is_fitted(self)
         return self.support_

@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import NotConverged
+from mercer.features.random import state
 from mercer.learn.estimator import checked
 from mercer.learn.factored import Factored, line_gram
 from mercer.learn.separation.amari import amari_index, subspace_sizes
@@ -47,7 +48,7 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Finds independent components of whitened data: after ``fit`` it has ``components_`` (k, k). If
         it has a parameter ``whiten``, that is set to False. None: scikit-learn's ``FastICA``, at
         most 1000 rounds.
-    random_state : int, RandomState or None
+    random_state : int, Generator, RandomState or None
         Where ICA and the grouping begin.
 
     Attributes
@@ -110,7 +111,7 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         x = checked(self, X, ensure_min_samples=4)
         self.mean_ = x.mean(axis=0)
         white, to_white, sizes = self._whitened(x - self.mean_)
-        random = check_random_state(self.random_state)
+        random = state(self.random_state)
         turned, settled = self._unmixing(white, random)
         sources = white @ turned.T
         factors = Factored.of(map(line_gram, sources.T), tolerance=_TOLERANCE)

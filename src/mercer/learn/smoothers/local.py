@@ -11,17 +11,19 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer import validate
-from mercer.backend import astype, double, is_array, to_numpy
+from mercer.backend import astype, count, double, is_array, to_numpy
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_bandwidth
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import categories, product, varying
 from mercer.kernels.door import as_table, bound_to, read
 from mercer.kernels.radial import RBF
+from mercer.kernels.rows import taken
 from mercer.learn.bandwidths import neighbour_bandwidth, numbers
-from mercer.learn.estimator import KernelPredictor
+from mercer.learn.estimator import KernelPredictor, doubles
 from mercer.rkhs.function import Function
 
+_LOOKED_AT = 128  # points on which a kernel is tried for negative values
 _NUMBER = 16  # bandwidths that are tried where none are given
 _ALONE = 1e-8  # share of its own weight above which a point has no neighbours: 1 - 1e-8
 _FLAT = 1e-10  # of the squared unit of a column: slopes that the neighbours leave open are 0
@@ -41,10 +43,11 @@ class LocalSmoother(MultiOutputMixin, RegressorMixin, KernelPredictor):
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from points X and numbers y, (n,) or (n, q)."""
         x, target = self._both(X, y, y_numeric=True, multi_output=True)
-        target = to_numpy(target).astype(np.float64)
+        target = doubles(target)
         wide = target if target.ndim == 2 else target[:, None]
         tried = [_Tried.of(kernel, x) for kernel in self._candidates(x)]
         moments = self._moments(tried[0].points, wide)
+        _need_weights(tried[0])
         errors = [self._left_out(t, moments, wide) for t in tried] if len(tried) > 1 else None
         best = tried[0] if errors is None else tried[_last_smallest(errors)]
         self.kernel_, self._columns = best.kernel, best.columns
@@ -72,6 +75,10 @@ class LocalSmoother(MultiOutputMixin, RegressorMixin, KernelPredictor):
     @abstractmethod
     def _solved(self, values: np.ndarray, points: Points, outputs: int) -> _Solved:
         """What the sums (m, c) at points say."""
+
+    def _needs_points(self) -> str | None:
+        fixed = self.kernel is not None and self.bandwidths is None
+        return None if fixed else "it chooses its bandwidth itself"
 
     def _candidates(self, x: Any) -> list[Kernel]:
         """The kernels to choose from."""
@@ -171,19 +178,14 @@ class LocalLinear(LocalSmoother):
     kernel : Kernel or None
         With non-negative values, on vectors. None: as in `NadarayaWatson`.
     bandwidths : sequence of float, or None
-        Bandwidths of the kernel to choose from. None: the kernel is taken as it is.
+        As in `NadarayaWatson`.
 
     Attributes
     ----------
-    kernel_ : Kernel
-        The one with the smallest leave-one-out error.
-    candidates_ : tuple of Kernel
-    leave_one_out_ : array or None
-        The mean squared leave-one-out error of every candidate; None if there was one.
     function_ : Function
         The weighted sums, as functions of the RKHS.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    kernel_, candidates_, leave_one_out_, n_features_in_, feature_names_in_
+        As in `NadarayaWatson`.
 
     References
     ----------
@@ -213,6 +215,9 @@ class LocalLinear(LocalSmoother):
         crossed = (x[:, :, None] * y[:, None, :]).reshape(n, -1)
         ones = np.ones((n, 1), dtype=np.float64)
         return np.concatenate([ones, y, x, crossed, squares], axis=1)
+
+    def _needs_points(self) -> str | None:
+        return "it draws lines through the points"
 
     def _solved(self, values: np.ndarray, points: Points, outputs: int) -> _Solved:
         """Solve the (d + 1) x (d + 1) normal equations at every point, moved to its origin."""
@@ -262,6 +267,19 @@ class _Tried:
     def of(cls, kernel: Kernel, x: Any) -> _Tried:
         points, columns = read(kernel, x, None, "X")
         return cls(kernel, columns, _doubled(points))
+
+
+def _need_weights(tried: _Tried) -> None:
+    """Refuse a kernel with negative values, which are no weights, by a look at some of the points."""
+    n = count(tried.points)
+    some = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64))
+    values = Gram(bound_to(tried.kernel, tried.columns), taken(tried.points, some)).dense()
+    least = float(to_numpy(values).min())
+    if least < -_ALONE * float(np.abs(to_numpy(values)).max()):
+        raise ValueError(
+            f"kernel values are weights here and must not be negative, but {tried.kernel!r} has "
+            f"{least:.3g}: use another, such as RBF"
+        )
 
 
 def _doubled(points: Points) -> Points:

@@ -15,7 +15,7 @@ from mercer.gram.run import spans
 from mercer.kernels.algebra import Constant
 from mercer.kernels.base import Kernel
 from mercer.kernels.sobolev import Sobolev
-from mercer.learn.estimator import checked
+from mercer.learn.estimator import checked, doubles
 from mercer.learn.regression.held import held
 from mercer.learn.regression.path import GCV, Eigen, RidgePath, RidgeScores, best
 from mercer.rkhs.function import Function
@@ -97,7 +97,7 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, BaseEstimator):
             path = RidgePath((float(path),))
         kernel_of_one = Sobolev(self.order)
         x, target = checked(self, X, y=y, y_numeric=True, multi_output=True)
-        target = np.asarray(target, dtype=np.float64)
+        target = doubles(target)
         wide = target if target.ndim == 2 else target[:, None]
         self._low, high = x.min(axis=0), x.max(axis=0)
         self._varies = high - self._low > 4 * _EPS * np.maximum(np.abs(high), np.abs(self._low))

@@ -15,7 +15,8 @@ from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import prepare
 from mercer.kernels.radial import RBF
 from mercer.kernels.stein import Stein
-from mercer.rkhs.embeddings.embedding import mean_embedding
+from mercer.rkhs.embeddings.embedding import Embedding, mean_embedding
+from mercer.rkhs.function import Function
 from mercer.rkhs.logdensity import score_at
 from mercer.rkhs.stein import median_imq
 
@@ -133,13 +134,14 @@ def kernel_herding(kernel: Kernel | None, x: Any, m: int, *, target: Any = None)
     Parameters
     ----------
     kernel : Kernel or None
-        None: RBF at the median distance of x.
+        None: that of `target` if it is an embedding, else RBF at the median distance of x.
     x : points
         What is chosen from.
     m : int
-    target : distribution, sample or None
+    target : distribution, sample, Embedding, Function or None
         What `mean_embedding` takes: exact where the kernel has a closed form for it, as RBF for a
-        `Gaussian`. None: x itself.
+        `Gaussian`. Or an embedding itself, such as one given x by `ConditionalEmbedding`. None: x
+        itself.
 
     Returns
     -------
@@ -159,11 +161,13 @@ def kernel_herding(kernel: Kernel | None, x: Any, m: int, *, target: Any = None)
     True
     """
     validate.whole("m", m)
+    if kernel is None and isinstance(target, Embedding | Function):
+        kernel = target.kernel
     kernel, points = checked_points(kernel, x, median_rbf)
     if target is None:
         mean = to_numpy(Gram(kernel, points).row_sums()) / count(points)
     else:
-        mean = to_numpy(mean_embedding(kernel, target)(points)).astype(np.float64)
+        mean = to_numpy(_embedded(kernel, target)(points)).astype(np.float64)
     column = columns_of(kernel, points)
     total, rows = np.zeros(len(mean), dtype=np.float64), np.empty(m, dtype=np.int64)
     for t in range(m):
@@ -173,6 +177,17 @@ def kernel_herding(kernel: Kernel | None, x: Any, m: int, *, target: Any = None)
 
 
 # ---- private ------------------------------------------------------------------------------
+
+
+def _embedded(kernel: Kernel, target: Any) -> Embedding | Function:
+    """One function of the RKHS of the kernel."""
+    if not isinstance(target, Embedding | Function):
+        return mean_embedding(kernel, target)
+    if target.kernel != kernel:
+        raise ValueError(f"target must have the kernel {kernel!r}, got {target.kernel!r}")
+    if isinstance(target, Function) and target.weights.ndim != 1:
+        raise TypeError("target must be one function, not several: take target[j]")
+    return target
 
 
 def checked_points(

@@ -57,7 +57,7 @@ class Bags(Sequence[Empirical]):
     names: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
-        values = validate.points(self.values, "values")
+        values = validate.matrix(validate.real(self.values, "values"), "values")
         offsets = np.asarray(self.offsets)
         if offsets.ndim != 1 or offsets.dtype.kind not in "iu" or len(offsets) < 2:
             raise ValueError(
@@ -71,7 +71,7 @@ class Bags(Sequence[Empirical]):
                 f"offsets must go from 0 to the number of points, {values.shape[0]}, got "
                 f"{int(offsets[0])} to {int(offsets[-1])}"
             )
-        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "values", _finite(values, offsets))
         object.__setattr__(self, "offsets", offsets.astype(np.int64))
         if self.weights is not None:
             object.__setattr__(self, "weights", _shares(self.weights, self.offsets))
@@ -82,9 +82,16 @@ class Bags(Sequence[Empirical]):
 
     @classmethod
     def of(cls, bags: Iterable[Any]) -> Bags:
-        """From a sequence of samples: arrays (n_i, d), nested lists or `Empirical`s of one width."""
+        """From a sequence of samples: arrays (n_i, d), nested lists, frames or `Empirical`s.
+
+        They must have one width. Numbers in a row, (n_i,), are a bag of points on the line.
+        """
         if isinstance(bags, Bags):
             return bags
+        if not isinstance(bags, Iterable) or isinstance(bags, str | bytes):
+            raise TypeError(
+                f"bags must be a sequence of samples, each an array (n, d), got {bags!r}"
+            )
         found = [_sample(bag, i) for i, bag in enumerate(bags)]
         if not found:
             raise ValueError("bags must have at least one bag, got none")
@@ -116,63 +123,60 @@ class Bags(Sequence[Empirical]):
         """
         import narwhals as nw
 
-        if table(frame, "frame") is None:
+        data = nw.from_native(frame, pass_through=True)
+        if not isinstance(data, nw.DataFrame):
+            lazy = ": call .collect() first" if isinstance(data, nw.LazyFrame) else ""
             raise TypeError(
-                f"frame must be a data frame (pandas, polars, Arrow), got {type(frame).__name__}"
+                "frame must be a data frame (pandas, polars, Arrow), got "
+                f"{type(frame).__name__}{lazy}"
             )
-        data = nw.from_native(frame, eager_only=True)
         if group not in data.columns:
-            raise ValueError(f"no column {group!r}: the frame has {', '.join(data.columns)}")
-        if data[group].is_null().any():
+            known = ", ".join(str(c) for c in data.columns)
+            raise ValueError(f"no column {group!r}: the frame has {known}")
+        owner = data.get_column(group)
+        if owner.is_null().any():
             raise ValueError(f"column {group!r} has missing values: drop those rows first")
         rest = table(data.drop(group).to_native(), "frame")
         assert rest is not None
         if any(rest.columns.categorical):
             label = rest.columns.names[rest.columns.categorical.index(True)]
             raise TypeError(f"column {label!r} holds categories: bags are made of numbers")
-        names, owner, sizes = np.unique(
-            data[group].to_numpy(), return_inverse=True, return_counts=True
-        )
-        values = rest.values[np.argsort(owner, kind="stable")]
-        return cls(values, np.concatenate([[0], np.cumsum(sizes)]), names=tuple(names.tolist()))
+        try:
+            names, place, sizes = np.unique(
+                owner.to_numpy(), return_inverse=True, return_counts=True
+            )
+        except TypeError:
+            raise TypeError(
+                f"column {group!r} must hold names of one kind, which have an order: turn them into "
+                "text first"
+            ) from None
+        values = rest.values[np.argsort(place, kind="stable")]
+        return cls(values, np.concatenate([[0], np.cumsum(sizes)]), names=_names(names))
 
     @classmethod
     def from_arrow(cls, column: Any) -> Bags:
         """From an Arrow array of lists: of numbers, or of lists of numbers of one length (points)."""
-        import pyarrow as pa
+        from mercer.rkhs.embeddings.arrow import bag_lists
 
-        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-            raise TypeError(f"column must be an Arrow array of lists, got {column.type}")
-        if column.null_count:
-            raise ValueError("column has missing bags: drop them first")
-        offsets = np.asarray(column.offsets, dtype=np.int64)
-        inner = column.values.slice(offsets[0], offsets[-1] - offsets[0])
-        if pa.types.is_nested(inner.type):
-            sizes = np.unique(np.asarray(inner.value_lengths()))
-            if len(sizes) != 1:
-                raise ValueError(f"points must have one dimension, got {sizes.tolist()}")
-            values = np.asarray(inner.flatten()).reshape(-1, int(sizes[0]))
-        else:
-            values = np.asarray(inner)[:, None]
-        return cls(values, offsets - offsets[0])
+        return cls(*bag_lists(column))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Bags:
         """Bags that were saved."""
         with np.load(path) as file:
-            names = tuple(file["names"].tolist()) if "names" in file else None
+            names = _names(file["names"]) if "names" in file else None
             weights = file.get("weights")
             return cls(file["values"], file["offsets"], weights, names)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a file of NumPy's (.npz)."""
-        held = {"values": to_numpy(self.values), "offsets": self.offsets}
+        """Write a file of NumPy's (.npz), under this name exactly. Names must be of one kind."""
+        held: dict[str, Any] = {"values": to_numpy(self.values), "offsets": self.offsets}
         if self.weights is not None:
             held["weights"] = self.weights
         if self.names is not None:
-            held["names"] = np.asarray(self.names)
-        np.savez(Path(path), allow_pickle=False, **held)
+            held["names"] = _saved_names(self.names)
+        with Path(path).open("wb") as file:
+            np.savez(file, **held)
 
     # ---- a sequence -------------------------------------------------------------------
 
@@ -194,6 +198,8 @@ class Bags(Sequence[Empirical]):
             names = None if self.names is None else self.names[rows]
             return _trusted(take_rows(self.values, part), offsets - offsets[0], weights, names)
         at = np.arange(len(self))[rows]
+        if not len(at):
+            return self[:0]
         cut, points = self.segments.taken(at)
         names = None if self.names is None else tuple(self.names[i] for i in at)
         return _trusted(taken(self.values, points), cut.offsets, cut.weights, names)
@@ -203,6 +209,8 @@ class Bags(Sequence[Empirical]):
 
     def __repr__(self) -> str:
         sizes, d = self.sizes, self.values.shape[1]
+        if not len(sizes):
+            return f"Bags(0 bags, {d} dimension{'s' * (d > 1)})"
         some = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes.min()}"
         kind = "" if self.weights is None else ", weighted"
         points = "point" if sizes.max() == 1 else "points"
@@ -250,7 +258,37 @@ def _sample(bag: Any, i: int) -> tuple[Array, np.ndarray | None]:
     try:
         return validate.points(bag, f"bag {i}"), weights
     except TypeError as error:
-        raise TypeError(f"{error} (bags are arrays of points)") from None
+        raise TypeError(
+            f"{error}; Bags hold samples, and a plain list may hold distributions as well"
+        ) from None
+
+
+def _names(names: np.ndarray) -> tuple[Any, ...]:
+    """Text and numbers of Python; dates as they are."""
+    return tuple(names if names.dtype.kind in "mM" else names.tolist())
+
+
+def _saved_names(names: tuple[Any, ...]) -> np.ndarray:
+    found = np.asarray(names)
+    if found.dtype.kind not in "biufUSmM" or found.ndim != 1 or _names(found) != tuple(names):
+        raise TypeError(
+            "names are saved where all of them are text, numbers or dates, got "
+            f"{sorted({type(n).__name__ for n in names})}: give others, such as "
+            "Bags(bags.values, bags.offsets, bags.weights, names=tuple(map(str, bags.names)))"
+        )
+    return found
+
+
+def _finite(values: Array, offsets: np.ndarray) -> Array:
+    """Values without NaN, or an error that names the bag."""
+    try:
+        return validate.finite(values, "values")
+    except ValueError:
+        bad = np.flatnonzero(~np.isfinite(to_numpy(values)).all(axis=1))
+        if len(bad):
+            i = int(np.searchsorted(offsets, bad[0], side="right")) - 1
+            validate.finite(take_rows(values, slice(*offsets[i : i + 2].tolist())), f"bag {i}")
+        raise
 
 
 def _shares(weights: Any, offsets: np.ndarray) -> np.ndarray:

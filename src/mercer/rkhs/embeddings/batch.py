@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,8 +20,9 @@ from mercer.backend import (
     take_rows,
     zeros,
 )
+from mercer.frames import table
 from mercer.gram import Gram
-from mercer.gram.bags import Segments, bag_sums
+from mercer.gram.bags import Segments, bag_sums, paired_bag_sums
 from mercer.kernels.base import Kernel
 from mercer.kernels.rows import Rows, taken
 from mercer.rkhs.distributions import Empirical
@@ -38,7 +39,6 @@ _NEEDED = (
 )
 
 DISTRIBUTIONS = Empirical, Gaussian, Mixture, Uniform, Dirac
-_ATOMS, _AT_ONCE = 256, 32  # atoms and distributions of a matrix of which the diagonal is wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,20 +106,35 @@ class Batch(Rows):
         parts = (part.taken(rows) for part in self.parts)
         return Batch(len(rows), tuple(part for part in parts if part is not None))
 
+    def joined(self, others: Any) -> Any:
+        """These distributions, then others."""
+        from mercer.rkhs.embeddings.joining import join
 
-def batch_of(kernel: Kernel, x: Any, name: str = "x") -> Batch:
-    """Whatever stands for distributions, with its points checked by the kernel."""
+        return join(self, others)
+
+
+def batch_of(
+    kernel: Kernel, x: Any, name: str = "x", *, places: Sequence[int] | None = None
+) -> Batch:
+    """Whatever stands for distributions, with its points checked by the kernel.
+
+    `places` are the numbers by which messages name the distributions, if not 0, 1, ...
+    """
     if isinstance(x, Batch):
         return x
-    if is_array(x):  # every row a vector
-        return diracs(kernel, x, name)
+    if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind == "O":
+        x = x.tolist()  # objects, as scikit-learn hands them over
+    if is_array(x):  # every row a vector, or a bag of as many points as the others
+        return diracs(kernel, x, name) if x.ndim < 3 else _stack(kernel, x, name)
     if isinstance(x, Bags):
         return _points(kernel.accept(x.values, name), x.offsets, x.weights)
-    if not isinstance(x, Sequence) or isinstance(x, str) or not len(x):
+    if not isinstance(x, Sequence) or isinstance(x, str):
         raise TypeError(f"{name} must be a sequence of {_NEEDED}, got {type(x).__name__}")
-    if isinstance(x[0], Real):  # points on the line
+    if not len(x):
+        raise ValueError(f"{name} must have at least one distribution, got none")
+    if all(isinstance(v, Real) for v in x):  # points on the line
         return diracs(kernel, x, name)
-    return _collected(kernel, x, name)
+    return _collected(kernel, x, name, range(len(x)) if places is None else places)
 
 
 def diracs(kernel: Kernel, x: Any, name: str) -> Batch:
@@ -128,30 +143,63 @@ def diracs(kernel: Kernel, x: Any, name: str) -> Batch:
     return _points(points, np.arange(count(points) + 1), None)
 
 
+def _stack(kernel: Kernel, x: Any, name: str) -> Batch:
+    """Bags of the same size, (bags, points, dimensions)."""
+    if x.ndim > 3 or 0 in x.shape:
+        raise ValueError(
+            f"{name} must be an array (bags, points, dimensions) with none of them 0, got shape "
+            f"{tuple(x.shape)}"
+        )
+    bags, size, d = x.shape
+    values = namespace(x).reshape(x, (bags * size, d))
+    return batch_of(kernel, Bags(values, np.arange(0, bags * size + 1, size)), name)
+
+
 def _points(points: Any, offsets: np.ndarray, weights: np.ndarray | None) -> Batch:
     n = len(offsets) - 1
     return Batch(n, (Part(points, np.arange(n), Segments(offsets, weights)),))
 
 
-def _collected(kernel: Kernel, x: Sequence[Any], name: str) -> Batch:
+def _collected(kernel: Kernel, x: Sequence[Any], name: str, places: Sequence[int]) -> Batch:
     """Distributions of different kinds, sorted into parts."""
     samples, gaussians, boxes = _Kind(), _Kind(), _Kind()
+    first: tuple[int, int] | None = None  # a distribution that has a dimension, and which
     for i, one in enumerate(x):
-        for atoms, weights in _atoms(one, f"{name}[{i}]"):
-            one_of_them = None if is_array(atoms) else atoms[0]
-            kind = {Gaussian: gaussians, Uniform: boxes}.get(type(one_of_them), samples)
+        for atoms, weights in _atoms(one, f"{name}[{places[i]}]"):
+            kind = {Gaussian: gaussians, Uniform: boxes}.get(type(atoms[0]), samples)
             kind.add(i, atoms, weights)
+            d = _dimension(atoms)
+            first = (i, d) if first is None and d is not None else first
+            if first is not None and d is not None and d != first[1]:
+                raise ValueError(_unlike(name, (places[first[0]], first[1]), (places[i], d), one))
     parts = []
     if samples.held:
-        points = kernel.accept(_joined(samples.held, name), name)
+        points = kernel.accept(_joined(samples.held), name)
         parts.append(samples.part(points))
     for kind, made in ((gaussians, Gaussians), (boxes, Boxes)):
         if kind.held:
             parts.append(kind.part(made.of([atom for atoms in kind.held for atom in atoms])))
-    widths = {width(part.atoms) for part in parts}
-    if len(widths) > 1:
-        raise ValueError(f"the distributions of {name} must have one dimension, got {widths}")
+    if len(parts) > 1 and len({width(part.atoms) for part in parts}) > 1:
+        raise TypeError(f"{name} must not mix distributions of numbers and of other objects")
     return Batch(len(x), tuple(parts))
+
+
+def _dimension(atoms: Any) -> int | None:
+    """The d of R^d, if the atoms of a distribution are there."""
+    if is_array(atoms):
+        return int(atoms.shape[1]) if atoms.ndim == 2 else None
+    return getattr(atoms[0], "dimension", None)
+
+
+def _unlike(name: str, first: tuple[int, int], other: tuple[int, int], one: Any) -> str:
+    """What is wrong with distributions of different dimensions."""
+    hint = ""
+    if (is_array(one) or isinstance(one, list | tuple)) and _is_vector(one):
+        hint = "; numbers in a row are one point, and a bag of numbers is an array (n, 1)"
+    return (
+        f"the distributions of {name} must have the same number of columns: {name}[{first[0]}] has "
+        f"{first[1]}, {name}[{other[0]}] has {other[1]}{hint}"
+    )
 
 
 class _Kind:
@@ -195,31 +243,35 @@ def _atoms(one: Any, name: str) -> list[tuple[Any, np.ndarray | None]]:
             for atoms, own in _atoms(part, name)
         ]
     if isinstance(one, Empirical):
-        return [(one.points, one.weights)]
-    if is_array(one) and one.ndim == 1:  # a vector
-        return [(one[None, :], None)]
+        points = one.points
+        known = is_array(points) or isinstance(points, Sequence)
+        return [(points if known else validate.points(points, name), one.weights)]
+    if isinstance(one, Real):  # a point on the line
+        return [(validate.points([one], name), None)]
     if is_array(one) or isinstance(one, list | tuple):
         if 0 in getattr(one, "shape", (len(one),)):
             raise ValueError(f"{name} is empty: leave it out")
-        if not is_array(one) and all(isinstance(v, Real) for v in one):  # a vector as a list
-            return [(validate.points([one], name), None)]
+        if _is_vector(one):
+            row: Any = one
+            return [(validate.points(row[None, :] if is_array(one) else [one], name), None)]
         return [(validate.points_or_objects(one, name), None)]
+    if table(one, name) is not None:  # a data frame
+        return [(validate.points(one, name), None)]
     raise TypeError(f"{name} must be one of {_NEEDED}, got {type(one).__name__}")
 
 
-def _joined(samples: list[Any], name: str) -> Any:
+def _is_vector(one: Any) -> bool:
+    """Whether an array or a list holds the coordinates of one point."""
+    if not is_array(one):
+        return all(isinstance(v, Real) for v in one)
+    return one.ndim == 1 and not (is_numpy(one) and one.dtype.kind not in "fiubc")
+
+
+def _joined(samples: list[Any]) -> Any:
     """All points in one array, or in one list where they are objects."""
-    if not all(is_array(s) for s in samples):
+    if not all(is_array(s) and s.ndim == 2 for s in samples):
         return [point for sample in samples for point in sample]
-    shapes = [s.shape[1] if s.ndim == 2 else 1 for s in samples]
-    for i, columns in enumerate(shapes):
-        if columns != shapes[0]:
-            raise ValueError(
-                f"the bags of {name} must have the same number of columns: one has {shapes[0]}, "
-                f"another (the {i + 1}th of them) {columns}"
-            )
-    points = [validate.points(s, name) for s in samples]
-    return namespace(*points).concat(points)
+    return namespace(*samples).concat(samples)
 
 
 # ---- inner products -----------------------------------------------------------------------
@@ -261,27 +313,31 @@ def _block(kernel: Kernel, a: Part, b: Part | None) -> Any:
 
 
 def paired_products(kernel: Kernel, x: Batch, y: Batch) -> Any:
-    """E k(X_i, Y_i): (n,). From small matrices down the diagonal: few calls rather than few terms."""
+    """E k(X_i, Y_i): (n,)."""
     if len(x.parts) == len(y.parts) == 1 and x.parts[0].plain and y.parts[0].plain:
         a, b = x.parts[0].atoms, y.parts[0].atoms
         if is_points(a) and is_points(b):
             return kernel.paired(a, b)
-    values = []
-    for some in _runs(np.maximum(x.atoms, y.atoms)):
-        one = x[some]
-        block = inner_products(kernel, one, one if x is y else y[some])
-        values.append(namespace(block).linalg.diagonal(block))
-    return namespace(values[0]).concat(values)
+    pieces = []
+    for i, a in enumerate(x.parts):
+        for j, b in enumerate(y.parts):
+            if x is y and j < i:
+                continue
+            owners = a.owners if a is b else np.intersect1d(a.owners, b.owners)
+            if len(owners):
+                sums = _beside(kernel, a, None if a is b else b, owners)
+                pieces.append((owners, 2 * sums if x is y and j > i else sums))
+    if len(pieces) == 1 and len(pieces[0][0]) == len(x):
+        return pieces[0][1]
+    out = zeros((len(x),), pieces[0][1], double(pieces[0][1]))
+    for owners, sums in pieces:
+        out[owners if is_numpy(out) else array_like(owners, out, namespace(out).int64)] += sums
+    return out
 
 
-def _runs(sizes: np.ndarray) -> list[slice]:
-    """Consecutive distributions of so many atoms together that a call is worth it."""
-    ends = np.cumsum(sizes)
-    runs, first = [], 0
-    while first < len(sizes):
-        before = ends[first - 1] if first else 0
-        last = max(int(np.searchsorted(ends, before + _ATOMS, side="right")), first + 1)
-        last = min(last, first + _AT_ONCE)
-        runs.append(slice(first, last))
-        first = last
-    return runs
+def _beside(kernel: Kernel, a: Part, b: Part | None, owners: np.ndarray) -> Any:
+    """What two parts, or one with itself, add to E k(X_i, Y_i) for the distributions in both."""
+    if b is None:
+        return paired_bag_sums(expectations(kernel, a.atoms), a.segments)
+    a, b = (p if len(p.owners) == len(owners) else cast(Part, p.taken(owners)) for p in (a, b))
+    return paired_bag_sums(expectations(kernel, a.atoms, b.atoms), a.segments, b.segments)

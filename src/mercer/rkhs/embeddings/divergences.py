@@ -9,20 +9,28 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, namespace, to_numpy
+from mercer.errors import NoRule
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.radial import RBF
 from mercer.kernels.rows import Rows
+from mercer.rkhs.embeddings.atoms import Gaussians
 from mercer.rkhs.embeddings.bags import Bags
+from mercer.rkhs.embeddings.batch import batch_of
+from mercer.rkhs.embeddings.samples import are_known, as_bags, sample_of
+from mercer.rkhs.gaussian import Gaussian
 
 
 @dataclass(frozen=True)
 class SlicedWasserstein(Kernel):
-    """exp(-SW2(P, Q)^2 / 2 s^2) with s the bandwidth: a kernel of bags of points in R^d.
+    """exp(-SW2(P, Q)^2 / 2 s^2) with s the bandwidth: a kernel of distributions on R^d.
 
     SW2 is the 2-Wasserstein distance of projections onto the line, averaged over directions; on
     the line it is the L2 distance of quantile functions, so this is a Gaussian kernel of features
     (Kolouri et al. 2016) and positive definite. Directions come from a seed and quantiles are taken
     at the middles of `levels` equal shares, so that the kernel is a fixed function.
+
+    Points are bags, `Empirical`, `Dirac`, vectors and `Gaussian`, whose projections are known, mixed
+    freely; take draws from mixtures and boxes.
 
     Examples
     --------
@@ -47,7 +55,7 @@ class SlicedWasserstein(Kernel):
         validate.whole("seed", self.seed, 0)
 
     def accept(self, x: Any, name: str = "x") -> Points:
-        return x if isinstance(x, Quantiles) else Quantiles(self._features(Bags.of(x)))
+        return x if isinstance(x, Quantiles) else Quantiles(self._features(x, name))
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
         return RBF(self.bandwidth).pairwise(x.values, x.values if y is x else y.values)
@@ -55,22 +63,55 @@ class SlicedWasserstein(Kernel):
     def paired(self, x: Points, y: Points, /) -> Array:
         return RBF(self.bandwidth).paired(x.values, y.values)
 
-    def _features(self, bags: Bags) -> np.ndarray:
+    def _features(self, x: Any, name: str) -> np.ndarray:
         """Quantiles of projections, scaled so that their squared distances are SW2^2: (n, k)."""
+        known = are_known(x)
+        if not np.any(known):
+            return self._of_bags(as_bags(x, draws=1, rng=0, name=name))
+        batch_of(RBF(1.0), x, name)  # its messages
+        for i in np.flatnonzero(known):
+            if not isinstance(x[i], Gaussian):
+                raise NoRule(
+                    f"no sliced Wasserstein distance of {x[i]!r}, which is {name}[{i}]: take draws "
+                    "instead, such as Empirical(p.sample(1000, rng=0))"
+                )
+        bags = [
+            sample_of(one, 1, 0) for one, is_known in zip(x, known, strict=True) if not is_known
+        ]
+        laws = [one for one, is_known in zip(x, known, strict=True) if is_known]
+        found = self._of_gaussians(laws)
+        features = np.empty((len(known), found.shape[1]), dtype=np.float64)
+        features[known] = found
+        if bags:
+            features[~known] = self._of_bags(Bags.of(bags))
+        return features
+
+    def _of_bags(self, bags: Bags) -> np.ndarray:
         values = to_numpy(bags.values)
-        d = values.shape[1]
-        turns = np.random.default_rng(self.seed).standard_normal(
-            (d, self.directions if d > 1 else 1)
-        )
-        turns /= np.linalg.norm(turns, axis=0)
-        projected = values @ turns
-        levels = (np.arange(self.levels) + 0.5) / self.levels
-        scale = 1 / np.sqrt(len(levels) * turns.shape[1])
+        turns, levels, scale = self._grid(values.shape[1])
+        projected, shares = values @ turns, bags.segments.shares
         features = np.empty((len(bags), len(levels) * turns.shape[1]), dtype=np.float64)
         for i, (a, b) in enumerate(zip(bags.offsets[:-1], bags.offsets[1:], strict=True)):
-            shares = bags.segments.shares[a:b]
-            features[i] = scale * _quantiles(projected[a:b], shares, levels).ravel()
+            features[i] = scale * _quantiles(projected[a:b], shares[a:b], levels).ravel()
         return features
+
+    def _of_gaussians(self, laws: list[Gaussian]) -> np.ndarray:
+        """A Gaussian is one in every direction: m't + sqrt(t'Ct) z with the normal quantiles z."""
+        from scipy.special import ndtri
+
+        both = Gaussians.of(laws)
+        turns, levels, scale = self._grid(both.width)
+        spread = np.sqrt(np.einsum("nij,ik,jk->nk", both.full, turns, turns))
+        values = (both.means @ turns)[:, None, :] + ndtri(levels)[:, None] * spread[:, None, :]
+        return scale * values.reshape(len(laws), -1)
+
+    def _grid(self, d: int) -> tuple[np.ndarray, np.ndarray, float]:
+        """Directions (d, k), levels (q,), and 1 / sqrt(q k)."""
+        size = (d, self.directions if d > 1 else 1)
+        turns = np.random.default_rng(self.seed).standard_normal(size)
+        turns /= np.linalg.norm(turns, axis=0)
+        levels = (np.arange(self.levels) + 0.5) / self.levels
+        return turns, levels, float(1 / np.sqrt(len(levels) * turns.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +128,10 @@ class Quantiles(Rows):
 
     def taken(self, rows: np.ndarray) -> Quantiles:
         return Quantiles(self.values[rows])
+
+    def joined(self, others: Quantiles) -> Quantiles:
+        validate.same_width(self.values, others.values)
+        return Quantiles(np.concatenate([self.values, others.values]))
 
 
 def _quantiles(values: np.ndarray, shares: np.ndarray, levels: np.ndarray) -> np.ndarray:
@@ -117,6 +162,11 @@ class JensenShannon(Kernel):
         validate.positive("scale", self.scale)
 
     def accept(self, x: Any, name: str = "x") -> Points:
+        if validate.holds_objects(x):
+            raise TypeError(
+                f"{name} must hold histograms, one a row (n, words), got a list of bags or distributions: "
+                "count the words of each first, or use MeanMap(RBF(1.0))"
+            )
         points = validate.points(x, name)
         xp = namespace(points)
         sums = xp.sum(points, axis=1)

@@ -15,10 +15,15 @@ from mercer import validate
 from mercer.backend import Array, array_like, scalar, to_numpy
 from mercer.kernels.base import Kernel
 from mercer.kernels.door import read
+from mercer.kernels.rows import taken
 from mercer.rkhs.distributions import Empirical, shares
 from mercer.rkhs.embeddings.atoms import is_points
+from mercer.rkhs.embeddings.bags import Bags
 from mercer.rkhs.embeddings.batch import DISTRIBUTIONS, Batch, batch_of, diracs, inner_products
 from mercer.rkhs.function import Function
+from mercer.rkhs.mixture import Mixture
+
+_ROUNDING = 1e-9  # how far from one the coefficients of a distribution may add up
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,11 +84,17 @@ class Embedding:
         """|mu|."""
         return sqrt(self.norm2())
 
-    def distance2(self, other: Embedding) -> float:
-        """|mu - nu|^2: the squared maximum mean discrepancy of two distributions."""
+    def distance2(self, other: Embedding | Function) -> float:
+        """|mu - nu|^2: the squared maximum mean discrepancy of two distributions.
+
+        Also to a function, such as what `ConditionalEmbedding` gives.
+        """
+        if isinstance(other, Function):
+            return max(self.norm2() + other.norm2() - 2 * self.inner(other), 0.0)
+        validate.instance("other", other, Embedding, "an Embedding or a Function")
         return (self - other).norm2()
 
-    def distance(self, other: Embedding) -> float:
+    def distance(self, other: Embedding | Function) -> float:
         """|mu - nu|."""
         return sqrt(self.distance2(other))
 
@@ -130,6 +141,40 @@ class Embedding:
         return ProductEmbedding((self, *others))
 
     # ---- as something else ------------------------------------------------------------
+
+    @property
+    def distribution(self) -> Any:
+        """The distribution it is the embedding of: a mixture, where it is a mean of embeddings."""
+        found = self.coefficients
+        if found.min() < 0 or abs(found.sum() - 1) > _ROUNDING:
+            raise ValueError(
+                "only means of embeddings are embeddings of a distribution: the coefficients must be "
+                f"probabilities, got {found.tolist()[:5]}"
+            )
+        return self.terms[0] if len(found) == 1 else Mixture(self.terms, found)
+
+    def herd(self, m: int, *, candidates: int = 2000, rng: Any = None) -> Array:
+        """`m` points that stand for the distribution, by `kernel_herding`: (m, d).
+
+        They are chosen from the points of a sample, or from so many draws of what is known; the
+        embedding that they run after is this one, exact where there is a closed form.
+
+        Examples
+        --------
+        >>> from mercer.kernels import RBF
+        >>> from mercer.rkhs import Gaussian
+        >>> p = Gaussian([0.0, 0.0], 1.0)
+        >>> mu = mean_embedding(RBF(1.0), p)
+        >>> herd, drawn = mu.herd(40, rng=0), p.sample(40, rng=0)
+        >>> mu.distance(mean_embedding(RBF(1.0), herd)) < mu.distance(mean_embedding(RBF(1.0), drawn)) / 3
+        True
+        """
+        from mercer.rkhs.compression.greedy import kernel_herding
+
+        validate.whole("candidates", candidates)
+        p = self.distribution
+        x = p.points if isinstance(p, Empirical) else p.sample(candidates, rng=rng)
+        return taken(x, kernel_herding(self.kernel, x, m, target=self))
 
     def function(self) -> Function:
         """The same as a `Function`, for samples: points with weights."""
@@ -182,12 +227,21 @@ def mean_embedding(kernel: Kernel, p: Any) -> Embedding:
     True
     """
     validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0)")
+    if isinstance(p, Bags) or (isinstance(p, list | tuple) and any(map(_is_bag, p))):
+        raise TypeError(
+            "p must be one distribution, got several: mean_embedding of each of them, or MeanMap(kernel), "
+            "whose values are the inner products of all"
+        )
     if not isinstance(p, DISTRIBUTIONS):
         p = Empirical(read(kernel, p, None, "p")[0])
     found = Embedding(kernel, (p,), np.ones(1, dtype=np.float64))
     if not isinstance(p, Empirical):
         found.norm2()  # refused now, where there is no rule, rather than when it is used
     return found
+
+
+def _is_bag(one: Any) -> bool:
+    return isinstance(one, DISTRIBUTIONS) or getattr(one, "ndim", 0) == 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +265,10 @@ class ProductEmbedding:
     def inner(self, other: ProductEmbedding) -> float:
         """prod_l <mu_l, nu_l>."""
         validate.instance("other", other, ProductEmbedding, "a ProductEmbedding")
+        if len(self.factors) != len(other.factors):
+            raise ValueError(
+                f"both must have as many variables, got {len(self.factors)} and {len(other.factors)}"
+            )
         return prod(a.inner(b) for a, b in zip(self.factors, other.factors, strict=True))
 
     def norm(self) -> float:
@@ -220,3 +278,7 @@ class ProductEmbedding:
     def distance2(self, other: ProductEmbedding) -> float:
         """The squared distance of two laws of independent variables, never negative."""
         return max(self.inner(self) + other.inner(other) - 2 * self.inner(other), 0.0)
+
+    def distance(self, other: ProductEmbedding) -> float:
+        """The maximum mean discrepancy of two laws of independent variables."""
+        return sqrt(self.distance2(other))

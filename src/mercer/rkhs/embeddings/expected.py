@@ -11,45 +11,31 @@ import numpy as np
 from mercer.backend import Array, count, is_array, take_rows, to_numpy
 from mercer.errors import NoRule
 from mercer.gram import Gram, LazyMatrix
+from mercer.gram.lazy import OfPairs
 from mercer.kernels.algebra import Constant, Multiple, Sum
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import Tensor
 from mercer.kernels.rules import Rule
 from mercer.kernels.wrappers import InputWrapper, Scaled, Select
-from mercer.rkhs.embeddings.atoms import grouped, is_points, moved, width
+from mercer.rkhs.embeddings.atoms import Boxes, grouped, is_points, moved, width
 
 expected_kernel = Rule(
     "expected kernel",
-    "take draws instead, such as Empirical(p.sample(1000, rng=0)), or a kernel that has one (RBF, "
-    "Linear, Polynomial)",
+    "take draws instead, such as Empirical(p.sample(1000, rng=0)), or a kernel that has one (RBF and "
+    "Linear; Polynomial for Gaussians)",
     arguments=3,
 )
 """E k(X_i, Y_j) for kernels and two kinds of atoms: an array (n, m)."""
 
 
-class Expected(LazyMatrix):
+class Expected(OfPairs):
     """The matrix of E k(X_i, Y_j) for atoms that are not all points, known by its blocks."""
 
     def __init__(self, kernel: Kernel, x: Any, y: Any = None) -> None:
         self.kernel, self.x = kernel, _held(x)
         self.y = self.x if y is None else _held(y)
         self._turned = _without_rule(kernel, self.x, self.y)
-        self._like = np.empty(0, dtype=np.float64)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return count(self.x), count(self.y)
-
-    @property
-    def like(self) -> Array:
-        """Closed forms are float64 of NumPy."""
-        return self._like
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether it is the matrix of one set of distributions."""
-        return self.y is self.x
+        self._like = np.empty(0, dtype=np.float64)  # as closed forms are
 
     def block(self, rows: slice, columns: slice, /) -> Array:
         """The expectations for two slices."""
@@ -79,13 +65,23 @@ def _without_rule(kernel: Kernel, x: Any, y: Any) -> bool:
     """Whether only the case with the sides changed has a rule; an error where neither has one."""
     try:
         expected_kernel.find(kernel, x, y)
-    except NoRule as reason:
+    except NoRule:
         try:
             expected_kernel.find(kernel, y, x)
         except NoRule:
-            raise reason from None
+            kinds = " and ".join(sorted({_called(x), _called(y)}))
+            raise NoRule(
+                f"no expected kernel of {type(kernel).__name__} for {kinds}: "
+                f"{expected_kernel.instead}"
+            ) from None
         return True
     return False
+
+
+def _called(atoms: Any) -> str:
+    if is_points(atoms):
+        return "points"
+    return "boxes" if isinstance(atoms, Boxes) else "Gaussians"
 
 
 def _held(atoms: Any) -> Any:

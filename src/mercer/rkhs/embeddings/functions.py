@@ -10,8 +10,10 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import count, is_array
+from mercer.frames import table
 from mercer.kernels.rows import taken
 from mercer.rkhs.distributions import Empirical
+from mercer.rkhs.embeddings.embedding import Embedding
 
 
 def transformed(
@@ -27,8 +29,9 @@ def transformed(
     ----------
     function : callable
         Takes an array of points (m, d) for each variable, gives m values.
-    variables : distributions or samples
-        `Empirical`, arrays of points, or anything with ``sample(n, rng=)``, of which `points` are drawn.
+    variables : distributions, samples or embeddings
+        `Empirical`, arrays of points, data frames, or anything with ``sample(n, rng=)``, of which
+        `points` are drawn. An `Embedding` stands for its distribution.
     points : int
         The largest number of points of the result.
     rng : int, Generator or None
@@ -72,11 +75,15 @@ def transformed(
 
 
 def _sample(variable: Any, points: int, rng: np.random.Generator, i: int) -> Empirical:
+    if isinstance(variable, Embedding):
+        variable = variable.distribution
     if isinstance(variable, Empirical):
         return variable
     if is_array(variable) or isinstance(variable, list | tuple):
         return Empirical(variable)
-    if not hasattr(variable, "sample"):
+    if not isinstance(variable, str) and table(variable, f"variable {i}") is not None:
+        return Empirical(validate.points(variable, f"variable {i}"))
+    if not hasattr(variable, "sample") or isinstance(variable, str):
         raise TypeError(
             f"variable {i} must be a sample or have a method sample, got {type(variable).__name__}"
         )

@@ -9,7 +9,7 @@ from mercer import validate
 from mercer.backend import Array
 from mercer.kernels.base import Kernel, Points
 from mercer.rkhs.embeddings import boxes, gaussians  # noqa: F401  (their rules)
-from mercer.rkhs.embeddings.batch import batch_of, inner_products, paired_products
+from mercer.rkhs.embeddings.linked import linked, linked_pairs, linked_products
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,10 @@ class MeanMap(Kernel):
     averaged over all pairs of their points; Gaussians, mixtures and boxes are done in closed form
     where the kernel has one (RBF, `Linear`, `Polynomial`, their sums and multiples, on all or some
     columns), and refused with `NoRule` where not.
+
+    In a list, a distribution that comes more than once (the same object) is computed once, and
+    histograms over the same code words, ``[Empirical(words, h) for h in histograms]``, take one matrix
+    of the words.
 
     Level-2 kernels are made by `on`: ``RBF(0.5).on(MeanMap(RBF(1.0)))`` is exp(-MMD^2 / 2 * 0.5^2).
 
@@ -53,10 +57,10 @@ class MeanMap(Kernel):
         validate.instance("kernel", self.kernel, Kernel, "a kernel, such as RBF(1.0)")
 
     def accept(self, x: Any, name: str = "x") -> Points:
-        return batch_of(self.kernel, x, name)
+        return linked(self.kernel, x, name)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
-        return inner_products(self.kernel, x, y)
+        return linked_products(self.kernel, x, y)
 
     def paired(self, x: Points, y: Points, /) -> Array:
-        return paired_products(self.kernel, x, y)
+        return linked_pairs(self.kernel, x, y)

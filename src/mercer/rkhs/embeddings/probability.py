@@ -14,7 +14,7 @@ from mercer.errors import NoRule
 from mercer.gram.bags import bag_sums
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.dot import Linear
-from mercer.rkhs.embeddings.atoms import Gaussians
+from mercer.rkhs.embeddings.atoms import Gaussians, width
 from mercer.rkhs.embeddings.batch import Batch, batch_of
 from mercer.rkhs.embeddings.expected import Expected, expected_kernel
 from mercer.rkhs.embeddings.gaussians import sums_of_covariances
@@ -59,6 +59,11 @@ class ProbabilityProduct(Kernel):
             if bool(namespace(points).any(points < 0)):
                 raise ValueError(f"{name} must hold histograms, which have no negative numbers")
             return points
+        if isinstance(x, list | tuple) and not any(hasattr(one, "sample") for one in x):
+            raise NoRule(
+                f"no probability product of samples in {name}: they have no density of their own; fit a "
+                "Gaussian or a Mixture to them first, such as Gaussian.fit(bag), or count code words"
+            )
         batch = batch_of(Linear(), x, name)
         if not all(isinstance(part.atoms, Gaussians) for part in batch.parts):
             raise NoRule(
@@ -72,12 +77,14 @@ class ProbabilityProduct(Kernel):
         return batch
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
+        _alike(x, y)
         if not isinstance(x, Batch):
             return x**self.rho @ namespace(x, y).permute_dims(y**self.rho, (1, 0))
         (a,), (b,) = x.parts, y.parts
         return bag_sums(Expected(self, a.atoms, b.atoms), a.segments, b.segments)
 
     def paired(self, x: Points, y: Points, /) -> Array:
+        _alike(x, y)
         if not isinstance(x, Batch):
             return namespace(x, y).sum(x**self.rho * y**self.rho, axis=1)
         rows = (slice(i, i + 1) for i in range(len(x)))
@@ -91,6 +98,20 @@ def _(kernel: ProbabilityProduct, x: Gaussians, y: Gaussians) -> np.ndarray:
     own = _log_dets(x)[:, None] + _log_dets(y)
     logs = (1 - 2 * r) * d / 2 * log(2 * pi) - d / 2 * log(r) + (1 - r) / 2 * own
     return np.exp(logs - 0.5 * log_det - 0.5 * r * r2)
+
+
+def _alike(x: Points, y: Points) -> None:
+    """Two sets of distributions with densities, or of histograms, of one width."""
+    kinds = [isinstance(points, Batch) for points in (x, y)]
+    if kinds[0] != kinds[1]:
+        raise TypeError(
+            "x and y must both hold distributions with densities or both histograms, one a row"
+        )
+    widths = [width(p.parts[0].atoms) if isinstance(p, Batch) else p.shape[1] for p in (x, y)]
+    if widths[0] != widths[1]:
+        raise ValueError(
+            f"x and y must have the same number of columns, got {widths[0]} and {widths[1]}"
+        )
 
 
 def _log_dets(x: Gaussians) -> np.ndarray:

@@ -11,7 +11,7 @@ from mercer import validate
 from mercer.backend import Array, array_like, to_numpy
 from mercer.kernels.base import Kernel, Points
 from mercer.rkhs.embeddings.atoms import is_points
-from mercer.rkhs.embeddings.batch import Batch
+from mercer.rkhs.embeddings.batch import Batch, batch_of
 from mercer.rkhs.embeddings.meanmap import MeanMap
 
 
@@ -47,7 +47,7 @@ class ShrunkMeanMap(Kernel):
         validate.instance("kernel", self.kernel, Kernel, "a kernel, such as RBF(1.0)")
 
     def accept(self, x: Any, name: str = "x") -> Points:
-        return MeanMap(self.kernel).accept(x, name)
+        return batch_of(self.kernel, x, name)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
         values = MeanMap(self.kernel).pairwise(x, y)

@@ -1,0 +1,261 @@
+"""Learners of numbers from bags, each tuned inside the bags it learns from.
+
+Kernel machines choose their bandwidths and ridge by the leave-one-out error, which is exact; the Bayesian one by
+three folds. A learner takes a `Split` and a generator and returns `Predicted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import KFold
+
+from benchmarks.reproductions import deep_sets
+from benchmarks.reproductions.distribution_problems import Split
+from mercer.backend import to_numpy
+from mercer.features import RandomFourier
+from mercer.kernels import RBF
+from mercer.kernels.bandwidth import median_bandwidth
+from mercer.kernels.base import Kernel
+from mercer.learn import BayesianDistributionRegressor, KernelRidge, MeanFeatures, RidgePath
+from mercer.learn.machines.lookup import Looked
+from mercer.rkhs import MeanMap, ShrunkMeanMap
+
+WIDTHS = (0.25, 0.5, 1.0, 2.0)  # times the median distance of points
+SECOND = (0.5, 1.0, 2.0)  # times the median distance of embeddings
+LEVEL = 0.9
+_NORMAL = 1.6448536269514722  # the 95% point of the standard normal distribution
+_ALPHAS = np.geomspace(1e-8, 1e4, 25)
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """What a learner says of the bags it was asked about, and where 90% of the numbers should be."""
+
+    y: np.ndarray
+    ends: np.ndarray | None = None  # (n, 2)
+
+
+Learner = Callable[[Split, np.random.Generator], Predicted]
+
+
+# ---- averaging ------------------------------------------------------------------------------
+
+
+def constant(split: Split, _: np.random.Generator) -> Predicted:
+    """The mean of what was learnt from."""
+    return Predicted(np.full(len(split.test), split.learnt[1].mean()))
+
+
+def means(split: Split, _: np.random.Generator) -> Predicted:
+    """Linear ridge regression on the mean of each bag."""
+    (bags, y), (asked, _y) = split.learnt, split.asked
+    return Predicted(RidgeCV(_ALPHAS).fit(bags.means(), y).predict(asked.means()))
+
+
+def points(split: Split, _: np.random.Generator) -> Predicted:
+    """Linear ridge regression on points, which have the number of their bag; its mean over a bag."""
+    (bags, y), (asked, _y) = split.learnt, split.asked
+    weights = np.repeat(1 / bags.sizes, bags.sizes)  # a bag counts once
+    ridge = RidgeCV(_ALPHAS).fit(bags.values, np.repeat(y, bags.sizes), sample_weight=weights)
+    return Predicted(asked.means(ridge.predict(asked.values)[:, None])[:, 0])
+
+
+def means_kernel(split: Split, _: np.random.Generator) -> Predicted:
+    """RBF ridge regression on the mean of each bag."""
+    centres = split.bags.means()
+    width = float(median_bandwidth(centres[split.train]))
+    kernels = [RBF(width * w) for w in WIDTHS]
+    return _best_ridge(split, ((k, centres) for k in kernels))
+
+
+def moments(split: Split, _: np.random.Generator) -> Predicted:
+    """RBF ridge regression on means, and on the logarithms of the standard deviations, of all columns."""
+    bags = split.bags
+    centres = bags.means()
+    spread = bags.means((bags.values - np.repeat(centres, bags.sizes, axis=0)) ** 2)
+    both = np.concatenate([centres, 0.5 * np.log(spread + 1e-6)], axis=1)
+    some = both[split.train]
+    both = (both - some.mean(axis=0)) / some.std(axis=0)
+    width = float(median_bandwidth(both[split.train]))
+    return _best_ridge(split, ((RBF(width * w), both) for w in WIDTHS))
+
+
+# ---- embeddings -----------------------------------------------------------------------------
+
+
+def merr(split: Split, _: np.random.Generator) -> Predicted:
+    """`DistributionRegressor` with `MeanMap`: linear in the embeddings."""
+    return _best_ridge(split, _linear(split, shrunk=False))
+
+
+def merr_rbf(split: Split, _: np.random.Generator) -> Predicted:
+    """`DistributionRegressor` with RBF on `MeanMap`."""
+    return _best_ridge(split, _second(split, shrunk=False))
+
+
+def merr_published(split: Split, rng: np.random.Generator) -> Predicted:
+    """As in the program of Szabo et al.: one half to learn from, the other to choose by, no intercept, their ridges."""
+    y = split.y
+    order = rng.permutation(split.train)
+    one, other = order[: len(order) // 2], order[len(order) // 2 :]
+    best, found = np.inf, np.empty(0)
+    for width, ridge in product(point_widths(split), 10.0 ** np.arange(-10, 0)):
+        matrix = expected(split, width)
+        system = matrix[np.ix_(one, one)] + len(one) * ridge * np.eye(len(one))
+        weights = np.linalg.solve(system, y[one])
+        error = float(np.mean((matrix[np.ix_(other, one)] @ weights - y[other]) ** 2))
+        if error < best:
+            best, found = error, matrix[np.ix_(split.test, one)] @ weights
+    return Predicted(found)
+
+
+def shrunk(split: Split, _: np.random.Generator) -> Predicted:
+    """`ShrunkMeanMap`."""
+    return _best_ridge(split, _linear(split, shrunk=True))
+
+
+def shrunk_rbf(split: Split, _: np.random.Generator) -> Predicted:
+    """RBF on `ShrunkMeanMap`."""
+    return _best_ridge(split, _second(split, shrunk=True))
+
+
+def features(split: Split, rng: np.random.Generator) -> Predicted:
+    """Linear ridge regression on `MeanFeatures`: 256 random Fourier features, averaged."""
+    (bags, y), (asked, _y) = split.learnt, split.asked
+    found = []
+    for width in point_widths(split):
+        state = int(rng.integers(2**31))
+        mean = MeanFeatures(RandomFourier(RBF(width), 256, random_state=state)).fit(bags)
+        ridge = RidgeCV(_ALPHAS).fit(mean.transform(bags), y)
+        found.append((ridge.best_score_, ridge.predict(mean.transform(asked))))
+    return Predicted(max(found, key=lambda pair: pair[0])[1])
+
+
+def bayesian(split: Split, rng: np.random.Generator) -> Predicted:
+    """`BayesianDistributionRegressor`, with intervals of 1.64 standard deviations to each side."""
+    (bags, y), (asked, _y) = split.learnt, split.asked
+    state = int(rng.integers(2**31))
+    folds = list(KFold(3, shuffle=True, random_state=state).split(y))
+
+    def machine(width: float, ridge: float) -> BayesianDistributionRegressor:
+        return BayesianDistributionRegressor(RBF(width), ridge=ridge, random_state=state)
+
+    def error(width: float, ridge: float) -> float:
+        return sum(
+            np.sum((machine(width, ridge).fit(bags[a], y[a]).predict(bags[b]) - y[b]) ** 2)
+            for a, b in folds
+        )
+
+    options = list(product(point_widths(split)[1:], (1e-3, 1e-1, 10.0)))
+    best = min(options, key=lambda o: error(*o))
+    mean, sd = machine(*best).fit(bags, y).predict(asked, return_std=True)
+    return Predicted(mean, np.stack([mean - _NORMAL * sd, mean + _NORMAL * sd], axis=1))
+
+
+def networks(split: Split, rng: np.random.Generator) -> Predicted:
+    """Deep sets."""
+    (bags, y), (asked, _y) = split.learnt, split.asked
+    return Predicted(deep_sets.deep_sets(bags, y, asked, rng))
+
+
+LEARNERS: dict[str, Learner] = {
+    "the mean of all": constant,
+    "ridge on means": means,
+    "ridge on points": points,
+    "RBF ridge on means": means_kernel,
+    "RBF ridge on means and spreads": moments,
+    "MERR, linear": merr,
+    "MERR, linear, half to choose by": merr_published,
+    "MERR, RBF": merr_rbf,
+    "MERR, linear, shrunk": shrunk,
+    "MERR, RBF, shrunk": shrunk_rbf,
+    "mean features": features,
+    "Bayesian": bayesian,
+}
+if not deep_sets.MISSING:
+    LEARNERS["deep sets"] = networks
+
+
+# ---- one Gram matrix of bags for all that need it -----------------------------------------------
+
+
+def point_widths(split: Split) -> list[float]:
+    """Bandwidths of points, from those that are learnt from."""
+    values = to_numpy(split.learnt[0].values)
+    step = -(-len(values) // 1000)
+    return [float(w) * float(median_bandwidth(values[::step])) for w in WIDTHS]
+
+
+@lru_cache(maxsize=32)
+def expected(split: Split, width: float) -> np.ndarray:
+    """`MeanMap` of all bags but those pairs of them that nobody learns from: (n, n)."""
+    kernel, n = MeanMap(RBF(width)), len(split.y)
+    matrix = np.full((n, n), np.nan)
+    train, test = split.train, split.test
+    known, asked = split.bags[train], split.bags[test]
+    cross = kernel(asked, known)
+    matrix[np.ix_(train, train)] = kernel(known)
+    matrix[np.ix_(test, train)], matrix[np.ix_(train, test)] = cross, cross.T
+    batch = kernel.accept(asked)
+    matrix[test, test] = kernel.diag(batch)
+    return matrix
+
+
+@lru_cache(maxsize=32)
+def shrinkage(split: Split, width: float) -> np.ndarray:
+    """The factors of `ShrunkMeanMap` for all bags: (n,)."""
+    kernel = ShrunkMeanMap(RBF(width))
+    batch = kernel.accept(split.bags)
+    return np.sqrt(to_numpy(kernel.diag(batch)) / np.diagonal(expected(split, width)))
+
+
+def _matrix(split: Split, width: float, shrunk: bool) -> np.ndarray:
+    values = expected(split, width)
+    if not shrunk:
+        return values
+    factors = shrinkage(split, width)
+    return factors[:, None] * values * factors
+
+
+def _linear(split: Split, shrunk: bool) -> Iterator[tuple[Kernel, np.ndarray]]:
+    at = np.arange(len(split.y), dtype=np.float64)[:, None]
+    for width in point_widths(split):
+        yield Looked(_matrix(split, width, shrunk)), at
+
+
+def _second(split: Split, shrunk: bool) -> Iterator[tuple[Kernel, np.ndarray]]:
+    for inner, at in _linear(split, shrunk):
+        assert isinstance(inner, Looked)
+        scale = distance(inner.matrix[np.ix_(split.train, split.train)])
+        for factor in SECOND:
+            yield RBF(factor * scale).on(inner), at
+
+
+def distance(matrix: np.ndarray) -> float:
+    """The median distance of embeddings with these inner products."""
+    own = np.diagonal(matrix)
+    squares = (own[:, None] + own - 2 * matrix)[np.triu_indices(len(matrix), 1)]
+    return float(np.sqrt(np.median(squares[squares > 0])))
+
+
+def _best_ridge(split: Split, options: Iterator[tuple[Kernel, np.ndarray]]) -> Predicted:
+    """Kernel ridge regression with the kernel and ridge of the least leave-one-out error."""
+    y = split.learnt[1]
+    centre = y.mean()
+    best: tuple[float, KernelRidge, np.ndarray] | None = None
+    for kernel, rows in options:
+        machine = KernelRidge(kernel, RidgePath()).fit(rows[split.train], y - centre)
+        assert machine.path_ is not None
+        error = float(np.min(machine.path_.leave_one_out))
+        if best is None or error < best[0]:
+            best = error, machine, rows[split.test]
+    assert best is not None
+    _, machine, asked = best
+    ends = centre + to_numpy(machine.predict_interval(asked, level=LEVEL))
+    return Predicted(centre + to_numpy(machine.predict(asked)), ends)

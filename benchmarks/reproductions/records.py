@@ -1,0 +1,182 @@
+"""What studies of many runs keep: cells with their runs, saved as they go on, and tables of them.
+
+A record is ``{"cells": {key: {"runs": 20, "rejections": 3, "seconds": 1.5}, ...}, ...}`` in NAME.json, and what it
+says in NAME.md. A study is the keys of its cells, one run of a cell, and a text::
+
+    RECORD = Record("my_study", markdown)  # markdown(store) -> str
+
+    def main() -> int:
+        told = arguments("What is studied", runs=100).parse_args()
+        store = RECORD.load(told.results)
+        RECORD.run(store, rounds(store, KEYS, told.runs), once, told.seconds, told.results)
+        print(markdown(store))
+        return 0
+
+    def once(key: str, seed: int) -> dict[str, Any]:  # {"rejections": 1}, or {"errors": [0.13]}
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import describe
+
+RESULTS = Path(__file__).parents[1] / "results"
+EVERY = 10.0  # seconds between two savings
+Store = dict[str, Any]
+Once = Callable[[str, int], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Record:
+    """The files NAME.json and NAME.md of a study; `markdown` makes the second of what is in the first."""
+
+    name: str
+    markdown: Callable[[Store], str]
+
+    def load(self, folder: Path = RESULTS) -> Store:
+        """What was done before; no cells where nothing was."""
+        file = folder / f"{self.name}.json"
+        return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {"cells": {}}
+
+    def save(self, store: Store, folder: Path = RESULTS) -> None:
+        """Both files, each replaced at once: a run that is ended leaves the earlier one or this one."""
+        folder.mkdir(parents=True, exist_ok=True)
+        cells = {k: e | {"seconds": round(e["seconds"], 2)} for k, e in store["cells"].items()}
+        kept = store | {"machine": describe(), "cells": dict(sorted(cells.items()))}
+        _replace(folder / f"{self.name}.json", json.dumps(kept, indent=1) + "\n")
+        _replace(folder / f"{self.name}.md", self.markdown(kept))
+
+    def run(
+        self,
+        store: Store,
+        turns: Iterable[str],
+        once: Once,
+        seconds: float = np.inf,
+        folder: Path = RESULTS,
+    ) -> None:
+        """One run of each cell in `turns`, until so many seconds are over; saved now and then, and at the end.
+
+        ``once(key, seed)`` is run number `seed` of a cell, from 0 on. What it returns is kept in the cell: numbers are
+        added up, lists are strung together. Seconds are of one processor, of the whole call unless it tells its own.
+        """
+        started = saved = time.monotonic()
+        for key in turns:
+            entry = cell(store, key)
+            spent = time.process_time()
+            found = once(key, entry["runs"])
+            found = {"runs": 1, "seconds": time.process_time() - spent} | dict(found)
+            for name, value in found.items():
+                entry[name] = entry.get(name, type(value)()) + value
+            if time.monotonic() - saved > EVERY:
+                self.save(store, folder)
+                saved = time.monotonic()
+            if time.monotonic() - started > seconds:
+                break
+        self.save(store, folder)
+
+
+def cell(store: Store, key: str) -> dict[str, Any]:
+    """The entry of a cell; without runs where it is new."""
+    return store["cells"].setdefault(key, {"runs": 0, "seconds": 0.0})
+
+
+def rounds(store: Store, keys: Sequence[str], runs: int) -> Iterator[str]:
+    """The first run of every cell that lacks it, then the second, up to `runs`."""
+    for seed in range(runs):
+        yield from (key for key in keys if cell(store, key)["runs"] == seed)
+
+
+def arguments(title: str | None, runs: int) -> argparse.ArgumentParser:
+    """--runs, --seconds and --results, which every study has."""
+    parser = argparse.ArgumentParser(description=(title or "").split("\n")[0])
+    parser.add_argument("--runs", type=int, default=runs, help="of each, earlier ones counted")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so long")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder of the record")
+    return parser
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    """What a call returns, and its seconds of one processor."""
+    start = time.process_time()
+    return call(), time.process_time() - start
+
+
+# ---- what is told ---------------------------------------------------------------------------
+
+
+def heading(title: str, command: str = "") -> list[str]:
+    """The title, the command and the machine."""
+    lines = [f"# {title}", "", *([f"    {command}", ""] if command else [])]
+    return lines + [f"* {key}: {value}" for key, value in describe().items()]
+
+
+def table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The lines of a Markdown table; rows have the same columns."""
+    rows = list(rows)
+    if not rows:
+        return ["Nothing was run yet."]
+    return [_line(rows[0]), "|" + " --- |" * len(rows[0]), *(_line(row.values()) for row in rows)]
+
+
+def rate(entry: Mapping[str, Any]) -> float:
+    """The share of runs that reject."""
+    return entry["rejections"] / entry["runs"] if entry["runs"] else 0.0
+
+
+def reaches(rate: float, runs: int, wanted: float, wanted_runs: int) -> bool:
+    """Whether a rate is not below another by more than its 99% band (Agresti and Caffo 2000)."""
+    p, q = ((r * n + 1) / (n + 2) for r, n in ((rate, runs), (wanted, wanted_runs)))
+    error = (p * (1 - p) / (runs + 2) + q * (1 - q) / (wanted_runs + 2)) ** 0.5
+    return p + 2.576 * error >= q
+
+
+def band(rejections: int, runs: int) -> tuple[float, float]:
+    """The 95% interval of a rate (Wilson 1927)."""
+    p, z2 = rejections / runs, 1.96**2
+    middle = (p + z2 / (2 * runs)) / (1 + z2 / runs)
+    half = (z2 * (p * (1 - p) + z2 / (4 * runs)) / runs) ** 0.5 / (1 + z2 / runs)
+    return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+def compared(
+    ours: Mapping[str, Any], theirs: Mapping[str, Any] | None = None, level: float | None = None
+) -> dict[str, str]:
+    """Columns of a row: our rate of rejections beside theirs, and whether it is reached.
+
+    With a `level` the null hypothesis is true, and the rate is to be that within three standard errors.
+    """
+    own, runs, other = rate(ours), ours["runs"], theirs or {"runs": 0}
+    wanted = reached = ""
+    if other["runs"]:
+        wanted = f"{rate(other):.2f}"
+        reached = "yes" if reaches(own, runs, rate(other), other["runs"]) else "NO"
+    if level is not None:
+        error = (level * (1 - level) / runs) ** 0.5
+        reached = "yes" if abs(own - level) < 3 * error else "NO"
+    return {
+        "rate": f"{own:.2f}",
+        "runs": str(runs),
+        "to reach": wanted,
+        "of runs": str(other["runs"] or ""),
+        "reached": reached,
+        "seconds a run": f"{ours['seconds'] / runs:.2f}",
+    }
+
+
+def _line(cells: Iterable[Any]) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def _replace(file: Path, text: str) -> None:
+    part = file.with_name(file.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)

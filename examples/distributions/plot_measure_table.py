@@ -1,0 +1,116 @@
+"""
+Which kernel of distributions?
+==============================
+
+A support measure machine needs two kernels: one embeds the distributions, another, on top of it, compares the
+embeddings. Muandet, Fukumizu, Dinuzzo and Schölkopf (2012, Table 2) tried fifteen pairs on Gaussians of two classes
+and concluded that the embedding kernel matters more than the level-2 kernel, and that RBF on RBF is best. This is
+a small version of their table, and what it shows.
+"""
+
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.stats import norm, wishart
+
+from mercer.errors import NotConverged
+from mercer.kernels import RBF, Linear, Polynomial
+from mercer.learn import KernelSearchCV, SupportMeasureMachine
+from mercer.rkhs import Gaussian, MeanMap
+
+# %%
+# Every example is a Gaussian in ten dimensions. Its mean comes from N((1, ..., 1), v I) in the first class and from
+# N((2, ..., 2), v I) in the second, and its covariance from a Wishart distribution of 10 degrees of freedom
+# with scale 0.6 I or 1.2 I. The paper prints v = 0.5.
+
+
+def gaussians(n, v, rng):
+    """n Gaussians of each class, and their labels."""
+    drawn = []
+    for centre, scale in ((1.0, 0.6), (2.0, 1.2)):
+        means = centre + np.sqrt(v) * rng.standard_normal((n, 10))
+        covariances = wishart(10, scale * np.eye(10)).rvs(n, random_state=rng)
+        drawn += [Gaussian(m, c) for m, c in zip(means, covariances, strict=True)]
+    return drawn, np.repeat([0, 1], n)
+
+
+# %%
+# How far could one get? The linear embedding keeps the mean of a distribution and forgets everything else, and the
+# means of the two classes are sqrt(10) apart. With v = 0.5 that is enough for 98.7% right answers, where the paper
+# prints 85.2. Means that spread more, v = 2.3, would give 85. The covariances, which the other embeddings see, tell
+# the classes apart at any v: the larger trace is right nearly always.
+
+rng = np.random.default_rng(0)
+for v in (0.5, 2.3):
+    print(f"v = {v}: means alone {norm.cdf(np.sqrt(10) / 2 / np.sqrt(v)):.1%}")
+drawn, labels = gaussians(2000, 0.5, rng)
+traces = np.log([np.trace(one.cov) for one in drawn])
+print(f"traces alone {np.mean((traces > np.log(60 * np.sqrt(2))) == labels):.1%}")
+
+# %%
+# The kernels. An expected kernel of Gaussians has a closed form for each of these embeddings (`MeanMap`); NRBF is
+# the RBF embedding with all norms made one. Bandwidths and degrees are chosen by cross-validation, and so
+# is C, from the grids of the paper.
+
+gammas = 10.0 ** np.arange(-3, 3)
+embeddings = {
+    "LIN": [MeanMap(Linear())],
+    "POLY2": [MeanMap(Polynomial(2))],
+    "POLY3": [MeanMap(Polynomial(3))],
+    "RBF": [MeanMap(RBF(g**-0.5)) for g in gammas],
+    "NRBF": [MeanMap(RBF(g**-0.5)).normalized() for g in gammas],
+}
+levels = {
+    "LIN": lambda k: [Linear().on(k)],
+    "POLY": lambda k: [Polynomial(d).on(k) for d in (2, 3, 4, 5, 6)],
+    "RBF": lambda k: [RBF(g**-0.5).on(k) for g in gammas],
+}
+
+
+def accuracy(embedding, level, train, test):
+    """Of the best machine with an embedding kernel and a level-2 kernel."""
+    kernels = [k for inner in embeddings[embedding] for k in levels[level](inner)]
+    grid = {"kernel": kernels, "C": [0.125, 1.0, 8.0, 64.0]}
+    machine = SupportMeasureMachine(kernels[0], max_iter=20_000)
+    return KernelSearchCV(machine, grid, cv=5).fit(*train).score(*test)
+
+
+def table(v, n=60):
+    """Accuracies of all pairs, in percent: (level-2, embedding)."""
+    rng = np.random.default_rng(1)
+    train, test = gaussians(n, v, rng), gaussians(300, v, rng)
+    rows = [[accuracy(e, level, train, test) for e in embeddings] for level in levels]
+    return 100 * np.array(rows)
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", NotConverged)  # unscaled polynomials of large numbers
+    found = {v: table(v) for v in (0.5, 2.3)}
+
+# %%
+# The numbers of the paper, as they are remembered (only 85.2, of LIN-LIN, was checked), beside those found here.
+
+paper = np.array(
+    [
+        [85.20, 81.04, 81.10, 87.74, 85.39],
+        [83.95, 81.34, 82.66, 88.06, 86.84],
+        [87.80, 73.12, 78.28, 89.65, 86.86],
+    ]
+)
+panels = {
+    "paper": paper,
+    "as printed, v = 0.5": found[0.5],
+    "means spread more, v = 2.3": found[2.3],
+}
+figure, axes = plt.subplots(1, 3, figsize=(14, 3.2), layout="constrained", sharey=True)
+for ax, (title, values) in zip(axes, panels.items(), strict=True):
+    ax.imshow(values, vmin=50, vmax=100, cmap="viridis", aspect="auto")
+    for (i, j), value in np.ndenumerate(values):
+        ax.text(j, i, f"{value:.1f}", ha="center", va="center", color="w" if value < 80 else "k")
+    ax.set_title(title)
+    ax.set_xticks(range(5), [*embeddings])
+    ax.set_xlabel("embedding kernel")
+axes[0].set_yticks(range(3), [*levels])
+axes[0].set_ylabel("level-2 kernel")
+figure.colorbar(axes[0].images[0], ax=axes, label="accuracy in percent")

@@ -1,0 +1,130 @@
+"""Streams and landmarks as users hand them in: what is taken, and what is refused by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from arrays import torch
+from numpy.testing import assert_allclose
+
+from mercer.kernels import RBF
+from mercer.learn import Batches, FourierRidge, NystromLogistic, NystromRidge, Parquet
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 3))
+Y = np.sin(X[:, 0]) + X[:, 1]
+LABELS = np.where(Y > 0, "up", "down")
+FRAME = pd.DataFrame(X, columns=[*"abc"])
+NAMED = np.arange(0, 300, 100)
+
+
+def ridge(landmarks=X[:20], **options) -> NystromRidge:
+    return NystromRidge(RBF(1.5), 0.3, landmarks=landmarks, **options)
+
+
+def pairs(target=Y):
+    return [(X[i : i + 100], target[i : i + 100]) for i in NAMED]
+
+
+WANTED = ridge().fit(X, Y).predict(X)
+
+
+# ---- landmarks that are given -----------------------------------------------------------------
+
+
+def test_landmarks_in_a_frame():
+    found = ridge(FRAME[["c", "a", "b"]].iloc[:20]).fit(FRAME, Y)
+    assert_allclose(found.predict(FRAME), WANTED, atol=1e-7)
+
+
+@pytest.mark.skipif(torch is None, reason="needs torch")
+def test_landmarks_of_another_library_and_precision():
+    x = torch.asarray(X)
+    assert_allclose(ridge().fit(x, Y).predict(x).numpy(), WANTED, atol=1e-7)
+    assert ridge().fit(X.astype(np.float32), Y).predict(X.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("landmarks", "words"),
+    [
+        (X[:5, :2], "landmarks must have as many columns as X, got 2 and 3"),
+        (np.full((2, 3), np.nan), "landmarks has NaN"),
+        ("all", "landmarks must be a whole number"),
+        (None, "landmarks must be a whole number"),
+        (0, "landmarks must be a whole number of at least 1"),
+    ],
+)
+def test_wrong_landmarks(landmarks, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        ridge(landmarks).fit(X, Y)
+
+
+def test_more_landmarks_than_points():
+    assert len(ridge(1000).fit(X, Y).landmarks_) == 300
+
+
+# ---- streams ----------------------------------------------------------------------------------
+
+
+def test_more_points_from_streams():
+    first, *rest = pairs()
+    whole = ridge().partial_fit(Batches([first])).partial_fit(Batches(rest))
+    assert_allclose(whole.predict(X), WANTED, atol=1e-6)
+    features = FourierRidge(RBF(1.5), 0.3, n_components=50, random_state=0)
+    parts = features.partial_fit(*first).partial_fit(Batches(rest)).predict(X)
+    again = FourierRidge(RBF(1.5), 0.3, n_components=50, random_state=0).fit(X, Y)
+    assert_allclose(parts, again.predict(X), atol=1e-8)
+    with pytest.raises(ValueError, match="brings its own y"):
+        whole.partial_fit(Batches(rest), Y)
+
+
+def test_streams_that_came_without_a_source(tmp_path):
+    with pytest.raises(TypeError, match=r"X is 'generator', not points: use fit\(Batches"):
+        ridge().fit(pair for pair in pairs())
+    with pytest.raises(TypeError, match=r"X is a path: use fit\(Parquet"):
+        ridge().fit(tmp_path / "data.parquet")
+    with pytest.raises(TypeError, match=r"use fit\(Batches"):
+        ridge().fit(X, Y).partial_fit(iter(pairs()))
+
+
+def test_batches_that_do_not_fit_together():
+    wide = Batches([(X, Y), (X[:, :2], Y)])
+    with pytest.raises(ValueError, match="every batch must have as many columns, got 3 and then 2"):
+        ridge(10).fit(wide)
+    with pytest.raises(ValueError, match="X has 2 features, but NystromRidge is expecting 3"):
+        ridge(10).fit(Batches(iter([(X, Y), (X[:, :2], Y)])))
+    two = np.stack([Y, Y], axis=1)
+    with pytest.raises(ValueError, match="y must have as many columns in every batch, got 1 and"):
+        ridge().fit(Batches([(X, Y), (X, two)]))
+    with pytest.raises(ValueError, match="y must have as many columns in every batch"):
+        ridge().fit(X, Y).partial_fit(X, two)
+    with pytest.raises(ValueError, match=r"y must have shape \(300,\)"):
+        ridge().fit(Batches([(X, Y[:-1])]))
+
+
+def test_a_target_that_is_a_column_too(tmp_path):
+    FRAME.assign(y=Y).to_parquet(tmp_path / "data.parquet")
+    with pytest.raises(ValueError, match="'y' is the target"):
+        ridge().fit(Parquet(tmp_path / "data.parquet", target="y", columns=["a", "y"]))
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (Y, "Unknown label type: continuous"),
+        (np.where(Y > 0, np.nan, 1.0), "NaN or infinite labels"),
+        (np.where(Y > 2, None, LABELS), "missing labels, NaN or None"),
+        (np.stack([LABELS, LABELS], axis=1), "a label for each point"),
+        (np.zeros(300), "at least two classes"),
+    ],
+)
+def test_wrong_labels_in_batches(target, words):
+    with pytest.raises(ValueError, match=words):
+        NystromLogistic(RBF(1.0), landmarks=10).fit(Batches(pairs(target)))
+
+
+def test_missing_labels_in_a_file(tmp_path):
+    FRAME.assign(y=np.where(Y > 2, None, LABELS)).to_parquet(tmp_path / "data.parquet")
+    with pytest.raises(ValueError, match="y contains missing labels"):
+        NystromLogistic(RBF(1.0), landmarks=10).fit(Parquet(tmp_path / "data.parquet", target="y"))
