@@ -94,6 +94,7 @@ BOX_RULES: list[Kernel] = [
 BLOCK_RULES: list[Kernel] = [
     Tensor(RBF(1.0), RBF(2.0), widths=(1, 2)),
     Tensor(RBF(0.7), Polynomial(2, 1.0), widths=(1, 2)),
+    RBF(0.7).select([2, 1]) * RBF(1.5).select([0]),
 ]
 POWERS = (0.5, 0.8, 1.0)
 

@@ -315,7 +315,8 @@ def _is_several(item: Any) -> bool:
     if is_array(item):
         return item.ndim > 1
     if isinstance(item, list | tuple):
-        return len(item) > 0 and (is_array(item[0]) or isinstance(item[0], list | tuple))
+        first = item[0] if len(item) else None
+        return isinstance(first, list | tuple) or (is_array(first) and first.ndim > 0)
     return hasattr(item, "sample")
 
 

@@ -1,10 +1,10 @@
 """Mercer expansions against eigenpairs that are known, and against their defining equations."""
 
-from dataclasses import dataclass
 from math import factorial
 
 import numpy as np
 import pytest
+from letters import Letters
 from numpy.polynomial.hermite import hermval
 from numpy.testing import assert_allclose
 
@@ -177,25 +177,11 @@ def test_frames_are_matched_by_name():
     assert_allclose(got.features(frame[["b", "a"]]), want.features(x[:, 1]), atol=1e-8)
 
 
-@dataclass(frozen=True)
-class Shared(Kernel):
-    """How many letters two words share."""
-
-    def accept(self, x, name="x"):
-        return list(x)
-
-    def pairwise(self, x, y, /):
-        return np.array([[float(len(set(a) & set(b))) for b in y] for a in x])
-
-    def paired(self, x, y, /):
-        return np.array([float(len(set(a) & set(b))) for a, b in zip(x, y, strict=True)])
-
-
 def test_words():
     words = ["ab", "bc", "abc", "d", "cd"]
-    expansion = mercer_expansion(Shared(), words, 4)
+    expansion = mercer_expansion(Letters(), words, 4)
     f = expansion.features(words)
-    assert_allclose(f @ f.T, Shared()(words), atol=1e-10)  # four letters, four features
+    assert_allclose(f @ f.T, Letters()(words), atol=1e-10)  # four letters, four features
 
 
 def test_refusals_say_what_was_needed():

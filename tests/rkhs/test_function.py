@@ -4,10 +4,11 @@ from dataclasses import FrozenInstanceError, dataclass
 
 import numpy as np
 import pytest
+from letters import Letters
 from numpy.testing import assert_allclose
 
 import mercer
-from mercer.kernels import RBF, Energy, Kernel, Laplace, Linear, Polynomial, Tensor
+from mercer.kernels import RBF, Energy, Laplace, Linear, Polynomial, Tensor
 from mercer.rkhs import Function
 
 RNG = np.random.default_rng(0)
@@ -173,25 +174,9 @@ def test_float32_stays_float32_and_sums_are_float64():
     assert_allclose(single.inner(single), f.norm2(), rtol=1e-4)
 
 
-@dataclass(frozen=True)
-class Overlap(Kernel):
-    """How many letters two words share: a kernel on strings."""
-
-    def accept(self, x, name="x"):
-        if not all(isinstance(word, str) for word in x):
-            raise TypeError(f"{name} must be words")
-        return list(x)
-
-    def pairwise(self, x, y, /):
-        return np.array([[float(len(set(a) & set(b))) for b in y] for a in x])
-
-    def paired(self, x, y, /):
-        return np.array([float(len(set(a) & set(b))) for a, b in zip(x, y, strict=True)])
-
-
 def test_points_may_be_anything_a_kernel_takes():
-    f = Function(Overlap(), ["abc", "bcd"], [1.0, 2.0])
-    g = Function(Overlap(), ["xa"], [1.0])
+    f = Function(Letters(), ["abc", "bcd"], [1.0, 2.0])
+    g = Function(Letters(), ["xa"], [1.0])
     assert_allclose(f(["ab", "d", "z"]), [1 * 2 + 2 * 1, 2, 0])
     assert_allclose(f.inner(g), 1)
     assert_allclose((f + g)(["a"]), [1 + 1])
@@ -200,7 +185,7 @@ def test_points_may_be_anything_a_kernel_takes():
 
 
 def test_tuples_of_samples():
-    kernel = Tensor(RBF(1.0), Overlap())
+    kernel = Tensor(RBF(1.0), Letters())
     f = Function(kernel, (np.array([0.0, 1.0]), ["ab", "bc"]), [1.0, -1.0])
     want = 1.0 * 1 - np.exp(-0.5) * 2
     assert_allclose(f((np.array([0.0]), ["bc"])), [want])
@@ -223,7 +208,7 @@ def test_points_that_cannot_be_joined_say_so():
             return iter(self.words)
 
     @dataclass(frozen=True)
-    class OnOdd(Overlap):
+    class OnOdd(Letters):
         def accept(self, x, name="x"):
             return x
 

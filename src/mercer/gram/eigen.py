@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from mercer.errors import NotConverged
 from mercer.gram.combine import Centered, Dense, Product, Reweighted
 from mercer.gram.gram import Gram
 from mercer.gram.lazy import LazyMatrix
+from mercer.gram.run import one_blas_thread
 from mercer.kernels.radial import RBF
 
 _ROUNDS = 1000  # passes over the matrix at most
@@ -51,7 +53,9 @@ def top_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     if n <= _SMALL or 3 * k > n:
         values, vectors = _dense_eigenpairs(matrix, k)
     else:
-        values, vectors = _block_davidson(matrix, k)
+        # on tiles with one thread of BLAS: others would wait in a loop, and keep tiles from the cores
+        with nullcontext() if _holds(matrix) else one_blas_thread():
+            values, vectors = _block_davidson(matrix, k)
     return values, vectors * _signs(vectors)
 
 
@@ -146,7 +150,7 @@ def repeated_product(matrix: LazyMatrix) -> Product:
         times = repeated_product(matrix.matrix)
         return lambda v: matrix.around(times, v)
     dtype = matrix.like.dtype
-    if _fits(matrix) and not _quick(matrix):
+    if _holds(matrix):
         if not is_single(matrix.like):
             held = matrix.dense()
             return lambda v: _transpose(
@@ -154,6 +158,10 @@ def repeated_product(matrix: LazyMatrix) -> Product:
             )  # which BLAS does twice as fast as K v
         matrix = Dense(matrix.dense())
     return lambda v: matrix._times(astype(v, dtype))
+
+
+def _holds(matrix: LazyMatrix) -> bool:
+    return _fits(matrix) and not _quick(matrix)
 
 
 def _quick(matrix: LazyMatrix) -> bool:

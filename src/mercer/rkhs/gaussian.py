@@ -161,9 +161,9 @@ def _covariance(cov: Any, d: int) -> np.ndarray:
     if isinstance(cov, Real):
         validate.positive("cov", cov)
         return np.full(d, float(cov), dtype=np.float64)
-    found = np.array(to_numpy(validate.real(cov, "cov")), dtype=np.float64)
-    _without_nan("cov", found)
-    validate.finite(found, "cov")
+    given = validate.real(cov, "cov")
+    _without_nan("cov", to_numpy(given))
+    found = np.array(to_numpy(validate.finite(given, "cov")), dtype=np.float64)
     if found.shape not in ((d,), (d, d)):
         raise ValueError(
             f"cov must be a number, {d} variances or a matrix ({d}, {d}), as the mean has "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import to_numpy
+from mercer.backend import Array, to_numpy
 from mercer.rkhs.gaussian import as_vector
 
 
@@ -30,8 +30,8 @@ class Uniform:
     array([-0.6931...,    -inf])
     """
 
-    lower: np.ndarray
-    upper: np.ndarray
+    lower: Array
+    upper: Array
 
     def __post_init__(self) -> None:
         lower, upper = as_vector("lower", self.lower), as_vector("upper", self.upper)
@@ -82,7 +82,7 @@ class Dirac:
     Dirac([1. 2.])
     """
 
-    point: np.ndarray
+    point: Array
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "point", as_vector("point", self.point))

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from arrays import torch
+from letters import Letters
 from numpy.testing import assert_allclose
 
 import mercer
@@ -22,7 +23,7 @@ from mercer.htest.dependence.sums.sides import Spanned, Tiled, side
 from mercer.htest.dependence.sums.turns import Turns
 from mercer.htest.dependence.variables import variables
 from mercer.htest.nulls import share
-from mercer.kernels import RBF, Delta, Energy, Kernel, Laplace, Linear, Sigmoid
+from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Sigmoid
 from mercer.rkhs import hsic
 
 
@@ -100,19 +101,6 @@ def test_frames_and_categories():
         HSIC(Delta(), RBF(1.0)).statistic(frame, number),
         HSIC(Linear(), RBF(1.0)).statistic(codes, number),
     )
-
-
-class Letters(Kernel):
-    """How many letters two words share, of those each has: points are no arrays."""
-
-    def accept(self, x, name="x"):
-        return list(x)
-
-    def pairwise(self, x, y, /):
-        return np.array([[len(set(a) & set(b)) for b in y] for a in x], dtype=np.float64)
-
-    def paired(self, x, y, /):
-        return np.array([len(set(a) & set(b)) for a, b in zip(x, y, strict=True)], dtype=float)
 
 
 def test_points_that_are_no_arrays():

@@ -84,7 +84,7 @@ def test_compiled_steps_are_the_same(problem):
 
     plain, compiled = block(), block()
     plain._numpy(1e-9, 100_000)
-    compiled.compiled_exp(1e-9, 100_000)
+    compiled._compiled(1e-9, 100_000)
     values = dual.values(compiled.b, compiled.up, compiled.down)
     assert_allclose(values, K @ compiled.b, atol=1e-9)
     assert_allclose(values, dual.values(plain.b, plain.up, plain.down), atol=1e-7)
@@ -141,6 +141,18 @@ def test_a_working_set_at_a_time(problem, compiled, monkeypatch):
     assert parts.gap <= 1e-8
     assert_allclose(parts.values, whole.values, atol=1e-6)
     assert_allclose(parts.offset, whole.offset, atol=1e-6)
+
+
+@each_problem
+def test_a_matrix_that_is_held_is_not_cut_into_parts(problem, monkeypatch):
+    x, dual = problem(400, 1.0)
+    monkeypatch.setattr(solve_module, "WHOLE", 10)
+    monkeypatch.setattr(solve_module, "_SIDE", 16)
+    parts = solve(Streamed(RBF(1.0), x), dual, tolerance=1e-8)
+    monkeypatch.setattr(solve_module, "_Decomposition", None)
+    whole = solve(Held(RBF(1.0)(x)), dual, tolerance=1e-8)
+    assert_allclose(whole.values, parts.values, atol=1e-6)
+    assert_allclose(whole.offset, parts.offset, atol=1e-6)
 
 
 @each_problem

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -11,12 +10,13 @@ import pandas as pd
 import pytest
 from arrays import torch
 from learn_libsvm import blobs, libsvm, sets
+from letters import Letters
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import log_loss
 
 from mercer.errors import NotConverged
-from mercer.kernels import RBF, Delta, Kernel, Laplace, Linear, Polynomial
+from mercer.kernels import RBF, Delta, Laplace, Linear, Polynomial
 from mercer.kernels import Sigmoid as SigmoidKernel
 from mercer.learn import SVC, OneVsOne, OneVsRest
 from mercer.learn.machines.lookup import Looked
@@ -177,20 +177,6 @@ def test_float32():
 
 
 # ---- points of all kinds --------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Letters(Kernel):
-    """The number of letters two words share, of 26."""
-
-    def accept(self, x, name="x"):
-        return list(x)
-
-    def pairwise(self, x, y, /):
-        return np.array([[float(len(set(a) & set(b))) for b in y] for a in x])
-
-    def paired(self, x, y, /):
-        return np.array([float(len(set(a) & set(b))) for a, b in zip(x, y, strict=True)])
 
 
 WORDS = ["cat", "act", "tact", "attic", "dog", "good", "god", "goodly"]

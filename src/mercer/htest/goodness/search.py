@@ -55,7 +55,7 @@ def best_locations(
     ratio = Ratio((points - middle) / unit, scores * unit, *Scored(own).form, number)
     with one_blas_thread():
         theta = (
-            _largest(ratio, range(-3, 4), _WIDE, rng)
+            _largest(ratio, range(-2, 4), _WIDE, rng)
             if kernel is None
             else _largest(ratio, range(-2, 3), 0, rng)
         )
@@ -183,7 +183,7 @@ def _largest(ratio: Ratio, octaves: range, default: int, rng: np.random.Generato
     points, number = ratio.points, ratio.number
     low, high = np.tile(points.min(axis=0), number), np.tile(points.max(axis=0), number)
     bounds: list[Any] = [*zip(low, high, strict=True)]
-    bounds.append((_LOG2 * (octaves[0] - 1), _LOG2 * (octaves[-1] + 1)))
+    bounds.append((_LOG2 * (octaves[0] - 2), _LOG2 * (octaves[-1] + 1)))
     made = np.clip(_beginnings(ratio, octaves, rng), *np.transpose(bounds))
     seen = np.array([[ratio.deviations(theta) for theta in row] for row in made])  # (sets, widths)
     by_width = seen[::2].mean(axis=0)

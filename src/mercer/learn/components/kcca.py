@@ -288,9 +288,9 @@ def _named(y: Any) -> dict[str, Any]:
 
 def _need_tuple(y: Any, n: int) -> None:
     """Refuse a list of views, which would be read as a view of objects."""
-    if isinstance(y, list) and len(y) != n and y:
-        if all(isinstance(part, Sized) and len(part) == n for part in y):
-            raise TypeError(f"y is a list of {len(y)} views: several views go into a tuple")
+    views = isinstance(y, list) and 0 < len(y) != n
+    if views and all(isinstance(part, Sized) and len(part) == n for part in y):
+        raise TypeError(f"y is a list of {len(y)} views: several views go into a tuple")
 
 
 def _plain(sample: Any) -> Any:

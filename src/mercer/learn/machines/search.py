@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    clone,
-    is_classifier,
-)
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils import check_array, check_consistent_length
@@ -24,16 +17,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer import validate
 from mercer.backend import count, is_array, is_numpy, set_diagonal, to_numpy
-from mercer.config import config, settings
+from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram.family import Family
 from mercer.gram.run import in_order
 from mercer.kernels.base import Kernel, Points
 from mercer.learn.estimator import KernelEstimator, present
 from mercer.learn.machines.compiled import compiled_steps
+from mercer.learn.machines.folds import Candidate, Fold, Scoring
 from mercer.learn.machines.lookup import Looked, core, matrices, naming
-from mercer.learn.machines.svc import SVC
-from mercer.learn.machines.svr import SVR
 
 Params = dict[str, Any]
 _MANY = 200_000  # points in all fits from which compiled steps pay
@@ -138,7 +130,7 @@ class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"scoring must be one figure, got {self.scoring!r}: search for each")
         y = present(y) if is_classifier(self.estimator) else y
         params = list(ParameterGrid(self.param_grid))
-        candidates = [_Candidate(i, self._with(p)) for i, p in enumerate(params)]
+        candidates = [Candidate(i, self._with(p)) for i, p in enumerate(params)]
         for candidate in candidates:
             _need_kernel_only(candidate.estimator)
         data = _Data.of(candidates, X, y, sample_weight)
@@ -149,8 +141,9 @@ class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
         scores = np.empty((len(params), len(folds)), dtype=np.float64)
         if data.n * scores.size >= _MANY and find_spec("numba") is not None:
             compiled_steps()  # pays, though no single fit may be large
+        scoring = Scoring(self.scorer_, self.scoring is None, data.y, data.weights)
         for some, kernel in data.matrices(candidates):
-            work = _Fold(some, kernel, data, self.scorer_, self.scoring is None, settings().memory)
+            work = Fold(some, kernel, scoring, settings().memory)
             for f, found in enumerate(in_order(work, folds, parallel=True)):
                 scores[[c.place for c in some], f] = found
         self.n_splits_ = len(folds)
@@ -226,14 +219,6 @@ class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
 
 
 @dataclass(frozen=True)
-class _Candidate:
-    """An estimator with some parameters of the grid, and its place there."""
-
-    place: int
-    estimator: Any
-
-
-@dataclass(frozen=True)
 class _Data:
     """Points as every kernel reads them, targets and weights."""
 
@@ -244,7 +229,7 @@ class _Data:
     n: int
 
     @classmethod
-    def of(cls, candidates: list[_Candidate], X: Any, y: Any, sample_weight: Any) -> _Data:
+    def of(cls, candidates: list[Candidate], X: Any, y: Any, sample_weight: Any) -> _Data:
         kernels, points = [], []
         read: dict[Any, tuple[Kernel, Points]] = {}
         for c in candidates:
@@ -265,7 +250,7 @@ class _Data:
             sample_weight = _check_sample_weight(sample_weight, given)
         return cls(kernels, points, y, sample_weight, n)
 
-    def matrices(self, candidates: list[_Candidate]) -> Iterator[tuple[list[_Candidate], Looked]]:
+    def matrices(self, candidates: list[Candidate]) -> Iterator[tuple[list[Candidate], Looked]]:
         """The candidates of every kernel, and its values, one kernel at a time."""
         groups: list[list[int]] = []
         for i, kernel in enumerate(self.kernels):
@@ -310,70 +295,6 @@ class _Data:
             )
 
 
-@dataclass(frozen=True)
-class _Fold:
-    """(train, test) -> the scores of all candidates of one kernel."""
-
-    candidates: list[_Candidate]
-    kernel: Looked
-    data: _Data
-    scorer: Any
-    plain: bool  # whether the scorer is the score of the estimator
-    memory: int
-
-    def __call__(self, fold: tuple[np.ndarray, np.ndarray]) -> list[float]:
-        train, test = (np.asarray(part) for part in fold)
-        train, test = (np.flatnonzero(p) if p.dtype == bool else p for p in (train, test))
-        y = None if self.data.y is None else self.data.y[test]
-        weights = self._weights(test) if _weighs(self.scorer) else {}
-        # A fold has one thread: it must not wait for others of the pool that it runs on itself.
-        with config(memory=self.memory, threads=1, executor=None):
-            fitted = self._fitted(train)
-            return [self._score(e, _positions(test), y, weights) for e in fitted]
-
-    def _score(self, estimator: Any, x: np.ndarray, y: Any, weights: dict[str, Any]) -> float:
-        """What the scorer says; accuracy, the score of a classifier, without its checks of the labels."""
-        if self.plain and type(estimator).score is ClassifierMixin.score:
-            return float(
-                np.average(estimator.predict(x) == y, weights=weights.get("sample_weight"))
-            )
-        return float(self.scorer(estimator, x, y, **weights))
-
-    def _weights(self, index: np.ndarray) -> dict[str, Any]:
-        weights = self.data.weights
-        return {} if weights is None else {"sample_weight": weights[index]}
-
-    def _fitted(self, train: np.ndarray) -> list[Any]:
-        x = _positions(train)
-        y = None if self.data.y is None else self.data.y[train]
-        weights = self._weights(train)
-        fitted: dict[int, Any] = {}
-        for group in _paths(self.candidates):
-            if isinstance(group[0].estimator, SVC | SVR):
-                machine = self._ready(group[0])
-                prices = [c.estimator.C for c in group]
-                found: Sequence[Any] = machine.path(x, y, prices, **weights)
-            else:
-                found = [self._ready(c).fit(x, y, **weights) for c in group]
-            fitted |= {c.place: e for c, e in zip(group, found, strict=True)}
-        return [fitted[c.place] for c in self.candidates]
-
-    def _ready(self, candidate: _Candidate) -> Any:
-        """The estimator of a candidate, with values that are looked up."""
-        estimator: Any = clone(candidate.estimator)
-        estimator.kernel = self.kernel
-        return estimator
-
-
-def _paths(candidates: list[_Candidate]) -> list[list[_Candidate]]:
-    """Candidates that differ in C only, together."""
-    groups: dict[str, list[_Candidate]] = {}
-    for c in candidates:
-        others = {k: v for k, v in c.estimator.get_params(deep=False).items() if k != "C"}
-        groups.setdefault(repr(others), []).append(c)
-    return list(groups.values())
-
-
 def _need_kernel_only(estimator: KernelEstimator) -> None:
     """Refuse what would take positions in a matrix for points."""
     alone = "kernel" in estimator.get_params(deep=False)
@@ -383,14 +304,3 @@ def _need_kernel_only(estimator: KernelEstimator) -> None:
             f"KernelSearchCV is for estimators that use points by their kernel only, and "
             f"{type(estimator).__name__} does not, as {reason}: use GridSearchCV"
         )
-
-
-def _weighs(scorer: Any) -> bool:
-    """Whether a scorer takes weights, as `GridSearchCV` asks it."""
-    if hasattr(scorer, "_accept_sample_weight"):
-        return bool(scorer._accept_sample_weight())
-    return "sample_weight" in signature(scorer).parameters
-
-
-def _positions(index: np.ndarray) -> np.ndarray:
-    return index.astype(np.float64)[:, None]

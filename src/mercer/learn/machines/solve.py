@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.config import settings
-from mercer.learn.machines.rows import WHOLE, Rows
+from mercer.learn.machines.rows import WHOLE, Held, Rows
 from mercer.learn.machines.steps import Block, Dual
 
 _SIDE = 1024  # of the working set; doubled while more coefficients are free
@@ -54,7 +54,8 @@ def solve(
     if values is None:
         used = np.flatnonzero(b)
         values = rows.times(used, b[used]) if len(used) else np.zeros(len(rows), dtype=np.float64)
-    if len(rows) <= min(WHOLE, _largest_side()):
+    # A matrix that is there is the working set: to cut parts out of it would cost more than steps.
+    if isinstance(rows, Held) or len(rows) <= min(WHOLE, _largest_side()):
         return _in_one(rows, dual, b, values, tolerance, most)
     return _Decomposition(rows, dual, b, values.copy()).solve(tolerance, most)
 

@@ -17,6 +17,7 @@ from mercer import validate
 from mercer.features.random import state
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.rows import taken
+from mercer.learn.machines.lookup import Looked
 from mercer.learn.machines.machine import Machine, Trained, definite, rising, some
 from mercer.learn.machines.multiclass import MultiClass, OneVsOne
 from mercer.learn.machines.platt import Sigmoid
@@ -152,9 +153,7 @@ class SVC(ClassifierMixin, Machine):
 
     def predict(self, X: Any) -> np.ndarray:
         """The label of every point."""
-        values = self.decision_function(X)
-        best = values > 0 if values.ndim == 1 else np.argmax(values, axis=1)
-        return self.classes_[best.astype(np.int64)]
+        return self._labels(self.decision_function(X))
 
     @available_if(lambda self: self.probability)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -220,6 +219,31 @@ class SVC(ClassifierMixin, Machine):
         if len(self.classes_) == 2:
             return values[:, 0]
         return self._multiclass.combined(values, len(self.classes_))
+
+    def _labels(self, decided: np.ndarray) -> np.ndarray:
+        """The labels that go with what `decision_function` gives."""
+        best = decided > 0 if decided.ndim == 1 else np.argmax(decided, axis=1)
+        return self.classes_[best.astype(np.int64)]
+
+    def _along_fold(
+        self, kernel: Looked, fold: tuple[np.ndarray, np.ndarray], y: Any, C: Sequence[float]
+    ) -> list[np.ndarray]:
+        """What machines for several C, learnt from the first positions and their labels, say of the others."""
+        machine, (train, test) = self._at(C[0]), fold
+        machine._check()
+        for c in C:
+            if inf != c:
+                validate.positive("C", c)
+        machine.kernel = kernel
+        places = train.astype(np.float64)[:, None]
+        _, points, codes, _ = machine._accept_labels(places, y)
+        data = _Data(kernel, points, codes, machine._shares(codes, None), len(machine.classes_))
+        block = kernel.matrix.take(test, axis=0).take(train, axis=1)
+        values = [
+            block.take(found.index, axis=1) @ found.weights + found.offsets
+            for found in machine._train(data, C)
+        ]
+        return [machine._labels(machine._decided(v)) for v in values]
 
     def _calibrated(self, data: _Data, weights: np.ndarray | None) -> list[Sigmoid]:
         """A sigmoid for each class (one for two), from values of points that were left out."""

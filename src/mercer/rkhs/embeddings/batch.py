@@ -166,7 +166,8 @@ def _collected(kernel: Kernel, x: Sequence[Any], name: str, places: Sequence[int
     first: tuple[int, int] | None = None  # a distribution that has a dimension, and which
     for i, one in enumerate(x):
         for atoms, weights in _atoms(one, f"{name}[{places[i]}]"):
-            kind = {Gaussian: gaussians, Uniform: boxes}.get(type(atoms[0]), samples)
+            one_of_them = None if is_array(atoms) else atoms[0]
+            kind = {Gaussian: gaussians, Uniform: boxes}.get(type(one_of_them), samples)
             kind.add(i, atoms, weights)
             d = _dimension(atoms)
             first = (i, d) if first is None and d is not None else first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import mul
 from typing import Any
@@ -12,7 +13,7 @@ from mercer.backend import Array, count, is_array, take_rows, to_numpy
 from mercer.errors import NoRule
 from mercer.gram import Gram, LazyMatrix
 from mercer.gram.lazy import OfPairs
-from mercer.kernels.algebra import Constant, Multiple, Sum
+from mercer.kernels.algebra import Constant, Multiple, Product, Sum
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import Tensor
 from mercer.kernels.rules import Rule
@@ -113,15 +114,46 @@ def _(kernel: InputWrapper, x: Any, y: Any) -> np.ndarray:
     return _value(kernel.kernel, moved(kernel, x), moved(kernel, y))  # type: ignore[attr-defined]
 
 
+@expected_kernel(Product, object, object)
+def _(kernel: Product, x: Any, y: Any) -> np.ndarray:
+    """The same where the factors see different columns, which are independent."""
+    factors = _factors(kernel)
+    total = width(x) or 0
+    columns = [
+        [int(c) % total for c in k.columns] if isinstance(k, Select) else None for k in factors
+    ]
+    seen = [c for some in columns if some is not None for c in some]
+    if None in columns or len(set(seen)) < len(seen):
+        raise NoRule(
+            "no expected kernel of a Product whose factors see the same columns: "
+            f"{expected_kernel.instead}, or factors that .select different columns"
+        )
+    ends = np.cumsum([len(some or ()) for some in columns]).tolist()
+    groups = [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+    _independent("a Product", groups, *(s if is_points(s) else s.marginal(seen) for s in (x, y)))
+    return reduce(mul, (_value(k, x, y) for k in factors))
+
+
+def _factors(kernel: Kernel) -> list[Kernel]:
+    if isinstance(kernel, Product):
+        return [*_factors(kernel.left), *_factors(kernel.right)]
+    return [kernel]
+
+
+def _independent(what: str, groups: Sequence[slice], *sides: Any) -> None:
+    """Refuse distributions whose groups of coordinates depend on each other."""
+    for side in sides:
+        if not is_points(side) and not side.independent(groups):
+            raise NoRule(
+                f"no expected kernel of {what} and Gaussians whose groups of coordinates depend on "
+                f"each other: {expected_kernel.instead}"
+            )
+
+
 @expected_kernel(Tensor, object, object)
 def _(kernel: Tensor, x: Any, y: Any) -> np.ndarray:
     """A product of expectations, where the groups of coordinates are independent."""
     groups = kernel.spans(width(x) or 0, "x")
-    for side in (x, y):
-        if not is_points(side) and not side.independent(groups):
-            raise NoRule(
-                "no expected kernel of Tensor and Gaussians whose groups of coordinates depend on "
-                f"each other: {expected_kernel.instead}"
-            )
+    _independent("Tensor", groups, x, y)
     sides = zip(kernel.kernels, grouped(x, groups), grouped(y, groups), strict=True)
     return reduce(mul, (_value(k, a, b) for k, a, b in sides))

@@ -8,6 +8,8 @@ from typing import Any
 from mercer import validate
 from mercer.backend import Array
 from mercer.kernels.base import Kernel, Points
+from mercer.kernels.facts import Facts, facts
+from mercer.kernels.theory import facts_rule
 from mercer.rkhs.embeddings import boxes, gaussians  # noqa: F401  (their rules)
 from mercer.rkhs.embeddings.linked import linked, linked_pairs, linked_products
 
@@ -64,3 +66,20 @@ class MeanMap(Kernel):
 
     def paired(self, x: Points, y: Points, /) -> Array:
         return linked_pairs(self.kernel, x, y)
+
+
+@facts_rule(MeanMap)
+def _mean_map(kernel: MeanMap) -> Facts:
+    """The embedding is injective for characteristic kernels, and weakly continuous for bounded ones.
+
+    Both are what a Gaussian of the distances of embeddings needs to be universal on compact sets of
+    distributions (Christmann & Steinwart 2010, example 1).
+    """
+    part = facts(kernel.kernel)
+    return Facts(
+        bounded=part.bounded or None,
+        positive_definite=part.positive_definite or None,
+        continuous=(part.bounded and part.continuous) or None,
+        separates=part.characteristic if part.positive_definite else None,
+        domain="distributions",
+    )
