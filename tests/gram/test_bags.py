@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.errors import MemoryBudgetError
-from mercer.gram import Gram
-from mercer.gram.bags import Segments, bag_sums
+from mercer.gram import Gram, compiled
+from mercer.gram.bags import Segments, bag_sums, paired_bag_sums
 from mercer.kernels import RBF
 
 SIZES = {
@@ -41,6 +41,27 @@ def test_equals_the_dense_product(sizes, weighted):
     assert_allclose(bag_sums(Gram(kernel, x), segments), table @ kernel(x) @ table.T, rtol=1e-12)
     both = bag_sums(Gram(kernel, x, y), segments, segments)
     assert_allclose(both, table @ kernel(x, y) @ table.T, rtol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+def test_bags_beside_each_other_are_the_diagonal(sizes):
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(2, sum(sizes), 3))
+    segments = Segments(np.concatenate([[0], np.cumsum(sizes)]), rng.random(sum(sizes)))
+    for matrix in (Gram(RBF(1.0), x), Gram(RBF(1.0), x, y)):
+        whole = np.diagonal(bag_sums(matrix, segments, segments))
+        assert_allclose(paired_bag_sums(matrix, segments, segments), whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-12), (np.float32, 1e-5)])
+def test_compiled_sums_equal_plain_ones(sizes, dtype, rtol, monkeypatch):
+    pytest.importorskip("numba")
+    x = np.random.default_rng(4).normal(size=(sum(sizes), 3)).astype(dtype)
+    segments = Segments(np.concatenate([[0], np.cumsum(sizes)]))
+    plain = bag_sums(Gram(RBF(1.0), x), segments)
+    monkeypatch.setattr(compiled, "_WORTH_IT", 0)
+    assert_allclose(bag_sums(Gram(RBF(1.0), x), segments), plain, rtol=rtol)
 
 
 def test_float32_is_summed_in_float64():
