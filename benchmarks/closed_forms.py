@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -176,9 +177,10 @@ def main() -> int:
     told = parser.parse_args()
     found = list(everything(told.draws))
     pairs = [error for errors in found for error in errors.errors.values()]
+    chance = NormalDist().inv_cdf(1 - 0.5 / len(pairs))
     note = (
         f"{len(pairs)} closed forms against {told.draws:,} draws each; the largest of so many "
-        f"errors of nothing but chance is about {np.sqrt(2 * np.log(2 * len(pairs))):.1f}."
+        f"errors that are chance alone is about {chance:.1f}."
     )
     table = Table(f"Closed forms and {told.draws:,} draws", [e.row() for e in found], note)
     bars = [Bar("error / standard error", BAR, max(pairs))]

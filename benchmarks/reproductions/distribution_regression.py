@@ -199,7 +199,7 @@ _NOTES = [
     "RMSE: the mean over runs and its standard error; explained: one minus its square over that of the mean of all",
     "bags that were learnt from. Patients and galaxies: cross-validation anew in every run, of six and five folds; runs",
     "share the bags, so that standard errors speak of splits, not of other patients. Every learner chooses its",
-    "parameters inside what it learns from: kernel machines by the leave-one-out error, the Bayesian one by three folds,",
+    "parameters inside what it learns from: ridge regressions by five folds, the Bayesian machine by three, and",
     "deep sets by three folds with early stopping, averaging the networks of all folds. Holds: by two standard errors of",
     "the difference of runs. Intervals: of MERR and other kernel ridge regressions the jackknife+, of the Bayesian",
     "machine 1.64 standard deviations. Seconds: of one processor; the first learner that needs an expected kernel",

@@ -30,6 +30,7 @@ import numpy as np
 import mercer
 from benchmarks.reproductions.measure_pairs import (
     CELLS,
+    DIMENSION,
     EMBEDDINGS,
     LEVELS,
     SPREADS,
@@ -106,9 +107,9 @@ def once(key: str, seed: int) -> dict[str, Any]:
     with mercer.config(threads=1):
         found = repetition(Study.named(key), seed)
     return {
-        "accuracies": [[round(found[cell].accuracy, 2) for cell in CELLS]],
-        "chosen": [" ".join(found[cell].chosen for cell in CELLS)],
-        "unfinished": [" ".join("-".join(cell) for cell in CELLS if not found[cell].finished)],
+        "accuracies": [[round(found.accuracies[pair], 2) for pair in CELLS]],
+        "chosen": [" ".join(found.chosen[pair] for pair in CELLS)],
+        "unfinished": found.unfinished,
         "seconds": time.process_time() - spent,
         "clock": time.monotonic() - clock,
     }
@@ -143,16 +144,23 @@ def _workers(jobs: int, turns: list[str], store: Store) -> Iterator[Once]:
             pool.shutdown(cancel_futures=True)
 
 
-def widening(study: Study, runs: int, digits: int = 2) -> Iterator[dict[str, float]]:
-    """Spreads and their accuracies of LIN-LIN, by halves of an interval, on the draws of the table."""
-    low, high = SPREADS["printed"], 4.0
-    while high - low > 10**-digits:
-        middle = (low + high) / 2
+def widening(study: Study, runs: int) -> Iterator[dict[str, float]]:
+    """Spreads and their accuracies of LIN-LIN, on the draws of the table, until it is the paper's.
+
+    Half the distance of the centres is a multiple of 1 / sqrt(v) in standard deviations, which gives the next v.
+    """
+    from scipy.stats import norm
+
+    wanted = float(norm.ppf(TARGET / 100))
+    spread = round(DIMENSION / 4 / wanted**2, 2)  # of the best rule on the means
+    tried: set[float] = set()
+    while spread not in tried:
+        tried.add(spread)
         with mercer.config(threads=1):
-            pairs = [repetition(study, seed, [("LIN", "LIN")], middle) for seed in range(runs)]
-        accuracy = float(np.mean([p["LIN", "LIN"].accuracy for p in pairs]))
-        low, high = (middle, high) if accuracy > TARGET else (low, middle)
-        yield {"spread": round(middle, 4), "accuracy": round(accuracy, 2), "runs": runs}
+            found = [repetition(study, seed, [("LIN", "LIN")], spread) for seed in range(runs)]
+        accuracy = float(np.mean([f.accuracies["LIN", "LIN"] for f in found]))
+        yield {"spread": spread, "accuracy": round(accuracy, 2), "runs": runs}
+        spread = round(float(spread * (norm.ppf(accuracy / 100) / wanted) ** 2), 2)
 
 
 # ---- what is told ---------------------------------------------------------------------------
@@ -211,10 +219,9 @@ def _table(study: Study, entry: Mapping[str, Any]) -> Iterator[str]:
         f"repetition, {entry['seconds'] / 60:.1f} minutes of a processor in all: {entry['seconds'] / 120:.1f} "
         "minutes on two cores"
     )
-    stopped = Counter(name for names in entry["unfinished"] for name in names.split())
-    if stopped:
-        told = ", ".join(f"{name} {n}" for name, n in stopped.items())
-        yield f"* chosen machines that had not converged after {STEPS:,} steps: {told}"
+    yield (
+        f"* {entry['unfinished']} of {runs * len(CELLS)} chosen machines had not converged after {STEPS:,} steps"
+    )
     yield ""
 
 
@@ -253,7 +260,17 @@ def _widening(store: Store) -> Iterator[str]:
         yield ""
 
 
-NOTE = """TODO"""
+NOTE = """Numbers in brackets are those of the paper as they are remembered: that of LIN-LIN was checked, the others could not
+be. Its fifth column is the Gaussian kernel once more with another normalisation, which is read here as NRBF, the
+expected RBF kernel over the norms of both embeddings; what the paper normalises, and in which of its two columns, was
+not to be found out. RBF: exp(-gamma |.|^2 / 2), gamma 0.001 to 100 at both levels; POLY at level 2: (K + 1)^d, d from 2
+to 6; C from 1/8 to 128. No kernel is scaled.
+
+LIN sees the means only. All other embeddings see the covariances as well, whose traces alone tell the classes apart
+in 99.6 of 100 cases, however the means spread: the accuracies of 73 to 90 that the paper has for them do not come
+from such Gaussians, with any spread. POLY3-RBF fails since squared distances of these embeddings are 10^4 and more, and
+gamma is 0.001 at least: the level-2 matrix is the identity. Shares of the variance are of the 15 means: what remains is
+the interaction."""
 
 RECORD = Record("measure_table", markdown)
 

@@ -239,10 +239,10 @@ for name, by_patient in found.items():
     print(f"{name}: root mean square error {np.sqrt(np.mean(np.square(by_patient))):.2f}")
 
 # %%
-# On these patients nothing is gained: neither the voice nor the distribution of all recordings of a patient
-# tells much about the score of somebody new, and the mean of the others does as well as any. Thirty-six
-# patients are few distributions to learn a function of distributions from; the curve above says how many
-# it takes where there is something to learn. Each dot is a patient.
+# For the real patients nothing is gained: neither the voice nor the distribution of all recordings of a patient
+# tells much about the score of somebody new, and the mean of the others is at least as good a guess. Thirty-six
+# patients are few to learn a function of distributions from; the curve above says how many it
+# takes where there is something to learn. Each dot is a patient.
 
 figure, ax = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
 ax.plot(found["pooled"], found["marginal transfer"], "o", ms=5)

@@ -1,4 +1,11 @@
-"""What mercer raises beside ValueError and TypeError."""
+"""What mercer raises beside ValueError and TypeError, and how messages name what came."""
+
+from __future__ import annotations
+
+import math
+
+_FEW = 10  # numbers of an array that messages show; of more, its shape
+_LONG = 160  # characters of a repr that they show
 
 
 class NoRule(TypeError):
@@ -11,3 +18,13 @@ class MemoryBudgetError(MemoryError):
 
 class NotConverged(UserWarning):
     """An iterative solver stopped before it reached its tolerance."""
+
+
+def shown(value: object) -> str:
+    """A value as messages name it: its repr, of arrays and tables the shape, on one short line."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and math.prod(shape) > _FEW:
+        library = type(value).__module__.split(".")[0]
+        return f"{library}.{type(value).__name__} of shape {tuple(shape)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONG else f"{text[:_LONG]}..."

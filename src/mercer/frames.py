@@ -116,6 +116,12 @@ def _coded(labels: Sequence[object] | np.ndarray) -> tuple[np.ndarray, dict[floa
     return codes[inverse], dict(zip(codes.tolist(), levels.tolist(), strict=True))
 
 
+def unmasked(x: object, name: str) -> None:
+    """No value of a masked array may be hidden."""
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise ValueError(f"{name} has masked values: drop those rows or fill them first")
+
+
 def exact(values: np.ndarray, what: str) -> None:
     """Refuse integers that float64 would round."""
     if values.dtype.kind not in "iu" or values.size == 0:

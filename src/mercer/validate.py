@@ -25,10 +25,9 @@ from mercer.backend import (
     scalar,
     to_numpy,
 )
+from mercer.errors import shown as shown
 
 EXTREME = 1e150  # squares of parameters beyond it, or of their inverses, leave float64
-_FEW = 10  # numbers of an array that messages show; of more, its shape
-_LONG = 160  # characters of a repr that they show
 
 
 def positive(name: str, value: object) -> None:
@@ -264,12 +263,6 @@ def labels(name: str, values: Any) -> tuple[Any, ...]:
     return found
 
 
-def unmasked(x: object, name: str) -> None:
-    """No value of a masked array may be hidden."""
-    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
-        raise ValueError(f"{name} has masked values: drop those rows or fill them first")
-
-
 def truth(name: str, value: object) -> None:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
@@ -280,15 +273,6 @@ def instance(name: str, value: object, kind: type, needed: str) -> None:
     """`value` must be of a class; `needed` says it in words."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {needed}, got {shown(value)}")
-
-
-def shown(value: object) -> str:
-    """A value as messages name it: its repr, of arrays and tables the shape, on one short line."""
-    shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple) and math.prod(shape) > _FEW:
-        return f"{type(value).__module__.split('.')[0]}.{type(value).__name__} of shape {tuple(shape)}"
-    text = " ".join(repr(value).split())
-    return text if len(text) <= _LONG else f"{text[:_LONG]}..."
 
 
 def _float_of(v: Array, like: Array) -> Any:
@@ -324,7 +308,7 @@ def _array(x: Any, name: str) -> Array:
     """`x` as an array of some library, of whatever dtype."""
     if type(x).__module__.partition(".")[0] == "scipy":
         raise TypeError(f"{name} is a sparse array: call .toarray() first")
-    unmasked(x, name)
+    frames.unmasked(x, name)
     if is_array(x):
         return x
     if isinstance(x, list | tuple):

@@ -14,6 +14,8 @@ sys.path.append(str(ROOT))
 from benchmarks.reproductions import measure_scenes as study  # noqa: E402
 from benchmarks.reproductions import scene_patches as patches  # noqa: E402
 from benchmarks.reproductions.topics import fold_in, plsa  # noqa: E402
+from mercer.kernels import RBF  # noqa: E402
+from mercer.rkhs import MeanMap  # noqa: E402
 
 with_data = pytest.mark.skipif(
     not os.environ.get("MERCER_DATA"), reason="MERCER_DATA names no folder with the scenes"
@@ -139,6 +141,15 @@ def test_machines_know_made_up_rooms(method, made_up, monkeypatch):
     book = patches.code_book(made_up, split.train, 12, 0)
     guess = study.ON_WORDS[method](split, book, patches.counted(made_up, book))
     assert np.mean(guess == split.labels[split.test]) > 0.9
+
+
+def test_mean_features_are_about_the_embeddings_of_bags(made_up):
+    few = patches.Scenes("made up", made_up.patches[::26], made_up.labels[::26])
+    exact = MeanMap(RBF(0.4))([few.points(i).astype(np.float64) for i in range(20)])
+    z = study._means(few, 0.4)
+    assert_allclose(
+        z @ z.T, exact, atol=0.05
+    )  # a standard error of 0.03 at most
 
 
 def test_intervals_of_overlapping_splits_are_wide():

@@ -54,14 +54,27 @@ def test_bags_beside_each_other_are_the_diagonal(sizes):
 
 
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-12), (np.float32, 1e-5)])
-def test_compiled_sums_equal_plain_ones(sizes, dtype, rtol, monkeypatch):
+def test_compiled_sums_equal_plain_ones(sizes, d, dtype, rtol, monkeypatch):
     pytest.importorskip("numba")
-    x = np.random.default_rng(4).normal(size=(sum(sizes), 3)).astype(dtype)
+    x = np.random.default_rng(4).normal(size=(sum(sizes), d)).astype(dtype)
     segments = Segments(np.concatenate([[0], np.cumsum(sizes)]))
     plain = bag_sums(Gram(RBF(1.0), x), segments)
     monkeypatch.setattr(compiled, "_WORTH_IT", 0)
     assert_allclose(bag_sums(Gram(RBF(1.0), x), segments), plain, rtol=rtol)
+
+
+@pytest.mark.parametrize("least", [0, 10**9], ids=["compiled", "plain"])
+def test_differences_on_the_line_are_exact_far_from_the_origin(least, monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(compiled, "_WORTH_IT", least)
+    x, y = np.random.default_rng(5).integers(0, 2**20, size=(2, 60, 1)) / 2.0**20  # no rounding
+    segments = Segments(np.arange(0, 61, 20))
+    near = bag_sums(Gram(RBF(0.01), x, y), segments, segments)
+    far = bag_sums(Gram(RBF(0.01), x + 2.0**30, y + 2.0**30), segments, segments)
+    assert_allclose(far, near, rtol=1e-12)
+    assert_allclose(Gram(RBF(0.01), x, y).dense(), RBF(0.01)(x, y), rtol=1e-12, atol=1e-300)
 
 
 def test_float32_is_summed_in_float64():

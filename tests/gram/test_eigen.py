@@ -43,6 +43,16 @@ def test_equal_eigenvalues():
     assert_allclose(vectors.T @ vectors, np.eye(12), atol=1e-9)
 
 
+@pytest.mark.parametrize("n", [50, 300, 1100])
+def test_eigenvalues_that_are_all_equal(n):
+    """LAPACK gives no pair at all when a part of such a spectrum is asked for."""
+    centring = np.eye(n) - 1 / n
+    values, vectors = top_eigenpairs(Dense(centring), 3)
+    assert_allclose(values, 1, rtol=1e-12)
+    assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-9)
+    assert_allclose(centring @ vectors, vectors, atol=1e-9)
+
+
 def test_more_pairs_than_rank():
     z = RNG.standard_normal((1200, 3))
     values, vectors = top_eigenpairs(LowRank(z), 8)

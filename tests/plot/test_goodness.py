@@ -30,7 +30,7 @@ def on_the_line():
 
 @pytest.fixture
 def on_the_plane():
-    x = np.concatenate([PLANE.sample(180, rng=0), [4.0, 0.0] + 0.2 * PLANE.sample(20, rng=1)])
+    x = np.concatenate([PLANE.sample(360, rng=0), [4.0, 0.0] + 0.2 * PLANE.sample(40, rng=1)])
     x = np.random.default_rng(0).permutation(x)
     return FSSD.optimized(PLANE, x[::2], locations=2, rng=0).test(x[1::2])
 

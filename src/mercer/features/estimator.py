@@ -9,14 +9,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer import validate
+from mercer import frames, validate
 from mercer.backend import count, is_array, is_numpy, to_numpy
 from mercer.frames import Columns
+from mercer.kernels.algebra import Exp, Multiple, Power, Product, Sum
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.compose import Grouped, Tensor
+from mercer.kernels.compose import Composed, Grouped, Tensor
 from mercer.kernels.default import default_kernel
 from mercer.kernels.door import as_table, bound_to, read
+from mercer.kernels.wrappers import Normalized
 
 _EXACT = 2000  # points of which `median_bandwidth` takes all distances
 _TEXTS = "UST"  # kinds of arrays that hold texts: points of kernels such as Delta()
@@ -91,7 +93,7 @@ class KernelEstimator(BaseEstimator):
 
     def _numbers(self, X: Any, *, reset: bool, **how: Any) -> Any:
         """Arrays and lists of numbers by scikit-learn's door; tensors, frames and objects as they are."""
-        validate.unmasked(X, "X")
+        frames.unmasked(X, "X")
         if self._is_grouped(X):
             return self.kernel.accept(X, "X")  # type: ignore[union-attr]
         if self._is_numeric(X):
@@ -106,8 +108,7 @@ class KernelEstimator(BaseEstimator):
 
     def _is_grouped(self, X: Any) -> bool:
         """Whether it is a tuple with a sample for each kernel of a `Tensor`."""
-        kernel = getattr(self, "kernel", None)
-        return isinstance(X, tuple | Grouped) and isinstance(kernel, Tensor)
+        return isinstance(X, tuple | Grouped) and _of_tuples(getattr(self, "kernel", None))
 
     def _is_numeric(self, X: Any) -> bool:
         """Whether it is for scikit-learn to check: NumPy arrays, lists of numbers, and what is no data."""
@@ -148,6 +149,14 @@ def _chosen(x: Any) -> Kernel:
         return median_rbf(points, name="X")
     distinct = np.unique(to_numpy(points), axis=0) if count(points) <= _EXACT else points
     return median_rbf(distinct if count(distinct) > 1 else points, name="X")
+
+
+def _of_tuples(kernel: Any) -> bool:
+    """Whether it is a `Tensor`, or made of one by the algebra of kernels."""
+    combined = isinstance(kernel, Sum | Product | Multiple | Power | Exp | Composed | Normalized)
+    return isinstance(kernel, Tensor) or (
+        combined and any(_of_tuples(part) for part in kernel.parts().values())
+    )
 
 
 def _params(kernel: Kernel) -> dict[str, Any]:

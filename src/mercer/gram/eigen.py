@@ -67,13 +67,25 @@ def _dense_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     held = matrix.dense()
     n = held.shape[0]
     if is_numpy(held):
-        from scipy.linalg import eigh
-
-        values, vectors = eigh(held, subset_by_index=(n - k, n - 1))
-        return values[::-1], vectors[:, ::-1]
+        return largest(held, k)
     xp = namespace(held)
     values, vectors = xp.linalg.eigh(held)
     return xp.flip(values[n - k :]), xp.flip(vectors[:, n - k :], axis=1)
+
+
+def largest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k largest eigenvalues, falling, and their eigenvectors (n, k), of an array.
+
+    LAPACK finds none of a part of the spectrum where (nearly) all eigenvalues are equal; then the
+    whole of it is asked for.
+    """
+    from scipy.linalg import eigh
+
+    n = len(matrix)
+    values, vectors = eigh(matrix, subset_by_index=(n - k, n - 1))
+    if len(values) < k:
+        values, vectors = eigh(matrix, driver="evd")
+    return values[::-1][:k], vectors[:, ::-1][:, :k]
 
 
 def _block_davidson(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:

@@ -60,12 +60,14 @@ def tile_maker(kernel: Kernel, x: Points, y: Points) -> Tile:
 
 
 def _radial(kernel: Kernel, profile: Profile, x: np.ndarray, y: np.ndarray) -> Tile:
-    if x.shape[1] == 1:
-        return _Plain(kernel, x, y)  # differences on the line are exact
-    out = x.dtype
+    out, exp = x.dtype, exponential(x.shape[0] * y.shape[0])
+    if x.shape[1] == 1:  # differences on the line are exact
+        if isinstance(kernel, RBF) and x.dtype == y.dtype:
+            return _Gaussian(_Line(x, y, -kernel.rate), out, exp)
+        return _Plain(kernel, x, y)
     x, y, care = conditioned(x, y, profile)
     if isinstance(kernel, RBF) and not care:
-        return _Gaussian(*_widened(x, y, -kernel.rate), out, exponential(x.shape[0] * y.shape[0]))
+        return _Gaussian(_Exponents(*_widened(x, y, -kernel.rate), out), out, exp)
     return _Radial(*_widened(x, y, 1.0), out, profile, (x, y) if care else None)
 
 
@@ -121,15 +123,14 @@ class _Distances:
 
 @dataclass(frozen=True)
 class _Gaussian:
-    """exp of one matrix product, in place."""
+    """exp of what was made for it, in place."""
 
-    left: np.ndarray
-    right: np.ndarray
+    exponents: Callable[[slice, slice], np.ndarray]
     dtype: np.dtype
     exp: Callable[[np.ndarray], np.ndarray]
 
     def __call__(self, rows: slice, columns: slice) -> np.ndarray:
-        return self.exp(self._exponents(rows, columns))
+        return self.exp(self.exponents(rows, columns))
 
     def bag_rows(
         self, rows: slice, columns: slice, weights: np.ndarray, edges: np.ndarray
@@ -137,13 +138,37 @@ class _Gaussian:
         """Sums of rows, each times its weight, from edge to edge, without the block; None: not compiled."""
         if self.exp is not compiled_exp:
             return None
-        exponents = self._exponents(rows, columns)
+        exponents = self.exponents(rows, columns)
         sums = np.empty((len(edges) - 1, exponents.shape[1]), dtype=self.dtype)
         exponential_sums(exponents, weights.astype(self.dtype, copy=False), edges, sums)
         return sums
 
-    def _exponents(self, rows: slice, columns: slice) -> np.ndarray:
+
+@dataclass(frozen=True)
+class _Exponents:
+    """Tiles of one matrix product."""
+
+    left: np.ndarray
+    right: np.ndarray
+    dtype: np.dtype
+
+    def __call__(self, rows: slice, columns: slice) -> np.ndarray:
         return (self.left[rows] @ self.right[:, columns]).astype(self.dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A factor times squared differences on the line."""
+
+    x: np.ndarray
+    y: np.ndarray
+    factor: float
+
+    def __call__(self, rows: slice, columns: slice) -> np.ndarray:
+        r2 = self.x[rows] - self.y[columns, 0]
+        r2 *= r2
+        r2 *= self.factor
+        return r2
 
 
 @dataclass(frozen=True)

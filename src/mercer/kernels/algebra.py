@@ -64,14 +64,20 @@ class Sum(Kernel):
     def __post_init__(self) -> None:
         _kernels(left=self.left, right=self.right)
 
+    def accept(self, x: Any, name: str = "x") -> Points:
+        return _for_both(self.left, self.right, x, name)
+
     def pairwise(self, x: Points, y: Points, /) -> Array:
-        return self.left.pairwise(x, y) + self.right.pairwise(x, y)
+        (a, b), (c, d) = _sides(x), _sides(y)
+        return self.left.pairwise(a, c) + self.right.pairwise(b, d)
 
     def paired(self, x: Points, y: Points, /) -> Array:
-        return self.left.paired(x, y) + self.right.paired(x, y)
+        (a, b), (c, d) = _sides(x), _sides(y)
+        return self.left.paired(a, c) + self.right.paired(b, d)
 
     def diag(self, x: Points, /) -> Array:
-        return self.left.diag(x) + self.right.diag(x)
+        a, b = _sides(x)
+        return self.left.diag(a) + self.right.diag(b)
 
 
 @dataclass(frozen=True)
@@ -84,14 +90,20 @@ class Product(Kernel):
     def __post_init__(self) -> None:
         _kernels(left=self.left, right=self.right)
 
+    def accept(self, x: Any, name: str = "x") -> Points:
+        return _for_both(self.left, self.right, x, name)
+
     def pairwise(self, x: Points, y: Points, /) -> Array:
-        return self.left.pairwise(x, y) * self.right.pairwise(x, y)
+        (a, b), (c, d) = _sides(x), _sides(y)
+        return self.left.pairwise(a, c) * self.right.pairwise(b, d)
 
     def paired(self, x: Points, y: Points, /) -> Array:
-        return self.left.paired(x, y) * self.right.paired(x, y)
+        (a, b), (c, d) = _sides(x), _sides(y)
+        return self.left.paired(a, c) * self.right.paired(b, d)
 
     def diag(self, x: Points, /) -> Array:
-        return self.left.diag(x) * self.right.diag(x)
+        a, b = _sides(x)
+        return self.left.diag(a) * self.right.diag(b)
 
 
 @dataclass(frozen=True)
@@ -177,6 +189,26 @@ def _coefficient(name: str, value: Any) -> float:
         raise ValueError(f"{name} must be non-negative, got {value!r}: {_WHY}")
     validate.non_negative(name, value)
     return float(value)
+
+
+def _for_both(left: Kernel, right: Kernel, x: Any, name: str) -> Points:
+    """Points that both kernels work on; in two forms where each has a container of its own."""
+    from mercer.kernels.rows import Both, Rows
+
+    if isinstance(x, Both):
+        return x
+    a, b = left.accept(x, name), right.accept(x, name)
+    unlike = type(a) is not type(b) or isinstance(a, Both)
+    if isinstance(a, Rows) and isinstance(b, Rows) and unlike:
+        return Both(a, b)
+    return b if a is x else a
+
+
+def _sides(x: Points) -> tuple[Points, Points]:
+    """The points that each of two kernels sees."""
+    from mercer.kernels.rows import sides
+
+    return sides(x)
 
 
 def _kernels(**parts: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,39 @@ class Rows(ABC):
     @abstractmethod
     def joined(self, others: Any, /) -> Any:
         """These points, then others of their kind."""
+
+
+@dataclass(frozen=True, eq=False)
+class Both(Rows):
+    """The same points in the forms that two kernels work on, which are added or multiplied."""
+
+    left: Any
+    right: Any
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __getitem__(self, rows: slice) -> Both:
+        return Both(self.left[rows], self.right[rows])
+
+    def taken(self, rows: np.ndarray) -> Both:
+        return Both(self.left.taken(rows), self.right.taken(rows))
+
+    def joined(self, others: Any) -> Both:
+        return joined_rows(self, others)
+
+
+def joined_rows(x: Any, y: Any) -> Any:
+    """The points of x, then those of y; in two forms where one of them is."""
+    if not (isinstance(x, Both) or isinstance(y, Both)):
+        return x.joined(y)
+    (a, b), (c, d) = sides(x), sides(y)
+    return Both(joined_rows(a, c), joined_rows(b, d))
+
+
+def sides(x: Any) -> tuple[Any, Any]:
+    """The points that each of two kernels sees."""
+    return (x.left, x.right) if isinstance(x, Both) else (x, x)
 
 
 def taken(x: Any, rows: np.ndarray) -> Any:

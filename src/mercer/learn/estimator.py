@@ -11,7 +11,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from mercer import validate
+from mercer import frames, validate
 from mercer.backend import Array, astype, count, is_array, is_numpy, is_torch, take_rows, to_numpy
 from mercer.features.estimator import KernelEstimator
 from mercer.kernels.base import Kernel, Points
@@ -65,8 +65,8 @@ class KernelPredictor(KernelEstimator):
 
     def _both(self, X: Any, y: Any, *, reset: bool = True, **how: Any) -> tuple[Any, Any]:
         """X and y as scikit-learn would take them; other points as they are, with a checked y."""
-        validate.unmasked(X, "X")
-        validate.unmasked(y, "y")
+        frames.unmasked(X, "X")
+        frames.unmasked(y, "y")
         if y is None or self._is_numeric(X):
             how |= {"y": y, "dtype": (np.float64, np.float32), "reset": reset}
             x, y = validate_data(self, X, **how)
@@ -84,8 +84,8 @@ class KernelPredictor(KernelEstimator):
 
 def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
     """Finite float64 numbers (n, p), and y where one is given, by scikit-learn's own door."""
-    validate.unmasked(X, "X")
-    validate.unmasked(how.get("y"), "y")
+    frames.unmasked(X, "X")
+    frames.unmasked(how.get("y"), "y")
     return validate_data(estimator, X, dtype=np.float64, **how)
 
 
@@ -97,7 +97,7 @@ def doubles(y: Any) -> np.ndarray:
 
 def present(y: Any) -> Any:
     """Labels as they came; refused where some are missing, or of kinds that have no order."""
-    validate.unmasked(y, "y")
+    frames.unmasked(y, "y")
     if y is None or (is_array(y) and not is_numpy(y)):
         return y
     held = np.asarray(y)
@@ -140,7 +140,7 @@ def weighted(x: Any, y: Any, weights: Any) -> tuple[Any, Any, np.ndarray | None]
 
 def _weights(values: Any, n: int) -> np.ndarray:
     """Non-negative numbers, one for each of n points."""
-    validate.unmasked(values, "sample_weight")
+    frames.unmasked(values, "sample_weight")
     dtype: Any = np.float64
     if np.isscalar(values):
         values = np.full(n, values, dtype=dtype)

@@ -12,7 +12,7 @@ from mercer.kernels.compose import Grouped
 from mercer.kernels.distances import Energy, Laplace
 from mercer.kernels.door import bound_to, read
 from mercer.kernels.dot import Linear
-from mercer.kernels.rows import Rows
+from mercer.kernels.rows import Rows, joined_rows
 from mercer.kernels.wrappers import Scaled, Select
 
 __all__ = ["bound_to", "joined", "read", "recentred"]
@@ -26,7 +26,7 @@ def joined(x: Points, y: Points) -> Points:
             validate.same_width(x, y)
         return namespace(x, y).concat([x, y])
     if isinstance(x, Rows) and isinstance(y, Rows):
-        return x.joined(y)
+        return joined_rows(x, y)
     if isinstance(x, Grouped) and isinstance(y, Grouped):
         return Grouped(tuple(joined(a, b) for a, b in zip(x.groups, y.groups, strict=True)))
     if isinstance(x, Sequence) and isinstance(y, Sequence):

@@ -14,7 +14,7 @@ from scipy.optimize import brentq, check_grad
 from mercer.errors import NoRule
 from mercer.htest import FSSD, GoodnessResult, ModelDraws, Permutation, Spectrum, WeightedChi2
 from mercer.htest.goodness import steinfeatures
-from mercer.htest.goodness.search import Ratio
+from mercer.htest.goodness.search import _CHANCE, _NULL, Ratio, _still
 from mercer.htest.goodness.steinfeatures import FeatureMoments, stein_features
 from mercer.kernels import RBF, Exponential, InverseMultiquadric, Matern
 from mercer.kernels.stein import Scored
@@ -150,6 +150,39 @@ def test_the_gradient_of_the_search(kernel):
     assert error < 1e-6 * max(1.0, np.linalg.norm(low(theta)[1]))
 
 
+@pytest.mark.parametrize(("n", "d"), [(40, 2), (12, 5)], ids=repr)
+def test_evidence_is_that_of_pairs_of_different_observations(n, d):
+    """With more observations than features and with fewer, by all pairs."""
+    rng = np.random.default_rng(0)
+    x, theta = rng.normal(size=(n, d)) + 0.3, np.append(rng.normal(size=3 * d), 0.3)
+    ratio = Ratio(x, -x, *Scored(RBF(1.0)).form, 3)
+    t = np.sqrt(3 * d) * made(
+        RBF(np.exp(0.3)), x, theta[:-1].reshape(3, d), Gaussian([0.0] * d, 1.0)
+    )
+    t = t.reshape(n, -1)
+    pairs = (t @ t.T)[~np.eye(n, dtype=bool)]
+    variance = 4 * np.var(t @ t.mean(axis=0)) / n + _NULL * np.mean(pairs**2) / n**2
+    assert_allclose(ratio.deviations(theta), pairs.mean() / np.sqrt(variance), rtol=1e-9)
+
+
+def test_a_location_sees_itself_alone_or_all_observations():
+    x = normal(50, 2)
+    ratio = Ratio(x, -x, *Scored(RBF(1.0)).form, 2)
+    for width, expected in ((1e-3, 1.0), (1e3, 50.0)):
+        theta = np.append(x[:2].ravel(), np.log(width))
+        assert_allclose(ratio.sight(theta), expected, rtol=1e-4)
+    far = np.append(x[:2].ravel() + 1000.0, 0.0)
+    assert ratio.sight(far) == 0
+
+
+def test_another_width_must_be_better_by_a_standard_deviation():
+    made = np.arange(6.0).reshape(2, 3, 1)  # of two sets at three widths
+    seen = np.array([[0.0, 0.1, 0.2], [0.3, 0.0, 0.1]])
+    for more, expected in ((0.9, 2.0), (1.1, 3.0)):
+        by_width = np.array([0.2 + more * _CHANCE, 0.1, 0.2])
+        assert_array_equal(_still(made, seen, by_width, 2), [expected])
+
+
 @pytest.mark.parametrize("kernel", [None, InverseMultiquadric(1.0)], ids=repr)
 def test_learnt_locations_sit_where_the_model_fails(kernel):
     """A small cluster that the model does not know, at (4, 0), in units of a thousand."""
@@ -187,6 +220,16 @@ def test_few_observations_in_many_dimensions_are_not_learnt_by_heart():
         assert np.linalg.norm(test.locations, axis=1).max() < 2 * np.linalg.norm(x, axis=1).max()
         rejected += test.test(x[200:]).rejects()
     assert rejected >= 5
+
+
+def test_a_moved_mean_is_seen_by_a_wide_kernel():
+    """A fifth of 1,000 observations sees a shift of 0.2 in one of ten coordinates hardly; the others clearly."""
+    model, rejected = Gaussian(np.zeros(10), 1.0), 0
+    for seed in range(8):
+        x = normal(1000, 10, seed) + 0.2 * (np.arange(10) == 0)
+        test = FSSD.optimized(model, x[:200], locations=5, rng=seed)
+        rejected += test.test(x[200:]).rejects()
+    assert rejected >= 6
 
 
 def test_linear_in_time_and_memory():

@@ -273,3 +273,11 @@ def test_indefinite_kernels_give_the_components_of_positive_eigenvalues():
     assert values[0] < -1e-3
     pca = KernelPCA(2, kernel=kernel).fit(X)
     assert_allclose(pca.eigenvalues_, values[::-1][:2], rtol=1e-9)
+
+
+def test_a_kernel_that_sees_no_neighbours():
+    """Its centred matrix is that of centring, with one eigenvalue n - 1 times."""
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    pca = KernelPCA(2, kernel=RBF(1e-4)).fit(x)
+    assert_allclose(pca.explained_variance_ratio_, 1 / 59)
+    assert_allclose(pca.function_.norm(), 1)

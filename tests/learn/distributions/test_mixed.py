@@ -10,10 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from mercer.features import RandomFourier
-from mercer.kernels import RBF, Polynomial
+from mercer.kernels import RBF, Polynomial, Tensor
 from mercer.learn import (
     SVC,
     AugmentedSVC,
@@ -265,3 +266,36 @@ def test_a_prediction_is_a_function_of_distributions():
 
 def _laws(x: list) -> list:
     return [Dirac(one) if np.ndim(one) == 1 else one for one in x]
+
+
+def test_votes_of_histograms_are_weighted():
+    """All bags have the same words: only their weights tell them apart."""
+    y = np.arange(30) % 3
+    rng = np.random.default_rng(17)
+    rows = np.exp(
+        -np.sum((WORDS - CENTRES[y][:, None] + 0.2 * rng.normal(size=(30, 1, 2))) ** 2, axis=2)
+    )
+    x = [Empirical(WORDS, h / h.sum()) for h in rows]
+    assert AugmentedSVC().fit(x, y).score(x, y) > 0.9
+    twice = [np.repeat(WORDS, np.rint(20 * h / h.max()).astype(int), axis=0) for h in rows]
+    counted = [np.rint(20 * h / h.max()) for h in rows]
+    same = [Empirical(WORDS, c / c.sum()) for c in counted]
+    assert_array_equal(
+        AugmentedSVC().fit(same, y).predict(same), AugmentedSVC().fit(twice, y).predict(twice)
+    )
+    with pytest.raises(TypeError, match="machine must take sample_weight"):
+        AugmentedSVC(KNeighborsClassifier()).fit(x, y)
+
+
+def test_distributions_beside_points():
+    """The kernel of marginal transfer, on (distribution, point), and what is made of it."""
+    (x, y), rng = mixed(60, 15), np.random.default_rng(16)
+    points = rng.normal(size=(60, 1))
+    target = CENTRES[y, 0] + points[:, 0]
+    pair = Tensor(MeanMap(RBF(1.0)), RBF(1.0))
+    for kernel in (pair, pair + 1.0, 2.0 * pair + pair**2, RBF(1.0).on(pair)):
+        model = KernelRidge(kernel, 0.01).fit((x, points), target)
+        assert model.score((x, points), target) > 0.9
+        assert_allclose(
+            model.predict((x[:5], points[:5])), model.predict((x, points))[:5], atol=1e-8
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -244,8 +245,56 @@ def test_a_kernel_that_is_not_positive_definite():
 def test_budget_and_convergence():
     x = RNG.normal(size=(1500, 2))
     with mercer.config(memory="16MiB"), pytest.raises(MemoryBudgetError, match="NystromLogistic"):
-        KernelLogistic(RBF(1.0)).fit(x, x[:, 0] > 0)
+        KernelLogistic(RBF(1.0)).fit(x, np.digitize(x[:, 0], [-0.5, 0.5]))
     with pytest.warns(NotConverged, match="raise max_iter"):
         KernelMachine(Logistic(), RBF(1.0), 1e-3, max_iter=1).fit(X, SIGNS)
     with pytest.warns(NotConverged, match="raise max_iter"):
         KernelQuantile(0.5, RBF(1.0), 1e-3, max_iter=2).fit(X, Y)
+
+
+def test_a_ridge_that_leaves_nothing_but_rounding():
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        found = KernelQuantile(0.5, RBF(1.0), 1e-12).fit(x, x[:, 0] ** 2)
+    assert_allclose(found.predict(x), x[:, 0] ** 2, atol=1e-3)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-3, 1e9])
+def test_the_unit_of_y_does_not_matter_to_quantiles(unit):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, 2))
+    y = x[:, 0] + rng.exponential(size=80)
+    want = KernelQuantile(0.8, RBF(1.0), 0.1).fit(x, y).predict(x)
+    found = KernelQuantile(0.8, RBF(1.0), 0.1 / unit).fit(x, unit * y)  # the loss is in its unit
+    assert_allclose(found.predict(x) / unit, want, atol=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.3), Logistic(), SquaredHinge()], ids=str)
+def test_smooth_losses_beyond_the_budget_are_solved_on_tiles(loss, intercept):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1500, 3))
+    y = x[:, 0] ** 2 + rng.standard_t(2, size=1500)
+    y, weights = np.where(y > 1, 1.0, -1.0) if loss.margin else y, rng.uniform(0.5, 2, size=1500)
+    machine = KernelMachine(loss, RBF(1.5), 0.1, intercept=intercept)
+    want = machine.fit(x, y, weights)._values(x)
+    with mercer.config(memory="16MiB"):
+        found = machine.fit(x, y, weights)
+        assert found.gap_ <= machine.tolerance
+        assert_allclose(found._values(x), want, atol=1e-5)
+
+
+def test_two_classes_beyond_the_budget():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1500, 3)).astype(np.float32)
+    y = x[:, 0] * x[:, 1] + 0.3 * rng.normal(size=1500) > 0
+    want = KernelLogistic(RBF(1.5), 0.1).fit(x.astype(np.float64), y).predict_proba(x)
+    with mercer.config(memory="16MiB"):
+        assert_allclose(KernelLogistic(RBF(1.5), 0.1).fit(x, y).predict_proba(x), want, atol=2e-3)
+        wide = KernelLogistic(RBF(1.5), 0.1).fit(x.astype(np.float64), y)
+        assert_allclose(wide.predict_proba(x), want, atol=1e-6)
+        with pytest.raises(MemoryBudgetError, match="NystromLogistic"):
+            KernelLogistic(RBF(1.5), 0.1).fit(x, np.digitize(x[:, 0], [-0.5, 0.5]))
+        with pytest.raises(MemoryBudgetError, match="KernelQuantile of 1,500 points"):
+            KernelQuantile(0.5, RBF(1.5)).fit(x, x[:, 0])

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
 import mercer
 from mercer.kernels import RBF, Delta, Linear, Matern
@@ -146,3 +147,23 @@ class _Length(Matern):
 
     def diag(self, x):
         return np.ones(len(x))
+
+
+def test_names_of_categories_do_not_matter():
+    """Codes of categories have no order: no line goes along them."""
+    kind = RNG.choice(["u", "v", "w"], size=len(X))
+    frame = pd.DataFrame({"a": X[:, 0], "kind": kind})
+    other = frame.assign(kind=frame["kind"].map({"u": "zebra", "v": "apple", "w": "m"}))
+    y = np.where(kind == "u", X[:, 0], 2.0)
+    for smoother in (LocalLinear(), NadarayaWatson()):
+        want = clone(smoother).fit(frame, y).predict(frame)
+        found = clone(smoother).fit(other, y).predict(other)
+        assert_allclose(found, want, atol=1e-8)
+    apart = LocalLinear(RBF(1.0).select("a") * Delta().select("kind")).fit(frame, y).predict(frame)
+    for name in "uvw":
+        mine = kind == name
+        alone = LocalLinear(RBF(1.0)).fit(X[mine, :1], y[mine]).predict(X[mine, :1])
+        assert_allclose(apart[mine], alone, atol=1e-6)
+    only = frame[["kind"]]
+    means = LocalLinear(Delta()).fit(only, y).predict(only)
+    assert_allclose(means[kind == "u"], y[kind == "u"].mean())

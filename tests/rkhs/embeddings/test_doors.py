@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.errors import NoRule
+from mercer.gram import Gram
 from mercer.htest import HSIC, MMD, LinearMMD, Permutation
 from mercer.kernels import RBF, ExponentialDot, Kernel, Linear, Polynomial, Sigmoid
 from mercer.rkhs import (
@@ -123,6 +124,30 @@ def test_kernels_of_the_dot_product_on_top():
         Sigmoid().on(K)
     with pytest.raises(TypeError, match="inner must be a kernel"):
         Polynomial(2).on(RBF)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (K, SlicedWasserstein(1.0)),
+        (SlicedWasserstein(1.0), RBF(0.5).on(K)),
+        (K, ShrunkMeanMap(RBF(1.0))),
+        (K + SlicedWasserstein(1.0), ShrunkMeanMap(RBF(1.0)) * K),
+    ],
+    ids=repr,
+)
+def test_sums_and_products_of_kernels_that_keep_distributions_differently(left, right):
+    kinds = of_many_kinds(6, 8)
+    for x in (kinds, kinds * 3):  # the second is kept as repeats
+        a, b = left(x), right(x)
+        assert_allclose((left + right)(x), a + b, rtol=1e-12)
+        assert_allclose((left * right)(x, kinds), (a * b)[:, :6], rtol=1e-12)
+        assert_allclose(Gram(left + right, x).diagonal(), np.diagonal(a + b), rtol=1e-12)
+        held = Gram(left * right, kernel_points := (left * right).accept(x))
+        assert_allclose(held @ np.ones(len(x)), (a * b).sum(axis=1), rtol=1e-10)
+        turned = kernel_points.taken(np.arange(len(x))[::-1])
+        assert_allclose((left * right).pairwise(turned, turned), (a * b)[::-1, ::-1], rtol=1e-12)
+    assert MMD(left + right, null=Permutation(19)).test(kinds, kinds * 2, rng=0).pvalue > 0.05
 
 
 @pytest.mark.parametrize("kernel", LEVEL_TWO, ids=repr)

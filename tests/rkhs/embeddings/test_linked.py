@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer.gram import Gram
-from mercer.kernels import RBF, Kernel, Linear
+from mercer.kernels import RBF, Delta, Kernel, Linear
 from mercer.rkhs import Bags, Empirical, Gaussian, MeanMap
 from mercer.rkhs.embeddings.batch import Batch
 from mercer.rkhs.embeddings.linked import Histograms, Repeated
@@ -94,6 +94,16 @@ def test_held_tiled_and_pickled_are_the_same(kinds, histograms):
             assert (tiled._held is None) == (len(rows) > 1000)
             assert_allclose(tiled @ v, held @ v, rtol=1e-10, atol=1e-10)
         assert_array_equal(pickle.loads(pickle.dumps(held)) @ v, held @ v)
+
+
+def test_words_may_be_objects_or_rows_of_a_frame(histograms):
+    pd = pytest.importorskip("pandas")
+    labels, table = list("abcdefghijkl"), np.stack([h.weights for h in histograms])
+    found = MeanMap(Delta())([Empirical(labels, w) for w in table])
+    assert_allclose(found, table @ table.T, rtol=1e-12)
+    frame = pd.DataFrame(histograms[0].points, columns=list("xyz"))
+    found = MeanMap(RBF(1.0))([Empirical(frame, w) for w in table[:5]])
+    assert_allclose(found, MeanMap(RBF(1.0))(histograms[:5]), rtol=1e-12)
 
 
 def test_a_large_table_is_not_made():

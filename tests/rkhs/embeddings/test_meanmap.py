@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer.gram import Gram
-from mercer.kernels import RBF, Delta, Linear, Matern, Polynomial
+from mercer.kernels import RBF, Delta, Linear, Matern, Polynomial, facts
 from mercer.rkhs import (
     Bags,
     Dirac,
@@ -75,6 +75,19 @@ def test_level_two_is_a_function_of_mmd(samples):
     assert_allclose(found[0, 2], np.exp(-distance2 / (2 * 0.3**2)), rtol=1e-9)
     assert_array_equal(np.diagonal(found), 1.0)
     assert_allclose(np.diagonal(MeanMap(inner).normalized()(samples)), 1.0, rtol=1e-12)
+
+
+def test_what_theory_promises():
+    linear, level_two = MeanMap(RBF(1.0)), RBF(0.3).on(MeanMap(RBF(1.0)))
+    assert facts(linear).separates
+    assert facts(linear).positive_definite
+    assert facts(linear).characteristic is False  # a mixture, or one of its parts at random
+    p, q = Gaussian(-1.0, 1.0), Gaussian(1.0, 1.0)
+    one_of_them, mixture = [p, q], [Mixture([p, q])] * 2
+    assert abs(mmd2(linear, one_of_them, mixture, unbiased=False)) < 1e-15
+    assert facts(level_two).universal
+    assert mmd2(level_two, one_of_them, mixture, unbiased=False) > 0.01
+    assert facts(RBF(1.0).on(MeanMap(Linear()))).characteristic is False
 
 
 def test_held_or_not_the_same(samples):

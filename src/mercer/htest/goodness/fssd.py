@@ -100,8 +100,11 @@ class FSSD(WithArrays):
         What is made large is the statistic divided by its standard deviation (Jitkrittum et al. 2017,
         section 3), that under the model included, in as many steps as make it larger on
         observations that the steps have not seen: in many dimensions few observations are soon learnt
-        by heart. Hand the new test other observations than these, or its p-values are too small: a
-        fifth or half of the data for this, the rest for the test.
+        by heart. Where they show nothing so, locations are random and the kernel is wide, and the test
+        is one of the mean of the score, unless a smaller width sees clearly more. Hand the new test
+        other observations than these, or its p-values are too small: a fifth or half of the data for
+        this, the rest for the test. In ten dimensions and more use RBF: an inverse multiquadric, which
+        falls off slowly, sees there little but the mean.
 
         Parameters
         ----------

@@ -36,6 +36,7 @@ _CHANCE = sqrt(2 / _NULL)  # the standard deviation of the ratio, times sqrt(n),
 _MOST = 2000  # observations that are looked at
 _LOG2 = log(2)
 _WIDE = 1  # octave above the median distance, where features are those of the mean score
+_FEW = 10  # observations that a location is to see: fewer do not tell how its features vary
 _ROUNDING = 1e-12
 _SEEN = 1e-60  # the largest feature, below which there is none
 
@@ -55,7 +56,7 @@ def best_locations(
     ratio = Ratio((points - middle) / unit, scores * unit, *Scored(own).form, number)
     with one_blas_thread():
         theta = (
-            _largest(ratio, range(-2, 4), _WIDE, rng)
+            _largest(ratio, range(-3, 4), _WIDE, rng)
             if kernel is None
             else _largest(ratio, range(-2, 3), 0, rng)
         )
@@ -128,6 +129,12 @@ class Ratio:
         apart = max(float(np.sum(products**2)) - own, _ROUNDING * own)  # of different observations
         return float(top / np.sqrt(spread / n + _NULL * apart / (n**3 * (n - 1))))
 
+    def sight(self, theta: np.ndarray) -> float:
+        """How many observations a location sees: the mean over them of (sum_i k)^2 / sum_i k^2."""
+        rate, v = float(np.exp(-2 * theta[-1])), theta[:-1].reshape(self.number, -1)
+        k = self.form[0](rate * squared_distances(self.points, v, self.form[0]))
+        return float(np.mean(np.sum(k, axis=0) ** 2 / np.maximum(np.sum(k * k, axis=0), _SEEN)))
+
     def power(self, theta: np.ndarray) -> float:
         """mean_i |T_i|^2."""
         made, _ = self._features(theta)
@@ -138,7 +145,7 @@ class Ratio:
         rate = float(np.exp(-2 * theta[-1]))
         v = theta[:-1].reshape(self.number, -1)
         u = self.points[:, None, :] - v[None, :, :]  # (n, J, d)
-        r2 = squared_distances(self.points, v, self.form[0])
+        r2 = np.einsum("ijk,ijk->ij", u, u)
         value, slope = self.form[0](rate * r2), rate * self.form[1](rate * r2)
         made = value[:, :, None] * self.scores[:, None, :] + 2 * slope[:, :, None] * u
         return made, (u, r2, rate, slope)
@@ -164,7 +171,7 @@ def _parts(t: np.ndarray) -> tuple[float, float, np.ndarray]:
     m2 = float(mean @ mean)
     top = (n * m2 - float(np.mean(np.sum(t * t, axis=1)))) / (n - 1)
     spread = max(4 * (float(np.mean((t @ mean) ** 2)) - m2**2), 0.0)
-    return top, spread, t.T @ t if t.shape[1] <= n else t @ t.T
+    return top, spread, t.T @ t if t.shape[1] <= n else t @ t.T  # n is _MOST at most
 
 
 def drawn(points: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
@@ -183,29 +190,42 @@ def _largest(ratio: Ratio, octaves: range, default: int, rng: np.random.Generato
     points, number = ratio.points, ratio.number
     low, high = np.tile(points.min(axis=0), number), np.tile(points.max(axis=0), number)
     bounds: list[Any] = [*zip(low, high, strict=True)]
-    bounds.append((_LOG2 * (octaves[0] - 2), _LOG2 * (octaves[-1] + 1)))
+    bounds.append((_LOG2 * (octaves[0] - 1), _LOG2 * (octaves[-1] + 1)))
     made = np.clip(_beginnings(ratio, octaves, rng), *np.transpose(bounds))
-    seen = np.array([[ratio.deviations(theta) for theta in row] for row in made])  # (sets, widths)
-    by_width = seen[::2].mean(axis=0)
-    still = _still(made[::2], seen[::2], by_width, octaves.index(default))
+    place = octaves.index(default)
+    kept = _wide_enough(ratio, made[::2], place)
+    made, place = made[:, kept], sum(kept[:place])
+    seen = np.array([[ratio.deviations(theta) for theta in row] for row in made], dtype=np.float64)
+    by_width = seen[::2].mean(axis=0)  # of draws
+    still = _still(made[::2], seen[::2], by_width, place)
     if len(points) < _HALVED:
         return still
     begin = _followed(made, seen + by_width)
     floors = [_FLOOR * ratio.power(theta) ** 2 / len(points) for theta in begin]
-    rows = rng.permutation(len(points))
+    held = _held(ratio, begin, floors, bounds, rng)
+    agreed = (held + held.mean(axis=0)) / 2  # what helps elsewhere too is less likely chance
+    k, i = np.unravel_index(int(np.argmax(agreed)), held.shape)
+    if agreed[k, i] < sqrt(2) * _CHANCE:
+        return still
+    return _path(ratio.some(slice(None), floors[k]), begin[k], bounds, _STEPS[i])[-1]
+
+
+def _held(
+    ratio: Ratio,
+    begin: list[np.ndarray],
+    floors: list[float],
+    bounds: list[Any],
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """What steps on one half of the observations find in the other, summed over both: (beginnings, steps)."""
+    rows = rng.permutation(len(ratio.points))
     held = np.zeros((len(begin), len(_STEPS)), dtype=np.float64)
     for here, there in ((rows[::2], rows[1::2]), (rows[1::2], rows[::2])):
         judge = ratio.some(there)
         for k, (theta, floor) in enumerate(zip(begin, floors, strict=True)):
             path = _path(ratio.some(here, 2 * floor), theta, bounds, _STEPS[-1])
             held[k] += [judge.deviations(path[min(step, len(path) - 1)]) for step in _STEPS]
-    agreed = (
-        held + held.mean(axis=0)
-    ) / 2  # what helps from other beginnings is less likely chance
-    k, i = np.unravel_index(int(np.argmax(agreed)), held.shape)
-    if agreed[k, i] < sqrt(2) * _CHANCE:
-        return still
-    return _path(ratio.some(slice(None), floors[k]), begin[k], bounds, _STEPS[i])[-1]
+    return held
 
 
 def _beginnings(ratio: Ratio, octaves: range, rng: np.random.Generator) -> np.ndarray:
@@ -219,7 +239,14 @@ def _beginnings(ratio: Ratio, octaves: range, rng: np.random.Generator) -> np.nd
         rows = rng.choice(len(points), number, replace=len(points) < number)
         places = points[rows] if i % 2 else drawn(points, number, rng)
         made.append([np.append(places.ravel(), octave * _LOG2) for octave in octaves])
-    return np.array(made)
+    return np.array(made, dtype=np.float64)
+
+
+def _wide_enough(ratio: Ratio, made: np.ndarray, default: int) -> list[bool]:
+    """Whether locations see enough observations, by width; the default one is taken as it is."""
+    sights = [[ratio.sight(theta) for theta in row] for row in made]
+    enough = [bool(mean >= _FEW) for mean in np.mean(sights, axis=0)]
+    return [*enough[:default], True, *enough[default + 1 :]]
 
 
 def _still(made: np.ndarray, seen: np.ndarray, by_width: np.ndarray, default: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from mercer.gram.eigen import largest
 from mercer.rkhs.directions import Directions, crossed
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -106,15 +107,13 @@ def _of_two(
 def _of_many(
     gains: Sequence[np.ndarray], products: dict[tuple[int, int], np.ndarray], number: int
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    from scipy.linalg import eigh
-
     ends = np.cumsum([0, *(len(g) for g in gains)])
     spans = [slice(a, b) for a, b in pairwise(ends)]
     matrix = np.eye(ends[-1], dtype=np.float64)
     for (i, j), product in products.items():
         block = gains[i][:, None] * product * gains[j]
         matrix[spans[i], spans[j]], matrix[spans[j], spans[i]] = block, block.T
-    values, vectors = eigh(matrix, subset_by_index=(len(matrix) - number, len(matrix) - 1))
+    values, vectors = largest(matrix, number)
     many = len(gains)
-    vectors = vectors[:, ::-1] * np.sqrt(many)  # of two views: each of length 1
-    return (values[::-1] - 1) / (many - 1), [vectors[span] for span in spans]
+    vectors = vectors * np.sqrt(many)  # of two views: each of length 1
+    return (values - 1) / (many - 1), [vectors[span] for span in spans]

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from mercer import validate
 from mercer.backend import to_numpy
@@ -176,7 +176,8 @@ class AugmentedSVC(ClassifierMixin, KernelPredictor):
     """The baseline of learning from bags: every point of a bag is an example with the bag's label.
 
     A bag is labelled by the vote of its points, and where votes are equal by the sum of the decision
-    values.
+    values. Weights of points, such as those of a histogram over code words, are weights of examples
+    and of votes.
 
     Parameters
     ----------
@@ -216,7 +217,9 @@ class AugmentedSVC(ClassifierMixin, KernelPredictor):
         fitted_on, self._seed = generator(self.random_state).integers(2**31, size=2).tolist()
         bags = as_bags(x, draws=self.draws, rng=fitted_on)
         machine: Any = SVC() if self.machine is None else clone(self.machine)
-        self.machine_ = machine.fit(to_numpy(bags.values), np.repeat(y, bags.sizes))
+        self.machine_ = machine.fit(
+            to_numpy(bags.values), np.repeat(y, bags.sizes), **_weights(machine, bags)
+        )
         self.classes_ = self.machine_.classes_
         self.n_features_in_ = int(bags.values.shape[1])
         return self
@@ -240,3 +243,15 @@ class AugmentedSVC(ClassifierMixin, KernelPredictor):
         sums = bags.means(wide)
         scale = np.max(np.abs(sums), axis=1, keepdims=True)
         return votes + 1e-6 * sums / np.where(scale > 0, scale, 1.0)
+
+
+def _weights(machine: Any, bags: Bags) -> dict[str, np.ndarray]:
+    """What each example counts, where points have weights: on average one."""
+    if bags.weights is None:
+        return {}
+    if not has_fit_parameter(machine, "sample_weight"):
+        raise TypeError(
+            f"machine must take sample_weight, as some samples have weights, and {machine!r} does not: "
+            "use another, such as SVC(), or draws of them, p.sample(100, rng=0)"
+        )
+    return {"sample_weight": bags.weights * np.repeat(bags.sizes, bags.sizes)}

@@ -38,7 +38,7 @@ class Scoring:
         """Whether it is the accuracy of a machine whose predictions need no estimator that was fitted."""
         machine = isinstance(estimator, SVC) and type(estimator).fit is SVC.fit
         plain = self.own and self.weights is None and np.ndim(self.y) == 1
-        score = type(estimator).score is ClassifierMixin.score
+        score = getattr(type(estimator), "score", None) is ClassifierMixin.score
         return machine and plain and score and not estimator.probability
 
     def weighs(self) -> bool:

@@ -28,7 +28,7 @@ from mercer.learn.machines.folds import Candidate, Fold, Scoring
 from mercer.learn.machines.lookup import Looked, core, matrices, naming
 
 Params = dict[str, Any]
-_MANY = 200_000  # points in all fits from which compiled steps pay
+_MANY = 50_000  # points in all fits from which compiled steps pay
 
 
 def _has(name: str) -> Any:
@@ -232,11 +232,11 @@ class _Data:
     def of(cls, candidates: list[Candidate], X: Any, y: Any, sample_weight: Any) -> _Data:
         kernels, points = [], []
         read: dict[Any, tuple[Kernel, Points]] = {}
+        held: dict[Any, Points] = {}  # by the core of a kernel that costs much
         for c in candidates:
             name = naming(c.estimator.kernel)
             if name not in read:
-                reader: Any = clone(c.estimator)
-                read[name] = reader._accept(X)
+                read[name] = _read(c.estimator, X, held)
             kernels.append(read[name][0])
             points.append(read[name][1])
         n = count(points[0])
@@ -293,6 +293,19 @@ class _Data:
                 f"{budget / 2**20:,.0f} MiB: use GridSearchCV, which computes everything anew, "
                 "search on some of the points, or raise mercer.config(memory=...)"
             )
+
+
+def _read(estimator: Any, X: Any, held: dict[Any, Points]) -> tuple[Kernel, Points]:
+    """The kernel and the points to learn from; kernels that cost much read theirs once for all made of them."""
+    kernel: Any = estimator.kernel
+    inside = None if kernel is None else naming(core(kernel))
+    if kernel is not None and inside in held:
+        return kernel, held[inside]
+    reader: Any = clone(estimator)
+    found = reader._accept(X)
+    if kernel is not None and reader._columns is None and core(kernel).is_expensive():
+        held[inside] = found[1]
+    return found
 
 
 def _need_kernel_only(estimator: KernelEstimator) -> None:

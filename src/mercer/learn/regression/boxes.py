@@ -64,7 +64,7 @@ def minimise(box: Box, iterations: int, tolerance: float) -> Fit:
     Stops where the duality gap is below `tolerance` times the objective.
     """
     xp, n = namespace(box.y), int(box.y.shape[0])
-    half, size = (box.high - box.low) / 2, scalar(xp.mean(xp.abs(box.y))) + 1.0
+    half, size = (box.high - box.low) / 2, 2 * scalar(xp.mean(xp.abs(box.y))) or 1.0
     state = _State((half, half), (size * xp.ones_like(half), size * xp.ones_like(half)), 0.0)
     first, gap, step = _objective(box, box.low + half, 0.0)[0], float("inf"), 0
     while step < iterations and gap > tolerance:
@@ -80,9 +80,11 @@ def minimise(box: Box, iterations: int, tolerance: float) -> Fit:
         if solve is None:
             break  # rounding is all that is left
         mean = state.products() / (2 * n)
+        if not mean > 0:
+            break  # likewise
         guess = _direction(box, state, image, solve, 0.0, None)
         ahead = state.moved(guess, _length(guess, state)).products() / (2 * n)
-        centred = _direction(box, state, image, solve, ahead**3 / mean**2, guess)
+        centred = _direction(box, state, image, solve, ahead * (ahead / mean) ** 2, guess)
         state = state.moved(centred, min(_SHORT * _length(centred, state), 1.0))
         primal, dual = _objective(box, box.low + state.room[0], state.b)
         gap, step = abs(primal - dual) / max(abs(primal), _SMALL * abs(first), 1e-300), step + 1

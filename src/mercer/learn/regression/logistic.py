@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from mercer.backend import Array, array_like, eps, namespace, ones, to_numpy, zeros
+from mercer.backend import Array, array_like, eps, namespace, to_numpy, zeros
 from mercer.gram import Gram
 from mercer.gram.positive import eigenpairs
 from mercer.kernels.base import Kernel
@@ -55,7 +55,8 @@ class KernelLogistic(ProbabilityMixin, RepresenterMachine):
     Two classes: log P(second) / P(first) = f(x) + b, by Newton's method. More: P(c) is proportional
     to exp(f_c(x) + b_c) (multinomial), with the penalty ridge sum_c |f_c|^2; one eigendecomposition
     makes good coordinates for all classes, and Newton's systems are solved by conjugate gradients.
-    `ridge` belongs to the **summed** loss.
+    Beyond the memory budget two classes are solved on tiles of the kernel matrix, as in
+    `KernelMachine`; for more of them there is `NystromLogistic`. `ridge` belongs to the **summed** loss.
 
     Parameters
     ----------
@@ -113,13 +114,14 @@ class KernelLogistic(ProbabilityMixin, RepresenterMachine):
         self._check()
         kernel, points, codes, weights = self._accept_labels(X, y, sample_weight)
         like, two = Gram(kernel, points).like, len(self.classes_) == 2
-        matrix = self._matrix(kernel, points)
-        w = ones((matrix.shape[0],), matrix) if weights is None else array_like(weights, matrix)
-        if two:
-            target = array_like(2.0 * codes - 1.0, matrix)
-            fits = [self._minimise(matrix, target, w, Logistic())]
+        loss = Logistic() if two else None
+        matrix, each = self._matrix(kernel, points, loss)
+        w = each if weights is None else array_like(weights, each)
+        if loss is not None:
+            target = array_like(2.0 * codes - 1.0, each)
+            fits = [self._minimise(matrix, target, w, loss)]
         else:
-            hot = array_like(np.eye(len(self.classes_))[codes], matrix)
+            hot = array_like(np.eye(len(self.classes_))[codes], each)
             fits = self._multinomial(matrix, hot, w, eps(like))
         self._keep(points, fits, like, one=two)
         return self

@@ -17,7 +17,7 @@ from mercer.gram import Gram
 from mercer.kernels.base import Kernel, Points
 from mercer.learn.estimator import KernelPredictor
 from mercer.learn.regression import boxes
-from mercer.learn.regression.held import held
+from mercer.learn.regression.held import affordable, held
 from mercer.learn.regression.losses import (
     Loss,
     PiecewiseLinearLoss,
@@ -29,6 +29,7 @@ from mercer.learn.regression.newton import Fit, Penalised, minimise
 from mercer.rkhs.function import Function
 
 _INSTEAD = "fit on fewer points, or use NystromRidge, NystromLogistic or SVC"
+_COPIES = 3  # of the matrix, that solvers hold
 
 
 class RepresenterMachine(KernelPredictor):
@@ -45,7 +46,7 @@ class RepresenterMachine(KernelPredictor):
         validate.whole("max_iter", self.max_iter)
         validate.between("tolerance", self.tolerance, 0.0, 1.0)
 
-    def _minimise(self, matrix: Array, y: Array, weights: Array, loss: Loss) -> Fit:
+    def _minimise(self, matrix: Any, y: Array, weights: Array, loss: Loss) -> Fit:
         """The best function of one target (n,)."""
         if isinstance(loss, SmoothLoss):
             problem = Penalised(matrix, y, loss, float(self.ridge), weights, bool(self.intercept))
@@ -73,8 +74,13 @@ class RepresenterMachine(KernelPredictor):
                 stacklevel=4,
             )
 
-    def _matrix(self, kernel: Kernel, points: Points, copies: float = 3) -> Array:
-        return held(Gram(kernel, points), copies, type(self).__name__, _INSTEAD)
+    def _matrix(self, kernel: Kernel, points: Points, loss: Loss | None) -> tuple[Any, Array]:
+        """The kernel matrix, held or, for a smooth loss beyond the budget, lazy; and ones (n,) in float64."""
+        gram = Gram(kernel, points)
+        each = ones((gram.shape[0],), gram.like, double(gram.like))
+        if isinstance(loss, SmoothLoss) and not affordable(gram, _COPIES):
+            return gram, each
+        return held(gram, _COPIES, type(self).__name__, _INSTEAD), each
 
     def _keep(self, points: Points, fits: list[Fit], like: Array, *, one: bool) -> None:
         """Remember one function, or several of the same points."""
@@ -140,8 +146,9 @@ class KernelMachine(RepresenterMachine):
     Notes
     -----
     Holds the kernel matrix three times, in float64: Newton's method for smooth losses, an interior
-    point method for the others. A kernel that is not positive definite is refused where a system
-    cannot be solved.
+    point method for the others. Beyond the memory budget the systems of smooth losses are solved on
+    tiles, by preconditioned conjugate gradients (`mercer.gram.ridge_solve`); others are refused. A
+    kernel that is not positive definite is refused where a system cannot be solved.
 
     Examples
     --------
@@ -179,17 +186,17 @@ class KernelMachine(RepresenterMachine):
         self._check()
         if loss.margin:
             kernel, points, codes, weights = self._accept_labels(X, y, sample_weight)
-            matrix = self._matrix(kernel, points)
+            matrix, each = self._matrix(kernel, points, loss)
             last = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-            targets = [array_like(np.where(codes == c, 1.0, -1.0), matrix) for c in last]
+            targets = [array_like(np.where(codes == c, 1.0, -1.0), each) for c in last]
         else:
             kernel, points, numbers, weights = self._accept_numbers(
                 X, y, sample_weight, several=False
             )
-            matrix = self._matrix(kernel, points)
+            matrix, each = self._matrix(kernel, points, loss)
             targets = [astype(numbers, double(numbers))]
         like = Gram(kernel, points).like
-        w = ones((matrix.shape[0],), matrix) if weights is None else array_like(weights, matrix)
+        w = each if weights is None else array_like(weights, each)
         fits = [self._minimise(matrix, target, w, loss) for target in targets]
         self._keep(points, fits, like, one=len(fits) == 1)
         return self
@@ -282,9 +289,9 @@ class KernelQuantile(RegressorMixin, RepresenterMachine):
         loss = Pinball(self.quantile)
         self._check()
         kernel, points, numbers, weights = self._accept_numbers(X, y, sample_weight, several=False)
-        matrix = self._matrix(kernel, points)
-        w = ones((matrix.shape[0],), matrix) if weights is None else array_like(weights, matrix)
-        found = self._minimise(matrix, astype(numbers, matrix.dtype), w, loss)
+        matrix, each = self._matrix(kernel, points, loss)
+        w = each if weights is None else array_like(weights, each)
+        found = self._minimise(matrix, astype(numbers, each.dtype), w, loss)
         self._keep(points, [found], numbers, one=True)
         return self
 

@@ -1,14 +1,20 @@
-"""Newton's method for a smooth loss and the norm of an RKHS: every step is a weighted ridge problem."""
+"""Newton's method for a smooth loss and the norm of an RKHS: every step is a weighted ridge problem.
+
+The kernel matrix is held, or known by its tiles: then the ridge problems are solved by conjugate
+gradients.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mercer.backend import Array, namespace, scalar, zeros
+from mercer.backend import Array, array_like, astype, namespace, scalar, zeros
+from mercer.gram import LazyMatrix, Reweighted, ridge_solve
 from mercer.gram.positive import add_to_diagonal, solve_positive
 from mercer.learn.regression.losses import SmoothLoss
 
 _HALVINGS = 40  # of a step, before it is given up
+_STILL = 3  # shortened steps without progress, after which rounding is all that is left
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +29,9 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Penalised:
-    """sum_i w_i l(y_i, f(x_i) + b) + ridge |f|^2 of a held kernel matrix K."""
+    """sum_i w_i l(y_i, f(x_i) + b) + ridge |f|^2 of a kernel matrix K."""
 
-    matrix: Array
+    matrix: Array | LazyMatrix
     y: Array
     loss: SmoothLoss
     ridge: float
@@ -50,6 +56,25 @@ class Penalised:
         g = self.weights * self.loss.slope(self.y, f)
         if not scalar(xp.max(w)) > 0:
             w = 2 * self.weights
+        moved = self._on_tiles(f, w, g) if self.lazy else self._directly(f, w, g)
+        if not self.intercept:
+            return moved[:, 0], 0.0
+        b = scalar(xp.sum(moved[:, 0])) / scalar(xp.sum(moved[:, 1]))
+        return moved[:, 0] - b * moved[:, 1], b
+
+    def image(self, a: Array) -> Array:
+        """K a in float64: (n,)."""
+        if not self.lazy:
+            return self.matrix @ a  # type: ignore[operator]
+        return astype(self.matrix @ array_like(a, self.matrix.like), a.dtype)  # type: ignore[union-attr, operator]
+
+    @property
+    def lazy(self) -> bool:
+        """Whether the matrix is known by its tiles."""
+        return isinstance(self.matrix, LazyMatrix)
+
+    def _directly(self, f: Array, w: Array, g: Array) -> Array:
+        xp = namespace(f)
         active = xp.nonzero(w > 0)[0]
         root = xp.sqrt(xp.take(w, active, axis=0))
         right = xp.stack([w * f - g, w], axis=1)
@@ -63,11 +88,20 @@ class Penalised:
                 "or another kernel"
             )
         spread = _put(zeros(tuple(right.shape), right), active, root[:, None] * solved)
-        moved = (right - spread) / (2 * self.ridge)
-        if not self.intercept:
-            return moved[:, 0], 0.0
-        b = scalar(xp.sum(moved[:, 0])) / scalar(xp.sum(moved[:, 1]))
-        return moved[:, 0] - b * moved[:, 1], b
+        return (right - spread) / (2 * self.ridge)
+
+    def _on_tiles(self, f: Array, w: Array, g: Array) -> Array:
+        """The same: a = -g / 2 ridge where W = 0, and elsewhere a = Sc with Bc = S^-1 (Wf - g - W K a)."""
+        xp, flat = namespace(f), w <= 0
+        matrix: LazyMatrix = self.matrix  # type: ignore[assignment]
+        outside = xp.where(flat, -g / (2 * self.ridge), 0 * g)
+        root = xp.sqrt(w)
+        slope = xp.where(flat, 0 * g, g / xp.where(flat, xp.ones_like(root), root))
+        rest = f - self.image(outside) if bool(xp.any(flat)) else f
+        right = array_like(xp.stack([root * rest - slope, root], axis=1), matrix.like)
+        weighted = Reweighted(matrix, array_like(root, matrix.like))
+        solved = astype(ridge_solve(weighted, right, 2 * self.ridge), f.dtype)
+        return root[:, None] * solved + xp.stack([outside, 0 * outside], axis=1)
 
 
 def minimise(problem: Penalised, iterations: int, tolerance: float) -> Fit:
@@ -75,10 +109,10 @@ def minimise(problem: Penalised, iterations: int, tolerance: float) -> Fit:
     xp = namespace(problem.y)
     a, b = xp.zeros_like(problem.y), 0.0
     u = xp.zeros_like(problem.y)  # K a
-    value, gap = problem.value(u + b, 0.0), float("inf")
+    value, gap, still = problem.value(u + b, 0.0), float("inf"), 0
     for step in range(1, iterations + 1):
         coefficients, intercept = problem.step(u + b)
-        image = problem.matrix @ coefficients
+        image = problem.image(coefficients)
         da, db, du = coefficients - a, intercept - b, image - u
         length, found = 1.0, value
         for _ in range(_HALVINGS):
@@ -89,7 +123,8 @@ def minimise(problem: Penalised, iterations: int, tolerance: float) -> Fit:
             length /= 2
         a, b, u = a + length * da, b + length * db, u + length * du
         gap, value = (value - found) / max(abs(found), 1e-300), found
-        if gap <= tolerance and length == 1.0:
+        still = still + 1 if gap <= tolerance else 0
+        if still and (length == 1.0 or still == _STILL):
             return Fit(a, b, step, max(gap, 0.0))
     return Fit(a, b, iterations, gap)
 

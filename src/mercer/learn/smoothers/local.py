@@ -46,11 +46,12 @@ class LocalSmoother(MultiOutputMixin, RegressorMixin, KernelPredictor):
         target = doubles(target)
         wide = target if target.ndim == 2 else target[:, None]
         tried = [_Tried.of(kernel, x) for kernel in self._candidates(x)]
+        self._columns = tried[0].columns
         moments = self._moments(tried[0].points, wide)
         _need_weights(tried[0])
         errors = [self._left_out(t, moments, wide) for t in tried] if len(tried) > 1 else None
         best = tried[0] if errors is None else tried[_last_smallest(errors)]
-        self.kernel_, self._columns = best.kernel, best.columns
+        self.kernel_ = best.kernel
         self.candidates_ = tuple(t.kernel for t in tried)
         self.leave_one_out_ = None if errors is None else np.asarray(errors, dtype=np.float64)
         self.function_ = Function(best.kernel, best.points, moments, best.columns)
@@ -170,7 +171,7 @@ class LocalLinear(LocalSmoother):
 
     Local linear regression (Stone 1977; Fan 1993): unlike `NadarayaWatson` it follows slopes, at
     edges too, and has no bias from an uneven density. Where the neighbours leave a slope
-    open it is 0. All sums are products of the kernel matrix with 1 + d + d(d + 1)/2 + q(1 + d)
+    open it is 0. Categories of data frames say who is a neighbour, and have no slope. All sums are products of the kernel matrix with 1 + d + d(d + 1)/2 + q(1 + d)
     columns, in one pass over its tiles.
 
     Parameters
@@ -207,7 +208,7 @@ class LocalLinear(LocalSmoother):
     """
 
     def _moments(self, points: Points, y: np.ndarray) -> np.ndarray:
-        self._middle, self._unit = _frame(points)
+        self._middle, self._unit = _frame(self._numeric(points))
         x = self._moved(points)
         n, d = x.shape
         upper = np.triu_indices(d)
@@ -244,7 +245,14 @@ class LocalLinear(LocalSmoother):
         return _Solved(fitted * gone[:, None], leverage * gone)
 
     def _moved(self, points: Points) -> np.ndarray:
-        return (to_numpy(points) - self._middle) / self._unit
+        return (self._numeric(points) - self._middle) / self._unit
+
+    def _numeric(self, points: Points) -> np.ndarray:
+        """The columns that lines go along: codes of categories, which have no order, are left to the kernel."""
+        if not is_array(points) or points.ndim != 2:
+            raise TypeError("LocalLinear needs points that are vectors: use NadarayaWatson")
+        x = to_numpy(points)
+        return x if self._columns is None else x[:, ~np.asarray(self._columns.categorical)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,11 +295,8 @@ def _doubled(points: Points) -> Points:
     return astype(points, double(points)) if is_array(points) else points
 
 
-def _frame(points: Points) -> tuple[np.ndarray, np.ndarray]:
+def _frame(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The means and standard deviations of the columns; 1 where they do not vary."""
-    if not is_array(points) or points.ndim != 2:
-        raise TypeError("LocalLinear needs points that are vectors: use NadarayaWatson")
-    x = to_numpy(points)
     unit = x.std(axis=0)
     return x.mean(axis=0), np.where(unit > 0, unit, 1.0)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backend import Array, array_like, namespace
+from mercer.backend import Array, array_like, is_array, namespace
 from mercer.config import settings
 from mercer.kernels.base import Kernel
 from mercer.kernels.rows import Rows
@@ -102,6 +102,8 @@ def _distinct(x: Sequence[Any]) -> tuple[list[int], np.ndarray]:
 def _histograms(kernel: Kernel, x: Sequence[Any], name: str) -> Histograms | None:
     """Samples that have one array of points in common, such as the words of a code book."""
     if len(x) < 2 or not all(isinstance(one, Empirical) and one.points is x[0].points for one in x):
+        return None
+    if not (is_array(x[0].points) or isinstance(x[0].points, list | tuple)):  # a frame, say
         return None
     n = len(x[0])
     if 8 * n * len(x) > settings().memory // 4:

@@ -73,11 +73,14 @@ def _mean_map(kernel: MeanMap) -> Facts:
     """The embedding is injective for characteristic kernels, and weakly continuous for bounded ones.
 
     Both are what a Gaussian of the distances of embeddings needs to be universal on compact sets of
-    distributions (Christmann & Steinwart 2010, example 1).
+    distributions (Christmann & Steinwart 2010, example 1). By itself it is linear in P: of a random
+    distribution it sees the mean only.
     """
     part = facts(kernel.kernel)
     return Facts(
         bounded=part.bounded or None,
+        characteristic=False,
+        universal=False,
         positive_definite=part.positive_definite or None,
         continuous=(part.bounded and part.continuous) or None,
         separates=part.characteristic if part.positive_definite else None,
