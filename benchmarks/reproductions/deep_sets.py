@@ -7,6 +7,7 @@ and its three networks are averaged. All twelve networks are trained at once, as
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -23,15 +24,34 @@ _MANY = 100  # bags from which training takes longer
 _MOST = 200  # points of a bag by which training is stopped
 
 
+@cache
+def device() -> str:
+    """Where networks are trained, and expected kernels are computed: on a GPU if there is one."""
+    if MISSING:
+        return "cpu"
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
 def deep_sets(
     learnt: Bags, y: np.ndarray, asked: Bags, rng: np.random.Generator, steps: int = 0
 ) -> np.ndarray:
     """What the networks predict for the bags that are asked about: (n,). 0 steps: 600, or 1,000 for many bags."""
     import torch
 
+    torch.set_num_threads(1)
+    with torch.device(device()):
+        return _trained(learnt, y, asked, rng, steps)
+
+
+def _trained(
+    learnt: Bags, y: np.ndarray, asked: Bags, rng: np.random.Generator, steps: int
+) -> np.ndarray:
+    import torch
+
     steps = steps or (600 if len(learnt) < _MANY else 1000)
 
-    torch.set_num_threads(1)
     centre, scale = y.mean(), max(float(y.std()), 1e-12)
     target = torch.as_tensor((y - centre) / scale, dtype=torch.float32)
     parts = np.array_split(rng.permutation(len(y)), FOLDS)
@@ -51,12 +71,14 @@ def deep_sets(
         if step % EVERY == 0:
             with torch.no_grad():
                 errors = (nets.whole(*fewer) - target) ** 2
-            nets.keep([float(errors[i, parts[i % FOLDS]].mean()) for i in range(len(seen))])
+            found = to_numpy(errors.cpu())
+            nets.keep([float(found[i, parts[i % FOLDS]].mean()) for i in range(len(seen))])
     best = int(np.argmin(np.reshape(nets.errors, (len(SETTINGS), FOLDS)).mean(axis=1)))
     nets.back()
     with torch.no_grad():
         found = nets.whole(torch.as_tensor(to_numpy(asked.values).astype(np.float32)), asked.sizes)
-    return centre + scale * to_numpy(found[FOLDS * best : FOLDS * (best + 1)].mean(dim=0))
+    taken = found[FOLDS * best : FOLDS * (best + 1)].mean(dim=0)
+    return centre + scale * to_numpy(taken.cpu())
 
 
 def _some(bags: Bags, most: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
@@ -78,10 +100,10 @@ class _Networks:
         import torch
 
         shapes = [(dim, WIDTH), *[(WIDTH, WIDTH)] * 4, (WIDTH, 1)]
-        draws = torch.Generator().manual_seed(int(rng.integers(2**31)))
         self.parameters: list[Any] = []
         for n, m in shapes:
-            matrix = torch.randn((number, n, m), generator=draws) * (2 / n) ** 0.5
+            drawn = rng.standard_normal((number, n, m)) * (2 / n) ** 0.5
+            matrix = torch.as_tensor(drawn, dtype=torch.float32)
             self.parameters += [
                 matrix.requires_grad_(),
                 torch.zeros((number, 1, m)).requires_grad_(),

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.reproductions.deep_sets import MISSING
+from benchmarks.reproductions.deep_sets import MISSING, device
 from benchmarks.reproductions.distribution_learners import LEARNERS, LEVEL
 from benchmarks.reproductions.distribution_problems import STUDIES, Split
 from benchmarks.reproductions.records import Record, Store, arguments, cell, heading, table
@@ -78,6 +78,10 @@ def main() -> int:
     parser.add_argument("--learners", default="", help="those whose name has this in it")
     told = parser.parse_args()
     store = RECORD.load(told.results)
+    if device() != "cpu":
+        import torch
+
+        store["GPU"] = torch.cuda.get_device_name(0)
     keys = [f"{s}/{name}" for s in told.study for name in LEARNERS if told.learners in name]
     RECORD.run(store, _turns(store, keys, told.runs), once, told.seconds, told.results)
     print(markdown(store))
@@ -134,6 +138,8 @@ def _splits(study: str, seed: int) -> tuple[Split, ...]:
 def markdown(store: Store) -> str:
     """A table a study, and what becomes of the literature's claims."""
     lines = heading("Numbers learnt from bags of points", COMMAND)
+    if "GPU" in store:
+        lines += [f"* GPU of the runs, for expected kernels and networks: {store['GPU']}"]
     for name, study in STUDIES.items():
         cells = {k.split("/")[1]: e for k, e in store["cells"].items() if k.startswith(f"{name}/")}
         done = {

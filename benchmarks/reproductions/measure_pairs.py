@@ -27,7 +27,7 @@ SPREADS = {"printed": 0.5, "widened": 2.14}  # of the means in a class: v of the
 PRICES = [2.0**p for p in range(-3, 8)]  # C
 GAMMAS = [10.0**p for p in range(-3, 3)]  # exp(-gamma |x - y|^2 / 2)
 DEGREES = [2, 3, 4, 5, 6]
-STEPS = 10_000  # of one machine, at most
+STEPS = 50_000  # at most, of a machine that begins where that of the next smaller C ended
 
 
 # ---- kernels --------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ class Found:
 
     accuracies: dict[Pair, float]
     chosen: dict[Pair, str]
-    unfinished: int  # of the chosen machines, after so many steps
+    unfinished: int  # machines with the chosen kernels, of all C
 
 
 def candidates(pairs: Iterable[Pair]) -> list[Candidate]:
@@ -132,22 +132,28 @@ def repetition(
     (x, y), (new, labels) = gaussians(study.train, v, rng), gaussians(study.test, v, rng)
     tried = candidates(pairs)
     folds = StratifiedKFold(study.folds, shuffle=True, random_state=seed)
-    grid = {"C": PRICES, "kernel": [c.kernel for c in tried]}
-    scores, _ = _scored(grid, folds, x, y)
-    best = _best(tried, scores.reshape(len(PRICES), len(tried)))
-    chosen = [{"C": [price], "kernel": [c.kernel]} for c, price in best]
+    scores, _ = _scored([c.kernel for c in tried], folds, x, y)
+    best = _best(tried, scores)
     everything = [(np.arange(len(x)), np.arange(len(x), len(x) + len(new)))]
-    reached, unfinished = _scored(chosen, everything, x + new, np.concatenate([y, labels]))
+    together = x + new, np.concatenate([y, labels])
+    reached, unfinished = _scored([c.kernel for c, _ in best], everything, *together)
     return Found(
-        {c.pair: 100 * float(a) for (c, _), a in zip(best, reached, strict=True)},
-        {c.pair: f"{price:g}/{'/'.join(c.parameters)}" for c, price in best},
+        {c.pair: 100 * float(reached[at, i]) for i, (c, at) in enumerate(best)},
+        {c.pair: f"{PRICES[at]:g}/{'/'.join(c.parameters)}" for c, at in best},
         unfinished,
     )
 
 
-def _scored(grid: Any, folds: Any, x: list[Gaussian], y: np.ndarray) -> tuple[np.ndarray, int]:
-    """Mean accuracies over the folds, and how many machines did not converge."""
-    machine = SupportMeasureMachine(MeanMap(Linear()), max_iter=STEPS)
+def _scored(
+    kernels: list[Kernel], folds: Any, x: list[Gaussian], y: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Mean accuracies over the folds (C, kernel), and how many machines did not converge.
+
+    Machines are solved along rising C, also the chosen ones: of polynomials of large numbers one that begins with
+    a large C is far from its optimum after millions of steps.
+    """
+    machine = SupportMeasureMachine(kernels[0], max_iter=STEPS)
+    grid = {"C": PRICES, "kernel": kernels}
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", NotConverged)
         search = KernelSearchCV(machine, grid, cv=folds, refit=False).fit(x, y)
@@ -155,14 +161,15 @@ def _scored(grid: Any, folds: Any, x: list[Gaussian], y: np.ndarray) -> tuple[np
         if not issubclass(one.category, NotConverged):
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     unfinished = sum(issubclass(one.category, NotConverged) for one in told)
-    return search.cv_results_["mean_test_score"], unfinished
+    scores = search.cv_results_["mean_test_score"]
+    return scores.reshape(len(PRICES), len(kernels)), unfinished
 
 
-def _best(tried: list[Candidate], scores: np.ndarray) -> list[tuple[Candidate, float]]:
-    """The kernel and the C with the largest score (C, kernel) for every pair, the first of equals."""
+def _best(tried: list[Candidate], scores: np.ndarray) -> list[tuple[Candidate, int]]:
+    """The kernel of the largest score (C, kernel) for every pair, and the place of C; the first of equals."""
     found = []
     for pair in dict.fromkeys(c.pair for c in tried):
         own = [i for i, c in enumerate(tried) if c.pair == pair]
-        price, which = np.unravel_index(np.argmax(scores[:, own]), (len(PRICES), len(own)))
-        found.append((tried[own[which]], PRICES[price]))
+        at, which = np.unravel_index(np.argmax(scores[:, own]), (len(PRICES), len(own)))
+        found.append((tried[own[which]], int(at)))
     return found

@@ -281,17 +281,20 @@ def _float_of(v: Array, like: Array) -> Any:
 
 
 def holds_objects(x: object) -> bool:
-    """Whether a sequence holds bags or distributions, or its first item is no number."""
+    """Whether a sequence holds something else than numbers, by its first item."""
     if not isinstance(x, Sequence) or isinstance(x, str | bytes | memoryview) or len(x) == 0:
         return False
     if all(is_array(row) for row in x):  # bags, unless they are rows of one table
         return {row.ndim for row in x} != {1} or len({row.shape for row in x}) > 1
-    if any(_is_several(item) for item in x):
-        return True
     first: Any = x[0]
     while isinstance(first, list | tuple) and first:
         first = first[0]
     return not isinstance(first, Real)
+
+
+def holds_distributions(x: object) -> bool:
+    """Whether a list holds bags of points or distributions, perhaps among vectors."""
+    return isinstance(x, list | tuple) and any(_is_several(item) for item in x)
 
 
 def _is_several(item: Any) -> bool:
@@ -299,8 +302,7 @@ def _is_several(item: Any) -> bool:
     if is_array(item):
         return item.ndim > 1
     if isinstance(item, list | tuple):
-        first = item[0] if len(item) else None
-        return isinstance(first, list | tuple) or (is_array(first) and first.ndim > 0)
+        return any(isinstance(v, list | tuple) or getattr(v, "ndim", 0) > 0 for v in item[:1])
     return hasattr(item, "sample")
 
 

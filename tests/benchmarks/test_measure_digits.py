@@ -102,7 +102,8 @@ def test_better_and_worse_are_paired(tmp_path):
     file.write_text(json.dumps({"cells": cells}), encoding="utf-8")
     STUDY.run(tmp_path, "--runs", "0")
     page = STUDY.page(tmp_path)
-    assert "| rotation | SVM, pictures | 1 | 0 | 1 | 0 | -4.8 |" in page
-    assert "| rotation | SVM, vote | 1 | 0 | 0 | 1 | +0.0 |" in page
-    assert "| rotation | ASVM, vote | 1 | 1 | 0 | 0 | +3.2 |" in page
+    assert "| rotation | SVM, pictures | 1 | 0 | 1 | 0 | -4.8 ± 0.6 |" in page
+    assert "| rotation | SVM, vote | 1 | 0 | 0 | 1 | +0.0 ± 1.2 |" in page
+    assert "| rotation | ASVM, vote | 1 | 1 | 0 | 0 | +3.2 ± 0.2 |" in page
+    assert "| 10 | -4.8 ± 0.6 |" in page
     assert "| ASVM | 10 | 5.000 | 5.000 | 5.000 | 15.00 | 5.0 | 5.0 |" in page

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))
 
 from benchmarks.reproductions import measure_scenes as study  # noqa: E402
+from benchmarks.reproductions import scene_machines as machines  # noqa: E402
 from benchmarks.reproductions import scene_patches as patches  # noqa: E402
 from benchmarks.reproductions.topics import fold_in, plsa  # noqa: E402
 from mercer.kernels import RBF  # noqa: E402
@@ -97,7 +98,7 @@ def made_up() -> patches.Scenes:
 
 
 def test_splits_are_even_and_differ(made_up):
-    split, other = (study._split(made_up, seed) for seed in (0, 1))
+    split, other = (machines.split_of(made_up, seed) for seed in (0, 1))
     assert np.unique(split.labels[split.train], return_counts=True)[1].tolist() == [100] * 4
     assert sorted([*split.train, *split.test]) == [*range(520)]
     assert set(split.train) != set(other.train)
@@ -134,22 +135,20 @@ def test_more_steps_are_more_likely():
     assert found == sorted(found)
 
 
-@pytest.mark.parametrize("method", study.ON_WORDS)
+@pytest.mark.parametrize("method", machines.ON_WORDS)
 def test_machines_know_made_up_rooms(method, made_up, monkeypatch):
-    monkeypatch.setattr(study, "FOLDS", 2)
-    split = study._split(made_up, 0)
+    monkeypatch.setattr(machines, "FOLDS", 2)
+    split = machines.split_of(made_up, 0)
     book = patches.code_book(made_up, split.train, 12, 0)
-    guess = study.ON_WORDS[method](split, book, patches.counted(made_up, book))
+    guess = machines.ON_WORDS[method](split, book, patches.counted(made_up, book))
     assert np.mean(guess == split.labels[split.test]) > 0.9
 
 
 def test_mean_features_are_about_the_embeddings_of_bags(made_up):
     few = patches.Scenes("made up", made_up.patches[::26], made_up.labels[::26])
     exact = MeanMap(RBF(0.4))([few.points(i).astype(np.float64) for i in range(20)])
-    z = study._means(few, 0.4)
-    assert_allclose(
-        z @ z.T, exact, atol=0.05
-    )  # a standard error of 0.03 at most
+    z = machines.means(few, 0.4)
+    assert_allclose(z @ z.T, exact, atol=0.05)  # a standard error of 0.03 at most
 
 
 def test_intervals_of_overlapping_splits_are_wide():
@@ -171,7 +170,7 @@ def test_differences_are_told():
     text = study.markdown({"cells": cells})
     assert "| dense | 200 | SVM, chi-square | 70.0 | 0.1 | 70.0 | 3 | 1.0 |" in text
     assert "| dense | 200 | SMM, linear | SVM, chi-square | -10.0" in text
-    assert "NO, worse" in text
+    assert "| the linear SMM is better than the SVM |  | NO, worse: -10.0 (" in text
     assert "not told apart" in text
 
 
@@ -180,8 +179,8 @@ def test_differences_are_told():
 
 @with_data
 def test_a_small_study_of_real_rooms(monkeypatch):
-    monkeypatch.setattr(study, "FOLDS", 2)
-    monkeypatch.setattr(study, "SCALES", (0.5,))
+    monkeypatch.setattr(machines, "FOLDS", 2)
+    monkeypatch.setattr(machines, "SCALES", (0.5,))
     data = patches.scenes("random")
     assert data.patches.shape == (914, 100, 128)
     assert len(np.unique(data.patches.reshape(914, -1), axis=0)) == 914  # no picture comes twice

@@ -97,9 +97,13 @@ only = table.Effects.of(np.repeat(rows, 3))
 both = table.Effects.of(np.add.outer(rows, [0.0, 9.0, 1.0]))
 study = table.Study("widened", 20, 20, 2)
 tried = list(islice(table.widening(study, 2), 2))
-print(json.dumps([only.shares, both.shares, both.best, tried]))
+values = np.add.outer(rows, [0.0, 0.5, 0.25])
+values[2, 2] = -50.0
+outside = table.Effects.of(values)
+print(json.dumps([only.shares, both.shares, both.best, outside.ranges, tried]))
 """
-    only, both, best, tried = json.loads(said(TABLE + code))
+    only, both, best, ranges, tried = json.loads(said(TABLE + code))
+    assert ranges == [5.0, 0.5]  # POLY3-RBF has no part in them
     assert only == [1.0, 0.0]
     assert abs(sum(both) - 1) < 1e-12
     assert both[1] > both[0] > 0

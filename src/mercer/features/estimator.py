@@ -117,7 +117,8 @@ class KernelEstimator(BaseEstimator):
             return not (objects or X.ndim > 2 or X.dtype.kind in _TEXTS)
         if self._is_grouped(X):
             return False
-        return not (validate.holds_objects(X) or as_table(X, "X") is not None)
+        several = validate.holds_objects(X) or validate.holds_distributions(X)
+        return not (several or as_table(X, "X") is not None)
 
     def _check_width(self, width: int, *, reset: bool) -> None:
         if reset:

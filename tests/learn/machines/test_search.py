@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 import mercer
 from mercer.errors import MemoryBudgetError
-from mercer.kernels import RBF, Laplace, Linear
+from mercer.kernels import RBF, Laplace, Linear, Sigmoid
 from mercer.learn import (
     SVC,
     SVR,
@@ -271,3 +271,24 @@ def test_options_that_are_not_there(options, words):
         KernelSearchCV(SVC(RBF(1.0)), {"C": [1.0]}, **options).fit(x, y)
     with pytest.raises(ValueError, match="y contains missing labels"):
         KernelSearchCV(SVC(RBF(1.0)), {"C": [1.0]}).fit(x, [None, *["a", "b"] * 29, "a"])
+
+
+def test_classes_that_weigh_more_and_a_hard_margin():
+    """What the quick way through the folds has to do as `fit` does it."""
+    x, y = blobs(150)
+    grid = [{"C": [0.1, 1.0]}, {"C": [np.inf], "kernel__bandwidth": [0.1]}]
+    machine = SVC(RBF(1.0), class_weight={0: 5.0, 1: 0.5}, tol=1e-6)
+    ours = KernelSearchCV(machine, grid, cv=3).fit(x, y)
+    same(ours, GridSearchCV(machine, grid, cv=3).fit(x, y))
+    plain = KernelSearchCV(SVC(RBF(1.0), tol=1e-6), grid, cv=3).fit(x, y)
+    assert np.any(
+        plain.cv_results_["mean_test_score"] != ours.cv_results_["mean_test_score"]
+    )  # weights matter
+
+
+def test_a_kernel_that_is_not_positive_definite_is_told_of_once():
+    x, y = blobs(60)
+    search = KernelSearchCV(SVC(Sigmoid(1.0, -1.0)), {"C": [1.0]}, cv=3, refit=False)
+    with pytest.warns(UserWarning, match="not positive definite") as told:
+        search.fit(x, y)
+    assert len(told) == 1

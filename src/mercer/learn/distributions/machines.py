@@ -164,7 +164,7 @@ class FlexSVC(ClassifierMixin, KernelPredictor):
 def _vectors(x: Any) -> np.ndarray:
     frame = as_table(x, "X")
     points = x if frame is None else frame.values
-    if validate.holds_objects(points) or getattr(points, "ndim", 2) != 2:
+    if validate.holds_distributions(points) or getattr(points, "ndim", 2) != 2:
         raise ValueError(
             "FlexSVC learns from points (n, d) and widths (n,): bags, Gaussians and other distributions "
             "are for SupportMeasureMachine(MeanMap(RBF(bandwidth)))"

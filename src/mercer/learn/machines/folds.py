@@ -36,9 +36,10 @@ class Scoring:
 
     def accuracy_of(self, estimator: Any) -> bool:
         """Whether it is the accuracy of a machine whose predictions need no estimator that was fitted."""
-        machine = isinstance(estimator, SVC) and type(estimator).fit is SVC.fit
+        kind = type(estimator)
+        machine = isinstance(estimator, SVC) and (kind.fit, kind.predict) == (SVC.fit, SVC.predict)
         plain = self.own and self.weights is None and np.ndim(self.y) == 1
-        score = getattr(type(estimator), "score", None) is ClassifierMixin.score
+        score = getattr(kind, "score", None) is ClassifierMixin.score
         return machine and plain and score and not estimator.probability
 
     def weighs(self) -> bool:

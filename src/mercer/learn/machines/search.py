@@ -94,6 +94,7 @@ class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from mercer.kernels import RBF
+    >>> from mercer.learn import SVC, KernelSearchCV
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(200, 2))
     >>> y = x[:, 0] * x[:, 1] > 0

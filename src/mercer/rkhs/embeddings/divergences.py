@@ -162,7 +162,7 @@ class JensenShannon(Kernel):
         validate.positive("scale", self.scale)
 
     def accept(self, x: Any, name: str = "x") -> Points:
-        if validate.holds_objects(x):
+        if validate.holds_distributions(x):
             raise TypeError(
                 f"{name} must hold histograms, one a row (n, words), got a list of bags or distributions: "
                 "count the words of each first, or use MeanMap(RBF(1.0))"
