@@ -19,9 +19,8 @@ from mercer.rkhs import Bags
 MISSING = "needs torch" if find_spec("torch") is None else ""
 SETTINGS = ((1e-3, 0.0), (3e-3, 0.0), (1e-2, 0.0), (3e-3, 1.0))  # learning rate, weight decay
 FOLDS, WIDTH, EVERY = 3, 32, 50
-POINTS, AT_ONCE = 128, 1024  # of a bag, and of all bags of a step, drawn anew in every step
-_MANY = 100  # bags from which training takes longer
-_MOST = 200  # points of a bag by which training is stopped
+POINTS, AT_ONCE = 500, 4096  # of a bag, and of all bags of a step, drawn anew in every step
+_MOST = 500  # points of a bag by which training is stopped
 
 
 @cache
@@ -35,9 +34,9 @@ def device() -> str:
 
 
 def deep_sets(
-    learnt: Bags, y: np.ndarray, asked: Bags, rng: np.random.Generator, steps: int = 0
+    learnt: Bags, y: np.ndarray, asked: Bags, rng: np.random.Generator, steps: int = 1500
 ) -> np.ndarray:
-    """What the networks predict for the bags that are asked about: (n,). 0 steps: 600, or 1,000 for many bags."""
+    """What the networks predict for the bags that are asked about: (n,)."""
     import torch
 
     torch.set_num_threads(1)
@@ -49,8 +48,6 @@ def _trained(
     learnt: Bags, y: np.ndarray, asked: Bags, rng: np.random.Generator, steps: int
 ) -> np.ndarray:
     import torch
-
-    steps = steps or (600 if len(learnt) < _MANY else 1000)
 
     centre, scale = y.mean(), max(float(y.std()), 1e-12)
     target = torch.as_tensor((y - centre) / scale, dtype=torch.float32)

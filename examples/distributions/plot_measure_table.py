@@ -88,7 +88,8 @@ with warnings.catch_warnings():
     found = {v: table(v) for v in spreads}
 
 # %%
-# The numbers of the paper, as they are remembered (only 85.2, of LIN-LIN, was checked), beside those found here.
+# The numbers of the paper, as they are remembered (only 85.2, of LIN-LIN, is known from a second source), beside
+# those found here.
 
 paper = np.array(
     [

@@ -88,6 +88,23 @@ for v in (0.5, 2.3):
     assert max(abs(s - 1) for s in scale) < 0.006
 
 
+def test_a_rival_is_level_or_better():
+    code = """
+found = np.full((4, 15), 90.0) + np.arange(4)[:, None]
+own, other = table.CELLS.index(("RBF", "RBF")), table.CELLS.index(("NRBF", "LIN"))
+found[:, own] += 1
+print(table._best(found))
+found[:, other] = found[:, own] + [3, -2, 1, -1]
+print(table._best(found))
+found[:, other] = found[:, own] + [3, 2, 3, 2]
+print(table._best(found))
+"""
+    alone, level, better = said(TABLE + code).splitlines()
+    assert alone == "yes"
+    assert level.startswith("level with NRBF-LIN (0.25 ± 1.11")
+    assert better.startswith("no, NRBF-LIN is (2.50 ± 0.29")
+
+
 def test_shares_of_the_variance_and_the_search_for_the_spread():
     code = """
 import json

@@ -256,6 +256,28 @@ def test_wrong_sources(tmp_path):
         NystromRidge(RBF(1.0), landmarks=9).fit(Batches([(X, nan)]))
 
 
+@pytest.mark.parametrize("bandwidth", [1.0, 1000.0])
+def test_points_that_are_alike_for_the_kernel(bandwidth):
+    x = np.ones((12, 2)) if bandwidth == 1.0 else X[:200]
+    y, kernel = Y[: len(x)], RBF(bandwidth)
+    exact = KernelRidge(kernel, 1e-3).fit(x, y).predict(x)
+    found = NystromRidge(kernel, 1e-3, landmarks=x, random_state=0).fit(x, y).predict(x)
+    assert_allclose(found, exact, atol=1e-3)
+
+
+def test_float32_is_refined():
+    points, target = X.astype(np.float32), Y.astype(np.float32)
+    exact = NystromRidge(KERNEL, 1e-3, landmarks=LANDMARKS).fit(X, Y).predict(X)
+
+    def error(refinements):
+        solver = NormalEquations(refinements)
+        fitted = NystromRidge(KERNEL, 1e-3, landmarks=LANDMARKS, solver=solver).fit(points, target)
+        assert fitted.n_passes_ == 1 + refinements
+        return np.max(np.abs(fitted.predict(points) - exact))
+
+    assert error(1) < 0.5 * error(0)
+
+
 def test_a_kernel_that_is_not_positive_definite():
     with pytest.raises(ValueError, match="positive definite"):
         NystromRidge(Sigmoid(5.0, -2.0), 10.0, landmarks=50, solver=TIGHT, random_state=0).fit(X, Y)

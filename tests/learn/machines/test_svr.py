@@ -161,3 +161,12 @@ def test_wrong_nu(nu):
         OneClassSVC(RBF(1.0), nu).fit(x)
     with pytest.raises(ValueError, match="only zeros"):
         OneClassSVC(RBF(1.0)).fit(x, sample_weight=np.zeros(20))
+
+
+def test_weights_are_copies_to_a_region():
+    """The signs of points on its boundary are rounding; the values agree."""
+    rng = np.random.default_rng(0)
+    x, weights = rng.uniform(size=(30, 4)), rng.integers(0, 5, size=30)
+    one = OneClassSVC(RBF(1.0), 0.2, tol=1e-11).fit(x, sample_weight=weights)
+    other = OneClassSVC(RBF(1.0), 0.2, tol=1e-11).fit(np.repeat(x, weights, axis=0))
+    assert_allclose(one.decision_function(x), other.decision_function(x), atol=1e-9)

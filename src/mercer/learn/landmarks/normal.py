@@ -32,6 +32,7 @@ Change = Callable[[Array, slice], tuple[Array, Array]]
 _TASK = 4320  # rows of a task, nine tiles: of them one product is made, and added up in order
 _STEP = 480  # rows of a tile
 _NOISE = 0.15  # of what rounding adds to the matrix: see `factored`
+_SUMMED = 1e-5  # of eps of float64 of what is summed, the least noise
 _TRIES = 40  # doublings of it, at most
 
 
@@ -82,13 +83,15 @@ class NormalSums:
 
         Rounding of the tiles moves the matrix by some eps tr / 5 sqrt(m) (measured, for both
         precisions): about that is added to its diagonal, and more where that does not make it positive
-        definite.
+        definite. Of rows that are all alike the products are about 0 without the middle: what the
+        sums in float64 lose is the least.
         """
         xp = namespace(self.matrix)
-        size = scalar(xp.sum(xp.linalg.diagonal(self.matrix)))
-        least = _NOISE * self.precision * size / int(penalty.shape[0]) ** 0.5
         whole = self._uncentred()
         whole += ridge * penalty
+        moved, all_ = (scalar(xp.sum(xp.linalg.diagonal(a))) for a in (self.matrix, whole))
+        noise = max(self.precision * moved, _SUMMED * eps(whole) * all_)
+        least = _NOISE * noise / int(penalty.shape[0]) ** 0.5
         for power in range(_TRIES):
             held = xp.asarray(whole, copy=True)
             add_to_diagonal(held, least * 2.0**power)
