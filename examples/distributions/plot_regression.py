@@ -76,7 +76,7 @@ for ax, bags, y, x, what in (
 axes[0].set(xlabel="angle of the turn, degrees", ylabel="entropy", title="Turned Gaussians")
 axes[1].set(xlabel="a", ylabel="skewness", title="Beta(a, 3)")
 axes[2].set(xlabel="a", title="Beta(a, 3), standardised samples")
-axes[0].legend(frameon=False, fontsize=8, loc="upper center")
+axes[1].legend(frameon=False, fontsize=8, loc="upper right")
 
 # %%
 # With one parameter that varies, the skewness is nearly a straight line of the mean: the published study does not

@@ -1,7 +1,6 @@
 """Numbers learnt from bags: the study in small, its problems, and its learners by a second road."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -157,25 +156,24 @@ def test_deep_sets_learn_and_do_not_depend_on_the_order_of_points():
 # ---- the study ------------------------------------------------------------------------------
 
 
-def run(folder: Path, *arguments: str) -> dict:
-    command = [sys.executable, "-m", f"benchmarks.reproductions.{study.NAME}"]
-    done = subprocess.run(
-        [*command, "--results", str(folder), *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads((folder / f"{study.NAME}.json").read_text(encoding="utf-8"))["cells"]
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Does a part of the study, and returns its cells."""
+
+    def part(*arguments: str) -> dict:
+        monkeypatch.setattr(sys, "argv", [study.NAME, "--results", str(tmp_path), *arguments])
+        assert study.main() == 0
+        return json.loads((tmp_path / f"{study.NAME}.json").read_text(encoding="utf-8"))["cells"]
+
+    return part
 
 
-def test_runs_go_on_where_they_stopped(tmp_path):
+def test_runs_go_on_where_they_stopped(run, tmp_path):
     part = ("--study", "shape", "--learners", "on means")
-    first = run(tmp_path, *part, "--runs", "1")
+    first = run(*part, "--runs", "1")
     assert [cell["runs"] for cell in first.values()] == [1, 1, 1]
-    assert run(tmp_path, *part, "--runs", "1") == first
-    more = run(tmp_path, *part, "--runs", "2")
+    assert run(*part, "--runs", "1") == first
+    more = run(*part, "--runs", "2")
     for key, cell in more.items():
         assert cell["runs"] == len(cell["rmse"]) == 2
         assert cell["rmse"][0] == first[key]["rmse"][0]

@@ -100,9 +100,9 @@ found[:, other] = found[:, own] + [3, 2, 3, 2]
 print(table._best(found))
 """
     alone, level, better = said(TABLE + code).splitlines()
-    assert alone == "yes"
-    assert level.startswith("level with NRBF-LIN (0.25 ± 1.11")
-    assert better.startswith("no, NRBF-LIN is (2.50 ± 0.29")
+    assert alone.startswith("yes, +1.00 ± 0.00")
+    assert level == "level, -0.25 ± 1.11 (standard error) to NRBF-LIN"
+    assert better == "no, -2.50 ± 0.29 (standard error) to NRBF-LIN"
 
 
 def test_shares_of_the_variance_and_the_search_for_the_spread():

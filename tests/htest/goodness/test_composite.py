@@ -47,6 +47,13 @@ def test_units_do_not_matter():
         assert near == far
 
 
+def test_draws_beside_the_observations_are_new_in_every_run():
+    """With draws that were the same for every sample, they decided: hardly ever rejected, or too often."""
+    x = np.random.default_rng(0).normal(size=(60, 1))
+    results = [Composite(Gaussian.fit, by_draws, resamples=9).test(x, rng=s) for s in range(3)]
+    assert len({result.observed for result in results}) == 3
+
+
 def test_it_is_a_parametric_bootstrap():
     """The same loop by hand: draw, fit, compare."""
     x = np.random.default_rng(0).gamma(4.0, size=(60, 2))
@@ -54,7 +61,7 @@ def test_it_is_a_parametric_bootstrap():
     rng = np.random.default_rng(3)
     model = Gaussian.fit(x)
     null = []
-    for seed in rng.integers(2**63, size=19):
+    for seed in rng.integers(2**63, size=20)[1:]:  # the first is for the observed statistic
         y = model.sample(60, rng=np.random.default_rng(int(seed)))
         null.append(unitless(Gaussian.fit(y), y))
     assert_allclose(result.null, null, rtol=1e-10)

@@ -141,9 +141,9 @@ class Composite(HypothesisTest):
         points = _numbers(sample)
         model = _fitted(self.fit, points, rng)
         test = self._test(model)
-        plain = test.test(sample, rng=_SEED)
-        own = _statistics(test, points, validate.generator(_SEED))  # as in `plain`
-        seeds = [int(s) for s in rng.integers(2**63, size=self.resamples)]
+        first, *seeds = (int(s) for s in rng.integers(2**63, size=1 + self.resamples))
+        plain = test.test(sample, rng=first)
+        own = _statistics(test, points, validate.generator(first))  # as in `plain`
         work = _Refitted(self, model, len(points))
         values = np.stack([own, *in_order(work, seeds, parallel=False)], axis=1)  # (k, 1 + B)
         scores = _scores(test, values)
