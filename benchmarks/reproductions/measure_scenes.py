@@ -144,7 +144,7 @@ def _claims(store: Store) -> Iterator[dict[str, str]]:
     """What is said, by the differences of each kind of patches."""
     cells = _accuracy(store)
     for claim, (one, other) in CLAIMS.items():
-        row = {"claim": claim}
+        row = {f"claim, {USUAL} words": claim}
         for kind in PATCHES:
             pair = [cells.get((kind, *m), []) for m in (one, other)]
             told = _told(*pair)
