@@ -39,7 +39,7 @@ from mercer.rkhs import GaussBernoulliRBM, Gaussian
 from mercer.rkhs.densities import Density
 
 LEVEL, SIZE = 0.05, 1000
-SEED = 2017  # of the observations; none of them was looked at before the searches were made
+SEED = 2017  # of the observations; the search was made with others
 TIMED = (10_000, 100_000, 1_000_000)
 Draw = Callable[[int, np.random.Generator], np.ndarray]
 MERCER, PUBLISHED = "mercer", "published"
