@@ -63,6 +63,9 @@ def test_powers_by_halves_are_roots_and_products():
     assert not any("log" in line or "exp2" in line for line in formula.lines)
 
 
+_SCALARS = "InterpreterError: TypeError('only 0-dimensional arrays"  # Triton 3.6 with NumPy 2.5
+
+
 def _timed(part: str) -> object:
     """The interpreter takes a minute for most parts."""
     return part if part in ("matrices", "learnt") else pytest.param(part, marks=pytest.mark.slow)
@@ -76,6 +79,8 @@ def _checked(device: str, part: str, **environment: str) -> None:
         env={**os.environ, **environment},
         check=False,
     )
+    if _SCALARS in done.stderr:
+        pytest.skip("the interpreter of this Triton does not go with this NumPy")
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
     assert found
