@@ -66,6 +66,12 @@ def _plain_bars(app, what, name, obj, options, lines):
             lines[i] = "".join(p if p.startswith("`") else p.replace("|", r"\|") for p in pieces)
 
 
+def _without_requests(app, what, name, obj, skip, options):
+    """scikit-learn writes the docstrings of `set_fit_request` and the like, and refers to its own manual."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None
+
+
 def setup(app):
     """Hook into Sphinx."""
+    app.connect("autodoc-skip-member", _without_requests)
     app.connect("autodoc-process-docstring", _plain_bars)

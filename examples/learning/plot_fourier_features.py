@@ -103,7 +103,7 @@ ax.legend()
 assert off[-1] < 1.1 * best  # landmarks reach the exact solution
 
 # %%
-# `Nystrom` tells how much of the kernel its landmarks miss: the mean of k(x, x) - |z(x)|^2.
+# `Nystrom` tells how much of the kernel its landmarks miss: the mean of ``k(x, x) - |z(x)|^2``.
 
 for m in columns[:4]:
     print(f"{m:4} landmarks: {Nystrom(kernel, m, random_state=0).fit(x[train]).error_:.3f} missed")

@@ -68,11 +68,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     ----------
     function_ : Function
         The f_j, all of them: ``function_[j]`` is one. Orthonormal.
-    eigenvalues_ : array (n_components_,)
+    eigenvalues_ : array (k,)
         The l_j, falling.
-    explained_variance_ : array (n_components_,)
+    explained_variance_ : array (k,)
         l_j / (n - 1), the variances of the scores.
-    explained_variance_ratio_ : array (n_components_,)
+    explained_variance_ratio_ : array (k,)
         Their shares of the whole variance, which is the trace of K~ over n - 1.
     n_components_ : int
     kernel_ : Kernel
@@ -125,15 +125,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return self
 
     def fit_transform(self, X: Any, y: None = None) -> Array:  # type: ignore[override]
-        """Find the components, and the scores of the same points: (n, n_components_)."""
+        """Find the components, and the scores of the same points: (n, k)."""
         return self._fit(X)
 
     def transform(self, X: Any) -> Array:
-        """The scores of points: (n, n_components_)."""
+        """The scores of points: (n, k)."""
         return self._scores(X)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Points whose scores are close to the rows of X (n, n_components_): (n, n_features).
+        """Points whose scores are close to the rows of X (n, k): (n, d).
 
         What has these scores in the space of the kernel need not be the image of a point; the
         nearest one is searched for (`FixedPoint`) or guessed (`LearnedMap`).

@@ -114,7 +114,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
     def predict_interval(self, X: Any, *, level: float = 0.9) -> Array:
         """Where a new y is to be expected: lower and upper ends, (n, 2), by the jackknife+.
 
-        The interval at x is made of f_-i(x) -+ |y_i - f_-i(x_i)|, where f_-i was learnt without
+        The interval at x is made of f(x; -i) -+ |y_i - f(x_i; -i)|, where f(.; -i) was learnt without
         the i-th point (Barber et al. 2021, eq. 1.1), all of them from one inverse. Whatever the
         distribution, if all observations are exchangeable it holds a new one with probability
         2 level - 1 at least, and in practice about `level`. The ridge is taken as given: where it

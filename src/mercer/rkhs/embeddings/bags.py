@@ -82,7 +82,7 @@ class Bags(Sequence[Empirical]):
 
     @classmethod
     def of(cls, bags: Iterable[Any]) -> Bags:
-        """From a sequence of samples: arrays (n_i, d), nested lists, frames or `Empirical`s.
+        """From a sequence of samples: arrays (n_i, d), nested lists, frames or `Empirical`.
 
         They must have one width. Numbers in a row, (n_i,), are a bag of points on the line.
         """

@@ -28,7 +28,7 @@ class ProbabilityProduct(Kernel):
     likelihood. For two Gaussians, with S = C + D,
     (2 pi)^((1 - 2r) d/2) r^(-d/2) |S|^(-1/2) (|C| |D|)^((1-r)/2) exp(-r (m - n)'S^-1(m - n) / 2).
 
-    Points are `Gaussian`s, `Mixture`s of them (rho = 1 only: powers of sums have no closed form), or
+    Points are `Gaussian`, `Mixture` of them (rho = 1 only: powers of sums have no closed form), or
     an array of histograms, one a row, whose sum of products of powers is taken.
 
     References
