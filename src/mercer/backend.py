@@ -133,6 +133,11 @@ def count(x: Any) -> int:
     return int(x.shape[0]) if is_array(x) else len(x)
 
 
+def transposed(a: Array) -> Array:
+    """A matrix with its rows as columns."""
+    return namespace(a).permute_dims(a, (1, 0))
+
+
 def take_rows(x: Any, rows: slice) -> Any:
     """x[rows] for arrays of any library and for sequences."""
     return x[rows, ...] if is_array(x) else x[rows]

@@ -175,11 +175,12 @@ class _Stripe:
 
     def _down(self, rows: slice, columns: slice, left: _Cut) -> Array:
         """Sums of the rows of every bag, if they can be had without their block: (bags, columns)."""
-        summed = getattr(getattr(self.matrix, "_tile", None), "bag_rows", None)
-        if summed is not None and not (self.half and columns == rows):
-            sums = summed(rows, columns, left.shares, left.edges)
-            if sums is not None:
-                return sums
+        on_diagonal = self.half and columns == rows  # whose values are exactly k(x, x) in a block
+        sums = (
+            None if on_diagonal else self.matrix._bag_rows(rows, columns, left.shares, left.edges)
+        )
+        if sums is not None:
+            return sums
         return left.sums(self.matrix.block(rows, columns))
 
     def _columns(self, rows: slice) -> list[slice]:

@@ -19,6 +19,7 @@ from mercer.backend import (
     itemsize,
     namespace,
     to_numpy,
+    transposed,
 )
 from mercer.config import settings
 from mercer.errors import NotConverged
@@ -125,7 +126,7 @@ class _Space:
         self.times = times
         self.basis = _orthonormal(start, None)
         self.images = times(self.basis)
-        self.inner = _transpose(self.basis) @ self.images
+        self.inner = transposed(self.basis) @ self.images
 
     @property
     def size(self) -> int:
@@ -134,7 +135,7 @@ class _Space:
     def ritz(self, number: int) -> tuple[Array, Array, Array]:
         """The best eigenvalues and vectors inside the basis, and the images of the vectors."""
         xp = namespace(self.basis)
-        values, turn = xp.linalg.eigh((self.inner + _transpose(self.inner)) / 2)
+        values, turn = xp.linalg.eigh((self.inner + transposed(self.inner)) / 2)
         turn = xp.flip(turn, axis=1)[:, :number]
         return xp.flip(values)[:number], self.basis @ turn, self.images @ turn
 
@@ -148,9 +149,9 @@ class _Space:
         """Add the part of a block that is orthogonal to the basis."""
         xp, fresh = namespace(self.basis), _orthonormal(block, self.basis)
         moved = self.times(fresh)
-        across, own = _transpose(self.basis) @ moved, _transpose(fresh) @ moved
+        across, own = transposed(self.basis) @ moved, transposed(fresh) @ moved
         above = xp.concat([self.inner, across], axis=1)
-        below = xp.concat([_transpose(across), own], axis=1)
+        below = xp.concat([transposed(across), own], axis=1)
         self.inner = xp.concat([above, below])
         self.basis = xp.concat([self.basis, fresh], axis=1)
         self.images = xp.concat([self.images, moved], axis=1)
@@ -165,8 +166,8 @@ def repeated_product(matrix: LazyMatrix) -> Product:
     if _holds(matrix):
         if not is_single(matrix.like):
             held = matrix.dense()
-            return lambda v: _transpose(
-                _transpose(v) @ held
+            return lambda v: transposed(
+                transposed(v) @ held
             )  # which BLAS does twice as fast as K v
         matrix = Dense(matrix.dense())
     return lambda v: matrix._times(astype(v, dtype))
@@ -193,13 +194,9 @@ def _orthonormal(v: Array, basis: Array | None) -> Array:
     """An orthonormal basis of v, orthogonal to `basis`; twice, for rounding."""
     for _ in range(2):
         if basis is not None:
-            v = v - basis @ (_transpose(basis) @ v)
+            v = v - basis @ (transposed(basis) @ v)
         v = namespace(v).linalg.qr(v).Q
     return v
-
-
-def _transpose(a: Array) -> Array:
-    return namespace(a).permute_dims(a, (1, 0))
 
 
 def _signs(vectors: Array) -> Array:

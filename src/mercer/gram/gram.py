@@ -6,10 +6,12 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from mercer.backend import Array, count, for_gpu, namespace, on_gpu, set_diagonal, take_rows
 from mercer.config import settings
 from mercer.gram.lazy import OfPairs
-from mercer.gram.tiles import tile_maker
+from mercer.gram.tiles import GaussianTiles, tile_maker
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import prepare
 
@@ -61,6 +63,13 @@ class Gram(OfPairs):
             own = self.kernel.diag(take_rows(self.x, slice(first, last)))
             set_diagonal(tile, first - top, first - left, own)
         return tile
+
+    def _bag_rows(
+        self, rows: slice, columns: slice, weights: np.ndarray, edges: np.ndarray
+    ) -> Array | None:
+        if isinstance(self._tile, GaussianTiles):
+            return self._tile.bag_rows(rows, columns, weights, edges)
+        return None
 
     def _run(self, work: Callable[[Any], Any], tasks: Any) -> Any:
         if self._held is not None:

@@ -233,6 +233,12 @@ class LazyMatrix(ABC):
         if self.shape[0] != self.shape[1]:
             raise ValueError(f"{what} needs a square matrix, got shape {self.shape}")
 
+    def _bag_rows(
+        self, rows: slice, columns: slice, weights: np.ndarray, edges: np.ndarray
+    ) -> Array | None:
+        """Weighted sums of the rows of a block from edge to edge, where they come without it."""
+        return None
+
     def __repr__(self) -> str:
         n, m = self.shape
         return f"<{type(self).__name__} {n} x {m} {self.like.dtype}>"

@@ -63,11 +63,11 @@ def _radial(kernel: Kernel, profile: Profile, x: np.ndarray, y: np.ndarray) -> T
     out, exp = x.dtype, exponential(x.shape[0] * y.shape[0])
     if x.shape[1] == 1:  # differences on the line are exact
         if isinstance(kernel, RBF) and x.dtype == y.dtype:
-            return _Gaussian(_Line(x, y, -kernel.rate), out, exp)
+            return GaussianTiles(_Line(x, y, -kernel.rate), out, exp)
         return _Plain(kernel, x, y)
     x, y, care = conditioned(x, y, profile)
     if isinstance(kernel, RBF) and not care:
-        return _Gaussian(_Exponents(*_widened(x, y, -kernel.rate), out), out, exp)
+        return GaussianTiles(_Exponents(*_widened(x, y, -kernel.rate), out), out, exp)
     return _Radial(*_widened(x, y, 1.0), out, profile, (x, y) if care else None)
 
 
@@ -122,7 +122,7 @@ class _Distances:
 
 
 @dataclass(frozen=True)
-class _Gaussian:
+class GaussianTiles:
     """exp of what was made for it, in place."""
 
     exponents: Callable[[slice, slice], np.ndarray]

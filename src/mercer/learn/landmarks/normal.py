@@ -19,6 +19,7 @@ from mercer.backend import (
     on_gpu,
     ones,
     scalar,
+    transposed,
     zeros,
 )
 from mercer.config import settings
@@ -166,9 +167,9 @@ class _Products:
             tile -= self.middle[None, :]
             if self.root is not None:
                 tile *= self.root[some][:, None]
-            right += turned(tile) @ self.y[some, :]
+            right += transposed(tile) @ self.y[some, :]
             z[some.start - first : some.stop - first, :] = tile
-        return turned(z) @ z, right  # NumPy makes half of it, and leaves other threads alone
+        return transposed(z) @ z, right  # NumPy makes half of it, and leaves other threads alone
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,7 @@ class _Sweep:
         for some in spans(rows.stop, _tile_rows(self.design), first=rows.start):
             tile = self.design.block(some, slice(0, m))
             r, extra = self.change(tile @ self.v, some)
-            part = turned(tile) @ astype(r, tile.dtype)
+            part = transposed(tile) @ astype(r, tile.dtype)
             part = astype(part, double(part))
             total = part if total is None else total + part
             extras = extra if extras is None else extras + extra
@@ -200,11 +201,6 @@ class _Weighted:
     def __call__(self, f: Array, rows: slice) -> tuple[Array, Array]:
         r = f if self.weights is None else f * self.weights[rows][:, None]
         return r, zeros((0,), f, double(f))
-
-
-def turned(a: Array) -> Array:
-    """The transpose."""
-    return namespace(a).permute_dims(a, (1, 0))
 
 
 def _tile_rows(design: LazyMatrix) -> int:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, astype, zeros
+from mercer.backend import Array, array_like, astype, transposed, zeros
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError, NotConverged
 from mercer.gram import LazyMatrix
 from mercer.gram.positive import add_to_diagonal, inverse_lower, lower_factor
 from mercer.learn.gradients import conjugate_gradients
-from mercer.learn.landmarks.normal import NormalSums, normal_product, turned, turned_product
+from mercer.learn.landmarks.normal import NormalSums, normal_product, turned_product
 
 DIRECT = 2000  # landmarks up to which one pass with their products beats many passes without
 _LONGER = 1.5  # what a refinement is multiplied with: see `NormalEquations`
@@ -126,7 +126,7 @@ class ConjugateGradients(Solver):
         right, rows = _right_side(problem)
         lower = lower_factor(problem.penalty)
         outer = preconditioner(lower, problem.some, rows, problem.ridge)
-        inner, upper = turned(outer), turned(lower)
+        inner, upper = transposed(outer), transposed(lower)
 
         def system(v: Array) -> Array:
             c = outer @ v
@@ -172,10 +172,10 @@ def preconditioner(lower: Array, some: Array | None, rows: float, ridge: float) 
     AA' = (n / r) Q'Q + ridge I (Rudi et al. 2017, eq. 13, where R = LL').
     """
     inverse = inverse_lower(lower)
-    q = lower if some is None else astype(some, lower.dtype) @ turned(inverse)
-    estimate = (turned(q) @ q) * (rows / int(q.shape[0]))
+    q = lower if some is None else astype(some, lower.dtype) @ transposed(inverse)
+    estimate = (transposed(q) @ q) * (rows / int(q.shape[0]))
     add_to_diagonal(estimate, ridge)
-    return turned(inverse_lower(lower_factor(estimate)) @ inverse)
+    return transposed(inverse_lower(lower_factor(estimate)) @ inverse)
 
 
 def chosen(solver: Solver | None, m: int) -> Solver:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backend import Array, array_like, is_array, namespace
+from mercer.backend import Array, array_like, is_array, namespace, transposed
 from mercer.config import settings
 from mercer.kernels.base import Kernel
 from mercer.kernels.rows import Rows
@@ -120,7 +120,7 @@ def linked_products(kernel: Kernel, x: Batch | Linked, y: Batch | Linked) -> Arr
     values = inner_products(kernel, _base(x), _base(y))
     if isinstance(x, Linked):
         values = x.spread(values)
-    return _turned(y.spread(_turned(values))) if isinstance(y, Linked) else values
+    return transposed(y.spread(transposed(values))) if isinstance(y, Linked) else values
 
 
 def linked_pairs(kernel: Kernel, x: Batch | Linked, y: Batch | Linked) -> Array:
@@ -142,7 +142,3 @@ def linked_pairs(kernel: Kernel, x: Batch | Linked, y: Batch | Linked) -> Array:
 
 def _base(x: Batch | Linked) -> Batch:
     return x.base if isinstance(x, Linked) else x
-
-
-def _turned(values: Array) -> Array:
-    return namespace(values).permute_dims(values, (1, 0))
