@@ -32,6 +32,7 @@ from mercer.htest import (  # noqa: E402
     MMD,
     NFSIC,
     SCF,
+    Energy,
     MMDAgg,
     Permutation,
     WildBootstrap,
@@ -160,6 +161,7 @@ def tests() -> Checks:
     cases = {
         "MMD": (MMD(RBF(2.0), null=Permutation(99)), (x, y)),
         "MMDAgg": (MMDAgg(null=Permutation(99)), (x, y)),
+        "Energy": (Energy(null=Permutation(99)), (x, y)),
         "KSD": (fit, (x,)),
         "HSIC": (HSIC(RBF(1.0), Laplace(2.0), null=Permutation(199)), (x, pair)),
         "HSIC of factors": (

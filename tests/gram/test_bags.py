@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from arrays import LIBRARIES, to_numpy
 from numpy.testing import assert_allclose
 
 import mercer
@@ -119,3 +120,14 @@ def test_wrong_sizes_and_budget():
     many = Gram(RBF(1.0), np.arange(3000.0))
     with mercer.config(memory="64MiB"), pytest.raises(MemoryBudgetError, match="3000 x 3000 bags"):
         bag_sums(many, Segments(np.arange(3001)))
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_sums_of_float32_tiles_are_float64(library):
+    x = LIBRARIES[library](np.random.default_rng(0).normal(size=(30, 2)).astype(np.float32))
+    gram, bags = Gram(RBF(1.0), x), Segments(np.array([0, 4, 17, 30]))
+    pairs = bag_sums(gram, bags)
+    assert str(pairs.dtype).endswith("float64")
+    beside = paired_bag_sums(gram, bags)
+    assert beside.dtype == pairs.dtype
+    assert_allclose(to_numpy(beside), np.diagonal(to_numpy(pairs)), rtol=1e-6)

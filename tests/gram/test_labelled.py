@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import LIBRARIES
+from arrays import LIBRARIES, torch
 from numpy.testing import assert_allclose
 
 from mercer.backend import to_numpy
 from mercer.gram import PermutedWeights
+from mercer.gram.cuda.columns import DeviceColumns
 from mercer.gram.family import Family
 from mercer.gram.labelled import labelled
-from mercer.kernels import RBF, Delta, Laplace, Linear, Matern, Polynomial
+from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern, Polynomial
 
 RNG = np.random.default_rng(0)
 KERNELS = [
@@ -67,3 +68,20 @@ def test_sums_equal_those_of_dense_matrices(library, weighted):
         for a, w in enumerate((t, (t + 1) / 2)):
             forms = np.einsum("ib,ij,jb->b", w, k, w, optimize=True)
             assert_allclose(found.forms[i, a], forms, atol=2e-7 * size)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_labels_made_on_a_device_where_a_kernel_has_no_fused_tiles(dtype):
+    """Tensors of the host stand for those of a device: what matters is how the labels are held."""
+    x = torch.tensor(POINTS, dtype=getattr(torch, dtype))
+    family, labels = Family([Energy(), Delta().select(2)], x), np.repeat([1.0, -1.0], [180, 120])
+    drawn = PermutedWeights(labels, 70, rng=0, keep_first=True)
+    signs = torch.zeros((384, 128), dtype=torch.float16)
+    signs[:300, :70] = torch.tensor(drawn.dense())
+    made = DeviceColumns(signs, slice(0, 70), drawn.table, x[:1, 0], 300, seed=0)
+    tables = [np.array([-1.0, 1.0]), np.array([0.0, 1.0])]
+    found = labelled(family, labels[:, None], made, tables=tables)
+    coded = drawn.columns(slice(0, 70), np.empty(0, np.float32))
+    wanted = labelled(family, labels[:, None], coded, tables=tables)
+    assert_allclose(found.forms, wanted.forms, rtol=1e-5, atol=1e-5 * np.abs(wanted.forms).max())
+    assert_allclose(found.sums.rows, wanted.sums.rows)

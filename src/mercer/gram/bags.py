@@ -9,7 +9,17 @@ from functools import cached_property
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, double, is_numpy, itemsize, namespace, zeros
+from mercer.backend import (
+    Array,
+    array_like,
+    astype,
+    double,
+    is_numpy,
+    itemsize,
+    namespace,
+    transposed,
+    zeros,
+)
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram.lazy import LazyMatrix
@@ -149,7 +159,7 @@ class _Diagonal:
             cuts.append((some, _Cut(edges - edges[0], segments.shares[some], self.matrix.like)))
         (rows, left), (columns, right) = cuts
         sums = right.sums_across(left.sums(self.matrix.block(rows, columns)))
-        return namespace(sums).linalg.diagonal(sums)
+        return namespace(sums).linalg.diagonal(astype(sums, double(sums)))
 
 
 @dataclass(frozen=True)
@@ -197,9 +207,9 @@ class _Cut:
         self.edges, self.shares, self.like = edges, shares, like
 
     def sums(self, tile: Array) -> Array:
-        """Weighted sums of the rows of every bag, in float64: (bags, columns)."""
+        """Weighted sums of the rows of every bag: (bags, columns)."""
         if not is_numpy(tile):
-            return self._indicator @ tile
+            return array_like(self._indicator, tile) @ tile
         pieces = list(zip(self.edges[:-1].tolist(), self.edges[1:].tolist(), strict=True))
         if len(pieces) <= _FEW:
             shares = self.shares.astype(tile.dtype, copy=False)
@@ -210,7 +220,7 @@ class _Cut:
     def sums_across(self, tile: Array) -> Array:
         """Weighted sums of the columns of every bag: (rows, bags)."""
         if not is_numpy(tile):
-            return tile @ namespace(tile).permute_dims(self._indicator, (1, 0))
+            return tile @ transposed(array_like(self._indicator, tile))
         return np.add.reduceat(tile * self.shares, self.edges[:-1], axis=1)
 
     @cached_property

@@ -42,7 +42,7 @@ class Gram(OfPairs):
         self.y: Points = self.x if other is None else other
         self._tile = tile_maker(self.kernel, self.x, self.y)
         self._held = _Held(self.kernel, self.x, self.y) if self._worth_holding else None
-        self._like = self.kernel.diag(take_rows(self.x, slice(0, 1)))
+        self._like = _first_entry(self.kernel, self.x, self.y)
 
     @property
     def _worth_holding(self) -> bool:
@@ -85,6 +85,12 @@ class Gram(OfPairs):
         """k(x_i, x_i): (n,)."""
         self._need_square("diagonal")
         return self.kernel.diag(self.x) if self.symmetric else self.kernel.paired(self.x, self.y)
+
+
+def _first_entry(kernel: Kernel, x: Points, y: Points) -> Array:
+    """The value of the kernel at the first points, which has the dtype of all blocks: (1,)."""
+    first = take_rows(x, slice(0, 1))
+    return kernel.diag(first) if y is x else kernel.paired(first, take_rows(y, slice(0, 1)))
 
 
 class _Held:

@@ -8,7 +8,7 @@ float32 if the observed one is too; what is reported comes from the same tiles i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
 
@@ -23,6 +23,7 @@ from mercer.backend import (
     on_gpu,
     set_diagonal,
     to_numpy,
+    transposed,
 )
 from mercer.backend import ones as ones_like
 from mercer.backend import zeros as zeros_like
@@ -76,8 +77,8 @@ def labelled(
         Kernels on one set of points.
     held : array (n, labels)
         Labellings t whose t'Kt is wanted in full precision.
-    coded : CodedColumns or None
-        Labellings whose forms are wanted in float32: codes (columns, n).
+    coded : CodedColumns, DeviceColumns or None
+        Labellings whose forms are wanted in float32, as columns of two or more values.
     tables : sequence of arrays
         The numbers the codes stand for; several tables give several forms per labelling.
     weights : array (n,) or None
@@ -92,7 +93,7 @@ def labelled(
     n = family.shape[0]
     size = min(TILE, max(_LEAST, -(-n // _PARTS)))
     shift, units = _scales(family)
-    columns = _columns(coded, tables, family.like)
+    columns = _columns(coded, tables, family.like, n)
     work = _Stripe(family, held, weights, shift, units, columns, size)
     kinds, width = len(tables), 0 if coded is None else coded.width
     rows = np.zeros((len(family), n), dtype=np.float64)
@@ -216,19 +217,16 @@ class _Columns:
         return tuple(self._decoded(table, rows) for table in self.tables)
 
     def _decoded(self, table: np.ndarray, rows: slice) -> Array:
-        labels = CodedColumns(self.coded.codes, table, np.empty(0, dtype=np.float32)).rows(rows).T
-        if is_numpy(self.like):
-            return labels
-        return array_like(np.ascontiguousarray(labels), self.like, namespace(self.like).float32)
+        single = zeros_like((0,), self.like, namespace(self.like).float32)
+        return transposed(replace(self.coded, table=table, like=single).rows(rows))
 
 
 def _columns(
-    coded: CodedColumns | None, tables: Sequence[np.ndarray], like: Array
+    coded: CodedColumns | None, tables: Sequence[np.ndarray], like: Array, n: int
 ) -> _Columns | None:
     if coded is None:
         return None
     columns = _Columns(coded, tuple(tables), like, None)
-    n = coded.codes.shape[1]
     if 4 * n * coded.width * len(tables) > settings().memory // 8:
         return columns
     return _Columns(coded, columns.tables, like, columns.rows(slice(0, n)))

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, is_numpy, on_gpu, to_numpy
+from mercer.backend import Array, array_like, is_numpy, is_single, on_gpu, to_numpy
 from mercer.gram.run import in_order, one_blas_thread, spans
 
 GROUP = 64  # columns that share a generator: what a column holds does not depend on the chunks
@@ -108,8 +108,7 @@ class CodedColumns:
     def rows(self, rows: slice, /) -> Array:
         """The weights of some points: (rows, k)."""
         codes, table = self.codes[:, rows], self.table
-        single = is_numpy(self.like) and self.like.dtype == np.float32
-        table = table.astype(np.float32) if single else table
+        table = table.astype(np.float32) if is_single(self.like) else table
         if len(table) == 2:  # arithmetic is three times faster than a look-up
             weights = codes * (table[1] - table[0])
             weights += table[0]
