@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,7 @@ import typer
 import mercer
 from mercer.cli import options
 from mercer.cli.asked import Asked
-from mercer.cli.exits import guarded, tell
+from mercer.cli.exits import WrongUse, guarded, tell
 from mercer.cli.two_sample import compared, write_results
 
 _STORY = """\
@@ -35,12 +36,15 @@ def demo(report: options.Report = None, copy: Copy = None, seed: options.Seed = 
     """Run the main job on data that ships with mercer."""
     from mercer.datasets.demo import demo_files
 
-    options.writable(report, None if copy is None else copy / "orders_march.csv")
-    options.drawable(*(() if report is None else ("matplotlib", "jinja2")))
     files = demo_files()
-    if copy is not None:
-        for file in files:
-            shutil.copy(file, copy)
+    copies = [] if copy is None else [copy / file.name for file in files]
+    options.writable(report, *copies, inputs=files)
+    options.drawable(*(() if report is None else ("matplotlib", "jinja2")))
+    for file, place in zip(files, copies, strict=False):
+        if place.exists() and not filecmp.cmp(file, place, shallow=False):
+            raise WrongUse(f"{place} exists and is not the demo's file; choose another folder")
+    for file, place in zip(files, copies, strict=False):
+        shutil.copy(file, place)
     tell(_STORY.format(first=files[0].name, second=files[1].name))
     with mercer.config(progress=options.on_terminal()):
         findings = compared(str(files[0]), str(files[1]), Asked(seed=seed), 0.05)

@@ -72,7 +72,7 @@ def drift(
     """
     options.gated(gate, min_effect)
     options.one_pipe([reference, *batches])
-    options.writable(json_to)
+    options.writable(json_to, inputs=(reference, *batches))
     with mercer.config(**asked.settings):
         started, notes = perf_counter(), []
         chosen = asked.choice.with_at_least(ceil(4 * len(batches) / level) - 1)

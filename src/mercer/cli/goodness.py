@@ -19,7 +19,7 @@ from mercer.cli.goodness_choice import FitName, GoodnessChoice, GoodnessName, nu
 from mercer.cli.goodness_words import told
 from mercer.cli.independence import write_answer
 from mercer.cli.match import Sample, matched
-from mercer.cli.models import AskedModel, asked_model
+from mercer.cli.models import AskedModel, asked_model, source_files
 from mercer.cli.table import Labels, quoted
 from mercer.htest.goodness.columns import MisfitColumn
 from mercer.htest.goodness.misfit import Misfit
@@ -121,7 +121,7 @@ def goodness(
     3 data refused, 4 over the memory limit, 5 a bug, 130 interrupted.
     """
     options.gated(gate, min_effect)
-    options.writable(json_to, report)
+    options.writable(json_to, report, inputs=(data, *source_files(model)))
     options.drawable(*(() if report is None else ("matplotlib", "jinja2")))
     choice = GoodnessChoice(
         test, fit, chain, asked.kernel, asked.bandwidth, asked.resamples, asked.seed

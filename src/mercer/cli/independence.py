@@ -101,7 +101,7 @@ def independence(
     3 data refused, 4 over the memory limit, 5 a bug, 130 interrupted.
     """
     options.gated(gate, min_effect)
-    options.writable(json_to, report)
+    options.writable(json_to, report, inputs=(data,))
     options.drawable(*(() if report is None else ("matplotlib", "jinja2")))
     names = [options.listed(x), options.listed(y), options.listed(given)]
     with mercer.config(**asked.settings):

@@ -65,6 +65,12 @@ def asked_model(name: str, seed: int) -> Iterator[Callable[[np.ndarray], AskedMo
             yield lambda x: _understood(name, found, x)
 
 
+def source_files(name: str) -> list[str]:
+    """The file in the working directory that `module:function` is read from, if it is there."""
+    file = os.path.join(*name.partition(":")[0].split(".")) + ".py"
+    return [file] if ":" in name and os.path.isfile(file) else []
+
+
 @dataclass(frozen=True)
 class FitMixture:
     """x -> a mixture of so many Gaussians, always the same for the same rows."""

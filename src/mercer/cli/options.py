@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -175,14 +176,29 @@ def one_pipe(paths: Sequence[str]) -> None:
         raise WrongUse("only one of the files can be - (standard input)")
 
 
-def writable(*paths: Any) -> None:
-    """Refuse places that cannot be written to before the work, not after it."""
-    for path in paths:
-        if path is None or str(path) == PIPE:
-            continue
+def writable(*paths: Any, inputs: Sequence[Any] = ()) -> None:
+    """Refuse outputs that cannot be written, or that would replace an input or each other."""
+    outputs = [path for path in paths if path is not None and str(path) != PIPE]
+    for path in outputs:
         folder = Path(path).resolve().parent
         if Path(path).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
             raise WrongUse(f"{path} cannot be written: no such folder, or no right to write there")
+        if any(str(read) != PIPE and _same_file(path, read) for read in inputs):
+            raise WrongUse(f"{path} is one of the input files; write to another file")
+    for path, other in combinations(outputs, 2):
+        if _same_file(path, other):
+            raise WrongUse(f"two outputs would be written to {path}; give each its own file")
+
+
+def _same_file(first: Any, second: Any) -> bool:
+    """Whether two paths lead to one file, through links or in another spelling; devices do not count."""
+    try:
+        if os.path.samefile(first, second):
+            return os.path.isfile(first)
+    except OSError:  # one of them does not exist yet
+        pass
+    real = [os.path.normcase(os.path.realpath(path)) for path in (first, second)]
+    return real[0] == real[1] and not os.path.exists(real[0])
 
 
 def drawable(*packages: str) -> None:

@@ -58,7 +58,7 @@ def power(
         raise WrongUse(f"--target {target:g} must be above --level {level:g}")
     wanted_sizes = _sizes(sizes)
     options.one_pipe([a, b])
-    options.writable(json_to, plot)
+    options.writable(json_to, plot, inputs=(a, b))
     options.drawable(*(() if plot is None else ("matplotlib",)))
     with mercer.config(**asked.settings):
         started, notes = perf_counter(), []

@@ -36,7 +36,7 @@ def two_sample(
     """
     options.gated(gate, min_effect)
     options.one_pipe([a, b])
-    options.writable(json_to, report)
+    options.writable(json_to, report, inputs=(a, b))
     options.drawable(*(() if report is None else ("matplotlib", "jinja2")))
     with mercer.config(**asked.settings):
         started = perf_counter()
