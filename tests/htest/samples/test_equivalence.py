@@ -106,3 +106,22 @@ def test_the_level_is_kept_at_length(shift, sizes):
     assert found <= 0.05 + 3 * sqrt(0.05 * 0.95 / runs)
     if min(sizes) >= 400 and shift >= 0.8:
         assert found > 0.02  # not conservative where the samples are large
+
+
+@pytest.mark.parametrize("standardized", [False, True])
+@pytest.mark.parametrize("kernel", [None, RBF(1.0)])
+def test_margins_that_nothing_reaches_are_refused(kernel, standardized):
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(100, 2))
+    far = MMD(kernel).test(x, x + 100, rng=0).effect()  # nothing in common
+    reached = far.standardized if standardized else sqrt(far.mmd2)
+    with pytest.raises(ValueError, match="nothing in common"):
+        Equivalence(1.05 * reached, kernel, standardized=standardized).test(x, x + 100)
+    near = Equivalence(0.9 * reached, kernel, standardized=standardized)
+    assert not near.test(x, x + 100).rejects()
+
+
+def test_margins_beyond_any_mmd_are_refused():
+    x = np.random.default_rng(8).normal(size=(40, 2))
+    with pytest.raises(ValueError, match="margin must be below"):
+        Equivalence(1.5, RBF(1.0)).test(x, x)

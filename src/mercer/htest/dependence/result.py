@@ -12,11 +12,13 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count
 from mercer.errors import NoRule
+from mercer.htest.attainable import attainable_note, log_pairings
 from mercer.htest.base import HypothesisTest, Result
 from mercer.htest.dependence.strength import Dependence, Strength
 from mercer.htest.dependence.variables import Variable
 from mercer.htest.dependence.witness import DependenceWitness
-from mercer.htest.nulls import Judgement
+from mercer.htest.nulls import Judgement, Permutation
+from mercer.htest.repeated_rows import copied_rows_note, same_values_note
 from mercer.rkhs.rows import taken
 
 SCHEMA = "mercer/independence/1"
@@ -166,6 +168,21 @@ def independence_result(
 
     `given`: the last variable is the one that is given.
     """
+    notes = (*notes, *_sample_notes(test, variables, judgement, given))
     return IndependenceResult.judged(
         test, statistic, judgement, notes, variables=variables, given=given
     )
+
+
+def _sample_notes(
+    test: HypothesisTest, variables: tuple[Variable, ...], judgement: Judgement, given: bool
+) -> tuple[str, ...]:
+    """What few or repeated observations mean for the p-value."""
+    null, points = getattr(test, "null", None), [v.points for v in variables]
+    notes: tuple[str, ...] = ()
+    if isinstance(null, Permutation):
+        pairings = log_pairings(count(points[0]), len(points), null)
+        notes = attainable_note(pairings, len(judgement.draws), "pairings")
+    if not given:
+        notes = (*notes, *same_values_note(*points[:2]))
+    return (*notes, *copied_rows_note(*points, name=" and ".join(v.name for v in variables)))

@@ -13,6 +13,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.errors import NoRule
+from mercer.htest.attainable import attainable_note, log_signs
 from mercer.htest.base import HypothesisTest, Result
 from mercer.htest.figures import figure
 from mercer.htest.goodness.columns import MisfitColumn, misfit_columns
@@ -20,7 +21,8 @@ from mercer.htest.goodness.misfit import Discrepancy, Misfit
 from mercer.htest.goodness.sample import Sample
 from mercer.htest.goodness.surface import Evidence, log_density_of
 from mercer.htest.goodness.units import as_given
-from mercer.htest.nulls import Judgement
+from mercer.htest.nulls import Judgement, WildBootstrap
+from mercer.htest.repeated_rows import copied_rows_note
 from mercer.rkhs.function import Function
 from mercer.rkhs.logdensity import Scores
 
@@ -280,4 +282,9 @@ def goodness_result(
     notes: tuple[str, ...] = (),
 ) -> GoodnessResult:
     """The one way every goodness-of-fit test makes its result."""
+    null = getattr(test, "null", None)
+    if isinstance(null, WildBootstrap) and null.block == 1:
+        distinct = log_signs(len(sample))
+        notes = (*notes, *attainable_note(distinct, len(judgement.draws), "vectors of signs"))
+    notes = (*notes, *copied_rows_note(sample.points))
     return GoodnessResult.judged(test, statistic, judgement, notes, sample=sample)

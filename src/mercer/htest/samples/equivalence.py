@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import sqrt
+from math import exp, inf, sqrt
 from typing import Any
 
 import numpy as np
 
 from mercer import validate
+from mercer.backend import to_numpy
 from mercer.htest.base import HypothesisTest
 from mercer.htest.intervals import Estimate
 from mercer.htest.nulls import Normal
-from mercer.htest.samples.effect import measured
+from mercer.htest.samples.effect import Measured, measured
 from mercer.htest.samples.pool import Pooled, pool
 from mercer.htest.samples.result import TwoSampleResult, two_sample_result
+from mercer.kernels import facts
 from mercer.kernels.base import Kernel
+from mercer.kernels.radial import RBF
+
+# MMD^2 of two samples that are far apart, by the RBF at the median of their pooled distances: points
+# of one sample are then equal to it, k = 1, and those of different samples have k = exp(-1/2).
+_FAR_AT_MEDIAN = 2 * (1 - exp(-0.5))
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,8 @@ class Equivalence(HypothesisTest):
     ----------
     margin : float
         The smallest difference that matters: an MMD, or a standardized distance. It is to be
-        chosen before the data are seen.
+        chosen before the data are seen. A margin that samples with the spread of these cannot
+        reach, even if they have nothing in common, is refused: every pair of samples would pass.
     kernel : Kernel or None
         None: RBF at the median distance of the pooled sample; for data frames `default_kernel`.
     standardized : bool
@@ -100,9 +108,37 @@ class Equivalence(HypothesisTest):
                 "x and y are constant, each by itself: there is no spread to standardize by, "
                 "leave out standardized=True"
             )
-        return _Evidence(
-            pooled, found.ratio if self.standardized else found.mmd2, float(self.margin)
+        estimate = found.ratio if self.standardized else found.mmd2
+        most = farthest(pooled, found)
+        if self.kernel is None and isinstance(pooled.kernel, RBF):
+            most = min(most, _FAR_AT_MEDIAN)
+        self._refuse_vacuous(most, found.within if self.standardized else 1.0)
+        return _Evidence(pooled, estimate, float(self.margin))
+
+    def _refuse_vacuous(self, most: float, unit: float) -> None:
+        """Raise where no two samples with the spread of these could be as far apart as the margin."""
+        if self.margin**2 * unit < most:
+            return
+        what = "standardized distance" if self.standardized else "MMD"
+        raise ValueError(
+            f"margin must be below {sqrt(most / unit):.3g}, got {self.margin:g}: with this kernel, "
+            "samples with the spread of x and y that have nothing in common have a "
+            f"{what} of {sqrt(most / unit):.3g}, so any two samples would pass as the same"
         )
+
+
+def farthest(pooled: Pooled, found: Measured) -> float:
+    """The largest MMD^2 of two samples that each have the spread of these; inf if not known.
+
+    MMD^2 = E k(x, x') + E k(y, y') - 2 E k(x, y), where the last term is at least 0 for the
+    stationary kernels that decay; it is never more than 2 sup k.
+    """
+    known = facts(pooled.kernel)
+    if not (known.bounded and known.stationary and known.integrally_strict):
+        return inf
+    diagonal = to_numpy(pooled.gram.diagonal()).astype(np.float64)
+    inside = float(diagonal[: pooled.n].mean()) - found.spread.trace_x
+    return inside + float(diagonal[pooled.n :].mean()) - found.spread.trace_y
 
 
 @dataclass(frozen=True)

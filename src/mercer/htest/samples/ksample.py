@@ -18,6 +18,7 @@ from mercer.gram import PermutedWeights
 from mercer.gram.family import Family
 from mercer.gram.labelled import Labelled, labelled
 from mercer.gram.weights import CodedColumns
+from mercer.htest.attainable import attainable_note, log_labellings
 from mercer.htest.base import HypothesisTest, Result
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.moments import within
@@ -88,8 +89,10 @@ class KSample(HypothesisTest):
         evidence = _Evidence(*_pooled(self.kernel, samples))
         judgement = self.null.judge(evidence, rng)
         kernel, distances = evidence.family.kernels[0], evidence.distances
+        labellings = log_labellings([int(n) for n in evidence.sizes], self.null)
+        notes = attainable_note(labellings, len(judgement.draws), "labellings")
         return KSampleResult.judged(
-            self, evidence.observed, judgement, distances=distances, kernel=kernel
+            self, evidence.observed, judgement, notes, distances=distances, kernel=kernel
         )
 
 

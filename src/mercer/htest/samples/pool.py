@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, count, detached, to_numpy
+from mercer.backend import Array, count, detached, take_rows, to_numpy
 from mercer.frames import Columns, Table
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
@@ -56,12 +56,12 @@ class Pooled:
     @property
     def first(self) -> Points:
         """The points of the first sample."""
-        return self.points[: self.n]
+        return take_rows(self.points, slice(0, self.n))
 
     @property
     def second(self) -> Points:
         """The points of the second sample."""
-        return self.points[self.n :]
+        return take_rows(self.points, slice(self.n, self.n + self.m))
 
 
 def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:

@@ -11,9 +11,11 @@ from typing import Any
 
 from mercer import validate
 from mercer.backend import is_array
+from mercer.htest.attainable import attainable_note, log_labellings
 from mercer.htest.base import HypothesisTest, Result
 from mercer.htest.corrections import Correction, Holm
-from mercer.htest.nulls import Judgement
+from mercer.htest.nulls import Judgement, Permutation
+from mercer.htest.repeated_rows import copied_rows_note, shared_rows_note
 from mercer.htest.samples.attribution import Features, features_of
 from mercer.htest.samples.effect import Effect, Measured, measured, witness_of
 from mercer.htest.samples.places import Frequency, Location, Points, locations_of, standouts
@@ -185,7 +187,18 @@ def two_sample_result(
     notes: tuple[str, ...] = (),
 ) -> TwoSampleResult:
     """The one way every two-sample test makes its result."""
+    notes = (*notes, *_sample_notes(test, pooled, judgement))
     return TwoSampleResult.judged(test, statistic, judgement, notes, pooled=pooled)
+
+
+def _sample_notes(test: HypothesisTest, pooled: Pooled, judgement: Judgement) -> tuple[str, ...]:
+    """What few or repeated observations mean for the p-value."""
+    null, sizes = getattr(test, "null", None), (pooled.n, pooled.m)
+    notes: tuple[str, ...] = ()
+    if null is None or isinstance(null, Permutation):
+        notes = attainable_note(log_labellings(sizes, null), len(judgement.draws), "labellings")
+    copies = copied_rows_note(pooled.first), copied_rows_note(pooled.second, name="y")
+    return (*notes, *shared_rows_note(pooled.first, pooled.second), *copies[0], *copies[1])
 
 
 def _html(title: str, rows: Mapping[str, str]) -> str:
