@@ -66,7 +66,6 @@ endif
 	$(PY) -m pip install --quiet torch==2.13.0 || echo "No torch for this Python: its tests will be skipped."
 	$(PY) -m pip install --quiet -e ".[dev]"
 	$(PY) -m pyright --version
-	$(PY) -c "import dcor"  # it compiles itself: two processes that do so together can spoil its cache
 	@touch $@ .venv/ready-demo
 
 .venv/ready-docs: pyproject.toml .venv/made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import array_api_strict
@@ -11,13 +12,15 @@ import pytest
 
 from mercer.backend import to_numpy
 
-__all__ = ["LIBRARIES", "to_numpy", "torch"]
+__all__ = ["INSTALLED", "LIBRARIES", "to_numpy", "torch"]
 
 
 class _Torch:
     """torch where it is installed; elsewhere the test that asks for it is skipped, and says so."""
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith(("_", "pytest")):  # pytest looks at every name of a module it collects
+            raise AttributeError(name)
         return getattr(pytest.importorskip("torch"), name)
 
 
@@ -37,3 +40,4 @@ LIBRARIES: dict[str, Callable[[np.ndarray], Any]] = {
     "strict": _strict("CPU_DEVICE"),
     "strict-device1": _strict("device1"),
 }
+INSTALLED = [name for name in LIBRARIES if name != "torch" or find_spec("torch")]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dcor
 import numpy as np
 import pytest
 from arrays import torch
 from numpy.testing import assert_allclose
+from peer_libraries import dcor
 from scipy.stats import energy_distance
 from sklearn.metrics.pairwise import laplacian_kernel
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dcor
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from peer_libraries import dcor
 
 from mercer.htest import HSIC, Permutation
 from mercer.htest.dependence.evidence import HSICEvidence

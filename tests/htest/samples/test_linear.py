@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dcor
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from peer_libraries import dcor
 from scipy.stats import skew, t
 
 from mercer.htest import BlockMMD, CrossMMD, Energy, Gamma, LinearMMD

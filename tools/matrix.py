@@ -1,0 +1,349 @@
+"""Run the test suite under many configurations and record what passed.
+
+    python tools/matrix.py             # every configuration that this machine has a Python for
+    python tools/matrix.py oldest zen  # only these; the record keeps the others
+    python tools/matrix.py --list
+    python tools/matrix.py zen -- -k kmeans   # try a configuration on a few tests; nothing is recorded
+
+Each configuration has a virtual environment under build/matrix, made when it is first needed and kept. The
+record is benchmarks/results/matrix.json, and matrix.md beside it is the same as a page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build/matrix"
+RESULTS = ROOT / "benchmarks/results"
+TORCH = "torch==2.13.0"
+BURNERS = 3  # processes that keep a busy machine busy
+
+
+@dataclass(frozen=True)
+class Processor:
+    """How numerical libraries are made to compute as on another processor of this architecture."""
+
+    openblas: str
+    llvm: str
+    avx2: bool = True
+    avx512: bool = False
+
+    def environment(self, dispatched: Sequence[str]) -> dict[str, str]:
+        """Environment variables, given what NumPy dispatches on at run time."""
+        missing = [name for name in dispatched if not self._has(name)]
+        torch = "avx512" if self.avx512 else "avx2" if self.avx2 else "default"
+        mkl = "AVX512" if self.avx512 else "AVX2" if self.avx2 else "SSE4_2"
+        return {
+            "OPENBLAS_CORETYPE": self.openblas,
+            "NUMBA_CPU_NAME": self.llvm,
+            "NPY_DISABLE_CPU_FEATURES": " ".join(missing),
+            "ATEN_CPU_CAPABILITY": torch,
+            "MKL_ENABLE_INSTRUCTIONS": mkl,
+        }
+
+    def _has(self, feature: str) -> bool:
+        if feature.startswith("AVX512") or feature == "X86_V4":
+            return self.avx512
+        if feature in ("AVX2", "FMA3", "F16C", "X86_V3"):
+            return self.avx2
+        return True
+
+
+PROCESSORS = {
+    "Sandybridge": Processor("Sandybridge", "sandybridge", avx2=False),
+    "Haswell": Processor("Haswell", "haswell"),
+    "Zen": Processor("Zen", "znver1"),
+    "SkylakeX": Processor("SkylakeX", "skylake-avx512", avx512=True),
+}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One run of the whole suite."""
+
+    name: str
+    python: str
+    processor: str
+    threads: int = 1
+    torch: bool = False  # its wheel exists for Python 3.11
+    numba: bool = True
+    oldest: bool = False  # the lower bounds of pyproject.toml
+    busy: bool = False
+    order: int | None = None  # seed of a random order of tests
+
+    @property
+    def environment(self) -> str:
+        """Name of the folder of the virtual environment."""
+        parts = [f"py{self.python}"]
+        parts += ["oldest"] * self.oldest + ["without-numba"] * (not self.numba)
+        return "-".join(parts + ["torch"] * self.torch)
+
+    def told(self) -> str:
+        """Everything that the name does not say, as a cell of the table."""
+        parts = [f"Python {self.python}", self.processor, f"{self.threads} threads"]
+        parts[-1] = parts[-1].removesuffix("s") if self.threads == 1 else parts[-1]
+        parts += ["with torch" if self.torch else "without torch"]
+        parts += ["without numba"] * (not self.numba)
+        parts += ["oldest supported versions"] * self.oldest
+        parts += [f"{BURNERS} other processes"] * self.busy
+        parts += [f"random order (seed {self.order})"] * (self.order is not None)
+        return ", ".join(parts)
+
+
+CONFIGURATIONS = {  # together they have every level of every factor at least once
+    found.name: found
+    for found in (
+        Configuration("haswell", "3.11", "Haswell", torch=True),
+        Configuration("skylakex", "3.11", "SkylakeX", threads=4, torch=True),
+        Configuration("sandybridge", "3.12", "Sandybridge", threads=4),
+        Configuration("zen", "3.13", "Zen", busy=True),
+        Configuration("oldest", "3.11", "Haswell", torch=True, oldest=True),
+        Configuration("plain", "3.11", "Zen", threads=4, numba=False),
+        Configuration("shuffled", "3.11", "SkylakeX", torch=True, order=20_250_711),
+        Configuration("newest", "3.14", "Haswell"),
+    )
+}
+
+
+# ---- environments ---------------------------------------------------------------------------
+
+
+def interpreter(version: str) -> str | None:
+    """An interpreter of this version: on the path, or among those of pyenv."""
+    if found := shutil.which(f"python{version}"):
+        done = subprocess.run([found, "-c", ""], capture_output=True, check=False)
+        if done.returncode == 0:  # a shim of pyenv may be there without its interpreter
+            return found
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = sorted(pyenv.glob(f"{version}*/bin/python{version}"))
+    return str(found[-1]) if found else None
+
+
+def lower_bounds() -> list[str]:
+    """Every lower bound of a run-time dependency in pyproject.toml, pinned."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    needed = project["dependencies"] + extras["learn"] + extras["compiled"]
+    pairs = (re.match(r"([\w-]+)[^>]*>=([\d.]+)", one) for one in needed)
+    return [f"{pair[1]}=={pair[2]}" for pair in pairs if pair]
+
+
+def made(configuration: Configuration) -> Path:
+    """The Python of the virtual environment, which is made if it is not there yet."""
+    folder = BUILD / configuration.environment
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if (folder / "made").exists():
+        return python
+    base = interpreter(configuration.python)
+    if base is None:
+        raise SystemExit(f"{configuration.name}: no Python {configuration.python} here")
+    print(f"{configuration.name}: making {folder.relative_to(ROOT)}", flush=True)
+    subprocess.run([base, "-m", "venv", "--clear", str(folder)], check=True)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # numpy.typing and friends are not needed; wheels only, so that nothing is built for an hour
+    pip += ["--only-binary", "numpy,scipy,scikit-learn,numba,llvmlite,pandas,pyarrow,polars"]
+    if configuration.torch:
+        subprocess.run([*pip, TORCH], check=True)
+    pinned = lower_bounds() if configuration.oldest else []
+    subprocess.run([*pip, "-e", ".[test]", "pytest-randomly>=3.16", *pinned], cwd=ROOT, check=True)
+    if not configuration.numba:  # dcor needs it: the tests that compare with dcor are skipped
+        gone = ["numba", "llvmlite", "dcor"]
+        subprocess.run([str(python), "-m", "pip", "uninstall", "--quiet", "-y", *gone], check=True)
+    (folder / "made").touch()
+    return python
+
+
+def variables(configuration: Configuration, python: Path) -> dict[str, str]:
+    """The environment variables of a run."""
+    asked = "import numpy as n; print(*n._core._multiarray_umath.__cpu_dispatch__)"
+    dispatched = subprocess.run(
+        [str(python), "-c", asked], capture_output=True, text=True, check=True
+    )
+    threads = str(configuration.threads)
+    return {
+        **os.environ,
+        **PROCESSORS[configuration.processor].environment(dispatched.stdout.split()),
+        "OMP_NUM_THREADS": threads,
+        "OPENBLAS_NUM_THREADS": threads,
+        "MKL_NUM_THREADS": threads,
+        "MERCER_TEST_THREADS": threads,
+    }
+
+
+@contextmanager
+def burners(number: int) -> Iterator[None]:
+    """Processes that compute for nothing, as long as the block lasts."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+# ---- runs -----------------------------------------------------------------------------------
+
+
+def run(configuration: Configuration, workers: int, more: Sequence[str]) -> dict | None:
+    """Run the suite; what came of it, or None where only some tests were asked for."""
+    python = made(configuration)
+    report = BUILD / f"{configuration.name}.xml"
+    command = [str(python), "-m", "pytest", "-q", "-n", str(workers), f"--junitxml={report}"]
+    command += ["-o", f"cache_dir={BUILD / 'cache' / configuration.name}"]
+    if configuration.order is None:
+        command += ["-p", "no:randomly"]
+    else:
+        command += ["-p", "randomly", f"-prandomly_seed={configuration.order}"][:2]
+        command += [f"--randomly-seed={configuration.order}"]
+    start = time.perf_counter()
+    with burners(BURNERS * configuration.busy), open(report.with_suffix(".log"), "w") as log:
+        subprocess.run(
+            [*command, *more],
+            cwd=ROOT,
+            env=variables(configuration, python),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    record = {
+        **asdict(configuration),
+        **counted(report),
+        "seconds": round(time.perf_counter() - start),
+        "versions": versions(python),
+        "commit": _git("rev-parse", "--short", "HEAD"),
+    }
+    print(f"{configuration.name}: {_told(record)}, {record['seconds']} s", flush=True)
+    for name in record["failing"]:
+        print(f"  {name}", flush=True)
+    return None if more else record
+
+
+def counted(report: Path) -> dict:
+    """Numbers of tests that passed, failed and were skipped, and the names of those that failed."""
+    cases = list(ElementTree.parse(report).iter("testcase"))
+    failing, skipped = [], 0
+    for case in cases:
+        if case.find("failure") is not None or case.find("error") is not None:
+            failing.append(f"{case.get('classname')}::{case.get('name')}")
+        skipped += case.find("skipped") is not None
+    passed = len(cases) - len(failing) - skipped
+    failing = sorted(set(failing))
+    return {"passed": passed, "failed": len(failing), "skipped": skipped, "failing": failing}
+
+
+def versions(python: Path) -> dict[str, str]:
+    """Versions of the libraries that compute, in the environment."""
+    code = (
+        "import json, platform; from importlib import metadata as m\n"
+        "names = ['numpy', 'scipy', 'scikit-learn', 'numba', 'torch']\n"
+        "have = {d.metadata['Name'].lower() for d in m.distributions()}\n"
+        "out = {'python': platform.python_version()}\n"
+        "print(json.dumps(out | {n: m.version(n) for n in names if n in have}))"
+    )
+    done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
+
+
+# ---- the record -----------------------------------------------------------------------------
+
+
+def page(records: dict[str, dict]) -> str:
+    """The record as Markdown: a table, versions, and the names of tests that failed."""
+    lines = [
+        "# The suite on many configurations",
+        "",
+        "`make matrix` runs the whole suite in each of these configurations and writes this page.",
+        "A processor is imitated by what its numerical libraries are told to use"
+        " (`OPENBLAS_CORETYPE`, `NPY_DISABLE_CPU_FEATURES`, `NUMBA_CPU_NAME`).",
+        "",
+        "| Name | Configuration | Passed | Failed | Skipped | Minutes | Commit |",
+        "|---|---|--:|--:|--:|--:|---|",
+    ]
+    for name, configuration in CONFIGURATIONS.items():
+        if record := records.get(name):
+            counts = " | ".join(f"{record[key]:,}" for key in ("passed", "failed", "skipped"))
+            ended = f"{record['seconds'] / 60:.1f} | {record['commit']}"
+            lines.append(f"| {name} | {configuration.told()} | {counts} | {ended} |")
+        else:
+            lines.append(f"| {name} | {configuration.told()} | not run | | | | |")
+    lines += ["", "## Versions", ""]
+    for name, record in records.items():
+        told = ", ".join(f"{library} {version}" for library, version in record["versions"].items())
+        lines.append(f"* {name}: {told}")
+    lines += ["", "## Failing tests", ""]
+    failing = [f"* {name}: `{test}`" for name, r in records.items() for test in r["failing"]]
+    return "\n".join([*lines, *(failing or ["None."]), ""])
+
+
+def write(records: dict[str, dict]) -> None:
+    """Keep the record, as data and as a page."""
+    (RESULTS / "matrix.json").write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
+    (RESULTS / "matrix.md").write_text(page(records), encoding="utf-8")
+
+
+def read() -> dict[str, dict]:
+    """What is on record, by the name of the configuration."""
+    path = RESULTS / "matrix.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def _told(record: dict) -> str:
+    return ", ".join(f"{record[key]:,} {key}" for key in ("passed", "failed", "skipped"))
+
+
+def main() -> int:
+    """Run what the command line asks for; 1 if something failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="configurations; default: all")
+    parser.add_argument("--list", action="store_true", help="show the configurations and stop")
+    parser.add_argument("--make", action="store_true", help="make the environments and stop")
+    parser.add_argument("--workers", type=int, default=2, help="processes of pytest (default: 2)")
+    own, more = sys.argv[1:], []
+    if "--" in own:
+        own, more = own[: own.index("--")], own[own.index("--") + 1 :]
+    asked = parser.parse_args(own)
+    if unknown := set(asked.names) - set(CONFIGURATIONS):
+        parser.error(
+            f"unknown configuration {sorted(unknown)[0]!r}; there are {', '.join(CONFIGURATIONS)}"
+        )
+    found = [CONFIGURATIONS[name] for name in asked.names or CONFIGURATIONS]
+    if not asked.names:
+        found = [one for one in found if interpreter(one.python)]
+    if asked.list:
+        for one in found:
+            print(f"{one.name:12} {one.told()}")
+        return 0
+    failed = 0
+    for one in found:
+        if asked.make:
+            made(one)
+        elif record := run(one, asked.workers, more):
+            write(read() | {one.name: record})
+            failed += record["failed"] > 0 or record["passed"] == 0
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
