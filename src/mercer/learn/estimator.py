@@ -17,7 +17,15 @@ from mercer.features.estimator import KernelEstimator
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.rows import taken
 
-__all__ = ["KernelEstimator", "KernelPredictor", "checked", "doubles", "present", "weighted"]
+__all__ = [
+    "KernelEstimator",
+    "KernelPredictor",
+    "checked",
+    "doubles",
+    "on_host",
+    "present",
+    "weighted",
+]
 
 
 class KernelPredictor(KernelEstimator):
@@ -86,7 +94,13 @@ def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
     """Finite float64 numbers (n, p), and y where one is given, by scikit-learn's own door."""
     frames.unmasked(X, "X")
     frames.unmasked(how.get("y"), "y")
-    return validate_data(estimator, X, dtype=np.float64, **how)
+    how = {name: on_host(value) for name, value in how.items()}
+    return validate_data(estimator, on_host(X), dtype=np.float64, **how)
+
+
+def on_host(x: Any) -> Any:
+    """Tensors, on whatever device, as NumPy arrays; everything else as it is."""
+    return to_numpy(x) if is_array(x) else x
 
 
 def doubles(y: Any) -> np.ndarray:

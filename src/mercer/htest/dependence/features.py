@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import count, take_rows, to_numpy
+from mercer.backend import astype, count, double, is_array, is_single, take_rows, to_numpy
 from mercer.errors import NoRule
 from mercer.htest.dependence.evidence import HSICEvidence
 from mercer.htest.dependence.pair import PairTest
@@ -155,6 +155,10 @@ class NystromHSIC(FeatureHSIC):
 
     def _features(self, variable: Variable, rng: np.random.Generator) -> np.ndarray:
         points, kernel = variable.points, variable.kernel
+        if is_array(points) and is_single(
+            points
+        ):  # small eigenvalues of landmarks, which are divided by, need float64
+            points = astype(points, double(points))
         rows = different(points)
         number = min(self.landmarks, len(rows))
         afford(count(points), number, "landmarks", _COPIES)

@@ -89,7 +89,7 @@ class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
         x, y = self._both(X, y, y_numeric=True)
         y = np.asarray(to_numpy(y), dtype=np.float64)
         rng = generator(self.random_state)
-        values = to_numpy(as_bags(x, draws=_DRAWN, rng=rng).values)
+        values = to_numpy(as_bags(x, draws=_DRAWN, rng=rng).values).astype(np.float64)
         at = rng.choice(len(values), min(self.landmarks, len(values)), replace=False)
         self.kernel_ = self._default_kernel(values) if self.kernel is None else self.kernel
         self.landmarks_ = np.unique(values[at], axis=0)
@@ -142,7 +142,7 @@ class _Seen:
 
     @classmethod
     def _of_bags(cls, kernel: Kernel, landmarks: np.ndarray, bags: Bags) -> _Seen:
-        features = Gram(kernel, to_numpy(bags.values), landmarks).dense().astype(np.float64)
+        features = Gram(kernel, to_numpy(bags.values).astype(np.float64), landmarks).dense()
         means, shares = bags.means(features), bags.segments.shares
         moved = features - np.repeat(means, bags.sizes, axis=0)
         counts = shares * np.repeat(bags.sizes, bags.sizes)  # 1 where points count alike

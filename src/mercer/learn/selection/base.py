@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import validate
-from mercer.learn.estimator import KernelEstimator, checked
+from mercer.learn.estimator import KernelEstimator, checked, on_host
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,10 @@ class Selector(SelectorMixin, KernelEstimator):
         self.support_ = ranking <= number
         self.n_features_ = number
         return self
+
+    def transform(self, X: Any) -> Any:
+        """X with the selected features only, as NumPy array or in the output that was set."""
+        return super().transform(on_host(X))
 
     def _needs_points(self) -> str | None:
         return "it chooses among the columns of the points"
