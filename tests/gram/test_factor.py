@@ -25,6 +25,24 @@ def test_full_rank_reaches_every_point():
     assert_allclose(factor.columns @ factor.columns.T, RBF(0.5)(x), atol=1e-12)
 
 
+def test_blocks_take_the_pivots_of_one_at_a_time():
+    """Beyond 256 columns pivots are found in blocks: they are those of the plain algorithm."""
+    x = np.random.default_rng(0).normal(size=(420, 10))
+    matrix = RBF(3.0)(x)
+    left, columns, want = np.ones(420), [], []
+    for _ in range(400):
+        p = int(np.argmax(left))
+        column = (matrix[:, p] - sum(c * c[p] for c in columns)) / left[p] ** 0.5
+        columns.append(column)
+        left = left - column**2
+        left[want] = -np.inf
+        left[p] = -np.inf
+        want.append(p)
+    found = cholesky(Gram(RBF(3.0), x), most=400)
+    assert list(found.pivots) == want
+    assert_allclose(found.columns, np.stack(columns, axis=1), atol=1e-9)
+
+
 def test_residual_is_the_trace_that_is_left():
     x = np.random.default_rng(0).normal(size=(300, 5))
     gram = Gram(RBF(1.0), x)

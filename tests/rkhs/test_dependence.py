@@ -120,6 +120,27 @@ def test_nocco_comes_near_the_mean_square_contingency():
         assert nocco(kernel, kernel, x, y, ridge=1e-3) == pytest.approx(1 / 3, rel=0.25)
 
 
+@pytest.mark.parametrize("ridge", [1e-2, 1e-4, 1e-10])
+@pytest.mark.parametrize("widths", [(9, 8), (9, 1)], ids=str)
+def test_full_rank_agrees_with_all_eigenvectors(widths, ridge):
+    """By Cholesky factors and Lanczos, or by eigenvectors where the ridge is too small for them."""
+    rng, n = np.random.default_rng(5), 150
+    x, y = (rng.normal(size=(n, d)) for d in widths)
+    y[:, 0] += x[:, 0] ** 2
+    kernels, parts = (RBF(2.0), RBF(1.5)), []
+    for kernel, points in zip(kernels, (x, y), strict=True):
+        values, vectors = np.linalg.eigh(centred(kernel, points))
+        parts.append((np.maximum(values, 0.0), vectors))
+    shrunk = [(v * (e / (e + n * ridge))) @ v.T for e, v in parts]
+    whole = [(v * e) @ v.T for e, v in parts]
+    # The largest eigenvalue of a product of two matrices of norm 1 at most
+    top = np.sqrt(np.max(np.linalg.eigvals(shrunk[0] @ shrunk[1]).real))
+    assert_allclose(kcca(*kernels, x, y, ridge=ridge), top, rtol=1e-8)
+    assert_allclose(nocco(*kernels, x, y, ridge=ridge), np.sum(shrunk[0] * shrunk[1]), rtol=1e-6)
+    top = np.sqrt(np.max(np.linalg.eigvals(whole[0] @ whole[1]).real))
+    assert_allclose(coco(*kernels, x, y), top / n, rtol=1e-9)
+
+
 @every_pair
 def test_cka_is_a_cosine(kernels, pairs):
     k, m = (centred(kernel, x) for kernel, x in zip(kernels, pairs, strict=True))
@@ -221,7 +242,10 @@ def test_full_rank_and_low_rank_agree_with_tiles(measure):
 @pytest.mark.parametrize("name", ["coco", "kcca", "nocco"])
 def test_full_rank_beyond_the_budget_is_refused(name):
     x = np.random.default_rng(0).normal(size=(800, 30))
-    with mercer.config(memory="16MiB"), pytest.raises(MemoryBudgetError, match=f"{name} needs all"):
+    with (
+        mercer.config(memory="16MiB"),
+        pytest.raises(MemoryBudgetError, match=f"{name} needs dense"),
+    ):
         MEASURES[name](Laplace(1.0), RBF(1.0), x, x[:, :1])
 
 

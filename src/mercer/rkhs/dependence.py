@@ -9,12 +9,17 @@ from operator import mul
 from typing import Any
 
 from mercer import validate
-from mercer.backend import Array, namespace, scalar
+from mercer.backend import namespace, scalar
 from mercer.gram import Gram, LazyMatrix
 from mercer.kernels.base import Kernel
-from mercer.rkhs.directions import Directions, crossed, principal
 from mercer.rkhs.measures import hsic, without_diagonals
 from mercer.rkhs.points import recentred
+from mercer.rkhs.shrinkage import (
+    centred_operator,
+    largest_singular_value,
+    shrinkage,
+    trace_of_product,
+)
 from mercer.rkhs.together import together
 
 
@@ -74,8 +79,9 @@ def coco(kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any) -> fl
     >>> coco(None, None, x, x**2)
     0.166...
     """
-    left, right = _directions(kernel_x, kernel_y, x, y, "coco")
-    return _largest(left.lengths, right.lengths, left, right) / left.vectors.shape[0]
+    grams = _centred(kernel_x, kernel_y, x, y, 2, "coco")
+    left, right = (centred_operator(gram, "coco") for gram in grams)
+    return largest_singular_value(left, right) / left.n
 
 
 def kcca(
@@ -108,8 +114,9 @@ def kcca(
     True
     """
     validate.positive("ridge", ridge)
-    left, right = _directions(kernel_x, kernel_y, x, y, "kcca")
-    return min(_largest(left.gains(ridge), right.gains(ridge), left, right), 1.0)
+    grams = _centred(kernel_x, kernel_y, x, y, 2, "kcca")
+    left, right = (shrinkage(gram, ridge, "kcca", dense=i == 0) for i, gram in enumerate(grams))
+    return min(largest_singular_value(left, right), 1.0)
 
 
 def nocco(
@@ -141,9 +148,9 @@ def nocco(
     True
     """
     validate.positive("ridge", ridge)
-    left, right = _directions(kernel_x, kernel_y, x, y, "nocco")
-    values = crossed(left.gains(ridge), right.gains(ridge), left, right)
-    return scalar(namespace(values).sum(values**2))
+    grams = _centred(kernel_x, kernel_y, x, y, 2, "nocco")
+    left, right = (shrinkage(gram, ridge, "nocco", dense=True) for gram in grams)
+    return trace_of_product(left, right)
 
 
 def cka(
@@ -241,21 +248,6 @@ def _centred(
         for kernel, points in together((kernel_x, kernel_y), (x, y), least=least, what=what)
     )
     return left, right
-
-
-def _directions(
-    kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any, what: str
-) -> tuple[Directions, Directions]:
-    """The principal directions of both centred Gram matrices."""
-    left, right = (principal(gram, what) for gram in _centred(kernel_x, kernel_y, x, y, 2, what))
-    return left, right
-
-
-def _largest(a: Array, b: Array, left: Directions, right: Directions) -> float:
-    """The largest singular value of diag(a) U'V diag(b)."""
-    values = crossed(a, b, left, right)
-    xp = namespace(values)
-    return scalar(xp.max(xp.linalg.svdvals(values)))
 
 
 def _aligned(a: LazyMatrix, b: LazyMatrix, unbiased: bool) -> float:

@@ -34,7 +34,7 @@ def principal(centred: LazyMatrix, what: str) -> Directions:
         a = found.columns - xp.mean(found.columns, axis=0)
         parts = xp.linalg.svd(a, full_matrices=False)
         return Directions(parts[0], parts[1])
-    afford_eigenvectors(n, what)
+    afford_dense(n, what)
     held = astype(centred.dense(), double(centred.like))
     values, vectors = xp.linalg.eigh(held)
     return Directions(vectors, xp.sqrt(xp.clip(values, 0, None)))
@@ -50,13 +50,13 @@ def low_rank(matrix: LazyMatrix) -> Factor | None:
     return found if len(found.pivots) <= most else None
 
 
-def afford_eigenvectors(n: int, what: str) -> None:
-    """Refuse what would hold all eigenvectors of n points beyond the budget."""
+def afford_dense(n: int, what: str) -> None:
+    """Refuse what would hold matrices of n x n numbers beyond the budget."""
     if 4 * 8 * n**2 > settings().memory:
         raise MemoryBudgetError(
-            f"{what} needs all eigenvectors of a kernel matrix of full rank, {n} x {n}, and the "
-            f"budget is {settings().memory / 2**20:,.0f} MiB: use fewer points or a smoother "
-            "kernel, or raise mercer.config(memory=...)"
+            f"{what} needs dense matrices of the size of the kernel matrix, {n} x {n}, as that is of "
+            f"full rank, and the budget is {settings().memory / 2**20:,.0f} MiB: use fewer points or a "
+            "smoother kernel, or raise mercer.config(memory=...)"
         )
 
 

@@ -13,7 +13,7 @@ from mercer.gram.positive import eigenpairs
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import bound_to
 from mercer.kernels.rows import taken
-from mercer.rkhs.directions import afford_eigenvectors, low_rank
+from mercer.rkhs.directions import afford_dense, low_rank
 from mercer.rkhs.function import Function
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -53,7 +53,7 @@ def view(
     found = low_rank(gram) if rank is None else cholesky(gram, most=rank)
     if found is not None:
         return _spanned(kernel, columns, gram.x, found)
-    afford_eigenvectors(count(points), "KCCA")
+    afford_dense(count(points), "KCCA")
     held = to_numpy(astype(gram.dense(), double(gram.like)))
     values, vectors = np.linalg.eigh(held)
     kept = values > len(held) * _EPS * max(values[-1], 0.0)
