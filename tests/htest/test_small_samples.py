@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mercer import independence, two_sample
-from mercer.htest import HSIC, KSD, MMD, KSample, Permutation
+from mercer.htest import HSIC, KSD, MMD, Gamma, KSample, Permutation, Spectrum
 from mercer.htest.attainable import log_labellings, log_pairings, log_signs
 from mercer.htest.repeated_rows import copied_rows_note, same_values_note, shared_rows_note
 from mercer.kernels import RBF
@@ -83,6 +83,13 @@ def test_nothing_is_said_where_resamples_are_the_limit():
     x, y = RNG.normal(size=(8, 1)), RNG.normal(size=(8, 1))
     assert not mentions(two_sample(x, y, rng=0), "labellings")
     assert not mentions(independence(x, y, rng=0), "pairings")
+
+
+@pytest.mark.parametrize("null", [Gamma(), Spectrum(9999)])
+def test_fitted_nulls_go_no_further_than_permutations(null):
+    x = np.arange(4.0)
+    assert MMD(null=null).test(x, x + 1e3).pvalue >= 1 / 35  # C(8, 4) / 2
+    assert HSIC(null=null).test(x, x).pvalue >= 1 / 24
 
 
 # ---- copies -------------------------------------------------------------------------------------

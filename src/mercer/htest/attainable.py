@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import exp, lgamma, log
 from typing import Any
 
-from mercer.htest.nulls import Null, Permutation
+from mercer.htest.nulls import Gamma, Judgement, Null, Permutation, Spectrum
 
 _LEVEL = 0.05  # the level that people mean unless they name another
 
@@ -26,6 +26,13 @@ def attainable_note(distinct: float, resamples: int, what: str) -> tuple[str, ..
     if 1 / number > _LEVEL:
         note += f": no result is significant at level {_LEVEL:g}, however clear it is"
     return (f"{note}.",)
+
+
+def raised_to_attainable(judgement: Judgement, null: Null | None, distinct: float) -> Judgement:
+    """A p-value of `Gamma` or `Spectrum`, not below the smallest one of the permutations they replace."""
+    if not isinstance(null, Gamma | Spectrum):
+        return judgement
+    return judgement._replace(pvalue=max(judgement.pvalue, exp(-distinct)))
 
 
 def log_labellings(sizes: Sequence[int], null: Null | None) -> float:

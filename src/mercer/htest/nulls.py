@@ -201,7 +201,8 @@ class Gamma(Null):
 
     Both are exact; the shape is an approximation, good for middle sizes, not in the far tail. Where
     the evidence knows the skewness too, that is met by moving the distribution along (Pearson's
-    type III), which makes the tail right.
+    type III), which makes the tail right. The level holds from four observations on; a p-value is
+    never below the smallest one that the permutations it replaces could attain.
     """
 
     def judge(self, evidence: Any, rng: Any = None) -> Judgement:
@@ -232,7 +233,8 @@ class Spectrum(Null):
     The asymptotic null of a quadratic statistic, drawn `resamples` times; eigenvalues beyond the
     `rank` largest are replaced by their sum. Two-sample tests bring the draws to the mean and the
     variance of the permuted statistic, as in `Gamma`: few points in many dimensions have
-    eigenvalues that are too uneven.
+    eigenvalues that are too uneven. So the level holds from four observations on, and a p-value is
+    never below the smallest one that the permutations could attain.
     """
 
     resamples: int = 9999

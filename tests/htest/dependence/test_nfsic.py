@@ -176,7 +176,13 @@ def test_many_observations_have_a_chi_square(places):
 
 
 def test_the_chi_square_warns_when_there_are_few(observed):
-    with pytest.warns(UserWarning, match="holds from about 500 observations on, and here 90"):
+    x, y = (np.concatenate([v, v + 0.1]) for v in observed)
+    with pytest.warns(UserWarning, match="holds from about 500 observations on, and here 1"):
+        NFSIC(null=Chi2()).test(x, y, rng=0)
+
+
+def test_the_chi_square_is_refused_when_there_are_very_few(observed):
+    with pytest.raises(ValueError, match="needs at least 100 observations, got 90: with fewer"):
         NFSIC(null=Chi2()).test(*observed, rng=0)
 
 

@@ -120,8 +120,11 @@ def test_large_samples_have_a_chi_square(samples, places):
 
 
 def test_asymptotic_nulls_warn_when_samples_are_small(samples):
+    x, y = np.random.default_rng(0).normal(size=(2, 150, 3))
     with pytest.warns(UserWarning, match="use null=Permutation"):
-        ME(null=Chi2()).test(*samples, rng=0)
+        ME(null=Chi2()).test(x, y, rng=0)
+    with pytest.raises(ValueError, match="at least 100 observations in each sample"):
+        ME(null=Chi2()).test(x[:99], y, rng=0)
     with pytest.warns(UserWarning, match="holds from about 500"):
         UME(null=WeightedChi2()).test(*samples, rng=0)
 

@@ -12,7 +12,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count
 from mercer.errors import NoRule
-from mercer.htest.attainable import attainable_note, log_pairings
+from mercer.htest.attainable import attainable_note, log_pairings, raised_to_attainable
 from mercer.htest.base import HypothesisTest, Result
 from mercer.htest.dependence.strength import Dependence, Strength
 from mercer.htest.dependence.variables import Variable
@@ -169,6 +169,9 @@ def independence_result(
     `given`: the last variable is the one that is given.
     """
     notes = (*notes, *_sample_notes(test, variables, judgement, given))
+    if not given:
+        null, size = getattr(test, "null", None), count(variables[0].points)
+        judgement = raised_to_attainable(judgement, null, log_pairings(size, len(variables), null))
     return IndependenceResult.judged(
         test, statistic, judgement, notes, variables=variables, given=given
     )

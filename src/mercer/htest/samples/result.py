@@ -11,7 +11,7 @@ from typing import Any
 
 from mercer import validate
 from mercer.backend import is_array
-from mercer.htest.attainable import attainable_note, log_labellings
+from mercer.htest.attainable import attainable_note, log_labellings, raised_to_attainable
 from mercer.htest.base import HypothesisTest, Result
 from mercer.htest.corrections import Correction, Holm
 from mercer.htest.nulls import Judgement, Permutation
@@ -188,6 +188,8 @@ def two_sample_result(
 ) -> TwoSampleResult:
     """The one way every two-sample test makes its result."""
     notes = (*notes, *_sample_notes(test, pooled, judgement))
+    null = getattr(test, "null", None)
+    judgement = raised_to_attainable(judgement, null, log_labellings((pooled.n, pooled.m), null))
     return TwoSampleResult.judged(test, statistic, judgement, notes, pooled=pooled)
 
 
