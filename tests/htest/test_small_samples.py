@@ -88,8 +88,9 @@ def test_nothing_is_said_where_resamples_are_the_limit():
 @pytest.mark.parametrize("null", [Gamma(), Spectrum(9999)])
 def test_fitted_nulls_go_no_further_than_permutations(null):
     x = np.arange(4.0)
-    assert MMD(null=null).test(x, x + 1e3).pvalue >= 1 / 35  # C(8, 4) / 2
-    assert HSIC(null=null).test(x, x).pvalue >= 1 / 24
+    close = 1 - 1e-9  # the number of labellings comes from logarithms
+    assert MMD(null=null).test(x, x + 1e3).pvalue >= close / 35  # C(8, 4) / 2
+    assert HSIC(null=null).test(x, x).pvalue >= close / 24
 
 
 # ---- copies -------------------------------------------------------------------------------------
