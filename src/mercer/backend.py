@@ -74,11 +74,12 @@ def detached(x: Any) -> Any:
 
 
 def to_numpy(x: Array) -> np.ndarray:
-    """The same numbers as a NumPy array, detached and on the host."""
+    """The same numbers as a NumPy array, detached and on the host; bfloat16 becomes float32."""
     if isinstance(x, np.ndarray):
         return x
     if is_torch(x):
-        return x.detach().cpu().numpy()
+        held = x.detach().cpu()
+        return (held.float() if str(held.dtype) == "torch.bfloat16" else held).numpy()
     import array_api_compat
 
     xp = namespace(x)

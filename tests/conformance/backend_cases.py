@@ -7,7 +7,7 @@ Inputs are float32 numbers, so that backends differ in their arithmetic only.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -140,6 +140,10 @@ class TestCase:
         usual = ("NoneType", "Permutation", "WildBootstrap")
         return type(self.test).__name__ + ("" if null in usual else f", {null}")
 
+    def changed(self, change: Convert) -> TestCase:
+        """The same test on other numbers."""
+        return replace(self, samples=tuple(change(s) for s in self.samples))
+
     def run(self, backend: Backend) -> Any:
         """The result of the test."""
         return self.test.test(*(backend.convert(s) for s in self.samples), rng=0)
@@ -243,6 +247,12 @@ class LearnerCase:
         """The class of the learner."""
         return type(self.learner).__name__
 
+    def changed(self, change: Convert) -> LearnerCase:
+        """The same learner on other numbers; labels stay as they are."""
+        x = [change(b) for b in self.x] if isinstance(self.x, list) else change(self.x)
+        numbers = self.y is not None and self.y.dtype.kind == "f"
+        return replace(self, x=x, y=change(self.y) if numbers else self.y)
+
     def run(self, backend: Backend) -> Any:
         """Predictions or features, as the learner returns them."""
         from sklearn.base import clone
@@ -277,8 +287,8 @@ class LearnerCase:
         if self.name in ("KernelKMeans", "SpectralClustering"):
             return (values[:, None] == values).astype(np.int64)
         if values.ndim == 2 and not hasattr(type(self.learner), "predict"):
-            moved = (values - values.mean(axis=0)).astype(np.float64)
-            return moved @ moved.T
+            centred = values.astype(np.float64) - values.mean(axis=0, dtype=np.float64)
+            return centred @ centred.T
         return values.astype(np.float64) if values.dtype.kind == "f" else values
 
 

@@ -36,6 +36,21 @@ def test_as_on_numpy_in_float64(number: int, backend: Backend):
     assert case.difference(case.run(backend), reference(number), backend) == ""
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@each_case
+def test_half_precision_is_taken_as_float32(number: int, dtype: str):
+    """NumPy has no bfloat16, so that every conversion on the way has to know of it."""
+    torch = pytest.importorskip("torch")
+
+    def halved(x: np.ndarray) -> np.ndarray:
+        return torch.tensor(x).to(getattr(torch, dtype)).double().numpy()
+
+    case = CASES[number].changed(halved)
+    single = Backend("torch float32", "torch", "float32")
+    found, wanted = case.run(Backend(dtype, "torch", dtype)), case.run(single)
+    assert case.difference(found, wanted, single) == ""
+
+
 def test_every_test_has_a_case():
     public = {getattr(htest, name) for name in htest.__all__}
     tests = {
