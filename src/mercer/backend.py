@@ -1,8 +1,9 @@
-"""The only file that knows NumPy from torch: namespaces, devices, and conversions at the door."""
+"""The only file that knows NumPy from torch: namespaces, devices, conversions, and equality of arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -189,3 +190,57 @@ def via_numpy(function: Callable[[np.ndarray], np.ndarray], x: Array, what: str)
     if needs_grad(x):
         raise TypeError(f"{what} has no gradient in torch: detach x, or use another kernel")
     return array_like(function(to_numpy(x)), x)
+
+
+# ---- equality ---------------------------------------------------------------------------------
+
+
+class EqualByValue:
+    """Equality of frozen dataclasses (``eq=False``) that have arrays among their fields.
+
+    Objects are equal if their fields hold equal numbers, so that a copy from a pickle equals the
+    original. Arrays enter the hash by their shapes only.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(
+            same_values(a, b) for a, b in zip(_compared(self), _compared(other), strict=True)
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), *map(_hashed, _compared(self))))
+
+
+def same_values(a: Any, b: Any) -> bool:
+    """Whether two values are equal: arrays of one library and dtype number by number."""
+    if a is b:
+        return True
+    if type(a) is type(b) and is_array(a):
+        alike = a.dtype == b.dtype and a.shape == b.shape
+        return alike and bool(np.array_equal(to_numpy(a), to_numpy(b)))
+    if is_array(a) or is_array(b):
+        return False
+    if type(a) is type(b) and isinstance(a, list | tuple):
+        return len(a) == len(b) and all(same_values(*pair) for pair in zip(a, b, strict=True))
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError):  # data frames and the like, which have no single answer
+        return False
+
+
+def _compared(thing: Any) -> list[Any]:
+    return [getattr(thing, f.name) for f in fields(thing) if f.compare]
+
+
+def _hashed(value: Any) -> Any:
+    """What equal values have in common."""
+    if is_array(value):
+        return tuple(value.shape)
+    if isinstance(value, list | tuple):
+        return tuple(map(_hashed, value))
+    try:
+        return hash(value)
+    except TypeError:
+        return type(value).__name__

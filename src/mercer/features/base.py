@@ -56,7 +56,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstima
         return Mapped(self.map_, points).whole()
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mapped(LazyMatrix):
     """The features of points as a matrix (n, D) that is known by its rows."""
 

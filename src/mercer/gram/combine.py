@@ -15,7 +15,7 @@ from mercer.gram.weights import WeightColumns
 Product = Callable[[Array], Array]  # v -> K v in float64
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hadamard(LazyMatrix):
     """The entrywise product of two matrices; positive semi-definite if both are (Schur)."""
 
@@ -76,7 +76,7 @@ class Changed(LazyMatrix):
         return self.matrix.symmetric
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Centered(Changed):
     """HKH with H = I - 11'/n: K_ij - row mean - column mean + mean."""
 
@@ -120,7 +120,7 @@ class Centered(Changed):
         return astype(own - self.row_means - self.column_means + self.mean, self.like.dtype)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Transposed(Changed):
     """K' of a lazy K."""
 
@@ -137,7 +137,7 @@ class Transposed(Changed):
         return namespace(self.like).permute_dims(self.matrix.block(columns, rows), (1, 0))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reweighted(Changed):
     """w_i K_ij w_j for one number per point."""
 
@@ -174,7 +174,7 @@ class Reweighted(Changed):
         return self.matrix.diagonal() * astype(self.weights, self.like.dtype) ** 2
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rounded(Changed):
     """K in float32: products with it are twice as fast.
 

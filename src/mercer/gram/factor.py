@@ -29,7 +29,7 @@ _WIDE = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Factor:
     """K ~ AA': `columns` is A, (n, r); `pivots` are the points that span it.
 

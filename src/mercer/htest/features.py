@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import count, is_array, take_rows, to_numpy
+from mercer.backend import EqualByValue, count, is_array, take_rows, to_numpy
 from mercer.gram.run import spans
 from mercer.htest.base import HypothesisTest
 from mercer.htest.nulls import Chi2, Null, Permutation
@@ -26,19 +26,10 @@ _ROWS = 16384  # points whose features are made at a time
 _SHOWN = 12  # numbers of an array that are printed
 
 
-class WithArrays(HypothesisTest):
+class WithArrays(EqualByValue, HypothesisTest):
     """A test among whose fields are arrays: compared number by number, and printed short."""
 
     null: Null | None
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and all(
-            _same(getattr(self, f.name), getattr(other, f.name))
-            for f in fields(self)  # type: ignore[arg-type]
-        )
-
-    def __hash__(self) -> int:
-        return hash((type(self), repr(self)))
 
     def __repr__(self) -> str:
         shown = (f"{f.name}={_short(getattr(self, f.name))}" for f in fields(self))  # type: ignore[arg-type]
@@ -151,14 +142,6 @@ def asymptotic_or_permuted(
 
 
 # ---- private ------------------------------------------------------------------------------------
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(_same(*pair) for pair in zip(a, b, strict=True))
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.array_equal(a, b)
-    return a is b or bool(a == b)
 
 
 def _short(value: Any) -> str:

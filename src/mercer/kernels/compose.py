@@ -141,7 +141,7 @@ class Tensor(Kernel):
         return Tensor(*kernels, widths=own.get("widths", self.widths))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grouped:
     """Points that are tuples: one sequence of points per kernel of a `Tensor`, sliced together."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, astype, count, double, to_numpy, zeros
+from mercer.backend import Array, EqualByValue, array_like, astype, count, double, to_numpy, zeros
 from mercer.kernels.base import Points
 from mercer.rkhs.bases import Basis
 from mercer.rkhs.quadrature import Quadrature
@@ -17,7 +17,7 @@ _CHUNK = 2**20  # numbers of the basis held at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class Series(EqualByValue):
     """f(x) = sum_j coefficients_j b_j(x), a finite expansion in an orthonormal basis.
 
     By Parseval the L2 norm of f is the Euclidean norm of its coefficients, so errors of

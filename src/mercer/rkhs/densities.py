@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array
+from mercer.backend import Array, EqualByValue
 
 
-class Density(ABC):
+class Density(EqualByValue, ABC):
     """A distribution on R^d with a known density p.
 
     `log_density` and `score` take points of any array library and answer in it; draws are

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, count, is_array, to_numpy
+from mercer.backend import Array, EqualByValue, count, is_array, to_numpy
 from mercer.frames import table
 from mercer.rkhs.rows import taken
 
@@ -16,7 +16,7 @@ _ROUNDING = 1e-6  # how far from one the weights may add up
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Empirical:
+class Empirical(EqualByValue):
     """A weighted sample: probability w_i at point x_i.
 
     Tests and measures take it wherever they take a sample.

@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, count, is_array, is_torch, namespace, to_numpy
+from mercer.backend import (
+    Array,
+    EqualByValue,
+    array_like,
+    count,
+    is_array,
+    is_torch,
+    namespace,
+    to_numpy,
+)
 from mercer.gram.run import spans
 from mercer.rkhs.charts import Chart, chart_of
 
@@ -19,7 +28,7 @@ _ROWS = 65_536  # points whose gradients are recorded at a time
 
 
 @dataclass(frozen=True, eq=False)
-class LogDensity:
+class LogDensity(EqualByValue):
     """A distribution known by log p(x) + c, whatever the constant: a posterior, an energy.
 
     Its score, the gradient of log p, is made by torch's automatic differentiation, or is what
@@ -160,7 +169,7 @@ def _tensor(torch: Any, x: Array) -> Any:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores:
+class Scores(EqualByValue):
     """A distribution known by its scores at the observations alone: gradients of log p, row by row.
 
     For models in other programs, whose gradients were written down. A test needs as many

@@ -9,12 +9,12 @@ from functools import reduce
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, namespace, scalar
+from mercer.backend import Array, EqualByValue, namespace, scalar
 from mercer.kernels.base import Points
 
 
 @dataclass(frozen=True, eq=False)
-class Quadrature:
+class Quadrature(EqualByValue):
     """The measure with mass weights_i at nodes_i: the integral of f is sum_i weights_i f(nodes_i).
 
     Attributes

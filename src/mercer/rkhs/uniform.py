@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, to_numpy
+from mercer.backend import Array, EqualByValue, to_numpy
 from mercer.rkhs.gaussian import as_vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Uniform:
+class Uniform(EqualByValue):
     """The uniform distribution on the box of all x with lower <= x <= upper in every coordinate.
 
     Parameters
@@ -73,7 +73,7 @@ class Uniform:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dirac:
+class Dirac(EqualByValue):
     """All probability at one point: a vector among distributions.
 
     Examples

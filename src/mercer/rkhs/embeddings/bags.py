@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, is_array, namespace, take_rows, to_numpy
+from mercer.backend import Array, EqualByValue, is_array, namespace, take_rows, to_numpy
 from mercer.frames import table
 from mercer.gram.bags import Segments
 from mercer.kernels.rows import taken
@@ -19,7 +19,7 @@ from mercer.rkhs.distributions import Empirical
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bags(Sequence[Empirical]):
+class Bags(EqualByValue, Sequence[Empirical]):
     """Samples of different sizes, side by side in one array: bag i is values[offsets[i]:offsets[i+1]].
 
     Every bag stands for a distribution, of which it is a sample. ``bags[i]`` is one of them as an
