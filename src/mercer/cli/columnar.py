@@ -1,161 +1,128 @@
-"""Tables in columns: Parquet and Arrow by pyarrow, NPY by NumPy; sizes are asked before reading."""
+"""Parquet and Arrow files by pyarrow: metadata are checked first, then batches are validated and read.
+
+pyarrow trusts what it reads: a damaged offset would end the process. So every batch is validated in
+full before it is used, and everything the metadata say twice (rows, batches, sizes) must agree.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
+from mercer.cli.arrow_columns import ColumnParts, check_type, is_text
+from mercer.cli.arrow_layout import FILE_MAGIC, STREAM_MAGIC, DamagedLayout, Layout, layout
 from mercer.cli.exits import Refused, WrongUse, one_line
-from mercer.cli.source import Source, gib
-from mercer.cli.table import File, Labels, Numbers, Wanted, affordable, named, quoted
+from mercer.cli.source import Source, gib, spooled
+from mercer.cli.table import File, Wanted, affordable, named
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError
 
-NPY = b"\x93NUMPY"
+PARQUET_MAGIC = b"PAR1"
+ARROW_MAGICS = (FILE_MAGIC, STREAM_MAGIC)
 _SWELL, _HARMLESS = (
     200,
     64 << 20,
 )  # as for archives: Parquet packs repeated values as well as they do
-_WHOLE = 2**53
-
-
-def read_npy(source: Source, wanted: Wanted, progress: Callable[[float], object]) -> File:
-    """An array (n, d) or (n,), or a structured one with named fields."""
-    name = source.name
-    shape, dtype = _npy_header(source)
-    if dtype.names is None:
-        width = int(np.prod(shape[1:], dtype=np.int64)) if len(shape) > 1 else 1
-        names = [f"x{i}" for i in range(1, min(width, 10**6) + 1)]
-    else:
-        width, names = len(dtype.names), named(dtype.names, wanted, name)
-    if not 1 <= len(shape) <= (1 if dtype.names else 2):
-        raise Refused(f"{name}: an array of shape {shape}; one row per point is needed, reshape it")
-    if not all(shape):
-        raise Refused(f"{name}: an array of shape {shape}, without values")
-    rows = int(np.prod(shape[:1]))  # shape[0], in a way that type checkers follow
-    affordable(rows, width, name)
-    chosen = wanted.positions(names, name)
-    source.file.seek(0)
-    try:
-        values = np.lib.format.read_array(source.file, allow_pickle=False)
-    except (ValueError, OSError) as problem:
-        raise Refused(f"{name}: a damaged NPY file ({one_line(str(problem))})") from None
-    if values.dtype.names is None:
-        values = values.reshape(rows, -1)
-    columns = {}
-    for i in chosen:
-        column = values[names[i]] if values.dtype.names else values[:, i]
-        columns[names[i]] = _from_numpy(column, names[i], name, names[i] in wanted.categories)
-    progress(1.0)
-    return File(name, columns, array=dtype.names is None and not wanted.categories)
-
-
-def _npy_header(source: Source) -> tuple[tuple[int, ...], np.dtype]:
-    source.file.seek(0)
-    try:
-        version = np.lib.format.read_magic(source.file)
-        reader = {(1, 0): np.lib.format.read_array_header_1_0}.get(
-            version, np.lib.format.read_array_header_2_0
-        )
-        shape, _, dtype = reader(source.file)
-    except (ValueError, SyntaxError) as problem:
-        raise Refused(f"{source.name}: a damaged NPY file ({one_line(str(problem))})") from None
-    if dtype.hasobject:
-        raise Refused(f"{source.name}: an array of Python objects; save numbers or text")
-    return shape, dtype
-
-
-def _from_numpy(values: np.ndarray, column: str, file: str, category: bool) -> Numbers | Labels:
-    if values.dtype.kind in "US":
-        return _labelled([v if v != "" else None for v in values.astype(str).tolist()])
-    if values.dtype.kind not in "fiub":
-        raise _unfit(column, file, str(values.dtype))
-    if values.dtype.kind in "iu":
-        _exact(values, column, file, category)
-    if category:
-        return _labelled([None if v != v else str(v) for v in values.tolist()])
-    single = values.dtype.kind == "f" and values.dtype.itemsize <= 4
-    return Numbers(values.astype(np.float32 if single else np.float64))
-
-
-# ---- Parquet and Arrow ------------------------------------------------------------------------
+_BATCH = 1 << 16  # rows
+_PREFIXED = "DELTA_BYTE_ARRAY"  # text that shares its beginning with the text before
+_SHARE = 8  # of the memory limit, for one batch of such text
 
 
 def read_parquet(source: Source, wanted: Wanted, progress: Callable[[float], object]) -> File:
-    """A Parquet file, one column at a time."""
-    _pyarrow("Parquet")
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    """A Parquet file, one column at a time, in batches of rows."""
+    with _guarded("a Parquet", source) as file:
+        import pyarrow.parquet as pq
 
-    name = source.name
-    try:
-        file = pq.ParquetFile(source.file)
-        names = named(file.schema_arrow.names, wanted, name)
+        name, opened = source.name, pq.ParquetFile(file)
+        schema, metadata = opened.schema_arrow, opened.metadata
+        names = named(schema.names, wanted, name)
         chosen = wanted.positions(names, name)
-        rows = file.metadata.num_rows
-        _plausible(rows, len(chosen), source)
-        columns = {}
+        for i in chosen:
+            check_type(schema.types[i], names[i], name)
+        sizes = [_column_size(metadata, schema.names[i]) for i in chosen]
+        _plausible(metadata.num_rows, len(chosen), max(sizes, default=0), source)
+        columns, weight = {}, 0
         for done, i in enumerate(chosen, 1):
-            table = file.read(columns=[file.schema_arrow.names[i]])
-            column = table.column(0)
-            columns[names[i]] = _from_arrow(column, names[i], name, names[i] in wanted.categories)
+            parts = ColumnParts(names[i], name, names[i] in wanted.categories)
+            for array in _parquet_column(file, metadata, schema.field(i)):
+                parts.add(array)
+                affordable(metadata.num_rows, len(chosen), name, beside=weight + parts.weight)
+            _same_rows(parts.rows, metadata.num_rows)
+            weight += parts.weight
+            columns[names[i]] = parts.column()
             progress(done / len(chosen))
-    except (pa.ArrowException, OSError) as problem:
-        raise _damaged("Parquet", name, problem) from None
     return _filled(File(name, columns))
 
 
 def read_arrow(source: Source, wanted: Wanted, progress: Callable[[float], object]) -> File:
     """An Arrow file (Feather) or stream, one batch at a time."""
-    _pyarrow("Arrow")
-    import pyarrow as pa
-
-    name = source.name
-    try:
-        head = source.file.read(6)
-        source.file.seek(0)
-        if head == b"ARROW1":
-            reader = pa.ipc.open_file(source.file)
-            batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-        else:
-            reader = pa.ipc.open_stream(source.file)
-            batches = iter(reader)
-        names = named(reader.schema.names, wanted, name)
+    with _guarded("an Arrow", source) as file:
+        name, schema = source.name, _arrow_schema(file)
+        names = named(schema.names, wanted, name)
         chosen = wanted.positions(names, name)
-        kept, rows = [], 0
-        for batch in batches:
+        for i in chosen:
+            check_type(schema.types[i], names[i], name)
+        found = layout(file, frozenset(chosen), schema)
+        _plausible(found.rows, len(chosen), found.largest + found.dictionaries, source)
+        gathered = [ColumnParts(names[i], name, names[i] in wanted.categories) for i in chosen]
+        rows = 0
+        for batch in _arrow_batches(file, chosen, found):
+            batch.validate(full=True)
             rows += batch.num_rows
-            _plausible(rows, len(chosen), source)
-            kept.append(batch.select(chosen))
-        table = pa.Table.from_batches(kept, pa.schema([reader.schema.field(i) for i in chosen]))
-        columns = {}
-        for done, i in enumerate(chosen):
-            column = table.column(done)
-            columns[names[i]] = _from_arrow(column, names[i], name, names[i] in wanted.categories)
-            progress((done + 1) / len(chosen))
-    except (pa.ArrowException, OSError) as problem:
-        raise _damaged("Arrow", name, problem) from None
-    return _filled(File(name, columns))
+            for parts, array in zip(gathered, batch.columns, strict=True):
+                parts.add(array)
+            progress(rows / max(found.rows, 1))
+            affordable(found.rows, len(chosen), name, beside=sum(p.weight for p in gathered))
+        _same_rows(rows, found.rows)
+        notes = _end_of_stream(file, found, name)
+        columns = {parts.name: parts.column() for parts in gathered}
+    return _filled(File(name, columns, notes=notes))
 
 
-def _pyarrow(kind: str) -> None:
+# ---- what both share ----------------------------------------------------------------------------
+
+
+@contextmanager
+def _guarded(kind: str, source: Source) -> Iterator[Any]:
+    """The file for pyarrow, whose complaints of every type become one line."""
     try:
-        import pyarrow  # noqa: F401
+        import pyarrow as pa
     except ImportError:
         raise WrongUse(
-            f"{kind} files need pyarrow: pip install 'mercer[frames]', or save as CSV"
+            f"{kind.split()[-1]} files need pyarrow: pip install 'mercer[frames]', or save as CSV"
         ) from None
+    complaints = (
+        pa.ArrowException, DamagedLayout, OSError, ValueError, TypeError, KeyError, IndexError,
+        OverflowError, SystemError, struct.error,
+    )  # fmt: skip
+    try:
+        with spooled(source) as file:
+            yield file
+    except MemoryBudgetError:
+        raise
+    except complaints as problem:
+        text = one_line(str(problem)) or type(problem).__name__
+        raise Refused(f"{source.name}: not {kind} file, or a damaged one ({text[:200]})") from None
 
 
-def _plausible(rows: int, columns: int, source: Source) -> None:
-    """Refuse what is over the memory limit, and what swells like a bomb."""
-    affordable(rows, columns, source.name)
-    needed = 8 * rows * columns
+def _plausible(rows: int, columns: int, unpacked: int, source: Source) -> None:
+    """Refuse what is over the memory limit, and what swells like a bomb, before it is unpacked."""
+    if rows < 0 or unpacked < 0:
+        raise DamagedLayout(f"{rows} rows in {unpacked} bytes")
+    affordable(rows, columns, source.name, beside=unpacked)
+    needed = 8 * rows * columns + unpacked
     if needed > max(_HARMLESS, _SWELL * source.size) and source.size:
         raise Refused(
             f"{source.name}: {gib(source.size)} that unpack to {gib(needed)}, over {_SWELL} times "
             "as much; write it without compression if you trust it"
         )
+
+
+def _same_rows(read: int, promised: int) -> None:
+    if read != promised:
+        raise DamagedLayout(f"{read:,} rows were read, and its metadata promise {promised:,}")
 
 
 def _filled(file: File) -> File:
@@ -164,53 +131,99 @@ def _filled(file: File) -> File:
     return file
 
 
-def _damaged(kind: str, name: str, problem: Exception) -> Refused:
-    return Refused(f"{name}: no {kind} file that can be read ({one_line(str(problem))[:200]})")
+# ---- Parquet ------------------------------------------------------------------------------------
 
 
-def _from_arrow(column: Any, label: str, file: str, category: bool) -> Numbers | Labels:
+def _column_size(metadata: Any, column: str) -> int:
+    """Unpacked bytes of the largest chunk of a column; the counts of its rows must agree."""
+    largest = rows = 0
+    for chunk, group_rows in _chunks(metadata, column):
+        _same_rows(chunk.num_values, group_rows)  # a column without lists has a value in each row
+        if chunk.total_uncompressed_size < 0 or chunk.total_compressed_size < 0:
+            raise DamagedLayout("a negative size")
+        largest, rows = max(largest, chunk.total_uncompressed_size), rows + group_rows
+    _same_rows(rows, metadata.num_rows)
+    return largest
+
+
+def _chunks(metadata: Any, column: str) -> Iterator[tuple[Any, int]]:
+    """The chunks of a column, one in each row group, and the rows of the group."""
+    for g in range(metadata.num_row_groups):
+        group = metadata.row_group(g)
+        for j in range(group.num_columns):
+            if group.column(j).path_in_schema == column:
+                yield group.column(j), group.num_rows
+
+
+def _parquet_column(file: Any, metadata: Any, field: Any) -> Iterator[Any]:
+    """Arrays of a column; its text stays in the dictionaries in which Parquet keeps it."""
+    import pyarrow.parquet as pq
+
+    chunks = [chunk for chunk, _ in _chunks(metadata, field.name)]
+    delta = any("DELTA" in encoding for chunk in chunks for encoding in chunk.encodings)
+    prefixed = any(_PREFIXED in chunk.encodings for chunk in chunks)
+    text = is_text(getattr(field.type, "value_type", field.type))
+    opened = pq.ParquetFile(
+        file,
+        metadata=metadata,
+        read_dictionary=[field.name] if text and not delta else None,
+        page_checksum_verification=True,
+    )
+    size = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
+    most = settings().memory // (_SHARE * max(size, 1)) if prefixed else _BATCH
+    rows = min(max(int(most), 1), _BATCH)
+    for batch in opened.iter_batches(rows, columns=[field.name], use_threads=False):
+        batch.validate(full=True)
+        yield batch.column(batch.schema.get_field_index(field.name))
+
+
+# ---- Arrow --------------------------------------------------------------------------------------
+
+
+def _arrow_schema(file: Any) -> Any:
+    """The schema; that in the footer of a file must be the one at its beginning."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = kind.value_type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return _labelled([v or None for v in column.to_pylist()])
-    if pa.types.is_null(kind):
-        return Numbers(np.full(len(column), np.nan))
-    if pa.types.is_boolean(kind):
-        column = pc.cast(column, pa.uint8())
-    elif pa.types.is_integer(kind):
-        _exact(column.drop_null().to_numpy(), label, file, category)
-    elif not (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise _unfit(label, file, str(kind))
-    if category:
-        return _labelled([None if v is None else str(v) for v in column.to_pylist()])
-    single = pa.types.is_float32(kind) or pa.types.is_float16(kind)
-    wide = pc.cast(column, pa.float32() if single else pa.float64(), safe=False)
-    return Numbers(wide.to_numpy())  # NaN where a value is missing
+    if not _is_arrow_file(file):
+        return pa.ipc.open_stream(file).schema
+    schema = pa.ipc.open_file(file).schema
+    file.seek(8)
+    if not pa.ipc.open_stream(file).schema.equals(schema):
+        raise DamagedLayout("the footer describes other columns than the beginning")
+    return schema
 
 
-def _labelled(values: list[str | None]) -> Labels:
-    levels: dict[str, int] = {}
-    codes = [-1 if v is None else levels.setdefault(v, len(levels)) for v in values]
-    return Labels(np.array(codes, dtype=np.int64), tuple(levels))
+def _is_arrow_file(file: Any) -> bool:
+    file.seek(0)
+    is_file = file.read(len(FILE_MAGIC)) == FILE_MAGIC
+    file.seek(0)
+    return is_file
 
 
-def _exact(values: np.ndarray, column: str, file: str, category: bool) -> None:
-    if category or not values.size or -_WHOLE <= values.min() <= values.max() <= _WHOLE:
+def _arrow_batches(file: Any, chosen: Sequence[int], found: Layout) -> Iterator[Any]:
+    """The batches of a file or stream, of these columns only."""
+    import pyarrow as pa
+
+    options = pa.ipc.IpcReadOptions(included_fields=list(chosen), use_threads=False)
+    if not _is_arrow_file(file):
+        yield from pa.ipc.open_stream(file, options=options)
         return
-    row = int(np.argmax(np.abs(values.astype(np.float64)))) + 1
-    raise Refused(
-        f"{file}, column {quoted([column])}, row {row:,}: {values[row - 1]} is beyond 2^53, float64 "
-        "would round it; if it is a name, use --categories, else subtract a constant"
-    )
+    reader = pa.ipc.open_file(file, options=options)
+    if reader.num_record_batches != found.batches:
+        raise DamagedLayout(
+            f"{found.batches:,} batches of rows, and its footer names {reader.num_record_batches:,}"
+        )
+    for i in range(reader.num_record_batches):
+        yield reader.get_batch(i)
 
 
-def _unfit(column: str, file: str, kind: str) -> Refused:
-    return Refused(
-        f"{file}, column {quoted([column])}: values of type {kind}; turn them into numbers or text, "
-        "or choose other columns with --columns"
-    )
+def _end_of_stream(file: Any, found: Layout, name: str) -> tuple[str, ...]:
+    """A stream that was cut between two batches looks whole, but for the mark of its end."""
+    if _is_arrow_file(file):
+        return ()
+    if not found.ended:
+        return (f"{name}: the stream has no end mark; rows may be missing at its end",)
+    file.seek(-found.rest, 2) if found.rest else file.seek(0, 2)
+    if file.read(found.rest).strip(b"\0"):
+        raise DamagedLayout(f"{found.rest:,} bytes follow the end of the stream")
+    return ()

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from mercer.cli import columnar
+from mercer.cli import columnar, npy
 from mercer.cli.exits import Refused
 from mercer.cli.source import label, opened
 from mercer.cli.table import File, Wanted
 from mercer.cli.text import read_text
 
 _READERS = (
-    (b"PAR1", columnar.read_parquet),
-    (b"ARROW1", columnar.read_arrow),
-    (b"\xff\xff\xff\xff", columnar.read_arrow),
-    (columnar.NPY, columnar.read_npy),
+    (columnar.PARQUET_MAGIC, columnar.read_parquet),
+    *((magic, columnar.read_arrow) for magic in columnar.ARROW_MAGICS),
+    (npy.MAGIC, npy.read_npy),
 )
 _FOREIGN = (
     (b"FEA1", "Feather of the first version; write it again with a newer library"),

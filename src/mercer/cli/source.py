@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import shutil
 import sys
 import tempfile
 import zipfile
@@ -40,6 +41,7 @@ class Source:
     file: IO[bytes]
     name: str
     size: int
+    packed: bool = False  # so that going back means unpacking again
 
 
 @contextmanager
@@ -57,6 +59,19 @@ def opened(path: str) -> Iterator[Source]:
         raise Refused(f"{name}: the archive is damaged ({one_line(str(problem))})") from None
     except OSError as problem:
         raise Refused(f"{name}: {one_line(problem.strerror or str(problem))}") from None
+
+
+@contextmanager
+def spooled(source: Source) -> Iterator[IO[bytes]]:
+    """The bytes in a file in which one can go back and forth; what an archive holds, on disk."""
+    source.file.seek(0)
+    if not source.packed:
+        yield source.file
+        return
+    with tempfile.TemporaryFile() as file:
+        shutil.copyfileobj(source.file, file, _BLOCK)
+        file.seek(0)
+        yield file
 
 
 def gib(size: float) -> str:
@@ -136,4 +151,4 @@ def _measured(inner: IO[bytes], size: int, name: str) -> Source:
                 "size; unpack it yourself if you trust it"
             )
     inner.seek(0)
-    return Source(inner, name, total)
+    return Source(inner, name, total, packed=True)

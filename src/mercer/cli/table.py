@@ -14,6 +14,7 @@ from mercer.errors import MemoryBudgetError
 
 WIDEST = 100_000  # columns; a file with more is almost always a table lying on its side
 _BYTES = 8
+_WHOLE = 2**53  # float64 holds every integer up to here
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,32 @@ def affordable(rows: int, columns: int, file: str, share: float = 1.0, beside: i
             f"{limit // (columns * _BYTES):,} rows fit; give fewer rows, choose --columns, "
             "or raise --memory"
         )
+
+
+def labels_of(values: Sequence[str | None]) -> Labels:
+    """Labels as codes, numbered in the order in which they first occur."""
+    levels: dict[str, int] = {}
+    codes = [-1 if v is None else levels.setdefault(v, len(levels)) for v in values]
+    return Labels(np.array(codes, dtype=np.int64), tuple(levels))
+
+
+def refuse_rounding(values: np.ndarray, column: str, file: str, before: int = 0) -> None:
+    """Refuse integers that float64 would round; `before` is the number of rows before these."""
+    if not values.size or -_WHOLE <= values.min() <= values.max() <= _WHOLE:
+        return
+    row = int(np.argmax(np.abs(values.astype(np.float64))))
+    raise Refused(
+        f"{file}, column {quoted([column])}, row {before + row + 1:,}: {values[row]} is beyond 2^53, "
+        "float64 would round it; if it is a name, use --categories, else subtract a constant"
+    )
+
+
+def unfit_type(column: str, file: str, kind: str) -> Refused:
+    """The refusal of a column whose values are neither numbers nor text."""
+    return Refused(
+        f"{file}, column {quoted([column])}: values of type {short(kind, 80)}; turn them into "
+        "numbers or text, or choose other columns with --columns"
+    )
 
 
 def quoted(names: Sequence[str], most: int = 8) -> str:

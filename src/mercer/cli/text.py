@@ -17,12 +17,16 @@ from typing import IO, Any
 import numpy as np
 
 from mercer.cli.exits import Refused, one_line
-from mercer.cli.source import Source
+from mercer.cli.source import Source, gib
 from mercer.cli.table import File, Labels, Numbers, Wanted, affordable, named, quoted, short
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError
 
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "#N/A", "<NA>", "null", "NULL"})
 _LONGEST = 32 << 20  # bytes of a line
-_CELLS = 1 << 18  # held as text at a time
+_CELLS = 1 << 18  # held as text at a time,
+_BYTES = 4 << 20  # unless they come from more bytes than this
+_NAME = 100  # bytes that the name of a column takes, roughly
 _MOSTLY = 0.9  # a column with so many numbers is one of numbers, and its words are mistakes
 _WHOLE = 2**53  # float64 holds every integer up to here
 
@@ -77,6 +81,11 @@ def _header(source: Source, wanted: Wanted) -> _Header:
         raise Refused(f"{name}: the file is empty")
     bare = re.sub(r'"[^"]*"', "", first)
     separator = "\t" if "\t" in bare else max(",;", key=bare.count)
+    if bare.count(separator) * _NAME > settings().memory:
+        raise MemoryBudgetError(
+            f"{name}: a first line of {bare.count(separator) + 1:,} columns, whose names alone are "
+            f"over the memory limit of {gib(settings().memory)}; is it lying on its side?"
+        )
     cells = [cell.strip() for cell in next(_cells(chain([first], lines), separator, name))[1]]
     if all(_is_number(cell, separator == ";") for cell in cells):
         return _Header([f"x{i}" for i in range(1, len(cells) + 1)], separator, False)
@@ -112,15 +121,15 @@ def _batches(source: Source, header: _Header) -> Iterator[list[list[str]]]:
     width, skip = len(header.names), header.named
     if width == 1:  # where blank lines count
         slow = (cells for _, cells in _rows(source, header))
-        while rows := list(islice(slow, header.rows_at_a_time)):
+        while rows := _some(slow, header, source.file.tell):
             yield rows
         return
     source.file.seek(0)
-    bytes_ = io.BufferedReader(_Bounded(source.file), 1 << 16)
-    text = io.TextIOWrapper(bytes_, "utf-8-sig", newline="")
+    bounded = _Bounded(source.file)
+    text = io.TextIOWrapper(io.BufferedReader(bounded, 1 << 16), "utf-8-sig", newline="")
     reader = csv.reader(text, delimiter=header.separator, skipinitialspace=True, strict=True)
     try:
-        while rows := list(islice(reader, header.rows_at_a_time)):
+        while rows := _some(reader, header, lambda: bounded.consumed):
             if set(map(len, rows)) != {width}:
                 rows = [row for row in rows if row not in ([], [""])]
                 if not set(map(len, rows)) <= {width}:
@@ -135,6 +144,23 @@ def _batches(source: Source, header: _Header) -> Iterator[list[list[str]]]:
         raise Refused(f"{source.name}: this cannot be read as a table") from None
 
 
+def _some(
+    rows: Iterator[list[str]], header: _Header, consumed: Callable[[], int]
+) -> list[list[str]]:
+    """The next rows, fewer of them where they are long: `consumed` is the number of bytes so far."""
+    taken: list[list[str]] = []
+    most, start = header.rows_at_a_time, consumed()
+    step = max(
+        1, 256 // len(header.names)
+    )  # a cell has 128 Ki characters at most, so 32 Mi at once
+    while len(taken) < most and consumed() - start < _BYTES:
+        more = list(islice(rows, min(step, most - len(taken))))
+        taken += more
+        if not more:
+            break
+    return taken
+
+
 class _Trouble(Exception):
     """Something that must be looked at row by row."""
 
@@ -143,7 +169,7 @@ class _Bounded(io.RawIOBase):
     """Bytes of text: a line without an end, or a zero byte, is trouble."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._since = file, 0
+        self._file, self._since, self.consumed = file, 0, 0
 
     def readable(self) -> bool:
         return True
@@ -151,6 +177,7 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         block = self._file.read(len(buffer))
         buffer[: len(block)] = block
+        self.consumed += len(block)
         end = block.rfind(b"\n")
         self._since = self._since + len(block) if end < 0 else len(block) - end
         if self._since > _LONGEST or b"\0" in block:
@@ -161,17 +188,17 @@ class _Bounded(io.RawIOBase):
 def _rows(source: Source, header: _Header) -> Iterator[Row]:
     """Line number and cells of each row; blank lines are none."""
     width, skip, number = len(header.names), header.named, 0
-    blank: list[int] = []
+    blank = range(0)
     for line, cells in _cells(_lines(source), header.separator, source.name):
         if cells in ([], [""]):
-            blank.append(line)
+            blank = range(blank.start or line, line + 1)
             continue
         if skip:
             skip = False
             continue
         if width == 1:  # between the rows of a single column a blank line is a missing value
             yield from ((at, [""]) for at in blank if number)
-        blank.clear()
+        blank = range(0)
         number += 1
         if len(cells) != width:
             first = "the header" if header.named else "the first line"
