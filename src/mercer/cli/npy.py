@@ -27,7 +27,11 @@ from mercer.cli.table import (
 )
 
 MAGIC = b"\x93NUMPY"
-_LENGTH_FIELD = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}  # of the header, by version
+_LENGTH_FIELD: dict[tuple[int, ...], str] = {
+    (1, 0): "<H",
+    (2, 0): "<I",
+    (3, 0): "<I",
+}  # of the header, by version
 _LONGEST_HEADER = 10_000  # characters, the limit of NumPy itself: a parser's stack is finite
 _BAD_HEADER = (
     ValueError, TypeError, SyntaxError, KeyError, IndexError, AttributeError, OverflowError,
