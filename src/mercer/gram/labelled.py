@@ -3,6 +3,7 @@
 A statistic of samples is a sum of k(x_i, x_j) over pairs i != j with weights that depend on the
 labels alone. Its resampled values differ from each other by little, and all of them can be in
 float32 if the observed one is too; what is reported comes from the same tiles in full precision.
+Where resampled values tie, float32 breaks the ties, and they are asked for in float64 instead.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from mercer.backend import (
     namespace,
     on_gpu,
     set_diagonal,
+    take_rows,
     to_numpy,
     transposed,
 )
@@ -35,7 +37,7 @@ from mercer.gram.weights import CodedColumns
 _LEAST = 128  # rows of a tile, of few points
 _PARTS = 16  # stripes of tiles into which few points are cut
 _WIDE_BYTES = 2**23  # of a tile that meets many labellings
-_CORNER = 64  # points whose kernel values tell the shift
+_SOME = 64  # points whose kernel values tell the shift
 _SAFE = 1e20  # kernel values beyond it, or below its inverse, are scaled on their way to float32
 
 
@@ -54,7 +56,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Labelled:
-    """What a pass over the tiles found: exact sums, and the forms of coded labels in float32."""
+    """What a pass over the tiles found: exact sums, and the forms of coded labels."""
 
     sums: Sums
     forms: np.ndarray  # (kernels, tables, columns)
@@ -68,6 +70,7 @@ def labelled(
     tables: Sequence[np.ndarray] = (),
     weights: np.ndarray | None = None,
     known: Sums | None = None,
+    precise: bool = False,
 ) -> Labelled:
     """Sums over pairs i != j of the points of a family, in one pass over its tiles.
 
@@ -78,22 +81,25 @@ def labelled(
     held : array (n, labels)
         Labellings t whose t'Kt is wanted in full precision.
     coded : CodedColumns, DeviceColumns or None
-        Labellings whose forms are wanted in float32, as columns of two or more values.
+        Labellings whose forms are wanted, as columns of two or more values.
     tables : sequence of arrays
         The numbers the codes stand for; several tables give several forms per labelling.
     weights : array (n,) or None
         Of the points.
     known : Sums or None
         What an earlier pass found, which a GPU then leaves out.
+    precise : bool
+        Forms of coded labels in float64; else they are in float32, or of kernel values rounded to
+        half precision on a GPU.
     """
-    if on_gpu(family.x) and weights is None:
+    if on_gpu(family.x) and weights is None and not precise:
         found = _on_gpu(family, held, coded, known)
         if found is not None:
             return found
     n = family.shape[0]
     size = min(TILE, max(_LEAST, -(-n // _PARTS)))
     shift, units = _scales(family)
-    columns = _columns(coded, tables, family.like, n)
+    columns = _columns(coded, tables, family.like, n, precise)
     work = _Stripe(family, held, weights, shift, units, columns, size)
     kinds, width = len(tables), 0 if coded is None else coded.width
     rows = np.zeros((len(family), n), dtype=np.float64)
@@ -159,8 +165,9 @@ class _Stripe:
                 tile = self._moved(tile, k, rows, columns)
                 below = self._exact(tile, rows, columns, (sums[k], exact[k]), times)
                 squares[k] += times * below
-                if left is not None and right is not None:
-                    forms[k] += times * _forms(tile, left, right, float(self.units[k]))
+                if self.columns is not None and left is not None and right is not None:
+                    unit = 1.0 if self.columns.precise else float(self.units[k])
+                    forms[k] += times * _forms(tile, left, right, unit)
         return Labelled(Sums(self.shift, sums, squares, exact), forms)
 
     def _moved(self, tile: Array, k: int, rows: slice, columns: slice) -> Array:
@@ -199,12 +206,13 @@ class _Stripe:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Labellings as numbers, float32: for each table an array (columns, points)."""
+    """Labellings as numbers, float32 or float64: for each table an array (columns, points)."""
 
     coded: CodedColumns
     tables: tuple[np.ndarray, ...]
     like: Array
-    whole: tuple[Array, ...] | None
+    precise: bool
+    whole: tuple[Array, ...] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -217,19 +225,21 @@ class _Columns:
         return tuple(self._decoded(table, rows) for table in self.tables)
 
     def _decoded(self, table: np.ndarray, rows: slice) -> Array:
-        single = zeros_like((0,), self.like, namespace(self.like).float32)
-        return transposed(replace(self.coded, table=table, like=single).rows(rows))
+        xp = namespace(self.like)
+        kind = zeros_like((0,), self.like, xp.float64 if self.precise else xp.float32)
+        return transposed(replace(self.coded, table=table, like=kind).rows(rows))
 
 
 def _columns(
-    coded: CodedColumns | None, tables: Sequence[np.ndarray], like: Array, n: int
+    coded: CodedColumns | None, tables: Sequence[np.ndarray], like: Array, n: int, precise: bool
 ) -> _Columns | None:
     if coded is None:
         return None
-    columns = _Columns(coded, tuple(tables), like, None)
-    if 4 * n * coded.width * len(tables) > settings().memory // 8:
+    columns = _Columns(coded, tuple(tables), like, precise)
+    size = 8 if precise else 4
+    if size * n * coded.width * len(tables) > settings().memory // 8:
         return columns
-    return _Columns(coded, columns.tables, like, columns.rows(slice(0, n)))
+    return replace(columns, whole=columns.rows(slice(0, n)))
 
 
 def _forms(
@@ -239,7 +249,7 @@ def _forms(
     xp = namespace(tile)
     if unit != 1:
         tile = tile / unit
-    turned = xp.permute_dims(astype(tile, xp.float32), (1, 0))
+    turned = xp.permute_dims(astype(tile, right[0].dtype), (1, 0))
     if is_numpy(tile):
         parts = [np.vecdot(a, b @ turned) for a, b in zip(left, right, strict=True)]
     else:
@@ -252,15 +262,24 @@ def _forms(
 def _scales(family: Family) -> tuple[np.ndarray, np.ndarray]:
     """About the mean of every kernel, and a unit in which float32 holds its values.
 
-    From the first and the last points. A unit is a power of two, so that dividing by it rounds
-    nothing, and 1 but for values (of dot products, say) that are very large or very small.
+    From points that are spread evenly over the rows: in sorted rows, the first and the last points
+    are so far apart that local kernels vanish between them. A unit is a power of two, so that
+    dividing by it rounds nothing, and 1 but for values (of dot products, say) that are very large
+    or very small.
     """
     n = family.shape[0]
-    first, last = slice(0, min(_CORNER, n)), slice(max(n - _CORNER, 0), n)
+    step = -(-n // _SOME)
+    some, whole = take_rows(family.x, slice(0, n, step)), slice(0, -(-n // step))
     means, units = [], []
-    for tile in family.tiles(first, last):
-        values = to_numpy(tile)
-        means.append(float(values.mean()))
+    for tile in Family(family.kernels, some).tiles(whole, whole):
+        values = to_numpy(tile).astype(np.float64)
+        means.append(_mean_of_pairs(values))
         top = float(np.max(np.abs(values - means[-1])))
         units.append(1.0 if top == 0 or 1 / _SAFE < top < _SAFE else 2.0 ** round(log2(top)))
     return np.array(means, dtype=np.float64), np.array(units, dtype=np.float64)
+
+
+def _mean_of_pairs(values: np.ndarray) -> float:
+    """The mean over pairs i != j: on distinct points the diagonal differs from all of them."""
+    n = len(values)
+    return float((values.sum() - np.trace(values)) / (n * (n - 1))) if n > 1 else 0.0

@@ -17,6 +17,9 @@ import numpy as np
 
 from mercer import validate
 from mercer.htest.nulls import Permutation
+from mercer.htest.ties import merged
+
+_SAME_HEIGHT = 1e-9  # standard deviations: rounding of `_standardized`, with room
 
 
 class Aggregated(NamedTuple):
@@ -39,7 +42,8 @@ class Aggregated(NamedTuple):
 def aggregated(values: np.ndarray, ties: np.ndarray, weights: np.ndarray) -> Aggregated:
     """Of statistics (k, B), the first column observed, shares `weights` of the level.
 
-    `ties` (k,) are how far equal statistics may be apart by rounding.
+    `ties` (k,) are how far equal statistics may be apart by rounding; those are made equal, so that
+    labellings that no statistic tells apart have the same score.
 
     Examples
     --------
@@ -48,8 +52,9 @@ def aggregated(values: np.ndarray, ties: np.ndarray, weights: np.ndarray) -> Agg
     >>> found.best, int(found.scores.argmax())
     (0, 0)
     """
-    ranks = [ranks_of(v, t) for v, t in zip(values, ties, strict=True)]
-    weighted = np.stack(ranks) / (values.shape[1] * weights[:, None])
+    values = np.stack([merged(v, t) for v, t in zip(values, ties, strict=True)])
+    ranks = np.stack([ranks_of(v) for v in values])
+    weighted = ranks / (values.shape[1] * weights[:, None])
     smallest = np.min(weighted, axis=0)
     heights = np.where(weighted == smallest, _standardized(values), -np.inf)
     scores = _refined(-np.log10(smallest), heights.max(axis=0))
@@ -92,11 +97,10 @@ def _refined(scores: np.ndarray, heights: np.ndarray) -> np.ndarray:
     """
     steps = np.diff(np.unique(scores))
     gap = float(np.min(steps[steps > 1e-9], initial=1.0))
-    levels = np.round(heights, 6)  # equal statistics stay equal
+    levels = merged(heights, _SAME_HEIGHT)
     return scores + gap / 2 * np.searchsorted(np.unique(levels), levels) / len(levels)
 
 
-def ranks_of(values: np.ndarray, tie: float) -> np.ndarray:
+def ranks_of(values: np.ndarray) -> np.ndarray:
     """How many values are at least as large as each, itself included: (B,)."""
-    ordered = np.sort(values)
-    return len(values) - np.searchsorted(ordered, values - tie, side="left")
+    return len(values) - np.searchsorted(np.sort(values), values, side="left")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mercer import validate
-from mercer.backend import is_array, namespace
+from mercer.backend import astype, double, is_array, namespace
 from mercer.kernels.algebra import Multiple, Sum
 from mercer.kernels.base import Kernel, Points, Radial
 from mercer.kernels.compose import Grouped
@@ -15,7 +15,7 @@ from mercer.kernels.dot import Linear
 from mercer.kernels.rows import Rows, joined_rows
 from mercer.kernels.wrappers import Scaled, Select
 
-__all__ = ["bound_to", "joined", "read", "recentred"]
+__all__ = ["bound_to", "joined", "read", "recentred", "widened"]
 
 
 def joined(x: Points, y: Points) -> Points:
@@ -35,6 +35,11 @@ def joined(x: Points, y: Points) -> Points:
         f"points of types {type(x).__name__} and {type(y).__name__} cannot be joined: "
         "hand in arrays or lists"
     )
+
+
+def widened(points: Points) -> Points:
+    """The same points in float64, so that equal statistics differ by its rounding only."""
+    return astype(points, double(points)) if is_array(points) else points
 
 
 def recentred(kernel: Kernel, *samples: Points) -> tuple[Points, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 from mercer import validate
-from mercer.backend import Array, astype, count, detached, double, is_array, namespace
+from mercer.backend import Array, count, detached, is_array, namespace
 from mercer.frames import Columns, Table
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
@@ -15,7 +15,7 @@ from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel
 from mercer.kernels.door import as_table
 from mercer.kernels.radial import RBF
-from mercer.rkhs.points import bound_to, read, recentred
+from mercer.rkhs.points import bound_to, read, recentred, widened
 
 Chosen = TypeVar("Chosen")
 _TOLD = 4  # columns that are named
@@ -52,8 +52,7 @@ class Variable:
 
     def widened(self) -> Variable:
         """The same observations in float64, so that equal statistics differ by its rounding only."""
-        points = self.points
-        return replace(self, points=astype(points, double(points))) if is_array(points) else self
+        return replace(self, points=widened(self.points))
 
     @property
     def gram(self) -> Gram:

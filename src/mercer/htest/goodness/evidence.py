@@ -16,8 +16,8 @@ from mercer.gram.labelled import Sums, labelled
 from mercer.gram.weights import CodedColumns
 from mercer.htest.goodness.sample import Sample
 from mercer.htest.nulls import WildBootstrap
-from mercer.htest.samples.quadratic import rounding
 from mercer.htest.series import across_blocks, block_length, first_lag_means, lag_means
+from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels.base import Kernel
 from mercer.kernels.stein import Stein
 
@@ -29,13 +29,15 @@ class SteinForms:
 
     All kernels and all signs in one pass over tiles. The observed ones, w = 1, are in full precision;
     those of signs are made of kernel values rounded to float32, and so is the one that they are
-    compared with, which is the first of them.
+    compared with, which is the first of them. Where many of them coincide, so that rounding would
+    break ties, they are computed in float64.
     """
 
     def __init__(self, sample: Sample, kernels: Sequence[Kernel]) -> None:
         self.sample, self.n = sample, len(sample)
         made = [Stein(kernel, sample.kernel.score) for kernel in kernels]
         self.family = Family(made, sample.points)
+        self.precise = False  # whether statistics of signs are in float64
 
     @cached_property
     def traces(self) -> np.ndarray:
@@ -69,25 +71,45 @@ class SteinForms:
         Leucht & Neumann 2013). Of blocks, what neighbours on both sides of a border have in common
         is subtracted from what was observed: signs lose it (`mercer.htest.series.signed_forms`).
         """
-        parts = []
-        for coded in self._columns(null, seed):
-            none = np.empty((self.n, 0), dtype=np.float64)
-            found = labelled(self.family, none, coded, tables=[_SIGNS], known=self._sums)
-            self._sums = self._sums or found.sums
-            total = replace(coded, table=_SIGNS).project(np.ones(self.n, dtype=np.float64))
-            parts.append(self._means(found.forms[:, 0].T, (total**2 - self.n)[:, None]).T)
-        values = np.concatenate(parts, axis=1)
+        if not self.precise and few_points(self.family.x):
+            self._be_precise()
+        values = self._signed(null, seed)
+        noise = single_noise(self.sums, on_gpu(self.family.like))
+        if not self.precise and coincide(values, noise):
+            self._be_precise()
+            values = self._signed(null, seed)
         values[:, 0] -= self._across(null.block or 1)
         return values
 
     @cached_property
     def ties(self) -> np.ndarray:
         """How far equal statistics may be apart by rounding: (k,)."""
-        return rounding(self.sums, self.family)
+        return double_noise(self.sums)
 
     # ---- private ------------------------------------------------------------------------
 
     _sums: Sums | None = None
+
+    def _be_precise(self) -> None:
+        """Sum in float64 from now on, on a GPU too: points and scores keep the model's dtype."""
+        self.precise, self._sums = True, None
+
+    def _signed(self, null: WildBootstrap, seed: int) -> np.ndarray:
+        """mean_ij w_i w_j H_ij of w = 1 and of random signs w: (k, 1 + B)."""
+        parts, none = [], np.empty((self.n, 0), dtype=np.float64)
+        for coded in self._columns(null, seed):
+            found = labelled(
+                self.family,
+                none,
+                coded,
+                tables=[_SIGNS],
+                known=self._sums,
+                precise=self.precise,
+            )
+            self._sums = self._sums or found.sums
+            total = replace(coded, table=_SIGNS).project(np.ones(self.n, dtype=np.float64))
+            parts.append(self._means(found.forms[:, 0].T, (total**2 - self.n)[:, None]).T)
+        return np.concatenate(parts, axis=1)
 
     def _across(self, block: int) -> np.ndarray:
         """What pairs in different blocks add to mean_ij H_ij by being near each other: (k,).
@@ -105,7 +127,8 @@ class SteinForms:
     def _columns(self, null: WildBootstrap, seed: int) -> Iterator[CodedColumns]:
         """Signs in chunks that fit into the budget; the very first are all +1."""
         like = self.family.like
-        like = like if on_gpu(like) else np.empty(0, dtype=np.float32)
+        on_device = on_gpu(like) and not self.precise
+        like = like if on_device else np.empty(0, dtype=np.float32)
         signs = SignWeights(self.n, null.resamples, block=null.block or 1, rng=seed)
         for chunk in signs.chunks(settings().memory // 4):
             coded = signs.columns(chunk, like)

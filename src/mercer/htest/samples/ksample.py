@@ -22,14 +22,14 @@ from mercer.htest.attainable import attainable_note, log_labellings
 from mercer.htest.base import HypothesisTest, Result
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.moments import within
-from mercer.htest.samples.quadratic import rounding
+from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel
 from mercer.kernels.door import aligned, as_table
 from mercer.kernels.radial import RBF
 from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.points import bound_to, joined, read, recentred
+from mercer.rkhs.points import bound_to, joined, read, recentred, widened
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,7 @@ class _Evidence:
     def __init__(self, kernel: Kernel, points: Points, sizes: Sequence[int]) -> None:
         self.sizes = np.array(sizes, dtype=np.float64)
         self.family = Family([kernel], points)
+        self.precise = False  # whether resampled statistics are in float64
         self.groups = np.repeat(np.arange(len(sizes)), sizes)
         self._pairs = list(combinations(range(len(sizes)), 2))
         own = np.eye(len(sizes), dtype=np.float64)[self.groups]  # (N, samples)
@@ -127,10 +128,35 @@ class _Evidence:
     @property
     def tie(self) -> float:
         """How far equal resampled statistics may be apart by rounding."""
-        return float(rounding(self._sums, self.family)[0])
+        return float(double_noise(self._sums)[0])
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """The statistic of the labellings in some columns; column 0 is the observed one."""
+        """The statistic of the labellings in some columns; column 0 is the observed one.
+
+        The columns that begin with 0 decide whether all are in float64: ask for them first.
+        """
+        if columns.start == 0 and not self.precise and few_points(self.family.x):
+            self._be_precise()
+        values = self._permuted(null, columns, seed)
+        if columns.start > 0 or self.precise or not coincide(values[None], self._noise):
+            return values
+        self._be_precise()
+        return self._permuted(null, columns, seed)
+
+    # ---- private ------------------------------------------------------------------------
+
+    @property
+    def _noise(self) -> np.ndarray:
+        """Rounding errors of the statistic in float32: it weighs means within and between: (1,)."""
+        return 2 * single_noise(self._sums)
+
+    def _be_precise(self) -> None:
+        """Compute in float64 from now on, the kernel values of float32 points too."""
+        self.precise = True
+        self.family = Family(self.family.kernels, widened(self.family.x))
+        self.__dict__.pop("_sums", None)
+
+    def _permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         labels = PermutedWeights(
             self.groups, null.resamples + 1, rng=seed, blocks=null.blocks, keep_first=True
         )
@@ -142,7 +168,11 @@ class _Evidence:
 
     def _pass(self, coded: CodedColumns) -> Labelled:
         found = labelled(
-            self.family, self._held, coded, tables=list(np.eye(len(self.sizes), dtype=np.float64))
+            self.family,
+            self._held,
+            coded,
+            tables=list(np.eye(len(self.sizes), dtype=np.float64)),
+            precise=self.precise,
         )
         self.__dict__.setdefault("_sums", found.sums)
         return found

@@ -16,11 +16,14 @@ from mercer.gram.weights import CodedColumns
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.moments import labellings, loss, within
 from mercer.htest.samples.pool import Pooled
+from mercer.htest.ties import coincide, few_points
 from mercer.kernels.base import Kernel
+from mercer.rkhs.points import widened
 from mercer.rkhs.rows import taken
 
 _POINTS = 4096  # whose kernel values with the landmarks are held at a time
 _RANK = 1e-7  # share of the largest eigenvalue below which a direction is noise
+_SINGLE, _DOUBLE = 1e-6, 1e-10  # rounding errors of a statistic, relative to the largest
 
 
 class Projected:
@@ -38,10 +41,35 @@ class Projected:
         rows = np.sort(rng.choice(total, min(number, total), replace=False))
         self.landmarks = taken(pooled.points, rows)
         self.family = Family(kernels, self.landmarks, pooled.points)
-        self.ties = np.zeros(len(kernels), dtype=np.float64)  # rare where this is of use
+        self.ties = np.zeros(
+            len(kernels), dtype=np.float64
+        )  # how far equal statistics may be apart
+        self.precise = False  # whether resampled statistics are in float64
 
     def resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """MMD^2 of the labellings in some columns, (kernels, B); column 0 is the observed one."""
+        """MMD^2 of the labellings in some columns, (kernels, B); column 0 is the observed one.
+
+        The columns that begin with 0 decide whether all are in float64: ask for them first.
+        """
+        if columns.start == 0 and not self.precise and few_points(self.pooled.points):
+            self._be_precise()
+        values = self._resampled(null, columns, seed)
+        if columns.start == 0 and not self.precise and coincide(values, _SINGLE * _size(values)):
+            self._be_precise()
+            values = self._resampled(null, columns, seed)
+        if columns.start == 0:
+            self.ties = _DOUBLE * _size(values)
+        return values
+
+    def _be_precise(self) -> None:
+        """Compute in float64 from now on, the kernel values of float32 points too."""
+        self.precise = True
+        self.landmarks, points = widened(self.landmarks), widened(self.pooled.points)
+        self.family = Family(self.family.kernels, self.landmarks, points)
+        for name in ("_roots", "_shift"):
+            self.__dict__.pop(name, None)
+
+    def _resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         labels = labellings(self.pooled.n, self.pooled.m, null, seed)
         parts = []
         for chunk in within(columns, labels.chunks(settings().memory // 4)):
@@ -70,7 +98,7 @@ class Projected:
     def _values(self, coded: CodedColumns) -> np.ndarray:
         weights, (n, m) = self.pooled.weights, (self.pooled.n, self.pooled.m)
         scaled = None if weights is None else weights * np.repeat([n, m], [n, m])
-        work = _Sums(self.family, coded, scaled, self._shift)
+        work = _Sums(self.family, coded, scaled, self._shift, self.precise)
         parallel = is_numpy(self.family.like)
         tasks = spans(n + m, _POINTS)
         total = np.asarray(sum(in_order(work, tasks, parallel=parallel)))  # (k, l, B + 1)
@@ -93,19 +121,27 @@ class _Sums:
     coded: CodedColumns
     weights: np.ndarray | None
     shift: list[Array]
+    precise: bool
 
     def __call__(self, points: slice) -> np.ndarray:
         like, xp = self.family.like, namespace(self.family.like)
-        labels = np.empty((1 + self.coded.width, points.stop - points.start), dtype=np.float32)
+        width, dtype = 1 + self.coded.width, xp.float64 if self.precise else xp.float32
+        kind = np.float64 if self.precise else np.float32
+        labels = np.empty((width, points.stop - points.start), dtype=kind)
         labels[0], labels[1:] = 1.0, self.coded.codes[:, points]
         if self.weights is not None:
-            labels *= self.weights[points].astype(np.float32)
-        right = xp.permute_dims(array_like(labels, like, xp.float32), (1, 0))
+            labels *= self.weights[points].astype(kind)
+        right = xp.permute_dims(array_like(labels, like, dtype), (1, 0))
         whole, out = slice(0, self.family.shape[0]), []
         for tile, middle in zip(self.family.tiles(whole, points), self.shift, strict=True):
-            out.append(to_numpy(astype(tile - middle, xp.float32) @ right).astype(np.float64))
+            out.append(to_numpy(astype(tile - middle, dtype) @ right).astype(np.float64))
         return np.stack(out)
 
 
 def _ones(coded: CodedColumns) -> CodedColumns:
     return CodedColumns(coded.codes, np.array([0.0, 1.0]), coded.like)
+
+
+def _size(values: np.ndarray) -> np.ndarray:
+    """The largest finite statistic of every kernel: (kernels,)."""
+    return np.max(np.where(np.isfinite(values), np.abs(values), 0.0), axis=1)

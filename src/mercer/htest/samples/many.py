@@ -56,7 +56,10 @@ class KernelsEvidence(ABC):
     @property
     @abstractmethod
     def units(self) -> np.ndarray:
-        """What the discrepancies are divided by, the same for all labels: (kernels,)."""
+        """What the discrepancies are divided by, the same for all labels: (kernels,).
+
+        0 for a kernel that sees no difference between labellings, and is left out.
+        """
 
     @abstractmethod
     def joined(self, values: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from math import exp, sqrt
 
 import numpy as np
 
-from mercer.backend import Array, array_like, is_single, on_gpu, scalar, to_numpy
+from mercer.backend import Array, array_like, on_gpu, scalar, to_numpy
 from mercer.config import settings
 from mercer.errors import NoRule
 from mercer.gram import Centered, LazyMatrix, Reweighted, top_eigenpairs
@@ -25,13 +25,13 @@ from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.samples.moments import labellings, loss, within
 from mercer.htest.samples.pool import Pooled
 from mercer.htest.samples.series import block_forms, pooled_block
+from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels import facts
 from mercer.kernels.base import Kernel
+from mercer.rkhs.points import widened
 
 _SIGNS = np.array([-1.0, 1.0])
-_SINGLE, _DOUBLE = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)
-_EQUAL = 64  # rounding errors between row sums that are taken to be equal
-_ROUNDED = 4  # float32 rounding errors of k, over which statistics that are equal may differ
+_VANISHES = 1e-12  # share of the largest term of a variance below which the rest is rounding
 
 Plus = Callable[[np.ndarray], np.ndarray]  # sums over the points with label +1: (r, N) -> (r, B)
 
@@ -39,8 +39,9 @@ Plus = Callable[[np.ndarray], np.ndarray]  # sums over the points with label +1:
 class Discrepancies:
     """MMD^2 of a pooled sample for several kernels, for its own labels and for others.
 
-    Unbiased: pairs i = j are left out. `observed` is in full precision; resampled statistics are
-    made of kernel values rounded to float32, and so is the one they are compared with. Those of
+    Unbiased: pairs i = j are left out. `observed` is in full precision. Resampled statistics are
+    made of kernel values rounded to float32, and so is the one they are compared with; where many
+    of them coincide, so that rounding would break ties, they are computed in float64. Those of
     weighted observations are as exact as the observed one is: see `loss`.
     """
 
@@ -49,6 +50,7 @@ class Discrepancies:
         self.family = Family(kernels, pooled.points)
         n, m = pooled.n, pooled.m
         self.labels = np.repeat([1.0, -1.0], [n, m])
+        self.precise = False  # whether resampled statistics are in float64
         self.weights = None
         if pooled.weights is not None:  # around one
             self.weights = pooled.weights * np.repeat([n, m], [n, m])
@@ -67,17 +69,24 @@ class Discrepancies:
         return self._values(self.sums.forms, lambda v: v[:, :n].sum(axis=1, keepdims=True))[:, 0]
 
     def resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """MMD^2 of the labellings in some columns, (kernels, B); column 0 is the observed one."""
-        labels = labellings(self.pooled.n, self.pooled.m, null, seed)
-        parts = []
-        for chunk in within(columns, labels.chunks(settings().memory // 4)):
-            coded = labels.columns(chunk, self._codes_like)
-            parts.append(self._values(self._forms(coded), _plus(coded)))
-        return np.concatenate(parts, axis=1)
+        """MMD^2 of the labellings in some columns, (kernels, B); column 0 is the observed one.
+
+        The columns that begin with 0 decide whether all are in float64: ask for them first.
+        """
+        if columns.start == 0 and not self.precise and few_points(self.pooled.points):
+            self._be_precise()
+        values = self._resampled(null, columns, seed)
+        noise = single_noise(self.sums, on_gpu(self.family.like))
+        if columns.start > 0 or self.precise or not coincide(values, noise):
+            return values
+        self._be_precise()
+        return self._resampled(null, columns, seed)
 
     @cached_property
     def deviations(self) -> np.ndarray:
         """Standard deviations of the unbiased MMD^2 over all permutations: (kernels,).
+
+        0 for a kernel to which all labellings are alike.
 
         Mantel (1967), where the weights of the pairs add up to zero in every row, as they do
         here; with weighted samples an approximation.
@@ -89,7 +98,8 @@ class Discrepancies:
         pairs = total * (total - 1)
         variance = 2 * a2 * b2 / pairs - 4 * a2 * (b3 - b2) / (pairs * (total - 2))
         variance += 2 * a2 * (b1 + 2 * b2 - 4 * b3) / (pairs * (total - 2) * (total - 3))
-        return np.sqrt(np.maximum(variance, self.ties**2))
+        varies = variance > np.maximum(_VANISHES * 2 * a2 * b2 / pairs, self.ties**2)
+        return np.sqrt(np.where(varies, variance, 0.0))
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -101,18 +111,33 @@ class Discrepancies:
 
     @cached_property
     def ties(self) -> np.ndarray:
-        """How far equal statistics may be apart by rounding: (kernels,)."""
-        return rounding(self.sums, self.family)
+        """How far equal statistics in float64 may be apart by rounding: (kernels,)."""
+        return double_noise(self.sums)
 
     # ---- private ------------------------------------------------------------------------
 
     _sums: Sums | None = None
 
+    def _be_precise(self) -> None:
+        """Compute in float64 from now on, the kernel values of float32 points too."""
+        self.precise, self._sums = True, None
+        self.pooled = replace(self.pooled, points=widened(self.pooled.points))
+        self.family = Family(self.family.kernels, self.pooled.points)
+
+    def _resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        labels = labellings(self.pooled.n, self.pooled.m, null, seed)
+        parts = []
+        for chunk in within(columns, labels.chunks(settings().memory // 4)):
+            coded = labels.columns(chunk, self._codes_like)
+            parts.append(self._values(self._forms(coded), _plus(coded)))
+        return np.concatenate(parts, axis=1)
+
     @property
     def _codes_like(self) -> Array:
-        """Where labels are made: on the GPU where the points are there, else as float32."""
+        """Where labels are made: on the GPU where half precision is enough, else on the host."""
         like = self.family.like
-        return like if on_gpu(like) and self.weights is None else np.empty(0, dtype=np.float32)
+        on_device = on_gpu(like) and self.weights is None and not self.precise
+        return like if on_device else np.empty(0, dtype=np.float32)
 
     def _forms(self, coded: CodedColumns) -> np.ndarray:
         """t'Kt without its diagonal, and on the way the exact sums if they are not known: (k, B)."""
@@ -123,6 +148,7 @@ class Discrepancies:
             tables=[_SIGNS],
             weights=self.weights,
             known=self._sums,
+            precise=self.precise,
         )
         self._sums = self._sums or found.sums
         return found.forms[:, 0]
@@ -279,21 +305,6 @@ class QuadraticEvidence:
     @cached_property
     def _form(self) -> float:
         return scalar(self.pooled.gram.quad(self.pooled.contrast))
-
-
-def rounding(sums: Sums, family: Family) -> np.ndarray:
-    """How far equal means of kernel values may be apart by rounding: (kernels,).
-
-    float32 shows where different labellings give the same statistic, that is, where points are
-    equal to a kernel and so have equal row sums; elsewhere ties are those of float64.
-    """
-    total = sums.rows.shape[1]
-    spread = np.sqrt(sums.squares / (total * (total - 1)))
-    size = spread + np.abs(sums.shift)
-    gaps = np.min(np.diff(np.sort(sums.rows, axis=1), axis=1), axis=1)
-    unit = _SINGLE if is_single(family.like) else _DOUBLE
-    tied = gaps <= _EQUAL * unit * total * size
-    return np.where(tied, _ROUNDED * _SINGLE * spread, 0.0) + 100 * _DOUBLE * size
 
 
 def _plus(coded: CodedColumns) -> Plus:
