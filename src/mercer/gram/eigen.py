@@ -102,7 +102,7 @@ def _block_davidson(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     most = min(max(3 * (k + width), 60), n)
     start = np.random.default_rng(0).standard_normal((n, k + 2))
     tolerance = 1e-5 if is_single(matrix.like) else 1e-9
-    space = _Space(repeated_product(matrix), array_like(start, matrix.like, work))
+    space = Space(repeated_product(matrix), array_like(start, matrix.like, work))
     for _ in range(_ROUNDS):
         values, vectors, moved = space.ritz(min(k + width, space.size))
         rest = (moved - values * vectors)[:, :k]
@@ -119,8 +119,8 @@ def _block_davidson(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     return astype(values, dtype), astype(vectors, dtype)
 
 
-class _Space:
-    """An orthonormal basis Q (n, b), its images K Q, and Q'K Q."""
+class Space:
+    """A subspace that grows: an orthonormal basis Q (n, b), its images K Q, and Q'K Q."""
 
     def __init__(self, times: Product, start: Array) -> None:
         self.times = times

@@ -10,6 +10,7 @@ from mercer.backend import astype, count, double, eps, to_numpy
 from mercer.frames import Columns
 from mercer.gram import Factor, Gram, cholesky
 from mercer.gram.positive import eigenpairs
+from mercer.kernels import facts
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import bound_to
 from mercer.kernels.rows import taken
@@ -17,6 +18,7 @@ from mercer.rkhs.directions import afford_dense, low_rank
 from mercer.rkhs.function import Function
 
 _EPS = float(np.finfo(np.float64).eps)
+_EXACT = 1e-14  # of the trace, below which the rest of a factor is rounding
 _LOOKED_AT = 128  # points on which a kernel is tried for negative eigenvalues
 
 
@@ -51,9 +53,12 @@ def view(
     if rank is not None:
         _need_definite(gram)
     found = low_rank(gram) if rank is None else cholesky(gram, most=rank)
+    if found is None:
+        afford_dense(count(points), "KCCA")
+        if facts(gram.kernel).positive_definite is True:
+            found = cholesky(gram, tolerance=_EXACT)
     if found is not None:
         return _spanned(kernel, columns, gram.x, found)
-    afford_dense(count(points), "KCCA")
     held = to_numpy(astype(gram.dense(), double(gram.like)))
     values, vectors = np.linalg.eigh(held)
     kept = values > len(held) * _EPS * max(values[-1], 0.0)
