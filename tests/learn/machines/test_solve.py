@@ -116,6 +116,24 @@ def test_leaving_out_changes_nothing(problem, monkeypatch):
     assert_allclose(shrunk.values, plain.values, atol=1e-5)
 
 
+@each_problem
+def test_solving_for_the_free_ones_lowers_the_objective(problem):
+    """From any feasible place; bounds and the sum of the coefficients hold before and after."""
+    x, dual = problem(120, 5.0)
+    matrix, rng = RBF(1.0)(x), np.random.default_rng(2)
+    for _ in range(5):
+        b = np.clip(rng.normal(scale=3.0, size=120), dual.lower, dual.upper)
+        values = matrix @ b
+        block = Block(wider(matrix), np.diag(matrix), dual, b.copy(), *dual.slopes(b, values))
+        block._newton(120)
+        after = matrix @ block.b
+        assert dual.objective(block.b, after) < dual.objective(b, values)
+        assert np.all((block.b >= dual.lower) & (block.b <= dual.upper))
+        assert_allclose(block.b.sum(), b.sum(), atol=1e-10)
+        for found, want in zip((block.up, block.down), dual.slopes(block.b, after), strict=True):
+            assert_allclose(found, want, atol=1e-9)
+
+
 @pytest.mark.parametrize("compiled", [True, False])
 @each_problem
 def test_a_working_set_at_a_time(problem, compiled, monkeypatch):

@@ -33,6 +33,17 @@ def places(n: int) -> np.ndarray:
 # ---- regression -----------------------------------------------------------------------------
 
 
+def test_noise_and_a_large_price_take_few_steps():
+    """Pairs alone take some 20,000 steps here; those in NumPy, or to compile them, take seconds."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(400, 3)), rng.normal(size=400)
+    ours = SVR(RBF(1.5), C=100.0).fit(x, y)
+    theirs = svm.SVR(C=100.0, gamma=1 / (2 * 1.5**2)).fit(x, y)
+    assert ours.gap_ <= 1e-3
+    assert 3 * ours.n_iter_[0] < theirs.n_iter_
+    assert_allclose(ours.predict(x), theirs.predict(x), atol=0.02)  # both stop at gaps of 1e-3
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_values_of_libsvm(diabetes, epsilon, weighted):

@@ -13,10 +13,19 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from mercer.gram.positive import add_to_diagonal, factored
 from mercer.learn.machines.compiled import FLAT, LANES, compiled_steps, is_loaded
 
-_SHRINK = 4  # steps for each coefficient, after which those that cannot move are left out
-_LONG = 20_000  # steps from which compiling them pays: half a second in NumPy
+_SHRINK = 4  # steps for each coefficient, after which the free ones are solved for together, and
+# those that cannot move are left out
+_SELDOM = 5  # times as rarely beside compiled steps, which cost less
+_MANY, _FEW = (
+    2048,
+    512,
+)  # coefficients that are solved for together at most, beside steps in NumPy or compiled
+_WALLS = 8  # bounds that are met on the way
+_RIDGE = 1e-14  # of the trace, added to the diagonal for rounding
+_LONG = 100_000  # steps from which compiling them, some seconds, pays
 
 
 @dataclass(frozen=True)
@@ -86,26 +95,62 @@ class Block:
         `spent` steps were done before, for the same problem. The first of all are done in NumPy
         unless the compiled loop, which takes seconds to compile, is there already: it does the same.
         """
-        compiled = find_spec("numba") is not None
-        plain = min(most, max(_LONG - spent, 0)) if compiled else most
-        done = 0
-        if plain:
-            steps = self._compiled if compiled and is_loaded() else self._numpy
-            done = steps(tolerance, plain)
-            if done < plain:
-                return done
+        done = rounds = 0
         while done < most:
             now = min(_SHRINK * len(self.b), most - done)
-            moved = self._compiled(tolerance, now)
+            compiled = find_spec("numba") is not None and (is_loaded() or spent + done >= _LONG)
+            moved = (self._compiled if compiled else self._numpy)(tolerance, now)
             done += moved
             if moved < now:
                 break
+            rounds += 1
+            if not compiled or rounds % _SELDOM == 0:
+                self._newton(_FEW if compiled else _MANY)
             keep = (self.down <= self.up.max()) | (self.up >= self.down.min())
             if np.count_nonzero(keep) < 0.7 * len(keep):
-                done += self._inside(np.flatnonzero(keep), tolerance, most - done)
+                done += self._inside(np.flatnonzero(keep), tolerance, most - done, spent + done)
         return done
 
-    def _inside(self, index: np.ndarray, tolerance: float, most: int) -> int:
+    def _newton(self, most: int) -> None:
+        """Minimise over the coefficients that are free, up to the first bound; again with those left.
+
+        Pairs of coefficients take very many steps where the matrix is nearly singular, as for smooth kernels
+        and large C; the free coefficients alone are a linear system with one constraint, their sum. More
+        than `most` are left to pairs.
+        """
+        dual, n = self.dual, len(self.b)
+        values = dual.values(self.b, self.up, self.down)
+        for _ in range(_WALLS):
+            inside = (self.b > dual.lower) & (self.b < dual.upper)
+            free = np.flatnonzero(inside & ((dual.width == 0) | (self.b != 0)))
+            if not 2 <= len(free) <= most:
+                break
+            slope = dual.target[free] - values[free] - dual.width * np.sign(self.b[free])
+            change = _constrained(self.matrix[np.ix_(free, free)], slope)
+            if change is None:
+                break
+            share = self._change(free, change)
+            values = values + (share * change) @ self.matrix[free, :n]
+            if share == 1.0:
+                break
+        self.up, self.down = dual.slopes(self.b, values)
+
+    def _change(self, free: np.ndarray, change: np.ndarray) -> float:
+        """Add a change, or the share of it that leads to the first bound or kink; returns the share."""
+        b, dual = self.b[free], self.dual.at(free)
+        kink = dual.width > 0
+        top = np.where(kink & (b < 0), np.minimum(dual.upper, 0.0), dual.upper)
+        bottom = np.where(kink & (b > 0), np.maximum(dual.lower, 0.0), dual.lower)
+        wall = np.where(change > 0, top, bottom)
+        room = np.full(len(b), np.inf)
+        np.divide(wall - b, change, out=room, where=change != 0)
+        share = min(float(room.min()), 1.0)
+        self.b[free] = (
+            np.where(room <= share, wall, b + share * change) if share < 1 else b + change
+        )
+        return share
+
+    def _inside(self, index: np.ndarray, tolerance: float, most: int, spent: int) -> int:
         """Solve for those that can move at all (shrinking); the slopes of the others follow."""
         n = len(self.b)
         part = Block(
@@ -116,7 +161,7 @@ class Block:
             self.up[index],
             self.down[index],
         )
-        steps = part.solve(tolerance, most, spent=_LONG)
+        steps = part.solve(tolerance, most, spent=spent)
         change = part.b - self.b[index]
         moved = np.flatnonzero(change)
         follow = change[moved] @ self.matrix[index[moved], :n]
@@ -191,3 +236,18 @@ class Block:
         slope = self.up[t]
         self.up[t] = slope - (w if b >= 0 else -w) if b < dual.upper[t] else -np.inf
         self.down[t] = slope - (w if b > 0 else -w) if b > dual.lower[t] else np.inf
+
+
+def _constrained(matrix: np.ndarray, slope: np.ndarray) -> np.ndarray | None:
+    """argmin of d'Kd / 2 - slope'd over d with 1'd = 0; None where K is not positive definite.
+
+    What is added to the diagonal for rounding makes d a little shorter, and still a descent.
+    """
+    held = matrix.astype(np.float64)
+    add_to_diagonal(held, _RIDGE * float(np.trace(held)))
+    solve = factored(held)
+    if solve is None:
+        return None
+    both = solve(np.stack([slope, np.ones_like(slope)], axis=1))
+    change = both[:, 0] - both[:, 1] * (both[:, 0].sum() / both[:, 1].sum())
+    return change - change.mean()
