@@ -11,6 +11,7 @@ from sklearn.preprocessing import scale
 
 from mercer.kernels import RBF, Linear
 from mercer.learn import SVR, OneClassSVC
+from mercer.learn.machines import steps
 from mercer.learn.machines.lookup import Looked
 
 
@@ -33,14 +34,15 @@ def places(n: int) -> np.ndarray:
 # ---- regression -----------------------------------------------------------------------------
 
 
-def test_noise_and_a_large_price_take_few_steps():
-    """Pairs alone take some 20,000 steps here; those in NumPy, or to compile them, take seconds."""
+def test_noise_and_a_large_price_take_few_steps(monkeypatch):
+    """Pairs alone take some 16,000 steps here; beside steps in NumPy, the free ones are solved for often."""
+    monkeypatch.setattr(steps, "find_spec", lambda name: None)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(400, 3)), rng.normal(size=400)
     ours = SVR(RBF(1.5), C=100.0).fit(x, y)
     theirs = svm.SVR(C=100.0, gamma=1 / (2 * 1.5**2)).fit(x, y)
     assert ours.gap_ <= 1e-3
-    assert 3 * ours.n_iter_[0] < theirs.n_iter_
+    assert 2 * ours.n_iter_[0] < theirs.n_iter_
     assert_allclose(ours.predict(x), theirs.predict(x), atol=0.02)  # both stop at gaps of 1e-3
 
 
