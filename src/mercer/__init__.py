@@ -6,7 +6,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 from mercer.config import config, settings
-from mercer.errors import MemoryBudgetError, NoRule, NotConverged
+from mercer.errors import (
+    InconsistentVersion,
+    MemoryBudgetError,
+    NoRule,
+    NotConverged,
+    UnseenCategory,
+)
 
 if TYPE_CHECKING:
     from mercer import (
@@ -45,9 +51,11 @@ _FUNCTIONS = {
     "two_sample": "mercer.htest",
 }
 __all__ = [
+    "InconsistentVersion",
     "MemoryBudgetError",
     "NoRule",
     "NotConverged",
+    "UnseenCategory",
     "cli",
     "config",
     "datasets",

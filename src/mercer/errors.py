@@ -20,6 +20,14 @@ class NotConverged(UserWarning):
     """An iterative solver stopped before it reached its tolerance."""
 
 
+class UnseenCategory(UserWarning):
+    """A category that was not among those a learner was fitted on; to kernels it equals none of them."""
+
+
+class InconsistentVersion(UserWarning):
+    """An estimator was pickled by another version of mercer than the one that loads it."""
+
+
 def shown(value: object) -> str:
     """A value as messages name it: its repr, of arrays and tables the shape, on one short line."""
     shape = getattr(value, "shape", None)

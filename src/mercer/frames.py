@@ -52,6 +52,14 @@ class Table:
     def __len__(self) -> int:
         return len(self.values)
 
+    def categories(self) -> dict[str, frozenset[str]]:
+        """The labels that occur in each column of categories, by the name of the column."""
+        return {
+            name: frozenset(self.labels[code] for code in np.unique(self.values[:, i]).tolist())
+            for i, name in enumerate(self.columns.names)
+            if self.columns.categorical[i]
+        }
+
 
 def table(x: object, name: str) -> Table | None:
     """`x` as a `Table` if it is a data frame or series of any library, else None."""

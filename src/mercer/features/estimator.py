@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields
 from typing import Any, Self
 
@@ -11,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer import frames, validate
 from mercer.backend import count, is_array, is_numpy, to_numpy
-from mercer.frames import Columns
+from mercer.errors import UnseenCategory
+from mercer.frames import Columns, Table
 from mercer.kernels.algebra import Exp, Multiple, Power, Product, Sum
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
@@ -21,6 +23,7 @@ from mercer.kernels.door import as_table, bound_to, read
 from mercer.kernels.wrappers import Normalized
 
 _EXACT = 2000  # points of which `median_bandwidth` takes all distances
+_NAMED = 5  # categories that a message names
 _TEXTS = "UST"  # kinds of arrays that hold texts: points of kernels such as Delta()
 
 
@@ -97,14 +100,43 @@ class KernelEstimator(BaseEstimator):
         if self._is_grouped(X):
             return self.kernel.accept(X, "X")  # type: ignore[union-attr]
         if self._is_numeric(X):
+            self._check_categories(None, reset=reset)
             return validate_data(self, X, dtype=(np.float64, np.float32), reset=reset, **how)
+        frame = None if is_array(X) else as_table(X, "X")
+        if frame is not None and not frame.series:
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        self._check_categories(frame, reset=reset)
         if is_array(X) and X.ndim == 2 and not is_numpy(X):
             self._check_width(int(X.shape[1]), reset=reset)
-        elif not is_array(X):
-            frame = as_table(X, "X")
-            if frame is not None and not frame.series:
-                validate_data(self, X, reset=reset, skip_check_array=True)
         return X
+
+    def _check_categories(self, frame: Table | None, *, reset: bool) -> None:
+        """Keep the categories of a frame to learn from; compare those of other points with them.
+
+        Where a frame with categories was learnt from, anything but a frame is refused. A category
+        that is new is taken, with a warning: to a kernel it is equal to none that was seen.
+        """
+        if reset:
+            self._categories = {} if frame is None else frame.categories()
+        known = getattr(self, "_categories", {})
+        if reset or not known:
+            return
+        if frame is None:
+            raise TypeError(
+                f"X must be a data frame, because {type(self).__name__} was fitted on one with "
+                f"categories in column {next(iter(known))!r}: give a frame with the same columns"
+            )
+        for name, labels in frame.categories().items():
+            unseen = sorted(labels - known.get(name, labels))
+            if unseen:
+                some = ", ".join(map(repr, unseen[:_NAMED])) + ", ..." * (len(unseen) > _NAMED)
+                warnings.warn(
+                    f"column {name!r} of X has categories that were not in the data that "
+                    f"{type(self).__name__} was fitted on: {some}. They count as different from all "
+                    "that were; fit again with them, or drop these rows",
+                    UnseenCategory,
+                    stacklevel=4,
+                )
 
     def _is_grouped(self, X: Any) -> bool:
         """Whether it is a tuple with a sample for each kernel of a `Tensor`."""

@@ -11,6 +11,8 @@ from mercer.backend import is_array, namespace
 from mercer.frames import Columns, Table, table
 from mercer.kernels.base import Kernel, Points
 
+_EARLIER = "the points seen before"  # as messages call those whose columns are known
+
 
 def prepare(kernel: Kernel, x: Any, y: Any = None) -> tuple[Kernel, Points, Points | None]:
     """The kernel with column names resolved, and the checked points; `y` stays None if it is."""
@@ -58,7 +60,7 @@ def read(
     validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0)")
     frame = as_table(x, name)
     if frame is not None:
-        x = frame.values if columns is None else aligned(frame, columns)
+        x = frame.values if columns is None else aligned(frame, columns, (_EARLIER, name))
         columns = columns or frame.columns
     return accepted(bound_to(kernel, columns, name), x, name), columns
 

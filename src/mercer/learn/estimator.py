@@ -15,6 +15,7 @@ from mercer import frames, validate
 from mercer.backend import Array, astype, count, is_array, is_numpy, is_torch, take_rows, to_numpy
 from mercer.features.estimator import KernelEstimator
 from mercer.kernels.base import Kernel, Points
+from mercer.kernels.door import as_table
 from mercer.kernels.rows import taken
 
 __all__ = [
@@ -76,6 +77,7 @@ class KernelPredictor(KernelEstimator):
         frames.unmasked(X, "X")
         frames.unmasked(y, "y")
         if y is None or self._is_numeric(X):
+            self._check_categories(None, reset=reset)
             how |= {"y": y, "dtype": (np.float64, np.float32), "reset": reset}
             x, y = validate_data(self, X, **how)
             return x, y
@@ -94,6 +96,9 @@ def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
     """Finite float64 numbers (n, p), and y where one is given, by scikit-learn's own door."""
     frames.unmasked(X, "X")
     frames.unmasked(how.get("y"), "y")
+    frame = as_table(X, "X")
+    if frame is not None:
+        frames.numbers(frame, "X")  # refuses categories
     how = {name: on_host(value) for name, value in how.items()}
     return validate_data(estimator, on_host(X), dtype=np.float64, **how)
 

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from mercer import validate
+from mercer import frames, validate
 from mercer.backend import to_numpy
 from mercer.features.random import generator
 from mercer.kernels.base import Kernel
@@ -162,8 +162,7 @@ class FlexSVC(ClassifierMixin, KernelPredictor):
 
 
 def _vectors(x: Any) -> np.ndarray:
-    frame = as_table(x, "X")
-    points = x if frame is None else frame.values
+    points = x if as_table(x, "X") is None else frames.numbers(x, "X")
     if validate.holds_distributions(points) or getattr(points, "ndim", 2) != 2:
         raise ValueError(
             "FlexSVC learns from points (n, d) and widths (n,): bags, Gaussians and other distributions "

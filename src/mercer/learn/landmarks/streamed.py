@@ -65,6 +65,9 @@ class Streamed(KernelPredictor):
             source: Source = Held(points, target, weights)
             return source, self._prepare(kernel, sampled(source, self._pool(), drawing)[0], rng)
         _need_no_target(y, sample_weight)
+        self._check_categories(
+            None, reset=True
+        )  # of batches that are read later, not all are known
         sample, source = sampled(X, self._pool(), drawing)
         kernel, points = self._learn_from(sample)
         if is_array(points) and points.ndim == 2:

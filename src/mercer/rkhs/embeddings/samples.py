@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer import frames
 from mercer.backend import count, is_array, is_numpy
 from mercer.kernels.door import as_table
 from mercer.kernels.radial import RBF
@@ -27,7 +28,7 @@ def as_bags(x: Any, *, draws: int, rng: Any, name: str = "X") -> Bags:
     if isinstance(x, Bags):
         return x
     frame = as_table(x, name)
-    x = x if frame is None else frame.values
+    x = x if frame is None else frames.numbers(frame, name)
     if is_array(x) and not (is_numpy(x) and x.dtype == object):
         if x.ndim <= 2:
             x = x[:, None] if x.ndim == 1 else x
