@@ -271,7 +271,7 @@ def _best_ridge(split: Split, options: Iterator[tuple[Kernel, np.ndarray]]) -> P
         found = fold_errors(matrix, y - centre, ridges)
         errors[float(found.min())] = kernel, rows, float(ridges[np.argmin(found)])
     kernel, rows, ridge = errors[min(errors)]
-    machine = KernelRidge(kernel, ridge).fit(rows[split.train], y - centre)
+    machine = KernelRidge(kernel, ridge, intercept=False).fit(rows[split.train], y - centre)
     asked = rows[split.test]
     ends = centre + to_numpy(machine.predict_interval(asked, level=LEVEL))
     return Predicted(centre + to_numpy(machine.predict(asked)), ends)

@@ -209,9 +209,8 @@ def errors(train: np.ndarray, test: np.ndarray) -> dict[str, np.ndarray]:
     width = median_bandwidth(voice[train])
     ridges = [1.0, 10.0, 100.0, 1000.0]
     plain = {"kernel__bandwidth": [0.5 * width, width, 2 * width], "ridge": ridges}
-    centre = score[train].mean()
     pooled = KernelSearchCV(KernelRidge(RBF(width)), plain, cv=inner)
-    pooled.fit(voice[train], score[train] - centre)
+    pooled.fit(voice[train], score[train])
     embedding = MeanMap(RBF(width))
     apart = spread(embedding, [samples[p] for p in np.unique(whose[train])])
     kernel = Tensor(RBF(apart).on(embedding), RBF(width))
@@ -221,10 +220,10 @@ def errors(train: np.ndarray, test: np.ndarray) -> dict[str, np.ndarray]:
         "ridge": ridges,
     }
     paired = KernelSearchCV(KernelRidge(kernel), both, cv=inner)
-    paired.fit(recordings(train), score[train] - centre)
-    asked = score[test] - centre
+    paired.fit(recordings(train), score[train])
+    asked = score[test]
     return {
-        "mean of the others": asked,
+        "mean of the others": asked - score[train].mean(),
         "pooled": asked - pooled.predict(voice[test]),
         "marginal transfer": asked - paired.predict(recordings(test)),
     }

@@ -62,9 +62,7 @@ for ax, bags, y, x, what in (
     (axes[1], betas, skewness, shapes, "skewness"),
     (axes[2], alike, skewness, shapes, "skewness, shape only"),
 ):
-    centre = y[learnt].mean()
-    machine = DistributionRegressor().fit(bags[learnt], y[learnt] - centre)
-    found = centre + machine.predict(bags[asked])
+    found = DistributionRegressor().fit(bags[learnt], y[learnt]).predict(bags[asked])
     means = RidgeCV(np.geomspace(1e-8, 1e2, 11)).fit(bags[learnt].means(), y[learnt])
     plain = means.predict(bags[asked].means())
     errors = [np.sqrt(np.mean((p - y[asked]) ** 2)) for p in (found, plain)]
@@ -118,9 +116,9 @@ people = Bags.of([(v - points.mean(axis=0)) / points.std(axis=0) for v in voices
 base, plain, found, bayes, sd = np.empty((5, 42))
 for left_out in np.array_split(rng.permutation(42), 6):
     rest = np.setdiff1d(np.arange(42), left_out)
-    base[left_out] = centre = score[rest].mean()
-    machine = DistributionRegressor().fit(people[rest], score[rest] - centre)
-    found[left_out] = centre + machine.predict(people[left_out])
+    base[left_out] = score[rest].mean()
+    machine = DistributionRegressor().fit(people[rest], score[rest])
+    found[left_out] = machine.predict(people[left_out])
     means = RidgeCV(np.geomspace(1e-2, 1e4, 13)).fit(people[rest].means(), score[rest])
     plain[left_out] = means.predict(people[left_out].means())
     belief = BayesianDistributionRegressor(ridge=1.0, random_state=0).fit(people[rest], score[rest])

@@ -261,6 +261,7 @@ NO_DATA: dict[str, str] = {
     "mercer.learn.NormalEquations": "takes nothing",
     "mercer.learn.Solver.solve": "what `NystromRidge.fit` calls",
     "mercer.learn.Loss.value": _FORMULA,
+    "mercer.learn.Loss.for_target": _FORMULA,
     "mercer.learn.SmoothLoss.slope": _FORMULA,
     "mercer.learn.SmoothLoss.curvature": _FORMULA,
     "mercer.learn.PiecewiseLinearLoss.interval": _FORMULA,

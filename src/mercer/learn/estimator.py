@@ -12,7 +12,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mercer import frames, validate
-from mercer.backend import Array, astype, count, is_array, is_numpy, is_torch, take_rows, to_numpy
+from mercer.backend import (
+    Array,
+    array_like,
+    astype,
+    count,
+    is_array,
+    is_numpy,
+    is_torch,
+    take_rows,
+    to_numpy,
+)
 from mercer.features.estimator import KernelEstimator
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import as_table
@@ -26,6 +36,7 @@ __all__ = [
     "on_host",
     "present",
     "weighted",
+    "with_intercept",
 ]
 
 
@@ -90,6 +101,13 @@ class KernelPredictor(KernelEstimator):
         if count(x) != count(y):
             check_consistent_length(np.empty(count(x)), np.empty(count(y)))
         return x, y
+
+
+def with_intercept(values: Array, intercept: float | np.ndarray) -> Array:
+    """f(x) + b for values (n,) and a number b, or values (n, q) and one b for each column (q,)."""
+    if isinstance(intercept, float):
+        return values + intercept
+    return values + array_like(intercept, values)
 
 
 def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:

@@ -23,10 +23,13 @@ Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.normal(size=700)
 
 
 @pytest.mark.parametrize("solver", [NormalEquations(), ConjugateGradients(200, 1e-12)], ids=str)
-def test_ridge_on_the_features(solver):
-    ours = FourierRidge(RBF(1.0), 0.3, n_components=60, solver=solver, random_state=0).fit(X, Y)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_ridge_on_the_features(solver, intercept):
+    options = {"n_components": 60, "solver": solver, "intercept": intercept}
+    ours = FourierRidge(RBF(1.0), 0.3, random_state=0, **options).fit(X, Y + 5)
     z = ours.map_(X)
-    theirs = Ridge(0.3, fit_intercept=False).fit(z, Y)
+    theirs = Ridge(0.3, fit_intercept=intercept).fit(z, Y + 5)
+    assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-7)
     assert_allclose(ours.coef_, theirs.coef_, atol=1e-7)
     assert_allclose(ours.predict(X), theirs.predict(z), atol=1e-7)
     assert ours.error_bound_ == RandomFourier(RBF(1.0), 60).fit(X).error_bound_
@@ -79,18 +82,19 @@ def test_what_was_learnt_is_a_function(dtype):
     for fitted in (one, both):
         f = fitted.function_
         assert isinstance(f, Function)
-        assert_allclose(f(x), fitted.predict(x), atol=tight)
+        assert_allclose(f(x) + fitted.intercept_, fitted.predict(x), atol=tight)
         assert_allclose(f.norm2(), np.sum(fitted.coef_**2, axis=0), rtol=tight)
-        assert_allclose((f + f)(x), 2 * fitted.predict(x), atol=2 * tight)
+        assert_allclose((f + f)(x), 2 * f(x), atol=2 * tight)
         assert_allclose(np.max((f - f).norm()), 0, atol=tight)
-    assert_allclose(both.function_[0](x), one.predict(x), atol=tight)
+    values = one.function_(x)
+    assert_allclose(both.function_[0](x), values, atol=tight)
     # the space is that of <z(x), z(y)>: ridge regression with this kernel finds the same function
     exact = KernelRidge(one.function_.kernel).fit(x, Y).function_
     assert_allclose(exact.norm(), one.function_.norm(), rtol=100 * tight)
     assert_allclose(exact.inner(one.function_), exact.norm2(), rtol=100 * tight)
     frame = pd.DataFrame(x, columns=["a", "b"])
     named = FourierRidge(RBF(1.0), n_components=41, random_state=0).fit(frame, Y)
-    assert_allclose(named.function_(frame[["b", "a"]]), one.predict(x), atol=tight)
-    assert_allclose(pickle.loads(pickle.dumps(one)).function_(x), one.function_(x))
+    assert_allclose(named.function_(frame[["b", "a"]]), values, atol=tight)
+    assert_allclose(pickle.loads(pickle.dumps(one)).function_(x), values)
     tensor = FourierRidge(RBF(1.0), n_components=41, random_state=0).fit(torch.tensor(x), Y)
-    assert_allclose(tensor.function_(torch.tensor(x)).numpy(), one.predict(x), atol=1e4 * tight)
+    assert_allclose(tensor.function_(torch.tensor(x)).numpy(), values, atol=1e4 * tight)

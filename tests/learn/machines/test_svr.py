@@ -51,7 +51,7 @@ def test_noise_and_a_large_price_take_few_steps(monkeypatch):
 def test_values_of_libsvm(diabetes, epsilon, weighted):
     x, y = diabetes
     weights = np.random.default_rng(0).exponential(size=len(x)) if weighted else None
-    ours = SVR(RBF(3.0), epsilon=epsilon, tol=1e-10).fit(x, y, weights)
+    ours = SVR(RBF(3.0), 1.0, epsilon=epsilon, tol=1e-10).fit(x, y, weights)
     theirs = svm.SVR(gamma=1 / 18, epsilon=epsilon, tol=1e-10).fit(x, y, weights)
     assert_allclose(ours.predict(x), theirs.predict(x), atol=1e-6)
     assert_array_equal(ours.support_, theirs.support_)

@@ -29,6 +29,7 @@ from mercer.learn import (
     Squared,
     SquaredHinge,
 )
+from mercer.learn.spread import spread, weighted_median
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(150, 2))
@@ -70,6 +71,8 @@ def test_nothing_nearby_is_better(loss, intercept, weights):
     fitted = KernelMachine(loss, RBF(1.0), ridge, intercept=intercept, tolerance=1e-12)
     fitted.fit(X, y, sample_weight=weights)
     w = np.ones(150) if weights is None else weights
+    if loss.degree == 1:  # in units of the spread of y
+        w = spread(Y, w) * w
     a = fitted.function_.weights
     f = RBF(1.0)(X) @ a + fitted.intercept_
     step = 1e-5
@@ -86,10 +89,12 @@ def test_nothing_nearby_is_better(loss, intercept, weights):
 
 
 def test_squared_loss_is_ridge():
-    machine = KernelMachine(Squared(), RBF(1.0), 0.3, intercept=False).fit(X, Y, sample_weight=W)
-    assert_allclose(machine.predict(X), KernelRidge(RBF(1.0), 0.3).fit(X, Y, W).predict(X))
-    huge = KernelMachine(Huber(1e6), RBF(1.0), 0.3, intercept=False).fit(X, Y, sample_weight=W)
-    assert_allclose(huge.predict(X), machine.predict(X))
+    for intercept in (True, False):
+        machine = KernelMachine(Squared(), RBF(1.0), 0.3, intercept=intercept).fit(X, Y, W)
+        ridge = KernelRidge(RBF(1.0), 0.3, intercept=intercept).fit(X, Y, W)
+        assert_allclose(machine.predict(X), ridge.predict(X), atol=1e-8)
+        huge = KernelMachine(Huber(1e6), RBF(1.0), 0.3, intercept=intercept).fit(X, Y, W)
+        assert_allclose(huge.predict(X), machine.predict(X), atol=1e-8)
 
 
 def test_hinge_loss_is_the_support_vector_machine():
@@ -266,8 +271,29 @@ def test_the_unit_of_y_does_not_matter_to_quantiles(unit):
     x = rng.normal(size=(80, 2))
     y = x[:, 0] + rng.exponential(size=80)
     want = KernelQuantile(0.8, RBF(1.0), 0.1).fit(x, y).predict(x)
-    found = KernelQuantile(0.8, RBF(1.0), 0.1 / unit).fit(x, unit * y)  # the loss is in its unit
+    found = KernelQuantile(0.8, RBF(1.0), 0.1).fit(x, unit * y)
     assert_allclose(found.predict(x) / unit, want, atol=1e-6)
+
+
+def test_the_default_width_of_huber_ignores_outliers():
+    """1.345 standard deviations of what is normal, with 10% of nonsense: some 20% more at most."""
+    rng = np.random.default_rng(0)
+    y = np.concatenate([rng.normal(size=900), np.full(100, 1e6)])
+    chosen = Huber().for_target(y, np.ones(1000))
+    assert 1.345 * 0.9 < chosen.width < 1.345 * 1.3
+    assert Huber(3.0).for_target(y, np.ones(1000)) == Huber(3.0)
+    assert Huber().for_target(np.zeros(5), np.ones(5)).width > 0  # nothing varies
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 6])
+def test_weighted_medians(n):
+    y, copies = RNG.normal(size=n), RNG.integers(1, 5, size=n)
+    many = np.repeat(y, copies)
+    assert_allclose(weighted_median(y, np.ones(n)), np.median(y))
+    assert_allclose(weighted_median(y, 0.1 * copies), np.median(many))
+    assert_allclose(weighted_median(-y, 0.1 * copies), -np.median(many))
+    wanted = np.sqrt(np.pi / 2) * np.mean(np.abs(many - np.median(many)))
+    assert_allclose(spread(y, 1.0 * copies), wanted, atol=1e-12)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

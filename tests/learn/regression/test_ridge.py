@@ -19,52 +19,121 @@ X = RNG.uniform(-2, 2, size=(60, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.2 * RNG.normal(size=60)
 TWO = np.stack([Y, X[:, 1] ** 2], axis=1)
 RIDGES = [1e-3, 0.1, 1.0, 30.0]
+WEIGHTS = RNG.uniform(0.1, 3, size=60)
+either = pytest.mark.parametrize("intercept", [True, False])
 
 
-@pytest.mark.parametrize("y", [Y, TWO], ids=["one", "two"])
+def bordered(kernel, ridge, y, weights=None):
+    """Coefficients and intercepts by the bordered system [[K + ridge W^-1, 1], [1', 0]]."""
+    w = np.ones(60) if weights is None else weights
+    side = np.ones((60, 1))
+    whole = np.block([[kernel(X) + np.diag(ridge / w), side], [side.T, np.zeros((1, 1))]])
+    solved = np.linalg.solve(whole, np.concatenate([y, 0 * y[:1]]))
+    return solved[:-1], solved[-1]
+
+
+@either
+@pytest.mark.parametrize("y", [Y + 5, TWO + 5], ids=["one", "two"])
 @pytest.mark.parametrize("ridge", [0.1, RidgePath([0.1])], ids=["number", "path"])
-def test_linear_kernel_is_linear_ridge(y, ridge):
-    ours = KernelRidge(Linear(), ridge).fit(X, y)
-    theirs = Ridge(0.1, fit_intercept=False).fit(X, y)
-    assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9)
+def test_linear_kernel_is_linear_ridge(y, ridge, intercept):
+    """Rounding of the size of the values, which may vanish: the tolerance is absolute."""
+    ours = KernelRidge(Linear(), ridge, intercept=intercept).fit(X, y, sample_weight=WEIGHTS)
+    theirs = Ridge(0.1, fit_intercept=intercept, solver="cholesky")
+    theirs.fit(X, y, sample_weight=WEIGHTS)
+    size = np.abs(y).max()
+    assert_allclose(ours.predict(X), theirs.predict(X), rtol=0, atol=1e-9 * size)
     norms = np.sum(np.atleast_2d(theirs.coef_) ** 2, axis=1)
-    assert_allclose(ours.function_.norm2(), norms if y.ndim == 2 else norms[0], rtol=1e-8)
+    assert_allclose(ours.function_.norm2(), norms if y.ndim == 2 else norms[0], rtol=1e-7)
+    assert_allclose(ours.intercept_, theirs.intercept_, rtol=0, atol=1e-9 * size)
 
 
 @pytest.mark.parametrize("ridge", RIDGES)
-def test_as_scikit_learn(ridge):
-    weights = RNG.uniform(0.1, 3, size=60)
-    for w in (None, weights):
+def test_as_scikit_learn_without_an_intercept(ridge):
+    for w in (None, WEIGHTS):
         theirs = Theirs(alpha=ridge, kernel="rbf", gamma=0.5).fit(X, TWO, sample_weight=w)
-        ours = KernelRidge(RBF(1.0), ridge).fit(X, TWO, sample_weight=w)
-        path = KernelRidge(RBF(1.0), RidgePath([ridge])).fit(X, TWO, sample_weight=w)
-        assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-7)
-        assert_allclose(path.predict(X), theirs.predict(X), rtol=1e-7)
+        for given in (ridge, RidgePath([ridge])):
+            ours = KernelRidge(RBF(1.0), given, intercept=False).fit(X, TWO, sample_weight=w)
+            assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-8)
+            assert ours.intercept_ == 0.0
 
 
-def _left_out_errors(kernel, ridge, y):
+@pytest.mark.parametrize("ridge", RIDGES)
+def test_intercept_is_that_of_the_bordered_system(ridge):
+    for w in (None, WEIGHTS):
+        c, b = bordered(RBF(1.0), ridge, TWO + 7, w)
+        for given in (ridge, RidgePath([ridge])):
+            ours = KernelRidge(RBF(1.0), given).fit(X, TWO + 7, sample_weight=w)
+            assert_allclose(ours.intercept_, b, atol=1e-8)
+            assert_allclose(ours.predict(X), RBF(1.0)(X) @ c + b, atol=1e-8)
+            assert_allclose(ours.function_.weights.sum(axis=0), 0, atol=1e-9)
+
+
+def test_intercept_on_the_features_of_scikit_learn():
+    """With a linear kernel on features z and Ridge(fit_intercept=True) on the same z."""
+    z = np.stack([np.cos(X[:, 0]), np.sin(X[:, 1]), X[:, 0] * X[:, 1]], axis=1)
+    for w in (None, WEIGHTS):
+        theirs = Ridge(0.3).fit(z, TWO + 100, sample_weight=w)
+        ours = KernelRidge(Linear(), 0.3).fit(z, TWO + 100, sample_weight=w)
+        assert_allclose(ours.predict(z), theirs.predict(z), atol=1e-9 * 100)
+        assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-9 * 100)
+
+
+def test_float32_with_a_large_mean():
+    """The mean is subtracted first: what is left of y is rounded as if it had never been there."""
+    wanted = KernelRidge(RBF(1.0), 0.1).fit(X, Y).predict(X)
+    single = KernelRidge(RBF(1.0), 0.1).fit(X.astype(np.float32), Y + 1000)
+    found = single.predict(X.astype(np.float32))
+    assert found.dtype == np.float32
+    assert_allclose(found.astype(np.float64) - 1000, wanted, atol=4 * 1000 * 2.0**-23)
+
+
+@pytest.mark.parametrize("ridge", [1.0, RidgePath()], ids=["number", "path"])
+def test_one_point_gives_its_own_value(ridge):
+    with np.errstate(all="raise"):
+        fitted = KernelRidge(RBF(1.0), ridge).fit(X[:1], [3.0])
+    assert_allclose(fitted.predict(X), 3.0)
+    assert_allclose(fitted.predict_interval(X[:2], level=0.5), [[-np.inf, np.inf]] * 2)
+
+
+def _left_out_errors(kernel, ridge, y, intercept):
     errors = np.empty_like(y)
     for i in range(len(y)):
         rest = np.arange(len(y)) != i
-        fitted = KernelRidge(kernel, ridge).fit(X[rest], y[rest])
+        fitted = KernelRidge(kernel, ridge, intercept=intercept).fit(X[rest], y[rest])
         errors[i] = y[i] - fitted.predict(X[i : i + 1])[0]
     return errors
 
 
-@pytest.mark.parametrize("y", [Y, TWO], ids=["one", "two"])
-def test_leave_one_out_is_the_loop(y):
-    fitted = KernelRidge(RBF(1.0), RidgePath(RIDGES)).fit(X, y)
-    loop = [np.mean(_left_out_errors(RBF(1.0), ridge, y) ** 2) for ridge in RIDGES]
-    assert_allclose(fitted.path_.leave_one_out, loop, rtol=1e-7)
+@either
+@pytest.mark.parametrize("y", [Y + 3, TWO], ids=["one", "two"])
+def test_leave_one_out_is_the_loop(y, intercept):
+    fitted = KernelRidge(RBF(1.0), RidgePath(RIDGES), intercept=intercept).fit(X, y)
+    loop = [np.mean(_left_out_errors(RBF(1.0), ridge, y, intercept) ** 2) for ridge in RIDGES]
+    assert_allclose(fitted.path_.leave_one_out, loop, rtol=1e-6)
     assert fitted.ridge_ == RIDGES[int(np.argmin(loop))]
 
 
-def test_gcv_is_its_formula():
-    fitted = KernelRidge(RBF(1.0), RidgePath(RIDGES, by=GCV())).fit(X, Y)
+def test_weighted_leave_one_out_is_the_loop():
+    fitted = KernelRidge(RBF(1.0), RidgePath([0.3])).fit(X, Y, sample_weight=WEIGHTS)
+    errors = []
+    for i in range(60):
+        rest = np.arange(60) != i
+        without = KernelRidge(RBF(1.0), 0.3).fit(X[rest], Y[rest], sample_weight=WEIGHTS[rest])
+        errors.append(Y[i] - without.predict(X[i : i + 1])[0])
+    wanted = np.mean(WEIGHTS * np.square(errors))
+    assert_allclose(fitted.path_.leave_one_out, [wanted], rtol=1e-6)
+
+
+@either
+def test_gcv_is_its_formula(intercept):
+    fitted = KernelRidge(RBF(1.0), RidgePath(RIDGES, by=GCV()), intercept=intercept).fit(X, Y)
     k = RBF(1.0)(X)
     wanted = []
     for ridge in RIDGES:
         hat = k @ np.linalg.inv(k + ridge * np.eye(60))
+        if intercept:  # the images of the unit vectors
+            c, b = bordered(RBF(1.0), ridge, np.eye(60))
+            hat = k @ c + b
         wanted.append(np.mean((Y - hat @ Y) ** 2) / (1 - np.trace(hat) / 60) ** 2)
         df = fitted.path_.degrees_of_freedom[RIDGES.index(ridge)]
         assert_allclose(df, np.trace(hat), rtol=1e-8)
@@ -93,17 +162,19 @@ def test_beyond_the_budget_it_iterates():
 # ---- intervals --------------------------------------------------------------------------------
 
 
-def test_interval_is_the_jackknife_plus_of_the_loop():
+@either
+def test_interval_is_the_jackknife_plus_of_the_loop(intercept):
     new, level, kernel = RNG.uniform(-2, 2, size=(5, 2)), 0.8, Matern(1.5, 1.0)
     low, high = np.empty((60, 5)), np.empty((60, 5))
     for i in range(60):
         rest = np.arange(60) != i
-        fitted = KernelRidge(kernel, 0.3).fit(X[rest], Y[rest])
+        fitted = KernelRidge(kernel, 0.3, intercept=intercept).fit(X[rest], Y[rest])
         error = abs(Y[i] - fitted.predict(X[i : i + 1])[0])
         low[i], high[i] = fitted.predict(new) - error, fitted.predict(new) + error
-    found = KernelRidge(kernel, 0.3).fit(X, Y).predict_interval(new, level=level)
-    assert_allclose(found[:, 0], np.sort(low, axis=0)[int(0.2 * 61) - 1], rtol=1e-7)
-    assert_allclose(found[:, 1], np.sort(high, axis=0)[int(np.ceil(0.8 * 61)) - 1], rtol=1e-7)
+    learner = KernelRidge(kernel, 0.3, intercept=intercept).fit(X, Y)
+    found = learner.predict_interval(new, level=level)
+    assert_allclose(found[:, 0], np.sort(low, axis=0)[int(0.2 * 61) - 1], atol=1e-8)
+    assert_allclose(found[:, 1], np.sort(high, axis=0)[int(np.ceil(0.8 * 61)) - 1], atol=1e-8)
 
 
 def test_intervals_cover():
@@ -152,6 +223,8 @@ def test_ridge_must_be_positive(bad):
 def test_wrong_parameters():
     with pytest.raises(TypeError, match="ridge must be a positive number"):
         KernelRidge(RBF(1.0), "1").fit(X, Y)
+    with pytest.raises(TypeError, match="intercept must be True or False"):
+        KernelRidge(RBF(1.0), intercept=0.0).fit(X, Y)
     with pytest.raises(TypeError, match="by must be"):
         RidgePath(by="loo")
 
@@ -164,12 +237,15 @@ def test_a_kernel_that_is_not_positive_definite():
         KernelRidge(bad, RidgePath()).fit(X, Y)
     k = bad(X)
     wanted = k @ np.linalg.solve(k + 100.0 * np.eye(60), Y)
-    assert_allclose(KernelRidge(bad, 100.0).fit(X, Y).predict(X), wanted)  # solved where it can be
+    found = KernelRidge(bad, 100.0, intercept=False).fit(X, Y).predict(X)  # solved where it can be
+    assert_allclose(found, wanted, atol=1e-9)
 
 
 def test_targets():
-    constant = KernelRidge(RBF(1.0) + 1.0, RidgePath(by=LeaveOneOut())).fit(X, np.full(60, 3.0))
+    path, three = RidgePath(by=LeaveOneOut()), np.full(60, 3.0)
+    constant = KernelRidge(RBF(1.0) + 1.0, path, intercept=False).fit(X, three)
     assert_allclose(constant.predict(X), 3.0, atol=1e-4)
+    assert_allclose(KernelRidge(RBF(1.0), path).fit(X, three).predict(X), 3.0, rtol=1e-12)
     assert_allclose(KernelRidge(RBF(1.0)).fit(X, np.zeros(60)).predict(X), 0.0)
     with pytest.raises(ValueError, match="NaN"):
         KernelRidge(RBF(1.0)).fit(X, np.where(np.arange(60) == 3, np.nan, Y))

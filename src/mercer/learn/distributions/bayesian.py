@@ -19,6 +19,8 @@ from mercer.rkhs import Bags, Function
 from mercer.rkhs.embeddings.batch import batch_of, diracs, inner_products
 from mercer.rkhs.embeddings.samples import are_known, as_bags
 
+_SEEN = 1e-8  # of the largest curvature: f has no part in directions of less
+_STOP = {"maxiter": 1000, "maxfun": 2000, "ftol": 1e-15, "gtol": 1e-7}  # as far as rounding allows
 _DRAWN = 50  # points of a known distribution from which landmarks are chosen
 
 
@@ -50,6 +52,12 @@ class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
         f, whose mean over a distribution, plus `intercept_`, is predicted.
     intercept_, noise_ : float
         b, and the standard deviation s.
+
+    Notes
+    -----
+    f has no part in directions in which data and penalty together curve the posterior less than 1e-8
+    of the most: there rounding would decide. So predictions follow the unit of y, and agree between
+    processors, to about 1e-6 of the spread of y.
 
     References
     ----------
@@ -186,7 +194,11 @@ class _Prior:
 def _most_likely(
     means: np.ndarray, covs: np.ndarray, y: np.ndarray, gram: np.ndarray, ridge: float
 ) -> tuple[np.ndarray, float, float]:
-    """a, b and s that minimise sum_i [(y_i - a'm_i - b)^2 / v_i + log v_i] / 2 + ridge a'Ka / 2."""
+    """a, b and s that minimise sum_i [(y_i - a'm_i - b)^2 / v_i + log v_i] / 2 + ridge a'Ka / 2.
+
+    L-BFGS for y in units of its standard deviation, in coordinates u with a = Tu in which the curvature
+    is about the identity.
+    """
     from scipy.optimize import minimize
 
     scale = max(float(y.std()), 1e-12 * max(abs(float(y.mean())), 1.0))
@@ -195,7 +207,7 @@ def _most_likely(
     moved = means - centre
 
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        a, b, log_noise = theta[:s], theta[s], theta[s + 1]
+        a, b, log_noise = turn @ theta[:-2], theta[-2], theta[-1]
         spread = covs @ a
         v = spread @ a + np.exp(2 * log_noise)
         error = target - moved @ a - b
@@ -203,16 +215,19 @@ def _most_likely(
         by_v = 0.5 * (1 / v - error**2 / v**2)
         by_a = -(moved.T @ (error / v)) + 2 * spread.T @ by_v + ridge * (gram @ a)
         by_noise = 2 * np.exp(2 * log_noise) * np.sum(by_v)
-        return value, np.concatenate([by_a, [-np.sum(error / v), by_noise]])
+        return value, np.concatenate([turn.T @ by_a, [-np.sum(error / v), by_noise]])
 
     ridge_start = np.linalg.solve(
         moved.T @ moved + ridge * gram + 1e-9 * np.eye(s), moved.T @ target
     )
-    start = np.concatenate([ridge_start, [0.0, np.log(0.5)]])
-    bounds = [(None, None)] * (s + 1) + [(np.log(1e-4), np.log(10.0))]
-    found = minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}
-    )
-    a, b, noise = found.x[:s], found.x[s], np.exp(found.x[s + 1])
+    noise2 = max(float(np.mean((target - moved @ ridge_start) ** 2)), 1e-4)
+    size, axes = np.linalg.eigh(moved.T @ moved / noise2 + ridge * gram)
+    seen = size > _SEEN * size[-1]
+    turn = axes[:, seen] / np.sqrt(size[seen])
+    ahead = np.sqrt(size[seen]) * (axes[:, seen].T @ ridge_start)
+    start = np.concatenate([ahead, [0.0, 0.5 * np.log(noise2)]])
+    bounds = [(None, None)] * (len(ahead) + 1) + [(np.log(1e-4), np.log(10.0))]
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_STOP)
+    a, b, noise = turn @ found.x[:-2], found.x[-2], np.exp(found.x[-1])
     intercept = float(y.mean() + scale * (b - centre @ a))
     return scale * a, intercept, float(scale * noise)

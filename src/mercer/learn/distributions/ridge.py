@@ -25,10 +25,12 @@ class DistributionRegressor(KernelRidge):
         the median distance.
     ridge : float, RidgePath or None
         As in `KernelRidge`; None: ``RidgePath()``, the best by leave-one-out.
+    intercept : bool
+        As in `KernelRidge`.
 
     Attributes
     ----------
-    function_, kernel_, ridge_, path_
+    function_, intercept_, kernel_, ridge_, path_
         As in `KernelRidge`.
 
     Notes
@@ -54,10 +56,15 @@ class DistributionRegressor(KernelRidge):
     """
 
     def __init__(
-        self, kernel: Kernel | None = None, ridge: float | RidgePath | None = None
+        self,
+        kernel: Kernel | None = None,
+        ridge: float | RidgePath | None = None,
+        *,
+        intercept: bool = True,
     ) -> None:
         self.kernel = kernel
         self.ridge = ridge
+        self.intercept = intercept
 
     def _asked(self) -> float | RidgePath:
         return RidgePath() if self.ridge is None else self.ridge

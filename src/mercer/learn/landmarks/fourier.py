@@ -14,6 +14,7 @@ from mercer.features.kernel import FeatureKernel, Images
 from mercer.gram import LazyMatrix
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.rows import taken
+from mercer.learn.estimator import with_intercept
 from mercer.learn.landmarks.solvers import Solver
 from mercer.learn.landmarks.streamed import StreamedRidge
 from mercer.rkhs.function import Function
@@ -24,10 +25,10 @@ _SEEN = 2000  # points that choose a kernel where none is given
 class FourierRidge(StreamedRidge):
     """Ridge regression on random Fourier features of a stationary kernel, for as many points as there are.
 
-    f(x) = <c, z(x)> minimises sum_i w_i (y_i - f(x_i))^2 + ridge |c|^2, with the features z of
-    `RandomFourier`: kernel ridge regression with the kernel <z(x), z(y)> ~ k(x, y). `ridge` belongs
-    to the **summed** loss. Unlike the landmarks of `NystromRidge` the features do not look at the
-    data; they cost a cosine each, and as many of them are mostly worth less.
+    f(x) = <c, z(x)> and b minimise sum_i w_i (y_i - f(x_i) - b)^2 + ridge |c|^2, with the features z
+    of `RandomFourier`: kernel ridge regression with the kernel <z(x), z(y)> ~ k(x, y). The intercept b
+    is not penalised. `ridge` belongs to the **summed** loss. Unlike the landmarks of `NystromRidge` the
+    features do not look at the data; they cost a cosine each, and as many of them are mostly worth less.
 
     Parameters
     ----------
@@ -40,12 +41,16 @@ class FourierRidge(StreamedRidge):
         As in `RandomFourier`.
     solver : Solver or None
         As in `NystromRidge`.
+    intercept : bool
+        Whether there is an intercept b; as in `KernelRidge`.
     random_state : int, Generator, RandomState or None
 
     Attributes
     ----------
     function_ : Function
-        f, in the RKHS of the kernel <z(x), z(y)>; its norm is that of c.
+        f, in the RKHS of the kernel <z(x), z(y)>, without the intercept; its norm is that of c.
+    intercept_ : float or array (q,)
+        b, one for each column of y.
     coef_ : array (D,) or (D, q)
         c, the coefficients of the features.
     map_ : FourierMap
@@ -76,6 +81,7 @@ class FourierRidge(StreamedRidge):
         n_components: int = 1000,
         orthogonal: bool = True,
         solver: Solver | None = None,
+        intercept: bool = True,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -83,12 +89,13 @@ class FourierRidge(StreamedRidge):
         self.n_components = n_components
         self.orthogonal = orthogonal
         self.solver = solver
+        self.intercept = intercept
         self.random_state = random_state
 
     def predict(self, X: Any) -> Array:
-        """f(x) at new points: (n,) or (n, q)."""
+        """f(x) + b at new points: (n,) or (n, q)."""
         points = self._points(X)
-        return Mapped(self.map_, points) @ self.coef_
+        return with_intercept(Mapped(self.map_, points) @ self.coef_, self.intercept_)
 
     def _needs_points(self) -> str | None:
         return "it makes features of the points"

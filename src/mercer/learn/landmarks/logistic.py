@@ -27,7 +27,7 @@ from mercer.features.landmarks import LandmarkRule
 from mercer.gram import Gram, LazyMatrix
 from mercer.gram.positive import lower_factor
 from mercer.kernels.base import Kernel
-from mercer.learn.estimator import present
+from mercer.learn.estimator import present, with_intercept
 from mercer.learn.gradients import Look, newton
 from mercer.learn.landmarks.normal import swept
 from mercer.learn.landmarks.ridge import OnLandmarks
@@ -180,9 +180,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
     def _values(self, X: Any) -> Array:
         points = self._points(X)
         values = Gram(self._bound, points, self.landmarks_) @ self.function_.weights
-        if isinstance(self.intercept_, float):
-            return values + self.intercept_
-        return values + array_like(self.intercept_, values)
+        return with_intercept(values, self.intercept_)
 
     def _keep(self, coefficients: Array, intercepts: Array) -> None:
         like = self._bound.diag(take_rows(self.landmarks_, slice(0, 1)))

@@ -41,29 +41,35 @@ _TRIES = 40  # doublings of it, at most
 class NormalSums:
     """Z'WZ (m, m) and Z'Wy (m, q), summed over the rows that were added so far, in float64.
 
-    Products are of Z less a row `middle`, about the mean of its rows, which is added again at the
-    end: their sums are smaller, and so is the rounding of float32 tiles. These are summed in float64;
-    otherwise rounding makes the matrix indefinite.
+    Products are of Z less a row `middle`, about the mean of its rows, and of y less a `shift`, about
+    its mean; both are added again at the end. So the sums are smaller, and with them the rounding of
+    float32 tiles. They are summed in float64; otherwise rounding makes the matrix indefinite.
+
+    With an intercept the normal equations are those of Z and y less their weighted means: the same
+    sums, corrected by a matrix of rank one.
     """
 
     matrix: Array  # (Z - 1 middle')'W(Z - 1 middle')
-    right: Array  # (Z - 1 middle')'W(y, 1)
-    totals: Array  # sums of W(y, 1)
+    right: Array  # (Z - 1 middle')'W(y - 1 shift', 1)
+    totals: Array  # sums of W(y - 1 shift', 1)
     middle: Array
+    shift: Array
     precision: float  # the eps of the tiles
 
     @classmethod
-    def empty(cls, middle: Array, outputs: int, like: Array) -> NormalSums:
+    def empty(cls, middle: Array, shift: Array, like: Array) -> NormalSums:
         """No rows yet, whose tiles will be like this array."""
-        m, work = int(middle.shape[0]), double(like)
+        m, outputs, work = int(middle.shape[0]), int(shift.shape[0]), double(like)
         shapes = (m, m), (m, outputs + 1), (outputs + 1,)
         held = (zeros(shape, like, work) for shape in shapes)
-        return cls(*held, middle=astype(middle, like.dtype), precision=eps(like))
+        middle, shift = (astype(row, like.dtype) for row in (middle, shift))
+        return cls(*held, middle=middle, shift=shift, precision=eps(like))
 
     def add(self, design: LazyMatrix, y: Array, weights: np.ndarray | None = None) -> None:
         """Add the rows of Z, with targets (n, q) and weights (n,)."""
         xp, like = namespace(design.like), design.like
-        wide = xp.concat([astype(y, like.dtype), ones((int(y.shape[0]), 1), like)], axis=1)
+        rest = astype(y, like.dtype) - self.shift[None, :]
+        wide = xp.concat([rest, ones((int(y.shape[0]), 1), like)], axis=1)
         root = None if weights is None else array_like(np.sqrt(weights), like)
         if root is not None:
             wide = wide * root[:, None]
@@ -75,12 +81,12 @@ class NormalSums:
         scaled = wide if root is None else wide * root[:, None]
         self.totals += xp.sum(astype(scaled, double(like)), axis=0)
 
-    def solve(self, penalty: Array, ridge: float) -> Array:
-        """a of (Z'WZ + ridge P) a = Z'Wy: (m, q)."""
-        return self.factored(penalty, ridge)(self.right_side())
+    def factored(
+        self, penalty: Array, ridge: float, *, intercept: bool
+    ) -> Callable[[Array], Array]:
+        """v -> (Z'WZ + ridge P + e I)^-1 v, with the least e that rounding needs.
 
-    def factored(self, penalty: Array, ridge: float) -> Callable[[Array], Array]:
-        """b -> (Z'WZ + ridge P + e I)^-1 b, with the least e that rounding needs.
+        With an intercept, Z is centred.
 
         Rounding of the tiles moves the matrix by some eps tr / 5 sqrt(m) (measured, for both
         precisions): about that is added to its diagonal, and more where that does not make it positive
@@ -88,7 +94,7 @@ class NormalSums:
         sums in float64 lose is the least.
         """
         xp = namespace(self.matrix)
-        whole = self._uncentred()
+        whole = self._centred() if intercept else self._uncentred()
         whole += ridge * penalty
         moved, all_ = (scalar(xp.sum(xp.linalg.diagonal(a))) for a in (self.matrix, whole))
         noise = max(self.precision * moved, _SUMMED * eps(whole) * all_)
@@ -104,10 +110,24 @@ class NormalSums:
             "is positive definite"
         )
 
-    def right_side(self) -> Array:
-        """Z'Wy: (m, q)."""
-        middle = astype(self.middle, self.matrix.dtype)
-        return self.right[:, :-1] + middle[:, None] * self.totals[None, :-1]
+    def right_side(self, *, intercept: bool) -> Array:
+        """Z'Wy; with an intercept, of centred Z and y: (m, q)."""
+        if intercept:
+            return self.right[:, :-1] - self.right[:, -1:] * (self.totals[:-1] / self.totals[-1])
+        middle, shift = (astype(row, self.matrix.dtype) for row in (self.middle, self.shift))
+        ends = self.right + middle[:, None] * self.totals[None, :]  # Z'W(y - 1 shift', 1)
+        return ends[:, :-1] + ends[:, -1:] * shift[None, :]
+
+    def means(self) -> Means:
+        """The weighted means of the rows of Z and of y."""
+        middle, shift = (astype(row, self.matrix.dtype) for row in (self.middle, self.shift))
+        total = self.totals[-1]
+        return Means(middle + self.right[:, -1] / total, shift + self.totals[:-1] / total)
+
+    def _centred(self) -> Array:
+        """Z'WZ of Z less the weighted mean of its rows."""
+        sums = self.right[:, -1]
+        return self.matrix - sums[:, None] * (sums / self.totals[-1])[None, :]
 
     def _uncentred(self) -> Array:
         """Z'WZ, the middle added again."""
@@ -119,9 +139,16 @@ class NormalSums:
         return whole
 
 
-def normal_product(design: LazyMatrix, v: Array, weights: Array | None = None) -> Array:
-    """Z'W(Zv) for v (m, q), every tile made once: (m, q) in float64."""
-    return swept(design, v, _Weighted(weights))[0]
+@dataclass(frozen=True, eq=False)
+class Means:
+    """Weighted means of the rows of Z (m,) and of y (q,), in float64."""
+
+    rows: Array
+    target: Array
+
+    def intercept(self, c: Array) -> Array:
+        """b = mean of y - Zc, the best intercept for coefficients (m, q): (q,)."""
+        return self.target - self.rows @ c
 
 
 def swept(design: LazyMatrix, v: Array, change: Change) -> tuple[Array, Array]:
@@ -190,17 +217,6 @@ class _Sweep:
             total = part if total is None else total + part
             extras = extra if extras is None else extras + extra
         return total, extras
-
-
-@dataclass(frozen=True)
-class _Weighted:
-    """Zv -> W Zv, and nothing with it."""
-
-    weights: Array | None
-
-    def __call__(self, f: Array, rows: slice) -> tuple[Array, Array]:
-        r = f if self.weights is None else f * self.weights[rows][:, None]
-        return r, zeros((0,), f, double(f))
 
 
 def _tile_rows(design: LazyMatrix) -> int:

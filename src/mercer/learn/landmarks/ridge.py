@@ -14,6 +14,7 @@ from mercer.gram import Gram, LazyMatrix
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import read
 from mercer.kernels.rows import taken
+from mercer.learn.estimator import with_intercept
 from mercer.learn.landmarks.solvers import Solver
 from mercer.learn.landmarks.streamed import Streamed, StreamedRidge
 from mercer.rkhs.function import Function
@@ -82,8 +83,8 @@ class OnLandmarks(Streamed):
 class NystromRidge(OnLandmarks, StreamedRidge):
     """Kernel ridge regression on m landmarks, for as many points as there are.
 
-    f = sum_j c_j k(l_j, .) minimises sum_i w_i (y_i - f(x_i))^2 + ridge |f|^2 over the span of the
-    k(l_j, .). `ridge` belongs to the **summed** loss. The data pass in batches, of which no more
+    f = sum_j c_j k(l_j, .) and b minimise sum_i w_i (y_i - f(x_i) - b)^2 + ridge |f|^2 over the span
+    of the k(l_j, .) and all intercepts b, which are not penalised. `ridge` belongs to the **summed** loss. The data pass in batches, of which no more
     than some are held; from some sqrt(n) landmarks on the error is of the order of that of the
     exact `KernelRidge` (Rudi et al. 2015).
 
@@ -100,12 +101,16 @@ class NystromRidge(OnLandmarks, StreamedRidge):
     solver : Solver or None
         `NormalEquations()`, one pass, or `ConjugateGradients()`, many. None: normal equations up to
         2,000 landmarks.
+    intercept : bool
+        Whether there is an intercept b; as in `KernelRidge`.
     random_state : int, Generator, RandomState or None
 
     Attributes
     ----------
     function_ : Function
-        What was learnt, a sum over the landmarks.
+        f, a sum over the landmarks, without the intercept.
+    intercept_ : float or array (q,)
+        b, one for each column of y.
     landmarks_ : points (m, d)
     kernel_ : Kernel
     n_passes_ : int
@@ -143,6 +148,7 @@ class NystromRidge(OnLandmarks, StreamedRidge):
         landmarks: Any = 1000,
         rule: LandmarkRule | None = None,
         solver: Solver | None = None,
+        intercept: bool = True,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -150,12 +156,14 @@ class NystromRidge(OnLandmarks, StreamedRidge):
         self.landmarks = landmarks
         self.rule = rule
         self.solver = solver
+        self.intercept = intercept
         self.random_state = random_state
 
     def predict(self, X: Any) -> Array:
-        """f(x) at new points: (n,) or (n, q)."""
+        """f(x) + b at new points: (n,) or (n, q)."""
         points = self._points(X)
-        return Gram(self._bound, points, self.landmarks_) @ self.function_.weights
+        values = Gram(self._bound, points, self.landmarks_) @ self.function_.weights
+        return with_intercept(values, self.intercept_)
 
     def _keep(self, coefficients: Array) -> None:
         like = self._bound.diag(take_rows(self.landmarks_, slice(0, 1)))

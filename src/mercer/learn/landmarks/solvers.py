@@ -1,4 +1,4 @@
-"""Two ways to a ridge solution on landmarks: normal equations in one pass, or conjugate gradients."""
+"""Solvers of ridge regression on landmarks: normal equations in one pass, or conjugate gradients."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, array_like, astype, transposed, zeros
+from mercer.backend import Array, array_like, astype, double, namespace, ones, transposed, zeros
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError, NotConverged
 from mercer.gram import LazyMatrix
 from mercer.gram.positive import add_to_diagonal, inverse_lower, lower_factor
 from mercer.learn.gradients import conjugate_gradients
-from mercer.learn.landmarks.normal import NormalSums, normal_product, turned_product
+from mercer.learn.landmarks.normal import Means, NormalSums, swept, turned_product
 
 DIRECT = 2000  # landmarks up to which one pass with their products beats many passes without
 _LONGER = 1.5  # what a refinement is multiplied with: see `NormalEquations`
@@ -26,9 +26,9 @@ Rows = Iterator[tuple[LazyMatrix, Array, np.ndarray | None]]  # Z (b, m), y (b, 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """|Zc - y|^2 + ridge c'Pc, whose rows come in batches: what a solver is given.
+    """|Zc + 1b' - y|^2 + ridge c'Pc, whose rows come in batches: what a solver is given.
 
-    `rows()` gives the batches of Z and y anew; `penalty` is P, in float64; `some` are rows of Z
+    b is 0 unless there is an `intercept`. `rows()` gives the batches of Z and y anew; `penalty` is P, in float64; `some` are rows of Z
     drawn uniformly, or None where P is made of such rows; `middle` is about the mean of the rows;
     `once` tells that they can be read one time only.
     """
@@ -37,15 +37,17 @@ class Problem:
     penalty: Array
     ridge: float
     middle: Array
+    intercept: bool
     some: Array | None = None
     once: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The coefficients (m, q), the passes over the data, and the sums if they were taken."""
+    """Coefficients (m, q), intercepts (q,) if asked for, passes over the data, sums if taken."""
 
     coefficients: Array
+    intercepts: Array | None
     passes: int
     sums: NormalSums | None = None
 
@@ -64,7 +66,7 @@ class NormalEquations(Solver):
 
     Costs n m^2 operations, and holds some matrices of m^2 numbers. Squares the condition number:
     what the rounding of tiles hides is lost, which in float64 is next to nothing. In float32 most of
-    it is found again by a refinement, a + w F^-1 (Z'y - (Z'Z + ridge P) a) for the factor F, which
+    it is found again by a refinement, c + w F^-1 (Z'(y - Zc) - ridge Pc) for the factor F, which
     reads the data once more. F has a larger diagonal than the matrix, so that F^-1 is too short: w = 1.5.
 
     Parameters
@@ -80,14 +82,15 @@ class NormalEquations(Solver):
             validate.whole("refinements", self.refinements, 0)
 
     def solve(self, problem: Problem, /) -> Solution:
-        sums = summed(None, problem.rows(), problem.middle)
-        solve, steps = sums.factored(problem.penalty, problem.ridge), self._steps(problem, sums)
-        right = sums.right_side()
-        found = solve(right)
+        centred = problem.intercept
+        sums = summed(None, problem.rows(), problem.middle, centred)
+        solve = sums.factored(problem.penalty, problem.ridge, intercept=centred)
+        steps, means = self._steps(problem, sums), sums.means() if centred else None
+        c = solve(sums.right_side(intercept=centred))
         for _ in range(steps):
-            image = _image(problem, found) + problem.ridge * (problem.penalty @ found)
-            found = found + _LONGER * solve(right - image)
-        return Solution(found, 1 + steps, sums)
+            gradient = _sweep(problem, c, means, residual=True)
+            c = c + _LONGER * solve(gradient - problem.ridge * (problem.penalty @ c))
+        return Solution(c, None if means is None else means.intercept(c), 1 + steps, sums)
 
     def _steps(self, problem: Problem, sums: NormalSums) -> int:
         if self.refinements and problem.once:
@@ -123,14 +126,14 @@ class ConjugateGradients(Solver):
 
     def solve(self, problem: Problem, /) -> Solution:
         afford(int(problem.penalty.shape[0]), 5, "The preconditioner", "use fewer landmarks")
-        right, rows = _right_side(problem)
+        right, rows, means = _right_side(problem)
         lower = lower_factor(problem.penalty)
-        outer = preconditioner(lower, problem.some, rows, problem.ridge)
+        outer = preconditioner(lower, problem.some, rows, problem.ridge, centred=problem.intercept)
         inner, upper = transposed(outer), transposed(lower)
 
         def system(v: Array) -> Array:
             c = outer @ v
-            return inner @ (_image(problem, c) + problem.ridge * (lower @ (upper @ c)))
+            return inner @ (_sweep(problem, c, means) + problem.ridge * (lower @ (upper @ c)))
 
         found, steps, left = conjugate_gradients(
             system, inner @ right, self.iterations, self.tolerance
@@ -142,10 +145,11 @@ class ConjugateGradients(Solver):
                 NotConverged,
                 stacklevel=4,
             )
-        return Solution(outer @ found, steps + 1)
+        c = outer @ found
+        return Solution(c, None if means is None else means.intercept(c), steps + 1)
 
 
-def summed(sums: NormalSums | None, rows: Rows, middle: Array) -> NormalSums:
+def summed(sums: NormalSums | None, rows: Rows, middle: Array, intercept: bool) -> NormalSums:
     """The normal equations of more rows, added to those there are."""
     columns = int(middle.shape[0])
     afford(
@@ -153,7 +157,7 @@ def summed(sums: NormalSums | None, rows: Rows, middle: Array) -> NormalSums:
     )
     for design, y, weights in rows:
         if sums is None:
-            sums = NormalSums.empty(middle, int(y.shape[1]), y)
+            sums = NormalSums.empty(middle, _shift(y, intercept), y)
         if int(y.shape[1]) != int(sums.totals.shape[0]) - 1:
             raise ValueError(
                 f"y must have as many columns in every batch, got {int(sums.totals.shape[0]) - 1} "
@@ -165,14 +169,17 @@ def summed(sums: NormalSums | None, rows: Rows, middle: Array) -> NormalSums:
     return sums
 
 
-def preconditioner(lower: Array, some: Array | None, rows: float, ridge: float) -> Array:
+def preconditioner(
+    lower: Array, some: Array | None, rows: float, ridge: float, *, centred: bool = False
+) -> Array:
     """M with M'(Z'Z + ridge LL')M ~ I, for the factor L of the penalty: (m, m) in float64.
 
-    Z'Z ~ (n / r) R'R for r rows R of Z. With Q = R L'^-1, M = L'^-1 A'^-1 for
+    Z'Z ~ (n / r) R'R for r rows R of Z, less their mean where Z is `centred`. With Q = R L'^-1, M = L'^-1 A'^-1 for
     AA' = (n / r) Q'Q + ridge I (Rudi et al. 2017, eq. 13, where R = LL').
     """
     inverse = inverse_lower(lower)
     q = lower if some is None else astype(some, lower.dtype) @ transposed(inverse)
+    q = q - namespace(q).mean(q, axis=0)[None, :] if centred else q
     estimate = (transposed(q) @ q) * (rows / int(q.shape[0]))
     add_to_diagonal(estimate, ridge)
     return transposed(inverse_lower(lower_factor(estimate)) @ inverse)
@@ -186,25 +193,61 @@ def chosen(solver: Solver | None, m: int) -> Solver:
     return solver
 
 
-def _right_side(problem: Problem) -> tuple[Array, int]:
-    """Z'Wy in float64, and the number of rows."""
-    total, rows = None, 0
+def _right_side(problem: Problem) -> tuple[Array, int, Means | None]:
+    """Z'Wy in float64, the number of rows, and the means; centred where there is an intercept."""
+    total, sums, shift, rows = None, None, None, 0
     for design, y, weights in problem.rows():
-        wide = y if weights is None else y * array_like(weights, y)[:, None]
-        part = turned_product(design, wide)
-        total, rows = part if total is None else total + part, rows + design.shape[0]
-    if total is None:
+        xp, shift = namespace(y), _shift(y, problem.intercept) if shift is None else shift
+        wide = xp.concat([y - shift[None, :], ones((design.shape[0], 1), y)], axis=1)
+        wide = wide if weights is None else wide * array_like(weights, y)[:, None]
+        part, ends = turned_product(design, wide), xp.sum(astype(wide, double(wide)), axis=0)
+        total, sums = (part, ends) if total is None else (total + part, sums + ends)
+        rows += design.shape[0]
+    if total is None or sums is None or shift is None:
         raise ValueError("there must be at least one batch, got none")
-    return total, rows
+    if not problem.intercept:
+        return total[:, :-1], rows, None
+    means = Means(total[:, -1] / sums[-1], astype(shift, sums.dtype) + sums[:-1] / sums[-1])
+    return total[:, :-1] - means.rows[:, None] * sums[None, :-1], rows, means
 
 
-def _image(problem: Problem, c: Array) -> Array:
-    """Z'WZc, one pass: (m, q) in float64."""
-    total = zeros(tuple(c.shape), c)
-    for design, _, weights in problem.rows():
-        w = None if weights is None else array_like(weights, design.like)
-        total += normal_product(design, astype(c, design.like.dtype), w)
-    return total
+def _shift(y: Array, intercept: bool) -> Array:
+    """What is subtracted from y (b, q) before its products: its mean, or 0 without an intercept."""
+    xp = namespace(y)
+    mean = astype(xp.mean(astype(y, double(y)), axis=0), y.dtype)
+    return mean if intercept else xp.zeros_like(mean)
+
+
+def _sweep(problem: Problem, c: Array, means: Means | None, *, residual: bool = False) -> Array:
+    """Z'WZc, or Z'W(y - Zc) of the residuals, one pass: (m, q) in float64.
+
+    Z is centred where there are means.
+    """
+    total, sums = zeros(tuple(c.shape), c), zeros((int(c.shape[1]),), c)
+    b = sums
+    if means is not None:
+        b = means.intercept(c) if residual else -(means.rows @ c)
+    for design, y, weights in problem.rows():
+        w = None if weights is None else array_like(weights, c)
+        change = _Residuals(y if residual else None, b, w)
+        part, ends = swept(design, astype(c, design.like.dtype), change)
+        total, sums = total + part, sums + ends
+    return total if means is None else total - means.rows[:, None] * sums[None, :]
+
+
+@dataclass(frozen=True, eq=False)
+class _Residuals:
+    """Zc -> W(Zc + b), or W(y - Zc - b) where there is a y; and the sums of its columns."""
+
+    y: Array | None
+    b: Array
+    weights: Array | None
+
+    def __call__(self, f: Array, rows: slice) -> tuple[Array, Array]:
+        r = astype(f, double(f)) + self.b[None, :]
+        r = r if self.y is None else astype(self.y[rows, :], r.dtype) - r
+        r = r if self.weights is None else r * self.weights[rows][:, None]
+        return r, namespace(r).sum(r, axis=0)
 
 
 def afford(m: int, copies: int, what: str, instead: str) -> None:

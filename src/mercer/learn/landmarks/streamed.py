@@ -12,7 +12,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from mercer import validate
-from mercer.backend import Array, astype, count, is_array, namespace
+from mercer.backend import Array, astype, count, is_array, namespace, to_numpy
 from mercer.features.random import generator
 from mercer.gram import LazyMatrix
 from mercer.kernels.base import Kernel, Points
@@ -125,6 +125,7 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
 
     ridge: float
     solver: Solver | None
+    intercept: bool
 
     @abstractmethod
     def _penalty(self) -> Array:
@@ -143,7 +144,7 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
 
         Sources are `Parquet` and `Batches`; memory maps are read batch by batch as they are.
         """
-        validate.positive("ridge", self.ridge)
+        self._check()
         source, some = self._open(X, y, sample_weight)
         penalty = self._penalty()
         solver = chosen(self.solver, int(penalty.shape[0]))
@@ -157,13 +158,14 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
             penalty,
             float(self.ridge),
             self._middle(penalty),
+            bool(self.intercept),
             some,
             source.once,
         )
         solution = solver.solve(problem)
         self.n_passes_ = solution.passes
         self._sums: NormalSums | None = solution.sums
-        self._learnt(solution.coefficients)
+        self._learnt(solution.coefficients, solution.intercepts)
         return self
 
     @available_if(_adds_up)
@@ -173,7 +175,7 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
         Takes what `fit` takes. The first call chooses kernel and landmarks from its own points. Normal equations add up
         exactly; they are solved after every call. There is no such thing for conjugate gradients.
         """
-        validate.positive("ridge", self.ridge)
+        self._check()
         sums = getattr(self, "_sums", None)
         if sums is None:
             source, _ = self._open(X, y, sample_weight)
@@ -184,10 +186,21 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
             _need_source(X, y)
             source = Held(*self._numbers_of(X, y, sample_weight, reset=False))
         penalty = self._penalty()
-        self._sums = summed(sums, self._rows(source), self._middle(penalty))
-        self.n_passes_ = 1
-        self._learnt(self._sums.solve(penalty, float(self.ridge)))
+        centred = bool(self.intercept)
+        sums = summed(sums, self._rows(source), self._middle(penalty), centred)
+        solve = sums.factored(penalty, float(self.ridge), intercept=centred)
+        c = solve(sums.right_side(intercept=centred))
+        self._sums, self.n_passes_ = sums, 1
+        self._learnt(c, sums.means().intercept(c) if centred else None)
         return self
 
-    def _learnt(self, coefficients: Array) -> None:
+    def _check(self) -> None:
+        validate.positive("ridge", self.ridge)
+        validate.truth("intercept", self.intercept)
+
+    def _learnt(self, coefficients: Array, intercepts: Array | None) -> None:
         self._keep(coefficients[:, 0] if self._flat else coefficients)
+        self.intercept_: float | np.ndarray = 0.0
+        if intercepts is not None:
+            b = to_numpy(intercepts)
+            self.intercept_ = float(b[0]) if self._flat else b

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import log2
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +16,7 @@ from mercer.kernels.base import Kernel
 from mercer.learn.machines.machine import Machine, Trained, definite, rising, some
 from mercer.learn.machines.rows import rows_of
 from mercer.learn.machines.steps import Dual
+from mercer.learn.spread import spread
 
 
 class SVR(RegressorMixin, Machine):
@@ -26,12 +29,16 @@ class SVR(RegressorMixin, Machine):
     ----------
     kernel : Kernel or None
         None: RBF at the median distance of the points.
-    C : float
-        The price of an error.
-    epsilon : float
-        Half the width of the tube, in the unit of y; 0 for absolute errors.
+    C : float or None
+        The price of an error. None: the spread of y, 1.25 times its mean absolute deviation from its
+        median (the standard deviation of normal data).
+    epsilon : float or None
+        Half the width of the tube, in the unit of y; 0 for absolute errors. None: a tenth of the
+        spread of y. With C and epsilon left out, the predictions for a y + b are those for y, times
+        a, plus b.
     tol : float
-        The gap in the optimality conditions at which to stop, in the unit of y.
+        The gap in the optimality conditions at which to stop, in units of the spread of y (rounded
+        to a power of two).
     max_iter : int or None
         Steps of two coefficients at most; None: ten million.
 
@@ -42,7 +49,8 @@ class SVR(RegressorMixin, Machine):
     support_, support_vectors_
         Positions of the support vectors, and the points there.
     gap_ : float
-        The largest violation of the optimality conditions, at most `tol` when it converged.
+        The largest violation of the optimality conditions, in the unit of `tol`; at most `tol` when
+        it converged.
     n_iter_ : array (1,)
     kernel_, n_features_in_, feature_names_in_
 
@@ -70,9 +78,9 @@ class SVR(RegressorMixin, Machine):
     def __init__(
         self,
         kernel: Kernel | None = None,
-        C: float = 1.0,
+        C: float | None = None,
         *,
-        epsilon: float = 0.1,
+        epsilon: float | None = None,
         tol: float = 1e-3,
         max_iter: int | None = None,
     ) -> None:
@@ -96,8 +104,10 @@ class SVR(RegressorMixin, Machine):
 
     def _check(self) -> None:
         super()._check()
-        validate.positive("C", self.C)
-        validate.non_negative("epsilon", self.epsilon)
+        if self.C is not None:
+            validate.positive("C", self.C)
+        if self.epsilon is not None:
+            validate.non_negative("epsilon", self.epsilon)
 
 
 def _fitted(machines: list[SVR], X: Any, y: Any, sample_weight: Any) -> list[Any]:
@@ -110,13 +120,17 @@ def _fitted(machines: list[SVR], X: Any, y: Any, sample_weight: Any) -> list[Any
     definite(kernel, points)
     numbers = to_numpy(target).astype(np.float64)
     each = np.ones(len(numbers), dtype=np.float64) if weights is None else weights
-    width = float(first.epsilon)
-    ordered, places = rising(m.C for m in machines)
+    size = spread(numbers, each) or 1.0
+    unit = 2.0 ** round(log2(size))  # solved for y / unit, without rounding
+    width = (0.1 * size if first.epsilon is None else float(first.epsilon)) / unit
+    ordered, places = rising((size if m.C is None else m.C) / unit for m in machines)
     found = first._along(
-        rows_of(kernel, points), lambda C: Dual(numbers, -C * each, C * each, width), ordered
+        rows_of(kernel, points), lambda C: Dual(numbers / unit, -C * each, C * each, width), ordered
     )
     for machine, place in zip(machines, places, strict=True):
-        trained = Trained.of(len(numbers), [(np.arange(len(numbers)), found[place])])
+        one = found[place]
+        one = replace(one, b=unit * one.b, values=unit * one.values, offset=unit * one.offset)
+        trained = Trained.of(len(numbers), [(np.arange(len(numbers)), one)])
         machine._as(first)
         machine._keep(points, trained, sample_weight)
         machine.intercept_ = float(trained.offsets[0])

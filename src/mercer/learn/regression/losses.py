@@ -6,18 +6,34 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+
 from mercer import validate
 from mercer.backend import Array, namespace
+from mercer.learn.spread import robust_spread
+
+_EFFICIENT = 1.345  # standard deviations: where Huber's mean of normal errors has efficiency 95%
 
 
 class Loss(ABC):
     """A convex function of f for every y; labels are -1 and 1 to losses of margins."""
 
     margin = False  # whether it is a function of y f, for labels
+    degree: int | None = None
+    """d where l is a function of y - f with l(a (y - f)) = a^d l(y - f); None where it is not.
+
+    Parameters in the unit of y, such as the width of `Huber`, are multiplied by a, too. Losses of
+    degree 1 are multiplied by the spread of y before they are weighed against ridge |f|^2, which is
+    of degree 2: otherwise the same ridge would mean different things to y in metres and in miles.
+    """
 
     @abstractmethod
     def value(self, y: Array, f: Array, /) -> Array:
         """l(y, f), elementwise."""
+
+    def for_target(self, y: np.ndarray, weights: np.ndarray, /) -> Loss:
+        """The loss for numbers y (n,) with weights (n,): parameters left open get their values."""
+        return self
 
 
 class SmoothLoss(Loss):
@@ -44,6 +60,8 @@ class PiecewiseLinearLoss(Loss):
 class Squared(SmoothLoss):
     """(y - f)^2: the mean."""
 
+    degree = 2
+
     def value(self, y: Array, f: Array, /) -> Array:
         return (y - f) ** 2
 
@@ -59,24 +77,42 @@ class Huber(SmoothLoss):
     """(y - f)^2 up to |y - f| = width, 2 width |y - f| - width^2 beyond: outliers count less.
 
     Twice the loss of Huber (1964), so that a large width is `Squared`.
+
+    Parameters
+    ----------
+    width : float or None
+        In the unit of y. None: a learner takes 1.345 times the median absolute deviation of y from
+        its median, scaled to be the standard deviation of normal data; the formulas take 1.345.
     """
 
-    width: float = 1.0
+    width: float | None = None
+
+    degree = 2
 
     def __post_init__(self) -> None:
-        validate.positive("width", self.width)
+        if self.width is not None:
+            validate.positive("width", self.width)
 
     def value(self, y: Array, f: Array, /) -> Array:
-        xp = namespace(f)
+        xp, width = namespace(f), self._width
         off = xp.abs(y - f)
-        return xp.where(off <= self.width, off**2, 2 * self.width * off - self.width**2)
+        return xp.where(off <= width, off**2, 2 * width * off - width**2)
 
     def slope(self, y: Array, f: Array, /) -> Array:
-        return 2 * namespace(f).clip(f - y, -self.width, self.width)
+        return 2 * namespace(f).clip(f - y, -self._width, self._width)
 
     def curvature(self, y: Array, f: Array, /) -> Array:
         xp = namespace(f)
-        return xp.where(xp.abs(y - f) <= self.width, xp.full_like(f, 2.0), xp.zeros_like(f))
+        return xp.where(xp.abs(y - f) <= self._width, xp.full_like(f, 2.0), xp.zeros_like(f))
+
+    def for_target(self, y: np.ndarray, weights: np.ndarray, /) -> Huber:
+        if self.width is not None:
+            return self
+        return Huber(_EFFICIENT * (robust_spread(y, weights) or 1.0))
+
+    @property
+    def _width(self) -> float:
+        return _EFFICIENT if self.width is None else self.width
 
 
 @dataclass(frozen=True)
@@ -132,6 +168,8 @@ class Pinball(PiecewiseLinearLoss):
     """max(q (y - f), (q - 1) (y - f)): the q-th quantile (Koenker and Bassett 1978)."""
 
     quantile: float = 0.5
+
+    degree = 1
 
     def __post_init__(self) -> None:
         validate.between("quantile", self.quantile, 0.0, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from mercer.backend import Array, array_like, astype, double, namespace, ones, t
 from mercer.errors import NotConverged
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel, Points
-from mercer.learn.estimator import KernelPredictor
+from mercer.learn.estimator import KernelPredictor, with_intercept
 from mercer.learn.regression import boxes
 from mercer.learn.regression.held import affordable, held
 from mercer.learn.regression.losses import (
@@ -26,6 +27,7 @@ from mercer.learn.regression.losses import (
     Squared,
 )
 from mercer.learn.regression.newton import Fit, Penalised, minimise
+from mercer.learn.spread import spread, weighted_median
 from mercer.rkhs.function import Function
 
 _INSTEAD = "fit on fewer points, or use NystromRidge, NystromLogistic or SVC"
@@ -48,6 +50,9 @@ class RepresenterMachine(KernelPredictor):
 
     def _minimise(self, matrix: Any, y: Array, weights: Array, loss: Loss) -> Fit:
         """The best function of one target (n,)."""
+        centre = 0.0
+        if not loss.margin:
+            y, weights, loss, centre = self._in_units(y, weights, loss)
         if isinstance(loss, SmoothLoss):
             problem = Penalised(matrix, y, loss, float(self.ridge), weights, bool(self.intercept))
             found = minimise(problem, self.max_iter, self.tolerance)
@@ -62,7 +67,20 @@ class RepresenterMachine(KernelPredictor):
                 f"loss must be a SmoothLoss or a PiecewiseLinearLoss, got {loss!r}: derive from one"
             )
         self._warn(found.gap, found.steps)
-        return found
+        return replace(found, intercept=found.intercept + centre)
+
+    def _in_units(self, y: Array, weights: Array, loss: Loss) -> tuple[Array, Array, Loss, float]:
+        """Numbers less their median, weights, a loss for them, and the median.
+
+        The median is 0 without an intercept. Weights make up for the unit of y: see `Loss.degree`.
+        """
+        numbers, counts = to_numpy(y), to_numpy(weights)
+        loss = loss.for_target(numbers, counts)
+        if loss.degree is None:
+            return y, weights, loss, 0.0
+        centre = weighted_median(numbers, counts) if self.intercept else 0.0
+        scale = (spread(numbers, counts) or 1.0) ** (2 - loss.degree)
+        return y - centre, scale * weights, loss, centre
 
     def _warn(self, left: float, steps: int) -> None:
         if left > self.tolerance:
@@ -98,9 +116,7 @@ class RepresenterMachine(KernelPredictor):
         """f(x) + b at new points: (n,) or (n, classes)."""
         points = self._points(X)
         values = Gram(self._bound, points, self.function_.points) @ self.function_.weights
-        if isinstance(self.intercept_, float):
-            return values + self.intercept_
-        return values + array_like(self.intercept_, values)
+        return with_intercept(values, self.intercept_)
 
 
 def _is_classifier(machine: KernelMachine) -> bool:
@@ -113,7 +129,9 @@ class KernelMachine(RepresenterMachine):
     By the representer theorem f = sum_i a_i k(x_i, .). `ridge` belongs to the **summed** loss; a
     support vector machine of parameter C is ``KernelMachine(Hinge(), kernel, ridge=1 / (2 C))``.
     With a loss of margins (`Hinge`, `SquaredHinge`, `Logistic`) it is a classifier, of more than
-    two classes one against the rest; otherwise a regressor.
+    two classes one against the rest; otherwise a regressor. A loss that is proportional to the error
+    (`Pinball`) is multiplied by the spread of y, as in `KernelQuantile`, so that the same ridge serves
+    y in every unit.
 
     Parameters
     ----------
@@ -230,9 +248,12 @@ class KernelMachine(RepresenterMachine):
 class KernelQuantile(RegressorMixin, RepresenterMachine):
     """Kernel quantile regression: the q-th quantile of y given x.
 
-    Minimises sum_i w_i p(y_i - f(x_i) - b) + ridge |f|^2 with the pinball loss
+    Minimises s sum_i w_i p(y_i - f(x_i) - b) + ridge |f|^2 with the pinball loss
     p(r) = max(q r, (q - 1) r) (Takeuchi et al. 2006). With the intercept b at most a share q of the
-    observations lie below the function and at most 1 - q above it.
+    observations lie below the function and at most 1 - q above it. s is the spread of y, 1.25 times
+    the mean absolute deviation from its median (1.25: the standard deviation of normal data). It makes
+    the loss as quadratic in the unit of y as the penalty, so that the predictions for a y + b are
+    those for y, times a, plus b. For the form of the textbooks, without s, divide the ridge by s.
 
     Parameters
     ----------
@@ -241,7 +262,7 @@ class KernelQuantile(RegressorMixin, RepresenterMachine):
     kernel : Kernel or None
         None: RBF at the median distance; `default_kernel` where a frame has categories.
     ridge : float
-        Of the summed loss.
+        Weighs the penalty against the summed loss.
     intercept, max_iter, tolerance
         As in `KernelMachine`.
 

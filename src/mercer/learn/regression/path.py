@@ -87,7 +87,8 @@ class RidgeScores:
     ----------
     ridges, leave_one_out, gcv, degrees_of_freedom : array (R,)
         The ridges; the mean squared leave-one-out error; generalised cross-validation; the trace of
-        the matrix that takes y to the fitted values.
+        the matrix that takes y to the fitted values, in which an intercept counts 1. Both errors are
+        infinite for an intercept and a single point, without which nothing is left to learn from.
     """
 
     ridges: np.ndarray
@@ -101,44 +102,71 @@ class RidgeScores:
 
 @dataclass(frozen=True, eq=False)
 class Eigen:
-    """K = U diag(s) U', so that (K + ridge I)^-1 = U diag(1 / (s + ridge)) U' for every ridge."""
+    """K = U diag(s) U', so that G = (K + ridge I)^-1 = U diag(1 / (s + ridge)) U' for every ridge.
+
+    A border v, the roots of the weights, stands for an intercept: (K + ridge I) c = y - v b and
+    v'c = 0, so that c = Qy with Q = G - Gvv'G / v'Gv. Without a border Q = G.
+    """
 
     values: Array
     vectors: Array
-    turned: Array  # U'y, (n, q)
+    rotated: Array  # U'y, (n, q)
+    border: Array | None = None  # U'v, (n, 1)
 
     @classmethod
-    def of(cls, matrix: LazyMatrix, y: Array) -> Eigen:
-        """Decompose a kernel matrix for targets (n, q), in float64."""
+    def of(cls, matrix: LazyMatrix, y: Array, border: Array | None = None) -> Eigen:
+        """Decompose a kernel matrix for targets (n, q) and a border (n, 1), in float64."""
         whole = held(
             matrix, 3, "a path of ridges", "use NystromRidge, or one ridge, which may iterate"
         )
         values, vectors = eigenpairs(whole, eps(matrix.like))
-        right = array_like(y, vectors)
-        return cls(values, vectors, namespace(vectors).permute_dims(vectors, (1, 0)) @ right)
+        upper = namespace(vectors).permute_dims(vectors, (1, 0))
+        last = None if border is None else upper @ array_like(border, vectors)
+        return cls(values, vectors, upper @ array_like(y, vectors), last)
 
     def scores(self, ridges: np.ndarray) -> RidgeScores:
-        """Leave-one-out e_i = c_i / G_ii with G = (K + ridge I)^-1 and c = G y, for all ridges."""
+        """Leave-one-out errors e_i = c_i / Q_ii with c = Qy (Cawley 2006), for all ridges."""
         xp, n = namespace(self.values), int(self.vectors.shape[0])
+        if self.border is not None and n == 1:
+            return RidgeScores(ridges, ridges * np.inf, ridges * np.inf, np.ones_like(ridges))
         shrunk = 1 / (self.values[:, None] + array_like(ridges, self.values)[None, :])  # (n, R)
-        outputs = range(int(self.turned.shape[1]))
-        turned = [self.turned[:, q][:, None] * shrunk for q in outputs]
-        errors, residuals = xp.zeros_like(shrunk[0, :]), xp.zeros_like(shrunk[0, :])
+        outputs = [self._solved(q, shrunk)[0] for q in range(int(self.rotated.shape[1]))]
+        unit = self._unit(shrunk)
+        trace = xp.sum(shrunk, axis=0) - xp.sum(unit**2, axis=0)  # of Q
+        errors, residuals = xp.zeros_like(trace), xp.zeros_like(trace)
         for rows in spans(n, 1024):
             some = self.vectors[rows, :]
-            leverages = some**2 @ shrunk  # G_ii, (rows, R)
-            for weights in turned:
+            diagonal = some**2 @ shrunk - (some @ unit) ** 2  # Q_ii, (rows, R)
+            for weights in outputs:
                 c = some @ weights
-                errors = errors + xp.sum((c / leverages) ** 2, axis=0)
+                errors = errors + xp.sum((c / diagonal) ** 2, axis=0)
                 residuals = residuals + xp.sum(c**2, axis=0)
-        kept = to_numpy(xp.sum(shrunk, axis=0)) * ridges  # tr(I - A) = ridge tr G
-        number = n * len(outputs)
-        gcv = to_numpy(residuals) * ridges**2 / number / (kept / n) ** 2
-        return RidgeScores(ridges, to_numpy(errors) / number, gcv, n - kept)
+        free, number = to_numpy(trace) * ridges, n * len(outputs)  # tr(I - A) = ridge tr Q
+        gcv = to_numpy(residuals) * ridges**2 / number / (free / n) ** 2
+        return RidgeScores(ridges, to_numpy(errors) / number, gcv, n - free)
 
-    def coefficients(self, ridge: float) -> Array:
-        """c = (K + ridge I)^-1 y: (n, q)."""
-        return self.vectors @ (self.turned / (self.values + ridge)[:, None])
+    def coefficients(self, ridge: float) -> tuple[Array, Array | None]:
+        """c = Qy (n, q), and the intercepts b = v'Gy / v'Gv (q,); None without a border."""
+        xp, shrunk = namespace(self.values), 1 / (self.values + ridge)[:, None]
+        solved = [self._solved(q, shrunk) for q in range(int(self.rotated.shape[1]))]
+        c = self.vectors @ xp.concat([weights for weights, _ in solved], axis=1)
+        return c, None if self.border is None else xp.concat([b for _, b in solved])
+
+    def _solved(self, output: int, shrunk: Array) -> tuple[Array, Array]:
+        """U'c (n, R) and b (R,) of one output, for every ridge."""
+        xp, y = namespace(shrunk), self.rotated[:, output][:, None]
+        if self.border is None:
+            return y * shrunk, xp.sum(0 * shrunk, axis=0)
+        weighted = self.border * shrunk
+        b = xp.sum(weighted * y, axis=0) / xp.sum(weighted * self.border, axis=0)
+        return (y - self.border * b[None, :]) * shrunk, b
+
+    def _unit(self, shrunk: Array) -> Array:
+        """U'Gv / (v'Gv)^1/2 for every ridge, zero without a border: (n, R)."""
+        if self.border is None:
+            return 0 * shrunk
+        xp, weighted = namespace(shrunk), self.border * shrunk
+        return weighted / xp.sqrt(xp.sum(weighted * self.border, axis=0))[None, :]
 
 
 def best(path: RidgePath, scores: RidgeScores) -> float:

@@ -1,7 +1,8 @@
-"""Kernel ridge regression: exact, with whole paths of ridges and intervals for what will be seen."""
+"""Exact kernel ridge regression, with paths of ridges and prediction intervals."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil, floor
 from typing import Any, Self
 
@@ -9,25 +10,24 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer import validate
-from mercer.backend import Array, array_like, astype, count, namespace
+from mercer.backend import Array, array_like, astype, count, double, namespace, ones, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, Reweighted, ridge_solve
 from mercer.gram.positive import add_to_diagonal, inverse_positive
 from mercer.gram.run import spans
 from mercer.kernels.base import Kernel
-from mercer.learn.estimator import KernelPredictor
+from mercer.learn.estimator import KernelPredictor, with_intercept
 from mercer.learn.regression.held import held
 from mercer.learn.regression.path import Eigen, RidgePath, RidgeScores, best
 from mercer.rkhs.function import Function
 
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
-    """Kernel ridge regression: the f that minimises sum_i w_i (y_i - f(x_i))^2 + ridge |f|^2.
+    """Kernel ridge regression: f and b minimise sum_i w_i (y_i - f(x_i) - b)^2 + ridge |f|^2.
 
-    By the representer theorem f = sum_i c_i k(x_i, .) with (K + ridge I) c = y. `ridge` belongs to
-    the **summed** loss; for the averaged loss hand in n times as much. There is no intercept: add a
-    constant to the kernel, such as ``RBF(1.0) + 100.0``, or subtract the mean of y. A constant y is
-    a function like others.
+    By the representer theorem f = sum_i c_i k(x_i, .) with (K + ridge I) c = y - b. The intercept b
+    is not penalised, so that the c_i add up to zero and a constant added to y is added to the
+    predictions. `ridge` belongs to the **summed** loss; for the averaged loss, multiply it by n.
 
     Parameters
     ----------
@@ -36,11 +36,16 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
     ridge : float or RidgePath
         A positive number; or many, of which the best by leave-one-out (or generalised
         cross-validation) is taken, all of them from one eigendecomposition.
+    intercept : bool
+        Whether there is an intercept b. False: b = 0, the form of the textbooks, which shrinks the
+        predictions towards 0 instead of towards the mean of y.
 
     Attributes
     ----------
     function_ : Function
-        What was learnt; several functions where y has several columns.
+        f, without the intercept; several functions where y has several columns.
+    intercept_ : float or array (q,)
+        b, one for each column of y.
     kernel_ : Kernel
     ridge_ : float
     path_ : RidgeScores or None
@@ -77,39 +82,53 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
            [-0.1,  0.3]])
     """
 
-    def __init__(self, kernel: Kernel | None = None, ridge: float | RidgePath = 1.0) -> None:
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        ridge: float | RidgePath = 1.0,
+        *,
+        intercept: bool = True,
+    ) -> None:
         self.kernel = kernel
         self.ridge = ridge
+        self.intercept = intercept
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from points X and numbers y, (n,) or (n, q), with weights (n,) if there are any."""
         ridge = self._asked()
         if not isinstance(ridge, RidgePath):
             validate.positive("ridge", ridge)
+        validate.truth("intercept", self.intercept)
         kernel, points, target, weights = self._accept_numbers(X, y, sample_weight)
         matrix: LazyMatrix = Gram(kernel, points)
-        wide = target if target.ndim == 2 else target[:, None]
-        root = None if weights is None else array_like(np.sqrt(weights), target)[:, None]
-        if root is not None:  # weights: a problem without them for S K S and S y, S^2 = diag(w)
+        wide, flat = (target, False) if target.ndim == 2 else (target[:, None], True)
+        mean = _mean(wide, weights) if self.intercept else None
+        wide = wide if mean is None else wide - mean[None, :]
+        root = ones((int(wide.shape[0]), 1), wide)
+        if weights is not None:  # the same problem without weights, for S K S, S y and S 1
+            root = array_like(np.sqrt(weights), wide)[:, None]
             matrix, wide = Reweighted(matrix, root[:, 0]), root * wide
         self.path_: RidgeScores | None = None
+        border = root if self.intercept else None
         if isinstance(ridge, RidgePath):
-            coefficients = self._from_path(ridge, matrix, wide)
+            coefficients, offsets = self._from_path(ridge, matrix, wide, border)
         else:
             self.ridge_ = float(ridge)
-            coefficients = ridge_solve(matrix, wide, self.ridge_)
-        coefficients = coefficients if root is None else root * coefficients
-        c = astype(coefficients, target.dtype)
-        self.function_ = Function(
-            self.kernel_, points, c if target.ndim == 2 else c[:, 0], self._columns
-        )
+            coefficients, offsets = _bordered_solve(matrix, wide, self.ridge_, border)
+        c = astype(root * coefficients, target.dtype)
+        self.function_ = Function(self.kernel_, points, c[:, 0] if flat else c, self._columns)
+        self.intercept_: float | np.ndarray = 0.0
+        if mean is not None and offsets is not None:
+            b = to_numpy(astype(mean, offsets.dtype) + offsets)
+            self.intercept_ = float(b[0]) if flat else b
         self._equal = weights is None or bool(np.all(weights == 1))
         return self
 
     def predict(self, X: Any) -> Array:
-        """f(x) at new points: (n,) or (n, q)."""
+        """f(x) + b at new points: (n,) or (n, q)."""
         points = self._points(X)
-        return Gram(self._bound, points, self.function_.points) @ self.function_.weights
+        values = Gram(self._bound, points, self.function_.points) @ self.function_.weights
+        return with_intercept(values, self.intercept_)
 
     def predict_interval(self, X: Any, *, level: float = 0.9) -> Array:
         """Where a new y is to be expected: lower and upper ends, (n, 2), by the jackknife+.
@@ -131,11 +150,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
                 "predict_interval needs observations of equal weight, got sample_weight: "
                 "fit without weights"
             )
-        inverse, errors = self._left_out()
+        left_out = self._left_out()
         gram = Gram(self._bound, points, learnt.points)
         rows = max(settings().memory // 8 // (16 * count(learnt.points)), 1)
         ends = [
-            _jackknife(gram.block(some, slice(0, gram.shape[1])), inverse, errors, learnt, level)
+            left_out.interval(gram.block(some, slice(0, gram.shape[1])), level)
             for some in spans(count(points), rows)
         ]
         return namespace(ends[0]).concat(ends)
@@ -144,37 +163,88 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
         """The ridge, or the path of them."""
         return self.ridge
 
-    def _from_path(self, path: RidgePath, matrix: LazyMatrix, y: Array) -> Array:
-        eigen = Eigen.of(matrix, y)
+    def _from_path(
+        self, path: RidgePath, matrix: LazyMatrix, y: Array, border: Array | None
+    ) -> tuple[Array, Array | None]:
+        eigen = Eigen.of(matrix, y, border)
         self.path_ = eigen.scores(path.on(matrix.trace()))
         self.ridge_ = best(path, self.path_)
         return eigen.coefficients(self.ridge_)
 
-    def _left_out(self) -> tuple[Array, Array]:
-        """(K + ridge I)^-1 = G, and the leave-one-out errors c_i / G_ii: (n, n) and (n,)."""
+    def _left_out(self) -> _LeftOut:
+        """What all the functions learnt without one of the points need."""
         learnt = self.function_
         matrix = held(Gram(self._bound, learnt.points), 1, "an interval", "fit on fewer points")
         add_to_diagonal(matrix, self.ridge_)
         inverse = inverse_positive(matrix)
         if inverse is None:
             raise ValueError("predict_interval needs a kernel that is positive definite")
-        c = astype(learnt.weights, inverse.dtype)
-        return inverse, (c if c.ndim == 1 else c[:, 0]) / namespace(c).linalg.diagonal(inverse)
+        xp, c = namespace(inverse), astype(learnt.weights, inverse.dtype)
+        c = c if c.ndim == 1 else c[:, 0]
+        b, last = float(np.sum(self.intercept_)), xp.zeros_like(c)
+        if self.intercept:  # the inverse of [[K + ridge I, 1], [1', 0]], one rank away
+            g = xp.sum(inverse, axis=0)
+            last = g / xp.sum(g)
+            inverse -= g[:, None] * last[None, :]
+        if self.intercept and int(c.shape[0]) == 1:  # nothing is left without the only point
+            return _LeftOut(inverse, last, xp.full_like(c, float("inf")), c, b)
+        return _LeftOut(inverse, last, c / xp.linalg.diagonal(inverse), c, b)
 
 
-def _jackknife(
-    values: Array, inverse: Array, errors: Array, learnt: Function, level: float
-) -> Array:
-    """Ends of the intervals of points with kernel values (r, n): (r, 2)."""
-    xp, n = namespace(values), int(values.shape[1])
-    wide = astype(values, inverse.dtype)
-    c = astype(learnt.weights, inverse.dtype)
-    middle = wide @ (c if c.ndim == 1 else c[:, 0])
-    without = middle[:, None] - (wide @ inverse) * errors[None, :]  # f_-i(x)
-    low = xp.sort(without - xp.abs(errors)[None, :], axis=1)
-    high = xp.sort(without + xp.abs(errors)[None, :], axis=1)
-    down, up = floor(round((1 - level) * (n + 1), 9)), ceil(round(level * (n + 1), 9))
-    infinite = xp.full_like(middle, float("inf"))
-    lower = low[:, down - 1] if down >= 1 else -infinite
-    upper = high[:, up - 1] if up <= n else infinite
-    return astype(xp.stack([lower, upper], axis=1), values.dtype)
+@dataclass(frozen=True, eq=False)
+class _LeftOut:
+    """The functions f_-i learnt without the i-th point, and their errors there.
+
+    With the inverse M of the bordered matrix [[K + ridge I, 1], [1', 0]], of (K + ridge I) where
+    there is no intercept, f_-i(x) = f(x) - (k(x), 1)'M_i e_i and e_i = y_i - f_-i(x_i) = c_i / M_ii.
+    """
+
+    inverse: Array  # of M, the rows and columns of the points: (n, n)
+    last: Array  # of M, the row of the intercept: (n,)
+    errors: Array  # e, (n,)
+    coefficients: Array  # c, (n,)
+    intercept: float
+
+    def interval(self, values: Array, level: float) -> Array:
+        """Ends of the jackknife+ intervals of points with kernel values (r, n): (r, 2)."""
+        xp, n = namespace(values), int(values.shape[1])
+        wide, size = astype(values, self.inverse.dtype), xp.abs(self.errors)[None, :]
+        middle = wide @ self.coefficients + self.intercept
+        infinite = xp.full_like(middle, float("inf"))
+        if not bool(xp.all(xp.isfinite(size))):
+            return astype(xp.stack([-infinite, infinite], axis=1), values.dtype)
+        moved = (wide @ self.inverse + self.last[None, :]) * self.errors[None, :]
+        without = middle[:, None] - moved  # f_-i(x), (r, n)
+        low, high = xp.sort(without - size, axis=1), xp.sort(without + size, axis=1)
+        down, up = floor(round((1 - level) * (n + 1), 9)), ceil(round(level * (n + 1), 9))
+        lower = low[:, down - 1] if down >= 1 else -infinite
+        upper = high[:, up - 1] if up <= n else infinite
+        return astype(xp.stack([lower, upper], axis=1), values.dtype)
+
+
+def _mean(y: Array, weights: np.ndarray | None) -> Array:
+    """The weighted mean of every column of y (n, q), summed in float64: (q,)."""
+    xp, wide = namespace(y), astype(y, double(y))
+    if weights is None:
+        return astype(xp.mean(wide, axis=0), y.dtype)
+    shares = array_like(weights / np.sum(weights), wide)
+    return astype(xp.sum(shares[:, None] * wide, axis=0), y.dtype)
+
+
+def _bordered_solve(
+    matrix: LazyMatrix, y: Array, ridge: float, border: Array | None
+) -> tuple[Array, Array | None]:
+    """c (n, q) and b (q,) of (K + ridge I) c = y - s b with s'c = 0, for a border s (n, 1).
+
+    With G = (K + ridge I)^-1, b = s'Gy / s'Gs: one more column on the right-hand side. Without a
+    border b is None.
+    """
+    if border is None:
+        return ridge_solve(matrix, y, ridge), None
+    xp = namespace(y)
+    solved = ridge_solve(matrix, xp.concat([y, border], axis=1), ridge)
+    solved = astype(solved, double(solved))
+    c, g = solved[:, :-1], solved[:, -1:]
+    s = astype(border, solved.dtype)
+    b = xp.sum(s * c, axis=0) / xp.sum(s * g)
+    return c - g * b[None, :], b

@@ -139,7 +139,7 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, BaseEstimator):
         else:  # as many free functions as points
             self.path_, self.smoothing_ = None, float(path.on(0.0)[-1])
             self.degrees_of_freedom_ = float(len(y))
-        c = solver.coefficients(self.smoothing_)
+        c, _ = solver.coefficients(self.smoothing_)
         rest = y - matrix @ c - self.smoothing_ * c
         self.polynomial_ = np.linalg.lstsq(null, rest, rcond=None)[0]
         self.function_ = Function(kernel, u, c)
