@@ -15,7 +15,6 @@ import json
 import os
 import queue
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -137,10 +136,19 @@ def work() -> None:
     for line in sys.stdin:
         done = CliRunner().invoke(mercer.cli.app, json.loads(line))
         stray = None if isinstance(done.exception, SystemExit | None) else repr(done.exception)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        answer = [done.exit_code, done.stdout, done.stderr, stray, peak]
+        answer = [done.exit_code, done.stdout, done.stderr, stray, largest_memory()]
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
+
+
+def largest_memory() -> int:
+    """The largest memory of this process so far, in KiB; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak // 1024 if sys.platform == "darwin" else peak
 
 
 class Worker:

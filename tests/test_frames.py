@@ -259,3 +259,12 @@ def test_columns_that_are_not_there():
         ValueError, match=r"x and y must have the same columns; only one has \['c', 'd'\]"
     ):
         RBF()(pd.DataFrame(plain()), pd.DataFrame(plain()).rename(columns={"c": "d"}))
+
+
+def test_a_damaged_arrow_table_is_refused():
+    offsets = pa.py_buffer(np.array([0, 2**30, 4], np.int32))
+    words = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"abcd"))
+    whole = pa.table({"x": [1.0, 2.0], "word": words})
+    for damaged in (whole, whole.to_batches()[0]):
+        with pytest.raises(ValueError, match="x is a damaged Arrow table"):
+            table(damaged, "x")

@@ -142,10 +142,14 @@ def _frame(x: Any, name: str) -> Any:
     """`x` as a frame or series of narwhals if it is one."""
     import narwhals.stable.v1 as nw
 
-    if type(x).__module__.startswith("pyarrow") and type(x).__name__ == "RecordBatch":
+    if type(x).__module__.startswith("pyarrow") and hasattr(x, "validate"):
         import pyarrow
 
-        x = pyarrow.Table.from_batches([x])
+        try:
+            x.validate(full=True)  # a damaged offset would end the process
+        except pyarrow.ArrowInvalid as problem:
+            raise ValueError(f"{name} is a damaged Arrow table: {problem}") from None
+        x = pyarrow.Table.from_batches([x]) if isinstance(x, pyarrow.RecordBatch) else x
     try:
         frame: Any = nw.from_native(x, pass_through=True, eager_only=True, allow_series=True)
         lazy = nw.from_native(x, pass_through=True) if frame is x else None

@@ -210,6 +210,15 @@ def test_the_row_of_a_rounded_integer_counts_missing_values(put):
     assert "row 4: 1152921504606846976 is beyond" in refused("a.parquet")
 
 
+def test_impossible_counts_of_views_are_not_believed():
+    from mercer.cli.arrow_layout import _places
+
+    spans = [(2, 1), (2, 0)]
+    assert list(_places(5, [1], spans, {0})) == [0, 1, 2]
+    for count in (2**60, -(2**60), 2):
+        assert list(_places(5, [count], spans, {0})) == [0, 1, 2, 3, 4]
+
+
 # ---- Parquet ------------------------------------------------------------------------------------
 
 
@@ -226,6 +235,21 @@ def test_row_counts_that_contradict_each_other_are_noticed(put):
             except Refused:
                 caught += 1
     assert caught >= 3
+
+
+def test_damaged_statistics_do_not_end_the_process(put, worker, tmp_path):
+    """A histogram with a number too few: pyarrow's metadata objects abort when they are asked."""
+    data = as_parquet(COLUMNS, compression="none")
+    (length,) = struct.unpack("<i", data[-8:-4])
+    body, footer = data[: -8 - length], data[-8 - length : -8]
+    histogram = b"\x26\x00\x32"  # a list of two integers, 0 and 25
+    if histogram not in footer:
+        pytest.skip("this pyarrow writes no histograms")
+    footer = footer.replace(histogram, b"\x16\x32", 1)
+    put(body + footer + struct.pack("<i", len(footer)) + b"PAR1", "a.parquet")
+    answer = worker.run(["independence", str(tmp_path / "a.parquet")])
+    assert answer != "crash"
+    assert answer[0] == 3
 
 
 # ---- files that swell -----------------------------------------------------------------------------

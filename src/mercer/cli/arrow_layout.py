@@ -156,6 +156,8 @@ def _places(
     for i, (own, lists) in enumerate(spans):
         count = own + sum(views[:lists])
         views = views[lists:]
+        if not 0 <= count <= number - at:
+            return range(number)
         if i in fields:
             places += range(at, at + count)
         at += count

@@ -14,20 +14,19 @@ from typing import Any
 from mercer.cli.arrow_columns import ColumnParts, check_type, is_text
 from mercer.cli.arrow_layout import FILE_MAGIC, STREAM_MAGIC, DamagedLayout, Layout, layout
 from mercer.cli.exits import Refused, WrongUse, one_line
+from mercer.cli.parquet_layout import DELTA_LENGTH, DELTA_PREFIX, Chunk, read_footer
 from mercer.cli.source import Source, gib, spooled
 from mercer.cli.table import File, Wanted, affordable, named
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 
-PARQUET_MAGIC = b"PAR1"
 ARROW_MAGICS = (FILE_MAGIC, STREAM_MAGIC)
 _SWELL, _HARMLESS = (
     200,
     64 << 20,
 )  # as for archives: Parquet packs repeated values as well as they do
 _BATCH = 1 << 16  # rows
-_PREFIXED = "DELTA_BYTE_ARRAY"  # text that shares its beginning with the text before
-_SHARE = 8  # of the memory limit, for one batch of such text
+_SHARE = 8  # of the memory limit, for one batch of text that shares prefixes
 
 
 def read_parquet(source: Source, wanted: Wanted, progress: Callable[[float], object]) -> File:
@@ -35,21 +34,22 @@ def read_parquet(source: Source, wanted: Wanted, progress: Callable[[float], obj
     with _guarded("a Parquet", source) as file:
         import pyarrow.parquet as pq
 
-        name, opened = source.name, pq.ParquetFile(file)
-        schema, metadata = opened.schema_arrow, opened.metadata
+        name, footer = source.name, read_footer(file)
+        schema = pq.ParquetFile(file).schema_arrow
         names = named(schema.names, wanted, name)
         chosen = wanted.positions(names, name)
         for i in chosen:
             check_type(schema.types[i], names[i], name)
-        sizes = [_column_size(metadata, schema.names[i]) for i in chosen]
-        _plausible(metadata.num_rows, len(chosen), max(sizes, default=0), source)
+        chunks = {i: footer.chunks(schema.names[i]) for i in chosen}
+        largest = max((chunk.unpacked for held in chunks.values() for chunk in held), default=0)
+        _plausible(footer.rows, len(chosen), largest, source)
         columns, weight = {}, 0
         for done, i in enumerate(chosen, 1):
             parts = ColumnParts(names[i], name, names[i] in wanted.categories)
-            for array in _parquet_column(file, metadata, schema.field(i)):
+            for array in _parquet_column(file, chunks[i], schema.field(i)):
                 parts.add(array)
-                affordable(metadata.num_rows, len(chosen), name, beside=weight + parts.weight)
-            _same_rows(parts.rows, metadata.num_rows)
+                affordable(footer.rows, len(chosen), name, beside=weight + parts.weight)
+            _same_rows(parts.rows, footer.rows)
             weight += parts.weight
             columns[names[i]] = parts.column()
             progress(done / len(chosen))
@@ -134,44 +134,22 @@ def _filled(file: File) -> File:
 # ---- Parquet ------------------------------------------------------------------------------------
 
 
-def _column_size(metadata: Any, column: str) -> int:
-    """Unpacked bytes of the largest chunk of a column; the counts of its rows must agree."""
-    largest = rows = 0
-    for chunk, group_rows in _chunks(metadata, column):
-        _same_rows(chunk.num_values, group_rows)  # a column without lists has a value in each row
-        if chunk.total_uncompressed_size < 0 or chunk.total_compressed_size < 0:
-            raise DamagedLayout("a negative size")
-        largest, rows = max(largest, chunk.total_uncompressed_size), rows + group_rows
-    _same_rows(rows, metadata.num_rows)
-    return largest
-
-
-def _chunks(metadata: Any, column: str) -> Iterator[tuple[Any, int]]:
-    """The chunks of a column, one in each row group, and the rows of the group."""
-    for g in range(metadata.num_row_groups):
-        group = metadata.row_group(g)
-        for j in range(group.num_columns):
-            if group.column(j).path_in_schema == column:
-                yield group.column(j), group.num_rows
-
-
-def _parquet_column(file: Any, metadata: Any, field: Any) -> Iterator[Any]:
+def _parquet_column(file: Any, chunks: Sequence[Chunk], field: Any) -> Iterator[Any]:
     """Arrays of a column; its text stays in the dictionaries in which Parquet keeps it."""
     import pyarrow.parquet as pq
 
-    chunks = [chunk for chunk, _ in _chunks(metadata, field.name)]
-    delta = any("DELTA" in encoding for chunk in chunks for encoding in chunk.encodings)
-    prefixed = any(_PREFIXED in chunk.encodings for chunk in chunks)
+    encodings = frozenset().union(*(chunk.encodings for chunk in chunks))
     text = is_text(getattr(field.type, "value_type", field.type))
+    in_dictionary = text and not encodings & {DELTA_LENGTH, DELTA_PREFIX}
     opened = pq.ParquetFile(
         file,
-        metadata=metadata,
-        read_dictionary=[field.name] if text and not delta else None,
+        read_dictionary=[field.name] if in_dictionary else None,
         page_checksum_verification=True,
     )
-    size = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
-    most = settings().memory // (_SHARE * max(size, 1)) if prefixed else _BATCH
-    rows = min(max(int(most), 1), _BATCH)
+    rows = _BATCH
+    if DELTA_PREFIX in encodings:  # every text can be as long as the whole chunk
+        longest = max(chunk.unpacked for chunk in chunks)
+        rows = min(max(int(settings().memory) // (_SHARE * max(longest, 1)), 1), _BATCH)
     for batch in opened.iter_batches(rows, columns=[field.name], use_threads=False):
         batch.validate(full=True)
         yield batch.column(batch.schema.get_field_index(field.name))

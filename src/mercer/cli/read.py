@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from mercer.cli import columnar, npy
+from mercer.cli import columnar, npy, parquet_layout
 from mercer.cli.exits import Refused
 from mercer.cli.source import label, opened
 from mercer.cli.table import File, Wanted
 from mercer.cli.text import read_text
 
 _READERS = (
-    (columnar.PARQUET_MAGIC, columnar.read_parquet),
+    (parquet_layout.MAGIC, columnar.read_parquet),
     *((magic, columnar.read_arrow) for magic in columnar.ARROW_MAGICS),
     (npy.MAGIC, npy.read_npy),
 )
