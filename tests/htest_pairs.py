@@ -12,11 +12,18 @@ Draw = Callable[[np.random.Generator, int], Any]
 
 def rejections(test: Any, draw: Draw, runs: int, n: int) -> float:
     """The share of runs that reject at level 0.05."""
-    found = 0
-    for seed in range(runs):
+    rejects = rejecting(test, draw, n)
+    return sum(rejects(seed) for seed in range(runs)) / runs
+
+
+def rejecting(test: Any, draw: Draw, n: int) -> Callable[[int], bool]:
+    """One run by its seed: is the null hypothesis, which holds, rejected at level 0.05?"""
+
+    def rejects(seed: int) -> bool:
         rng = np.random.default_rng(seed)
-        found += test.test(*draw(rng, n), rng=rng).rejects(0.05)
-    return found / runs
+        return test.test(*draw(rng, n), rng=rng).rejects(0.05)
+
+    return rejects
 
 
 def normal(dx: int, dy: int) -> Draw:

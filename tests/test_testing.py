@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sequential_level import assert_level
 
 from mercer.htest import MMD
 from mercer.testing import assert_same_distribution
@@ -33,15 +34,15 @@ def test_small_differences_can_be_allowed():
 
 
 def test_false_alarms_are_as_rare_as_the_level():
-    rng = np.random.default_rng(1)
-    alarms = 0
-    for _ in range(60):
-        x, y = rng.normal(size=(20, 1)), rng.normal(size=(20, 1))
+    def alarms(seed):
+        x, y = np.random.default_rng(seed).normal(size=(2, 20, 1))
         try:
             assert_same_distribution(x, y, test=MMD(), level=0.05)
         except AssertionError:
-            alarms += 1
-    assert alarms <= 9  # of 60 at level 0.05: more than that has probability 0.002
+            return True
+        return False
+
+    assert_level(alarms)
 
 
 @pytest.mark.parametrize("wrong", [{"level": 0.0}, {"level": 2.0}, {"min_effect": -1.0}])

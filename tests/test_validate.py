@@ -8,7 +8,7 @@ from fractions import Fraction
 import array_api_strict
 import numpy as np
 import pytest
-import torch
+from arrays import torch
 from numpy.testing import assert_array_equal
 
 from mercer import validate

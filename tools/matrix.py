@@ -139,7 +139,8 @@ def lower_bounds() -> list[str]:
     extras = project["optional-dependencies"]
     needed = project["dependencies"] + extras["learn"] + extras["compiled"]
     pairs = (re.match(r"([\w-]+)[^>]*>=([\d.]+)", one) for one in needed)
-    return [f"{pair[1]}=={pair[2]}" for pair in pairs if pair]
+    pinned = [f"{pair[1]}=={pair[2]}" for pair in pairs if pair]
+    return [*pinned, "click==8.2.0"]  # of the time of this typer, which newer ones warn about
 
 
 def made(configuration: Configuration) -> Path:

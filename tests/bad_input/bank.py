@@ -27,7 +27,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import scipy.sparse
-import torch
+from arrays import INSTALLED, torch
 
 Make = Callable[[np.ndarray], Any]
 LARGE = 2**53 + 1  # float64 has no such number
@@ -383,6 +383,11 @@ POINT_PAIRS: dict[str, Make] = {
     "a point less": lambda y: y[:-1],
     "a point more": lambda y: np.concatenate([y, y[:1]]),
 }
+
+if "torch" not in INSTALLED:  # the same bank without tensors
+    for inputs in (CLOTHES, SINGLE, VALUES, OBJECTS, INVALID, COLUMN_PAIRS):
+        for name in [name for name in inputs if "torch" in name or "tensor" in name]:
+            del inputs[name]
 
 BANK = [
     *(Input(name, "clothes", make, same) for name, make in CLOTHES.items()),

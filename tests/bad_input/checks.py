@@ -13,7 +13,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import scipy.sparse
-import torch
 
 from mercer.backend import is_array, to_numpy
 from mercer.errors import MemoryBudgetError
@@ -55,7 +54,7 @@ def fingerprint(x: Any) -> Any:
         hidden = fingerprint(x.mask) if isinstance(x, np.ma.MaskedArray) else None
         values = repr(x.tolist()) if x.dtype.kind == "O" else x.tobytes()
         return x.dtype, x.shape, x.strides, x.flags.writeable, values, hidden
-    if isinstance(x, torch.Tensor):
+    if hasattr(x, "is_meta"):  # a tensor
         values = "" if x.is_meta or x.is_sparse else repr(x.tolist())
         return x.dtype, tuple(x.shape), x._version, x.requires_grad, x.grad is None, values
     if isinstance(x, pd.DataFrame | pd.Series | pd.Index):

@@ -6,8 +6,9 @@ import inspect
 
 import numpy as np
 import pytest
-from htest_levels import CELLS, Cell, cell, judged, rate
+from htest_levels import CELLS, Cell, cell, judged
 from htest_zoo import CALIBRATED_ELSEWHERE, IDS, ZOO, Entry
+from sequential_level import assert_level
 
 import mercer.htest
 from mercer.htest import HypothesisTest
@@ -17,8 +18,7 @@ every_test = pytest.mark.parametrize("entry", ZOO, ids=IDS)
 
 @every_test
 def test_level_quickly(entry: Entry):
-    """40 runs: more than 7 rejections at level 0.05 have a probability of 0.001."""
-    assert rate(cell(entry.test, entry.null[-2:][0], entry.sizes), 40) <= 7 / 40
+    assert_level(cell(entry.test, entry.null[-2:][0], entry.sizes).run)
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn_checks import results_of_checks
 
 from mercer import learn
 from mercer.learn import HSICSelector
@@ -28,9 +28,22 @@ drawing = [learner for learner in ZOO if "random_state" in learner.get_params()]
 each_selector = pytest.mark.parametrize("selector", selectors, ids=str)
 
 
-@parametrize_with_checks(ZOO, expected_failed_checks=expected_failures)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+@each_learner
+def test_scikit_learn_checks(learner):
+    """All checks in one test: one test for each of 2,600 would take longer to hand out than to run."""
+    results_of_checks(learner, expected_failures(learner))
+
+
+def test_a_learner_that_breaks_a_convention_is_caught():
+    class Forgetful(learn.KernelRidge):
+        def fit(self, X, y, sample_weight=None):
+            self.ridge = 2.0
+            return super().fit(X, y, sample_weight)
+
+    with pytest.raises(AssertionError, match="should not change or mutate"):
+        results_of_checks(Forgetful(), {})
+    with pytest.raises(AssertionError, match="an expected failure passed"):
+        results_of_checks(learn.KernelRidge(), {"check_fit2d_1sample": "it passes"})
 
 
 def test_every_learner_is_in_the_zoo():

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from htest_given import alike, classes, drawn, letters, one, post_nonlinear, switches
 from numpy.testing import assert_allclose
+from sequential_level import assert_level
 
 from mercer.gram import Dense, Gram, ridge_solve
 from mercer.htest import KCI, RCIT, Gamma, RCoT, Spectrum, WeightedChi2, WildBootstrap
@@ -224,7 +225,7 @@ def test_pvalues_are_those_of_causal_learn_where_it_is_right():
 
 def rejections(test, problem, n, runs, **more):
     found = 0
-    for run in range(runs):
+    for run in runs:
         rng = np.random.default_rng([run, 7])
         found += test.test(*problem(rng, (n,), **more), rng=rng).rejects()
     return found
@@ -233,14 +234,13 @@ def rejections(test, problem, n, runs, **more):
 @every_test
 @pytest.mark.parametrize("problem", [classes, switches, letters], ids=lambda p: p.__name__)
 def test_discrete_variables(test, problem):
-    """40 runs: more than 7 rejections at level 0.05 have a probability of 0.001."""
-    assert rejections(test, problem, 150, 40) <= 7
-    assert rejections(test, problem, 500, 10, effect=1.5) >= 7
+    assert_level(lambda run: rejections(test, problem, 150, [run]) == 1)
+    assert rejections(test, problem, 500, range(10), effect=1.5) >= 7
 
 
 def test_level_where_smoothing_for_prediction_fails():
     problem = post_nonlinear(alike, 3, noise=0.5)
-    best, less = (rejections(KCI(slack=s), problem, 200, 40) for s in (0.0, 0.2))
+    best, less = (rejections(KCI(slack=s), problem, 200, range(40)) for s in (0.0, 0.2))
     assert best > 9
     assert less <= 7
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from arrays import torch
-from htest_pairs import discrete, normal, rejections, squares
+from htest_pairs import discrete, normal, rejecting, rejections, squares
 from numpy.testing import assert_allclose
+from sequential_level import assert_level
 
 import mercer
 from mercer.datasets import GaussianSign, RotatedUniform, Sinusoid
@@ -115,8 +116,7 @@ def test_power(kind, problem):
 @EVERY
 @pytest.mark.parametrize("draw", [normal(1, 1), normal(20, 2), discrete])
 def test_level_quickly(kind, draw):
-    """40 runs: more than 7 rejections at level 0.05 have a probability of 0.001."""
-    assert rejections(kind(null=Permutation(199)), draw, 40, 100) <= 7 / 40
+    assert_level(rejecting(kind(null=Permutation(99)), draw, 60))
 
 
 @pytest.mark.slow

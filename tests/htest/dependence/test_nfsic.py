@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from arrays import torch
-from htest_pairs import coins, discrete, normal, rejections, squares
+from htest_pairs import coins, discrete, normal, rejecting, rejections, squares
 from numpy.testing import assert_allclose
 from scipy.stats import chi2
+from sequential_level import assert_level
 
 import mercer
 from mercer.errors import MemoryBudgetError, NoRule
@@ -325,9 +326,8 @@ def test_what_does_not_vary_is_named():
 
 @pytest.mark.parametrize("draw", [normal(1, 1), normal(5, 2), discrete, coins])
 def test_level_quickly(draw):
-    """40 runs: more than 7 rejections at level 0.05 have a probability of 0.001."""
-    assert rejections(NFSIC(null=Permutation(199)), draw, 40, 100) <= 7 / 40
-    assert rejections(NFSIC(), draw, 40, 500) <= 7 / 40
+    assert_level(rejecting(NFSIC(null=Permutation(99)), draw, 60))
+    assert_level(rejecting(NFSIC(), draw, 500))
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.signal import lfilter
+from sequential_level import assert_level
 
 import mercer
 from mercer.errors import NoRule
@@ -251,21 +252,15 @@ TESTS = {
 every_test = pytest.mark.parametrize(("test", "number"), TESTS.values(), ids=TESTS)
 
 
-def rate(test, number, n, rho, runs):
-    rejected = 0
-    for run in range(runs):
-        rng = np.random.default_rng((run, n, number))
-        rejected += test.test(*series(rng, n, rho, number), rng=rng).rejects(0.05)
-    return rejected / runs
-
-
 @every_test
 def test_level_quickly(test, number):
-    """40 runs: more than 7 rejections at level 0.05 have a probability of 0.001.
+    """400 runs each, of other sizes too, are in tests/htest_dependence_levels.py."""
 
-    400 runs each, of other sizes too, are in tests/htest_dependence_levels.py.
-    """
-    assert rate(test, number, 200, 0.8, 40) <= 7 / 40
+    def rejects(run):
+        rng = np.random.default_rng((run, 200, number))
+        return test.test(*series(rng, 200, 0.8, number), rng=rng).rejects(0.05)
+
+    assert_level(rejects)
 
 
 @every_test

@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 from arrays import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from sequential_level import assert_level
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import KernelDensity
 
@@ -82,8 +83,7 @@ def test_level_and_power(by):
     model = Gaussian([0.0, 0.0], 1.0)
     rng = np.random.default_rng(0)
     test = AgainstDraws(model, by)
-    rejected = sum(test.test(model.sample(60, rng=rng), rng=rng).rejects() for _ in range(60))
-    assert rejected <= 9
+    assert_level(lambda run: test.test(model.sample(60, rng=rng), rng=rng).rejects())
     assert test.test(model.sample(200, rng=rng) + np.array([0.7, 0.0]), rng=rng).rejects()
 
 

@@ -10,6 +10,7 @@ from arrays import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.optimize import brentq, check_grad
+from sequential_level import assert_level
 
 from mercer.errors import NoRule
 from mercer.htest import FSSD, GoodnessResult, ModelDraws, Permutation, Spectrum, WeightedChi2
@@ -120,20 +121,15 @@ def test_the_null_of_draws_is_that_of_the_model():
 
 @pytest.mark.parametrize("null", [None, ModelDraws(500)], ids=repr)
 def test_levels_of_both_nulls_for_scipy_and_fitted_models(null):
-    """100 runs: more than 13 rejections in one of a thousand cases."""
-    model, rejected = stats.gamma([2.0, 3.0]), 0
-    for seed in range(100):
-        x = model.rvs(size=(150, 2), random_state=seed)
-        rejected += FSSD(model, locations=3, null=null).test(x, rng=seed).rejects()
-    assert rejected <= 13
+    model = stats.gamma([2.0, 3.0])
+    test = FSSD(model, locations=3, null=null)
+    assert_level(lambda s: test.test(model.rvs(size=(150, 2), random_state=s), rng=s).rejects())
 
 
 @pytest.mark.parametrize("d", [1, 5])
 def test_level(d):
-    """200 runs: a level of 0.05 gives at most 21 rejections in all but one of a thousand cases."""
-    model = Gaussian(np.zeros(d), 1.0)
-    rejected = sum(FSSD(model).test(normal(200, d, s), rng=s).rejects() for s in range(200))
-    assert 1 <= rejected <= 21
+    test = FSSD(Gaussian(np.zeros(d), 1.0))
+    assert_level(lambda s: test.test(normal(200, d, s), rng=s).rejects())
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -251,12 +247,13 @@ def test_linear_in_time_and_memory():
 
 
 def test_learnt_tests_hold_their_level():
-    model, rejected = Gaussian([0.0, 0.0], 1.0), 0
-    for seed in range(30):
+    model = Gaussian([0.0, 0.0], 1.0)
+
+    def rejects(seed):
         x = normal(260, 2, seed)
-        test = FSSD.optimized(model, x[:60], locations=1, rng=seed)
-        rejected += test.test(x[60:]).rejects()
-    assert rejected <= 6  # 0.05: more in one of a thousand cases
+        return FSSD.optimized(model, x[:60], locations=1, rng=seed).test(x[60:]).rejects()
+
+    assert_level(rejects)
 
 
 def test_a_result_has_the_locations_that_were_used():

@@ -5,6 +5,7 @@ import pytest
 import scipy.stats as stats
 from arrays import torch
 from numpy.testing import assert_allclose
+from sequential_level import assert_level
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
@@ -179,17 +180,18 @@ def test_what_the_model_says_cannot_happen(model, x, message):
 
 
 def test_levels_and_power_with_borders():
-    """60 runs at level 0.05: more than 9 rejections in one of a thousand cases."""
     signs = WildBootstrap(199)
     for model, other in (
         (stats.gamma(2.0), stats.expon(scale=2.0)),
         (stats.beta(2, 3), stats.uniform()),
     ):
-        runs = [model.rvs(size=100, random_state=s) for s in range(60)]
-        assert sum(KSD(model, null=signs).test(x, rng=0).rejects() for x in runs) <= 9
+        for test in (KSD(model, null=signs), FSSD(model, locations=3)):
+            assert_level(
+                lambda s, test=test, model=model: test.test(
+                    model.rvs(size=100, random_state=s), rng=s
+                ).rejects()
+            )
         assert KSD(model).test(other.rvs(size=500, random_state=0), rng=0).rejects(0.01)
-        test = FSSD(model, locations=3)
-        assert sum(test.test(x, rng=0).rejects() for x in runs) <= 9
 
 
 def test_results_of_models_with_borders_are_in_the_units_of_the_data():

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from arrays import torch
-from htest_levels import cell, rate
+from htest_levels import cell
 from htest_zoo import coins, counts, same
 from numpy.testing import assert_allclose
 from scipy.stats import chi2
+from sequential_level import assert_level
 
 from mercer.errors import NoRule
 from mercer.htest import ME, SCF, UME, Chi2, Permutation, Spectrum, WeightedChi2
@@ -161,14 +162,13 @@ def test_samples_that_do_not_vary(test):
 @pytest.mark.parametrize("problem", [same(1), same(50), coins], ids=["1", "50", "coins"])
 @BOTH
 def test_level_is_kept_by_small_samples(test, problem):
-    found = rate(cell(test(null=Permutation(99)), problem, (30, 20)), 100)
-    assert found <= 0.12  # p < 0.002 at level 0.05
+    assert_level(cell(test(null=Permutation(99)), problem, (30, 20)).run)
 
 
 @pytest.mark.parametrize("problem", [same(5), coins, counts], ids=["5", "coins", "counts"])
 @BOTH
 def test_level_is_kept_by_the_limit(test, problem):
-    assert rate(cell(test(), problem, (800, 500)), 100) <= 0.12
+    assert_level(cell(test(), problem, (800, 500)).run)
 
 
 # ---- learning -----------------------------------------------------------------------------------
