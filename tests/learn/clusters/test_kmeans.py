@@ -16,6 +16,7 @@ import mercer
 from mercer.gram import Gram
 from mercer.kernels import RBF, Delta, Linear, Polynomial
 from mercer.learn import KernelKMeans
+from mercer.learn.clusters.kmeans import by_first_point, nearest_centre
 
 X, BLOB = make_blobs(n_samples=120, centers=4, cluster_std=0.7, random_state=3)
 
@@ -94,7 +95,44 @@ def test_objects_and_frames():
     assert adjusted_rand_score(found.labels_, BLOB) == 1.0
 
 
+def test_clusters_are_numbered_by_their_first_points():
+    want = KernelKMeans(4, kernel=RBF(3.0), random_state=0).fit(X).labels_
+    assert [int(np.argmax(want == c)) for c in range(4)] == sorted(
+        int(np.argmax(want == c)) for c in range(4)
+    )
+    assert want[0] == 0
+    order = np.random.default_rng(0).permutation(len(X))
+    for seed in range(5):  # the same numbers from other beginnings, and of points in another order
+        same = KernelKMeans(4, kernel=RBF(3.0), random_state=seed).fit(X)
+        assert_array_equal(same.labels_, want)
+        assert_array_equal(same.predict(X), want)
+        shuffled = KernelKMeans(4, kernel=RBF(3.0), random_state=seed).fit(X[order]).labels_
+        assert_array_equal(shuffled, by_first_point(want[order][None], 4)[0])
+
+
+def test_rounding_has_no_say_in_ties():
+    """On a lattice many partitions tie; noise of the size of rounding must not choose among them."""
+    side = np.arange(6.0)
+    lattice = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    kernel = RBF(2.0)
+    want = KernelKMeans(3, kernel=kernel, random_state=0).fit(lattice)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        moved = lattice * (1 + 1e-15 * rng.normal(size=lattice.shape))
+        found = KernelKMeans(3, kernel=kernel, random_state=0).fit(moved)
+        assert_array_equal(found.labels_, want.labels_)
+        assert_array_equal(found.predict(lattice), want.predict(lattice))
+
+
+def test_the_first_of_equal_centres():
+    distances = np.array([[1.0, 1.0 - 1e-15, 2.0], [3.0, 1.0, 1.0 + 1e-15], [1.0, 0.5, 0.4]])
+    assert nearest_centre(distances, np.full(3, 1e-13)).tolist() == [0, 1, 2]
+    labels = np.array([[2, 2, 0, 1, 0], [0, 1, 2, 0, 1]])
+    assert by_first_point(labels, 4).tolist() == [[0, 0, 1, 2, 1], [0, 1, 2, 0, 1]]
+
+
 def test_float32_and_torch():
+    """The clusters are far apart, so that all precisions find them, and number them alike."""
     want = KernelKMeans(4, kernel=RBF(3.0), random_state=0).fit(X)
     single = KernelKMeans(4, kernel=RBF(3.0), random_state=0).fit(X.astype(np.float32))
     assert_array_equal(single.labels_, want.labels_)

@@ -27,6 +27,13 @@ def test_moons_are_told_apart_and_new_points_too():
     assert_array_equal(found.predict([[1e6, 0.0]]), [-1])  # far from all
 
 
+def test_clusters_are_numbered_by_their_first_points():
+    for seed in range(3):
+        found = SpectralClustering(2, random_state=seed).fit(X)
+        assert_array_equal(found.labels_, np.where(MOON[0] == MOON, 0, 1))
+        assert_array_equal(found.predict(X), found.labels_)
+
+
 def test_the_same_clusters_as_scikit_learn():
     theirs = Theirs(3, gamma=1 / (2 * 0.3**2), random_state=0).fit(X)
     ours = SpectralClustering(3, kernel=RBF(0.3), random_state=0).fit(X)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from mercer import validate
-from mercer.backend import array_like, to_numpy
+from mercer.backend import array_like, eps, to_numpy
 from mercer.config import settings
 from mercer.errors import NotConverged
 from mercer.features.random import state
@@ -21,6 +21,8 @@ from mercer.kernels.base import Kernel
 from mercer.learn.estimator import KernelEstimator
 from mercer.rkhs.function import Function
 from mercer.rkhs.points import recentred
+
+_NOISE = 64  # times eps times k(x, x): distances this close are equal; rounding stays below it
 
 
 class KernelKMeans(
@@ -50,6 +52,7 @@ class KernelKMeans(
     Attributes
     ----------
     labels_ : array (n,)
+        Clusters in the order of their first points: the first point is in cluster 0.
     function_ : Function
         The centres m_c, as functions: ``function_[c]`` is one.
     inertia_ : float
@@ -59,6 +62,13 @@ class KernelKMeans(
     kernel_ : Kernel
     n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    Notes
+    -----
+    Rounding has no say in ties: a point that is equally far from several centres goes to the first of
+    them, and of beginnings that end equally well the first is taken. Still, a beginning may end
+    elsewhere on another processor, where a sum of many roundings moves a point across a border and
+    others after it; where several beginnings agree on the best clusters, these are the same everywhere.
 
     Warns
     -----
@@ -130,31 +140,33 @@ class KernelKMeans(
             self.kernel_, points, array_like(means, gram.like, gram.like.dtype), self._columns
         )
         self._norms = np.einsum("ic,ic->c", means, to_numpy(gram @ means))
+        self._precision = eps(gram.like)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """The nearest centre of every point: (n,)."""
-        return np.argmin(self._distances(X), axis=1)
+        distances, diagonal = self._distances(X)
+        return nearest_centre(distances, _rounding(diagonal, self._norms.max(), self._precision))
 
     def transform(self, X: Any) -> np.ndarray:
         """The distances to all centres in the space of the kernel: (n, n_clusters)."""
-        return np.sqrt(self._distances(X))
+        return np.sqrt(self._distances(X)[0])
 
     def score(self, X: Any, y: None = None) -> float:
         """Less the sum of the squared distances of points to their nearest centres."""
-        return -float(np.sum(np.min(self._distances(X), axis=1)))
+        return -float(np.sum(np.min(self._distances(X)[0], axis=1)))
 
     @property
     def _n_features_out(self) -> int:
         return self.function_.weights.shape[1]
 
-    def _distances(self, X: Any) -> np.ndarray:
-        """Squared distances to the centres: (n, C)."""
+    def _distances(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Squared distances to the centres (n, C), and the values k(x, x) of the points (n,)."""
         points, kernel, learnt = self._points(X), self._bound, self.function_
         old, new = recentred(kernel, learnt.points, points)
         near = to_numpy(Gram(kernel, new, old) @ learnt.weights)
-        own = to_numpy(kernel.diag(new))
-        return np.maximum(own[:, None] - 2 * near + self._norms, 0.0)
+        diagonal = to_numpy(kernel.diag(new)).astype(np.float64)
+        return np.maximum(diagonal[:, None] - 2 * near + self._norms, 0.0), diagonal
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,13 +185,40 @@ def clustered(
     """The best of several descents, as many of them at a time as the memory budget allows."""
     n = gram.shape[0]
     own = to_numpy(gram.diagonal()).astype(np.float64)
+    noise = _rounding(own, own.max(), eps(gram.like))
     times = repeated_product(gram)
     together = max(settings().memory // 8 // (8 * n * number), 1)
     found = [
-        _descended(gram, times, own, number, part.stop - part.start, most, rng)
+        end
         for part in spans(starts, together)
+        for end in _descended(gram, times, own, noise, number, part.stop - part.start, most, rng)
     ]
-    return min(found, key=lambda end: end.inertia)
+    least = min(end.inertia for end in found)
+    return next(end for end in found if end.inertia <= least + noise.sum())
+
+
+def nearest_centre(distances: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """The first of the centres whose squared distances (..., n, C) are least up to noise (n,): (..., n)."""
+    least = distances.min(axis=-1) + noise
+    return np.argmax(distances <= least[..., None], axis=-1)
+
+
+def by_first_point(labels: np.ndarray, number: int) -> np.ndarray:
+    """Labels (R, n) of the same clusters, numbered in the order of their first points."""
+    return np.stack([np.argsort(order_of_first_points(row, number))[row] for row in labels])
+
+
+def order_of_first_points(labels: np.ndarray, number: int) -> np.ndarray:
+    """The clusters (C,) of labels (n,) in the order of their first points, those without any last."""
+    n = len(labels)
+    first = np.full(number, n)
+    first[labels[::-1]] = np.arange(n)[::-1]  # the last to be written is the first point
+    return np.argsort(first, kind="stable")
+
+
+def _rounding(diagonal: np.ndarray, most: float, precision: float) -> np.ndarray:
+    """How far rounding may move the squared distances of points with such k(x, x): (n,)."""
+    return _NOISE * precision * (np.abs(diagonal) + abs(float(most)))
 
 
 def indicators(labels: np.ndarray, number: int) -> np.ndarray:
@@ -195,29 +234,34 @@ def _descended(
     gram: Gram,
     times: Product,
     own: np.ndarray,
+    noise: np.ndarray,
     number: int,
     starts: int,
     most: int,
     rng: np.random.Generator,
-) -> Clustered:
-    """Lloyd's rounds of several beginnings at once; the best end."""
-    labels = np.stack([_seeded(gram, own, number, rng) for _ in range(starts)])  # (R, n)
+) -> list[Clustered]:
+    """Lloyd's rounds of several beginnings at once; the end of each."""
+    labels = np.stack([_seeded(gram, own, noise, number, rng) for _ in range(starts)])  # (R, n)
+    labels = by_first_point(labels, number)
     inertia = np.full(starts, np.inf, dtype=np.float64)
     rounds = np.zeros(starts, dtype=np.int64)
     moving = np.arange(starts)
     for _ in range(most):
         distances = _distances(times, own, labels[moving], number, gram)
-        nearest = _without_empty(distances)
+        nearest = _without_empty(distances, noise)
         rounds[moving] += 1
-        still = (nearest == labels[moving]).all(axis=1)
-        labels[moving] = nearest
         picked = np.take_along_axis(distances, nearest[:, :, None], axis=2)[:, :, 0]
         inertia[moving] = np.maximum(picked, 0.0).sum(axis=1)
+        nearest = by_first_point(nearest, number)
+        still = (nearest == labels[moving]).all(axis=1)
+        labels[moving] = nearest
         moving = moving[~still]
         if len(moving) == 0:
             break
-    best = int(np.argmin(inertia))
-    return Clustered(labels[best], float(inertia[best]), int(rounds[best]), best not in moving)
+    return [
+        Clustered(labels[i], float(inertia[i]), int(rounds[i]), i not in moving)
+        for i in range(starts)
+    ]
 
 
 def _distances(
@@ -232,22 +276,24 @@ def _distances(
     return np.moveaxis(distances.reshape(len(own), len(labels), number), 1, 0)
 
 
-def _without_empty(distances: np.ndarray) -> np.ndarray:
+def _without_empty(distances: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """The nearest centres (R, n); a cluster that would be empty gets the point farthest from its own."""
-    nearest = np.argmin(distances, axis=2)
+    nearest = nearest_centre(distances, noise)
     number = distances.shape[2]
     for labels, d in zip(nearest, distances, strict=True):
         sizes = np.bincount(labels, minlength=number)
         far = d[np.arange(len(labels)), labels]
         for c in np.flatnonzero(sizes == 0):
             free = np.where(sizes[labels] > 1, far, -np.inf)
-            i = int(np.argmax(free))
+            i = int(np.argmax(free >= free.max() - noise.max()))  # the first of those as far
             sizes[labels[i]] -= 1
             labels[i], sizes[c], far[i] = c, 1, 0.0
     return nearest
 
 
-def _seeded(gram: Gram, own: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+def _seeded(
+    gram: Gram, own: np.ndarray, noise: np.ndarray, number: int, rng: np.random.Generator
+) -> np.ndarray:
     """Labels (n,) of the nearest of `number` points, drawn by k-means++."""
     n = len(own)
     labels = np.zeros(n, dtype=np.int64)
@@ -257,9 +303,10 @@ def _seeded(gram: Gram, own: np.ndarray, number: int, rng: np.random.Generator) 
         share = nearest / total if c > 0 and total > 0 else None
         p = int(rng.choice(n, p=share))
         column = to_numpy(gram.block(slice(0, n), slice(p, p + 1)))[:, 0]
-        distance = np.maximum(own + own[p] - 2 * column, 0.0)
+        distance = own + own[p] - 2 * column
+        distance[distance <= noise] = 0.0  # equal points are equally far
         distance[p] = 0.0
-        closer = distance < nearest
+        closer = distance < nearest - noise
         closer[p] = True
         labels[closer], nearest[closer] = c, distance[closer]
     return labels

@@ -16,6 +16,7 @@ from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import read
 from mercer.kernels.radial import RBF
 from mercer.learn.bandwidths import neighbour_bandwidth, numbers
+from mercer.learn.clusters.kmeans import order_of_first_points
 from mercer.learn.estimator import KernelEstimator
 from mercer.rkhs.function import Function
 
@@ -48,6 +49,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
     Attributes
     ----------
     labels_ : array (n,)
+        Clusters in the order of their first points: the first point is in cluster 0.
     embedding_ : array (n, n_clusters)
     eigenvalues_ : array (n_clusters,)
         Of D^-1/2 K D^-1/2, falling from 1. As many of them are near 1 as the graph has pieces.
@@ -56,6 +58,11 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
     kernel_ : Kernel
     n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    Notes
+    -----
+    Eigenvectors of equal eigenvalues, as of a graph in pieces that do not hang together, are any basis
+    of their space, and which one is a matter of rounding: there clusters may depend on the processor.
 
     References
     ----------
@@ -116,7 +123,10 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         )
         seed = state(self.random_state).randint(2**31 - 1)
         self._means: Any = KMeans(self.n_clusters, n_init=self.n_init, random_state=seed)  # type: ignore[arg-type]
-        self.labels_ = self._means.fit_predict(self.embedding_)
+        labels = self._means.fit_predict(self.embedding_)
+        order = order_of_first_points(labels, self.n_clusters)
+        self.labels_ = np.argsort(order)[labels]
+        self._means.cluster_centers_ = self._means.cluster_centers_[order]
         return self
 
     def predict(self, X: Any) -> np.ndarray:
