@@ -66,15 +66,24 @@ class Whole:
         return gram if order is None else Gram(gram.kernel, taken(gram.x, order))
 
     def factor(self, most: int, /) -> np.ndarray | None:
-        """By pivoted Cholesky."""
+        """By pivoted Cholesky, and then by its principal directions, which are fewer."""
         if not facts(self.gram.kernel).positive_definite:
             return None
-        found = cholesky(self.gram, tolerance=_EXACT, most=most + 1)
-        if len(found.pivots) > most:
+        tried = min(most + most // 2, self.gram.shape[0]) + 1
+        found = cholesky(self.gram, tolerance=_EXACT, most=tried)
+        if len(found.pivots) == tried:
             return None
         if not found.pivots:  # all points are where the kernel is 0
             return np.zeros((self.gram.shape[0], 1), dtype=np.float64)
-        return np.ascontiguousarray(to_numpy(found.columns), dtype=np.float64)
+        columns = _compressed(to_numpy(found.columns).astype(np.float64))
+        return columns if columns.shape[1] <= most else None
+
+
+def _compressed(a: np.ndarray) -> np.ndarray:
+    """The principal directions A V of AA', without the least ones, whose trace together is rounding."""
+    values, vectors = np.linalg.eigh(a.T @ a)  # rising
+    left_out = np.cumsum(np.maximum(values, 0.0)) <= _EXACT * float(values.sum())
+    return np.ascontiguousarray(a @ vectors[:, ~left_out])
 
 
 def products(parts: Sequence[Part]) -> Products:
@@ -114,7 +123,7 @@ class Factored(Products):
         n, many = len(self.factors[0]), prod(a.shape[1] for a in self.factors)
         work = _Norm(self._halves(), orders)
         parallel = number * n * many > _MANY
-        return np.array(list(in_order(work, range(number), parallel=parallel, shown=False)))
+        return np.array(list(in_order(work, range(number), parallel=parallel)))
 
     def _halves(self) -> tuple[Half, Half]:
         """The factors in two groups whose widths multiply to about the same."""
@@ -168,7 +177,7 @@ class Held(Products):
         n = len(self.matrices[0])
         work = _Gather(self.matrices, orders)
         parallel = number * n**2 > _MANY
-        return np.array(list(in_order(work, range(number), parallel=parallel, shown=False)))
+        return np.array(list(in_order(work, range(number), parallel=parallel)))
 
 
 @dataclass(frozen=True)
@@ -179,21 +188,32 @@ class _Gather:
     orders: Sequence[np.ndarray | None]
 
     def __call__(self, b: int) -> float:
-        total = 0.0
-        for rows in spans(len(self.matrices[0]), _ROWS):
-            tiles = (self._tile(k, b, rows) for k in range(len(self.matrices)))
-            tile = reduce(lambda a, c: np.multiply(a, c), tiles)
-            height = len(tile)
+        n, total = len(self.matrices[0]), 0.0
+        room = np.empty(
+            (3, _ROWS * n), dtype=np.float64
+        )  # once: new memory for tiles costs more than tiles
+        for rows in spans(n, _ROWS):
+            shape = rows.stop - rows.start, n - rows.start
+            tile, other = (r[: shape[0] * shape[1]].reshape(shape) for r in room[:2])
+            stripe = room[2, : shape[0] * n].reshape(shape[0], n)
+            self._gather(0, b, rows, stripe, tile)
+            for k in range(1, len(self.matrices)):
+                self._gather(k, b, rows, stripe, other)
+                tile *= other
+            height = shape[0]
             square = tile[:, :height]  # on the diagonal
             total += float(square.sum()) + 2 * float(tile[:, height:].sum())
         return total
 
-    def _tile(self, k: int, b: int, rows: slice) -> np.ndarray:
+    def _gather(self, k: int, b: int, rows: slice, stripe: np.ndarray, out: np.ndarray) -> None:
         """Some rows of K^k in its order, from their diagonal on."""
         matrix, order = self.matrices[k], self.orders[k]
         if order is None:
-            return matrix[rows, rows.start :]
-        return matrix[order[b, rows]].take(order[b, rows.start :], axis=1)
+            out[:] = matrix[rows, rows.start :]
+            return
+        # "clip" writes into `out` at once; orders are never out of bounds
+        np.take(matrix, order[b, rows], axis=0, out=stripe, mode="clip")
+        np.take(stripe, order[b, rows.start :], axis=1, out=out, mode="clip")
 
 
 @dataclass(frozen=True)
