@@ -1,0 +1,49 @@
+"""Long runs answer Ctrl-C within about a second."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from mercer import htest, learn, rkhs
+from mercer.kernels import Laplace
+from mercer.learn.machines import steps
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal to a thread")
+
+rng = np.random.default_rng(0)
+X, Y, Z = rng.normal(size=(3, 1500, 8))
+
+RUNS = {
+    "DHSIC": lambda: htest.DHSIC().test(X, Y, Z, rng=0),
+    "KCCA": lambda: learn.KCCA(random_state=0).fit(X[:900], Y[:900]),
+    "kcca": lambda: [rkhs.kcca(Laplace(1.0), None, X, Y, ridge=0.01) for _ in range(50)],
+    "SVR": lambda: learn.SVR(C=1e7, epsilon=0.0).fit(X[:300, :2], Z[:300, 0]),
+}
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_a_long_run_stops(run, monkeypatch):
+    """All of these take many times as long; three seconds leave room for a busy machine."""
+    monkeypatch.setattr(steps, "find_spec", lambda name: None)  # nothing is compiled meanwhile
+    sent: list[float] = []
+
+    def interrupt() -> None:
+        sent.append(time.perf_counter())
+        signal.pthread_kill(main, signal.SIGINT)
+
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(0.4, interrupt)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    finally:
+        timer.cancel()
+    assert time.perf_counter() - sent[0] < 3.0
