@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any, Protocol
+from weakref import ref
 
 _UNITS = {"": 1, "B": 1}
 _UNITS |= {f"{p}iB": 1024**i for i, p in enumerate("KMGT", 1)}
@@ -38,19 +42,78 @@ class Settings:
         return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-_current: ContextVar[Settings] = ContextVar("mercer_settings", default=Settings())
+@dataclass(frozen=True)
+class _Block:
+    """The settings of a `with` block, and the block around it."""
+
+    settings: Settings
+    outer: _Block | None
+
+
+_block: ContextVar[_Block | None] = ContextVar("mercer_settings", default=None)
 
 
 def settings() -> Settings:
-    """The settings in force."""
-    return _current.get()
+    """The settings in force: those of the `with` block around the call, else those of the process."""
+    block = _block.get()
+    return _process.settings if block is None else block.settings
+
+
+@contextmanager
+def in_force(now: Settings) -> Iterator[None]:
+    """Exactly these settings, for whatever the block calls in this thread."""
+    token = _block.set(_Block(now, _block.get()))
+    try:
+        yield
+    finally:
+        _block.reset(token)
+
+
+class _Process:
+    """The settings of the process: defaults, and the calls of `config` that changed them.
+
+    A call cannot know whether a `with` statement follows, so it takes effect for the process and is
+    withdrawn when its block begins, while other threads may be doing the same.
+    """
+
+    def __init__(self) -> None:
+        self.settings = self._base = Settings()
+        self._calls: list[tuple[ref[config], dict[str, Any]]] = []
+        self._lock = Lock()
+
+    def change(self, call: config, changes: dict[str, Any]) -> None:
+        with self._lock:
+            while self._calls and self._calls[0][0]() is None:  # nobody can withdraw it any more
+                self._base = replace(self._base, **self._calls.pop(0)[1])
+            self._calls.append((ref(call), changes))
+            self.settings = replace(self.settings, **changes)
+
+    def withdraw(self, call: config) -> None:
+        with self._lock:
+            self._calls = [each for each in self._calls if each[0]() is not call]
+            now = self._base
+            for _, changes in self._calls:
+                now = replace(now, **changes)
+            self.settings = now
+
+    def after_fork(self) -> None:
+        self._lock = Lock()  # a thread that is gone may have held it
+
+
+_process = _Process()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_process.after_fork)
 
 
 class config:
     """Set the memory budget, the threads, the executor and the progress bar.
 
-    Takes effect at once; as a context manager it is undone at the end of the block. What is not
-    named stays as it is.
+    A plain call, ``mercer.config(threads=2)``, holds for the whole process from then on, in every
+    thread. As a context manager it holds for its block alone: for what the block calls in its own
+    thread (and in asyncio tasks created inside it), and not for other threads, which see the settings
+    of the process; `contextvars.copy_context` carries a block over to a thread of your own. A plain
+    call inside a block ends with the block. Tile threads work under the settings of the call that
+    started them. What is not named stays as it is.
 
     Parameters
     ----------
@@ -92,14 +155,28 @@ class config:
             if not isinstance(progress, bool):
                 raise TypeError(f"progress must be True or False, got {progress!r}")
             changes["progress"] = progress
-        self._before = _current.get()
-        _current.set(replace(self._before, **changes))
+        self._changes = changes
+        self._around = _block.get()
+        self._within = None
+        if self._around is None:
+            _process.change(self, changes)
+        else:
+            self._within = _Block(replace(self._around.settings, **changes), self._around.outer)
+            _block.set(self._within)
 
     def __enter__(self) -> Settings:
+        outer = _block.get()
+        if self._around is None:
+            _process.withdraw(self)
+        elif outer is self._within:
+            outer = self._around
+        now = _process.settings if outer is None else outer.settings
+        _block.set(_Block(replace(now, **self._changes), outer))
         return settings()
 
     def __exit__(self, *exc: object) -> None:
-        _current.set(self._before)
+        block = _block.get()
+        _block.set(None if block is None else block.outer)
 
     def __repr__(self) -> str:
         return repr(settings())

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import Array, array_like, count, is_array, is_numpy, namespace
 from mercer.errors import NoRule
 from mercer.features.base import FeatureMap, Map
@@ -224,6 +224,6 @@ def directions(number: int, dim: int, rng: np.random.Generator) -> np.ndarray:
     """Unit vectors, uniform on the sphere, orthogonal to each other in blocks of `dim`: (number, dim)."""
     blocks = []
     for start in range(0, number, dim):
-        q, r = np.linalg.qr(rng.standard_normal((dim, dim)))
+        q, r = linalg.qr(rng.standard_normal((dim, dim)))
         blocks.append((q * np.sign(np.diagonal(r)))[: number - start])  # signs: Haar's measure
     return np.concatenate(blocks)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import astype, count, double, eps, namespace, to_numpy
 from mercer.gram import Gram
 from mercer.gram.positive import add_to_diagonal
@@ -112,7 +112,7 @@ class LeverageScores(LandmarkRule):
         own = astype(own, double(own))
         add_to_diagonal(own, self.ridge)
         xp = namespace(own)
-        inverse = xp.linalg.inv(xp.linalg.cholesky(own))
+        inverse = linalg.inv(linalg.cholesky(own))
         columns = astype(Gram(kernel, some, points).dense(), own.dtype)  # (|S|, n)
         explained = to_numpy(xp.sum((inverse @ columns) ** 2, axis=0))
         diagonal = to_numpy(Gram(kernel, points).diagonal()).astype(np.float64)

@@ -5,11 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 _WORTH_IT = 50_000_000  # kernel values from which loading numba pays
+
+
+_compiling = Lock()
+
+
+def _once(make: Callable[[], Any]) -> Callable[[], Any]:
+    """The function, evaluated by the first thread that needs it while the others wait."""
+    made = cache(make)
+
+    def call() -> Any:
+        with _compiling:
+            return made()
+
+    return call
 
 
 def exponential(values: int) -> Callable[[np.ndarray], np.ndarray]:
@@ -40,7 +55,7 @@ def compiled_exp(x: np.ndarray) -> np.ndarray:
     return x
 
 
-@cache
+@_once
 def _loops() -> dict[int, Callable[[np.ndarray], None]]:
     """Loops over float32 and float64, by item size, that release the GIL and vectorise."""
     import numba
@@ -48,7 +63,7 @@ def _loops() -> dict[int, Callable[[np.ndarray], None]]:
     return {size: _loop(numba, size) for size in (4, 8)}
 
 
-@cache
+@_once
 def _sums() -> dict[int, Callable[..., None]]:
     """Such loops that add up the rows of every bag instead of writing them."""
     import numba

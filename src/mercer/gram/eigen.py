@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import (
     Array,
     array_like,
@@ -26,8 +26,8 @@ from mercer.errors import NotConverged
 from mercer.gram.combine import Centered, Dense, Product, Reweighted
 from mercer.gram.gram import Gram
 from mercer.gram.lazy import LazyMatrix
-from mercer.gram.run import one_blas_thread
 from mercer.kernels.radial import RBF
+from mercer.linalg import one_blas_thread
 
 _ROUNDS = 1000  # passes over the matrix at most
 _SMALL = 1000  # rows up to which the dense eigenvalue solver is quickest
@@ -70,7 +70,7 @@ def _dense_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     if is_numpy(held):
         return largest(held, k)
     xp = namespace(held)
-    values, vectors = xp.linalg.eigh(held)
+    values, vectors = linalg.eigh(held)
     return xp.flip(values[n - k :]), xp.flip(vectors[:, n - k :], axis=1)
 
 
@@ -83,9 +83,10 @@ def largest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     from scipy.linalg import eigh
 
     n = len(matrix)
-    values, vectors = eigh(matrix, subset_by_index=(n - k, n - 1))
-    if len(values) < k:
-        values, vectors = eigh(matrix, driver="evd")
+    with linalg.threads_for(matrix):
+        values, vectors = eigh(matrix, subset_by_index=(n - k, n - 1))
+        if len(values) < k:
+            values, vectors = eigh(matrix, driver="evd")
     return values[::-1][:k], vectors[:, ::-1][:, :k]
 
 
@@ -135,7 +136,7 @@ class Space:
     def ritz(self, number: int) -> tuple[Array, Array, Array]:
         """The best eigenvalues and vectors inside the basis, and the images of the vectors."""
         xp = namespace(self.basis)
-        values, turn = xp.linalg.eigh((self.inner + transposed(self.inner)) / 2)
+        values, turn = linalg.eigh((self.inner + transposed(self.inner)) / 2)
         turn = xp.flip(turn, axis=1)[:, :number]
         return xp.flip(values)[:number], self.basis @ turn, self.images @ turn
 
@@ -195,7 +196,7 @@ def _orthonormal(v: Array, basis: Array | None) -> Array:
     for _ in range(2):
         if basis is not None:
             v = v - basis @ (transposed(basis) @ v)
-        v = namespace(v).linalg.qr(v).Q
+        v = linalg.qr(v).Q
     return v
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import (
     Array,
     array_like,
@@ -108,7 +108,7 @@ class _Pivoted:
         if r:
             rest = rest - transposed(xp.take(above, chosen, axis=1)) @ self.rows[:r, :]
         fresh = (
-            array_like(np.linalg.inv(triangle), self.left) @ rest
+            array_like(linalg.inv(triangle), self.left) @ rest
             if len(order) > 1
             else (rest / float(triangle[0, 0]))
         )

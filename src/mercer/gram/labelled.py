@@ -31,7 +31,7 @@ from mercer.backend import ones as ones_like
 from mercer.backend import zeros as zeros_like
 from mercer.config import settings
 from mercer.gram.family import Family
-from mercer.gram.run import MANY, TILE, in_order, spans
+from mercer.gram.run import MANY, TILE, in_order, spans, while_wanted
 from mercer.gram.weights import CodedColumns
 
 _LEAST = 128  # rows of a tile, of few points
@@ -156,7 +156,7 @@ class _Stripe:
         forms = np.zeros((count, kinds, width), dtype=np.float64)
         left = None if self.columns is None else self.columns.rows(rows)
         wide = self.size if width < MANY else max(_WIDE_BYTES // (8 * self.size), self.size)
-        for columns in [rows, *spans(n, wide, first=rows.stop)]:
+        for columns in while_wanted([rows, *spans(n, wide, first=rows.stop)]):
             times = 1.0 if columns == rows else 2.0
             right = left if columns == rows else None
             if right is None and self.columns is not None:

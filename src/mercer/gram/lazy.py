@@ -26,7 +26,7 @@ from mercer.backend import (
 )
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
-from mercer.gram.run import in_order, side, spans, width
+from mercer.gram.run import in_order, side, spans, while_wanted, width
 from mercer.gram.weights import CodedColumns, HeldColumns, Resamples, WeightColumns
 
 _ONE_SHOT = 500_000  # entries below which one dense block beats a round trip through threads
@@ -276,7 +276,7 @@ class _Rows:
 
     def __call__(self, rows: slice) -> Array:
         total = _Accumulator((rows.stop - rows.start, self.v.shape[1]), self.v)
-        for columns in spans(self.matrix.shape[1], width(self.v)):
+        for columns in while_wanted(spans(self.matrix.shape[1], width(self.v))):
             total.add(self.matrix.block(rows, columns), self.v[columns, :])
         return total.value
 
@@ -294,7 +294,7 @@ class _MirroredRows:
         own = zeros((rows.stop - rows.start, self.v.shape[1]), self.v, double(self.v))
         own += _few_columns(self.matrix.block(rows, rows), self.v[rows, :])
         below = zeros((n - rows.stop, self.v.shape[1]), self.v, double(self.v))
-        for columns in spans(n, width(self.v), first=rows.stop):
+        for columns in while_wanted(spans(n, width(self.v), first=rows.stop)):
             tile = self.matrix.block(rows, columns)
             own += _few_columns(tile, self.v[columns, :])
             down = slice(columns.start - rows.stop, columns.stop - rows.stop)
@@ -317,7 +317,7 @@ class _Forms:
         total = _Accumulator(left.shape, left)
         step = width(left)
         above = [] if self.matrix.symmetric else spans(rows.start, step)
-        for columns in above + spans(n, step, first=rows.stop):
+        for columns in while_wanted(above + spans(n, step, first=rows.stop)):
             total.add(self.matrix.block(rows, columns), self.w.rows(columns))
         if self.matrix.symmetric:
             total.value *= 2.0
@@ -333,7 +333,7 @@ class _Stripe:
 
     def __call__(self, rows: slice) -> Array:
         columns = spans(self.matrix.shape[1], side(self.matrix.like))
-        parts = [self.matrix.block(rows, some) for some in columns]
+        parts = [self.matrix.block(rows, some) for some in while_wanted(columns)]
         return namespace(self.matrix.like).concat(parts, axis=1)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer import linalg
 from mercer.backend import Array, eps, is_numpy, namespace, scalar, set_diagonal
 
 _TRIES = 12  # times the addition to a diagonal is raised tenfold
@@ -24,7 +25,8 @@ def solve_positive(matrix: Array, right: Array) -> Array | None:
     from scipy.linalg.lapack import get_lapack_funcs
 
     (posv,) = get_lapack_funcs(("posv",), (matrix, right))
-    _, solution, info = posv(matrix.T, right, lower=True, overwrite_a=True)  # .T: Fortran order
+    with linalg.threads_for(matrix):
+        _, solution, info = posv(matrix.T, right, lower=True, overwrite_a=True)  # .T: Fortran order
     return solution if info == 0 else None
 
 
@@ -34,31 +36,38 @@ def factored(matrix: Array) -> Callable[[Array], Array] | None:
         lower = _lower(matrix)
         if lower is None:
             return None
-        inverse = namespace(matrix).linalg.inv(lower)
+        inverse = linalg.inv(lower)
         turned = namespace(matrix).permute_dims(inverse, (1, 0))
         return lambda right: turned @ (inverse @ right)
     from scipy.linalg import cho_solve
     from scipy.linalg.lapack import get_lapack_funcs
 
     (potrf,) = get_lapack_funcs(("potrf",), (matrix,))
-    factor, info = potrf(matrix.T, lower=True, overwrite_a=True, clean=False)
+    with linalg.threads_for(matrix):
+        factor, info = potrf(matrix.T, lower=True, overwrite_a=True, clean=False)
     if info != 0:
         return None
-    return lambda right: cho_solve((factor, True), right, check_finite=False)
+
+    def solve(right: Array) -> Array:
+        with linalg.threads_for(factor):
+            return cho_solve((factor, True), right, check_finite=False)
+
+    return solve
 
 
 def inverse_positive(matrix: Array) -> Array | None:
     """A^-1, all of it, A overwritten; None where A is not positive definite."""
     if not is_numpy(matrix):
         lower = _lower(matrix)
-        return None if lower is None else namespace(matrix).linalg.inv(matrix)
+        return None if lower is None else linalg.inv(matrix)
     from scipy.linalg.lapack import get_lapack_funcs
 
     potrf, potri = get_lapack_funcs(("potrf", "potri"), (matrix,))
-    factor, info = potrf(matrix.T, lower=True, overwrite_a=True, clean=False)
-    if info != 0:
-        return None
-    inverse, _ = potri(factor, lower=True, overwrite_c=True)
+    with linalg.threads_for(matrix):
+        factor, info = potrf(matrix.T, lower=True, overwrite_a=True, clean=False)
+        if info != 0:
+            return None
+        inverse, _ = potri(factor, lower=True, overwrite_c=True)
     for j in range(1, inverse.shape[0]):  # potri writes one half
         inverse[:j, j] = inverse[j, :j]
     return inverse
@@ -74,9 +83,10 @@ def eigenpairs(matrix: Array, precision: float) -> tuple[Array, Array]:
     if is_numpy(matrix):
         from scipy.linalg import eigh
 
-        values, vectors = eigh(matrix.T, driver="evd", overwrite_a=True, check_finite=False)
+        with linalg.threads_for(matrix):
+            values, vectors = eigh(matrix.T, driver="evd", overwrite_a=True, check_finite=False)
     else:
-        values, vectors = xp.linalg.eigh(matrix)
+        values, vectors = linalg.eigh(matrix)
     least, most = float(values[0]), max(float(values[-1]), 0.0)
     if -least > 4 * int(values.shape[0]) * precision * max(most, -least):
         raise ValueError(
@@ -103,11 +113,12 @@ def lower_factor(matrix: Array) -> Array:
 def inverse_lower(lower: Array) -> Array:
     """L^-1 of a lower triangular matrix."""
     if not is_numpy(lower):
-        return namespace(lower).linalg.inv(lower)
+        return linalg.inv(lower)
     from scipy.linalg.lapack import get_lapack_funcs
 
     (trtri,) = get_lapack_funcs(("trtri",), (lower,))
-    inverse, _ = trtri(lower, lower=1)
+    with linalg.threads_for(lower):
+        inverse, _ = trtri(lower, lower=1)
     return np.tril(inverse)
 
 
@@ -116,14 +127,14 @@ def _solve_tensor(matrix: Array, right: Array) -> Array | None:
     if lower is None:
         return None
     xp = namespace(matrix)
-    inverse = xp.linalg.inv(lower)
+    inverse = linalg.inv(lower)
     return xp.permute_dims(inverse, (1, 0)) @ (inverse @ right)
 
 
 def _lower(matrix: Array) -> Array | None:
     """The Cholesky factor, or None where there is none."""
     try:
-        lower = namespace(matrix).linalg.cholesky(matrix)
+        lower = linalg.cholesky(matrix)
     except (RuntimeError, np.linalg.LinAlgError) as error:  # the first is torch's
         if "positive" not in str(error) and "singular" not in str(error).lower():
             raise

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
-from functools import cache
-from threading import local
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from threading import Event, local
 from typing import Any, TypeVar
 
 from mercer.backend import Array, itemsize, on_gpu
-from mercer.config import settings
+from mercer.config import Settings, in_force, settings
+from mercer.linalg import one_blas_thread, one_blas_thread_for_good
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -46,21 +48,52 @@ def in_order(
     """work(task) for every task, in the order of the tasks whatever runs them.
 
     Adding the answers up in this order makes results independent of the number of threads. Few
-    answers are outstanding at a time, so memory does not grow with the number of tasks.
+    answers are outstanding at a time, so memory does not grow with the number of tasks. When the
+    caller stops early, because of an error or an interrupt, tasks that have not begun are cancelled,
+    and those that have end at their next tile.
     """
     now = settings()
     executor = now.executor or (_pool(now.workers) if parallel and now.workers > 1 else None)
-    if getattr(_thread, "works", False):  # a tile made of tiles: its thread does them all
-        executor, shown = None, False
     with one_blas_thread() if parallel else nullcontext():
         if executor is None or len(tasks) == 1:
-            answers = (work(task) for task in tasks)
+            answers = (work(task) for task in while_wanted(tasks))
         else:
-            answers = _windowed(executor, work, tasks, 2 * now.workers + 2)
+            stop = Event() if now.executor is None else None
+            alone = _Alone(replace(now, threads=1, executor=None, progress=False), work, stop)
+            answers = _windowed(executor, alone, tasks, 2 * now.workers + 2)
         yield from _shown(answers, len(tasks)) if now.progress and shown else answers
 
 
-def _windowed(executor: Any, work: Any, tasks: Sequence[Any], window: int) -> Iterator[Any]:
+def while_wanted(tasks: Iterable[Task]) -> Iterator[Task]:
+    """The same tasks, until the caller of `in_order`, whose thread this is not, has stopped."""
+    stop = getattr(_thread, "stop", None)
+    for task in tasks:
+        if stop is not None and stop.is_set():
+            raise CancelledError
+        yield task
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """The work on one thread, under the caller's memory budget: a tile of tiles does them all."""
+
+    settings: Settings
+    work: Callable[[Any], Any]
+    stop: Event | None  # is set when nobody waits for the answer any more
+
+    def __call__(self, task: Any) -> Any:
+        _thread.stop = self.stop
+        try:
+            with in_force(self.settings):
+                return self.work(task)
+        finally:
+            _thread.stop = None
+
+
+_thread = local()  # what the thread works for
+
+
+def _windowed(executor: Any, work: _Alone, tasks: Sequence[Any], window: int) -> Iterator[Any]:
     waiting: deque[Any] = deque()
     try:
         for task in tasks:
@@ -70,6 +103,8 @@ def _windowed(executor: Any, work: Any, tasks: Sequence[Any], window: int) -> It
         while waiting:
             yield waiting.popleft().result()
     finally:
+        if work.stop is not None:
+            work.stop.set()
         for future in waiting:
             future.cancel()
 
@@ -82,25 +117,30 @@ def _shown(answers: Iterator[Any], total: int) -> Iterator[Any]:
     return iter(track(answers, "kernel tiles", total=total, console=console, transient=True))
 
 
-@cache
+_latest: tuple[int, ThreadPoolExecutor] | None = None  # the pool that was asked for last
+
+
 def _pool(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix="mercer", initializer=_begin)
+    """The one pool, replaced when another size is wanted.
+
+    The threads of the former pool end as soon as nobody works with it: an executor that is no longer
+    referenced stops its threads.
+    """
+    global _latest
+    latest = _latest
+    if latest is None or latest[0] != workers:
+        pool = ThreadPoolExecutor(
+            workers, thread_name_prefix="mercer", initializer=one_blas_thread_for_good
+        )
+        _latest = latest = workers, pool
+    return latest[1]
 
 
-_thread = local()  # what this thread is
+def _after_fork() -> None:
+    """A forked child inherits the pool without its threads and would wait for them for ever."""
+    global _latest
+    _latest = None
 
 
-def _begin() -> None:
-    _thread.works = True
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """BLAS on one thread per tile thread, as long as tiles run."""
-    return _controller().limit(limits=1, user_api="blas")
-
-
-@cache
-def _controller() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import (
     Array,
     astype,
@@ -112,7 +112,7 @@ def _preconditioner(matrix: LazyMatrix, ridge: float) -> Any:
     turned = xp.permute_dims(factor, (1, 0))
     small = turned @ factor
     add_to_diagonal(small, ridge)
-    inverse = xp.linalg.inv(small)
+    inverse = linalg.inv(small)
     return lambda v: (v - factor @ (inverse @ (turned @ v))) / ridge
 
 

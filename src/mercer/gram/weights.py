@@ -11,7 +11,8 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, array_like, is_numpy, is_single, on_gpu, to_numpy
-from mercer.gram.run import in_order, one_blas_thread, spans
+from mercer.gram.run import in_order, spans
+from mercer.linalg import one_blas_thread
 
 GROUP = 64  # columns that share a generator: what a column holds does not depend on the chunks
 _SOME = 200_000  # codes below which one thread makes them faster than two

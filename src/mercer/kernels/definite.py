@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import count, take_rows, to_numpy
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
@@ -68,7 +68,7 @@ def is_positive_definite(kernel: Kernel, x: Any) -> Definiteness:
     values, unit = _matrix(kernel, points)
     validate.finite(values, "k(x, x)")
     asymmetry = float(np.max(np.abs(values - values.T)))
-    spectrum = np.linalg.eigvalsh((values + values.T) / 2)
+    spectrum = linalg.eigvalsh((values + values.T) / 2)
     tolerance = n * unit * float(np.max(np.abs(spectrum)))
     return Definiteness(float(spectrum[0]), asymmetry, tolerance, n)
 

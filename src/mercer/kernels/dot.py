@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import Array, array_like, eps, namespace, ones, root, scalar, to_numpy
 from mercer.kernels.base import DotProduct, Kernel, Points
 from mercer.kernels.distance import squared_distances, squared_norms
@@ -207,7 +207,7 @@ def _metric(metric: Sequence[Sequence[float]] | np.ndarray) -> Metric:
     size = float(np.max(np.abs(matrix)))
     if np.max(np.abs(matrix - matrix.T)) > 1e-10 * size:
         raise ValueError("metric must be symmetric: use (A + A.T) / 2")
-    least = float(np.linalg.eigvalsh(matrix)[0])
+    least = float(linalg.eigvalsh(matrix)[0])
     if least < -1e-10 * size:
         raise ValueError(
             f"metric must be positive semi-definite, got an eigenvalue {least:g}: "
@@ -219,5 +219,5 @@ def _metric(metric: Sequence[Sequence[float]] | np.ndarray) -> Metric:
 @lru_cache(maxsize=32)
 def _factor(metric: Metric) -> np.ndarray:
     """L with LL' = metric."""
-    values, vectors = np.linalg.eigh(np.asarray(metric, dtype=np.float64))
+    values, vectors = linalg.eigh(np.asarray(metric, dtype=np.float64))
     return vectors * np.sqrt(np.clip(values, 0, None))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer import linalg
 from mercer.kernels.algebra import Constant
 from mercer.kernels.base import Kernel, Radial
 from mercer.kernels.discrete import Chi2, Delta, Intersection
@@ -93,7 +94,7 @@ def _linear(kernel: Linear) -> Facts:
     """The embedding is the mean."""
     if kernel.metric is None:
         return _moments(separates=True)
-    rank = int(np.linalg.matrix_rank(np.asarray(kernel.metric), hermitian=True))
+    rank = linalg.matrix_rank(np.asarray(kernel.metric))
     return _moments(separates=rank == len(kernel.metric)) if rank else facts(Constant(0.0))
 
 

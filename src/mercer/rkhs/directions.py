@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mercer import linalg
 from mercer.backend import Array, array_like, astype, double, namespace
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
@@ -32,11 +33,11 @@ def principal(centred: LazyMatrix, what: str) -> Directions:
     found = low_rank(centred.matrix) if isinstance(centred, Centered) else None
     if found is not None:
         a = found.columns - xp.mean(found.columns, axis=0)
-        parts = xp.linalg.svd(a, full_matrices=False)
+        parts = linalg.svd(a)
         return Directions(parts[0], parts[1])
     afford_dense(n, what)
     held = astype(centred.dense(), double(centred.like))
-    values, vectors = xp.linalg.eigh(held)
+    values, vectors = linalg.eigh(held)
     return Directions(vectors, xp.sqrt(xp.clip(values, 0, None)))
 
 

@@ -7,6 +7,7 @@ from math import log, pi
 
 import numpy as np
 
+from mercer import linalg
 from mercer.errors import NotConverged
 from mercer.kernels.distance import squared_distances
 
@@ -76,8 +77,8 @@ def _expected(
     z: np.ndarray, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray
 ) -> tuple[float, np.ndarray]:
     """The log-likelihood, and the probabilities (n, k) that a point comes from a part."""
-    roots = np.linalg.cholesky(covariances)
-    inverses = np.linalg.inv(roots)
+    roots = linalg.cholesky(covariances)
+    inverses = linalg.inv(roots)
     logs = np.empty((len(z), len(weights)), dtype=np.float64)
     for k, (mean, root, inverse) in enumerate(zip(means, roots, inverses, strict=True)):
         white = (z - mean) @ inverse.T

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import Array, array_like, namespace, to_numpy
 from mercer.rkhs.densities import Density
 
@@ -110,7 +110,7 @@ class Gaussian(Density):
     @cached_property
     def _root(self) -> np.ndarray:
         """Cholesky's L with C = LL', or the standard deviations."""
-        return np.sqrt(self.cov) if self.cov.ndim == 1 else np.linalg.cholesky(self.cov)
+        return np.sqrt(self.cov) if self.cov.ndim == 1 else linalg.cholesky(self.cov)
 
     @cached_property
     def _whitening(self) -> np.ndarray:
@@ -193,11 +193,11 @@ def _definite(cov: np.ndarray) -> np.ndarray:
     cov = (cov + cov.T) / 2
     scale = np.sqrt(np.maximum(np.diagonal(cov), 0.0))
     scale[scale == 0] = 1.0
-    least = np.linalg.eigvalsh(cov / scale / scale[:, None])[0]  # whatever the units of the columns
+    least = linalg.eigvalsh(cov / scale / scale[:, None])[0]  # whatever the units of the columns
     if least <= len(cov) * np.finfo(np.float64).eps:
         raise ValueError(
             f"cov must be positive definite, and its smallest eigenvalue is "
-            f"{float(np.linalg.eigvalsh(cov)[0]):.3g}: leave out columns that others determine, or "
+            f"{float(linalg.eigvalsh(cov)[0]):.3g}: leave out columns that others determine, or "
             "add a small number to the diagonal, such as cov + 1e-6 * np.eye(d)"
         )
     return cov

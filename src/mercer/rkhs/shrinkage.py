@@ -11,8 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
+from mercer import linalg
 from mercer.backend import (
     Array,
     array_like,
@@ -133,7 +132,7 @@ def largest_singular_value(left: Operator, right: Operator) -> float:
     if isinstance(left, Rooted) and isinstance(right, Rooted):
         product = transposed(left.root) @ array_like(right.root, left.root)
         xp = namespace(product)
-        return scalar(xp.max(xp.linalg.svdvals(product)))
+        return scalar(xp.max(linalg.svdvals(product)))
     split, other = (right, left) if isinstance(right, Rooted) else (left, right)
     if isinstance(split, Applied):
         split, other = other, split
@@ -182,10 +181,9 @@ def _shrunk_root(a: Array, c: float) -> Array:
     if is_numpy(a):
         from scipy.linalg import solve_triangular
 
-        lower = np.linalg.cholesky(inner)
+        lower = linalg.cholesky(inner)
         return solve_triangular(lower, a.T, lower=True, check_finite=False).T
-    xp = namespace(a)
-    return a @ transposed(xp.linalg.inv(xp.linalg.cholesky(inner)))
+    return a @ transposed(linalg.inv(linalg.cholesky(inner)))
 
 
 def _solved(matrix: Array, c: float) -> Applied | None:

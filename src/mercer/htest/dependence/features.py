@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import astype, count, double, is_array, is_single, take_rows, to_numpy
 from mercer.errors import NoRule
 from mercer.htest.dependence.evidence import HSICEvidence
@@ -166,7 +166,7 @@ class NystromHSIC(FeatureHSIC):
         landmarks = taken(points, rows[np.sort(chosen)])
         own = features(kernel, landmarks, landmarks)
         own = own - own.mean(axis=0) - own.mean(axis=1)[:, None] + own.mean()
-        values, vectors = np.linalg.eigh((own + own.T) / 2)
+        values, vectors = linalg.eigh((own + own.T) / 2)
         kept = values > _NOISE * np.max(values, initial=0.0)
         if -values[0] > _INDEFINITE * values[-1]:
             raise ValueError(

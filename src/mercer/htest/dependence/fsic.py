@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mercer import linalg
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram.run import in_order, spans
@@ -95,7 +96,7 @@ class FSICEvidence:
 
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
         """The statistic, and the weights of the chi-squares it is a sum of under independence."""
-        values = np.maximum(np.linalg.eigvalsh(self._own.s)[::-1], 0.0)
+        values = np.maximum(linalg.eigvalsh(self._own.s)[::-1], 0.0)
         weights = values / (values + self.ridge)
         return self.observed, weights[:rank], float(weights[rank:].sum())
 
@@ -154,7 +155,7 @@ class FSICEvidence:
         if self.rank == 0:
             return np.zeros(u.shape[:-1], dtype=np.float64)
         moved = found.s + self.ridge * np.eye(self.rank, dtype=np.float64)
-        solved = np.linalg.solve(moved, u[..., None])[..., 0]
+        solved = linalg.solve(moved, u[..., None])[..., 0]
         return n * (n / (n - 1)) ** 2 * np.sum(u * solved, axis=-1)  # u without its bias
 
 
@@ -174,6 +175,6 @@ def _uncorrelated(k: np.ndarray, l: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     varies = np.logical_and(*(size > 1e-14 * np.max(size, initial=0.0) for size in sizes))
     k, l = (z[:, varies] / size[varies] for z, size in zip((k, l), sizes, strict=True))  # noqa: E741
     product = (k.T @ k) * (l.T @ l) / len(k) ** 2  # mean over all pairs (a, b) of g_ab g_ab'
-    values, vectors = np.linalg.eigh(product)
+    values, vectors = linalg.eigh(product)
     kept = values > _RANK * np.max(values, initial=0.0)
     return k, l, vectors[:, kept] / np.sqrt(values[kept])

@@ -24,6 +24,7 @@ from math import sqrt
 
 import numpy as np
 
+from mercer import linalg
 from mercer.backend import to_numpy
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
@@ -207,7 +208,7 @@ class FeatureEvidence(PartialEvidence):
     @cached_property
     def _eigenvalues(self) -> np.ndarray:
         """Of H / n^2, falling; all others are 0."""
-        values = np.linalg.eigvalsh(self.products.T @ self.products)[::-1]
+        values = linalg.eigvalsh(self.products.T @ self.products)[::-1]
         return np.maximum(values, 0.0) / self.n**2
 
     def _limit(self, rank: int) -> tuple[np.ndarray, float]:

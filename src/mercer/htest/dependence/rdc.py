@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import to_numpy
 from mercer.htest.base import HypothesisTest
 from mercer.htest.dependence.result import IndependenceResult, independence_result
@@ -150,7 +150,7 @@ def _ranks(variable: Variable) -> np.ndarray:
 def _orthonormal(z: np.ndarray) -> np.ndarray:
     """An orthonormal basis of the centred columns, without directions that do not vary: (n, r)."""
     z = z - z.mean(axis=0)
-    values, vectors = np.linalg.eigh(z.T @ z)
+    values, vectors = linalg.eigh(z.T @ z)
     kept = values > _RANK * np.max(values, initial=0.0)
     return z @ (vectors[:, kept] / np.sqrt(values[kept]))
 
@@ -159,4 +159,4 @@ def _largest_singular_values(product: np.ndarray) -> np.ndarray:
     """Of the matrices product[:, j, :]: (r, b, s) -> (b,)."""
     m = product.transpose(1, 2, 0)  # (b, s, r)
     m = m if m.shape[1] <= m.shape[2] else m.transpose(0, 2, 1)
-    return np.sqrt(np.clip(np.linalg.eigvalsh(m @ m.transpose(0, 2, 1))[:, -1], 0.0, 1.0))
+    return np.sqrt(np.clip(linalg.eigvalsh(m @ m.transpose(0, 2, 1))[:, -1], 0.0, 1.0))

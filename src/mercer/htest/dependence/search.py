@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import Array, array_like, astype, double, namespace, on_gpu, to_numpy
-from mercer.gram.run import one_blas_thread
 from mercer.htest.ascent import RadialMap, climbed, own_unit, smooth_form, widened
 from mercer.htest.dependence.variables import need_variation, variables
 from mercer.kernels.base import Kernel
@@ -23,6 +22,7 @@ from mercer.kernels.door import as_table
 from mercer.kernels.radial import RBF
 from mercer.kernels.rows import taken
 from mercer.kernels.smooth import Profile
+from mercer.linalg import one_blas_thread
 
 _RIDGE = 1e-6  # of the square of the largest product of features, added to variances
 _INDEPENDENT = 0.25  # share of A o B in the covariance M of products: see `power`
@@ -128,7 +128,7 @@ def power(k: Array, l: Array, ridge: float) -> tuple[float, Array, Array]:  # no
     k, l = k - k.mean(axis=0), l - l.mean(axis=0)  # noqa: E741
     found = Moments.of(k, l)
     mixed = to_numpy(found.mixed) + ridge * np.eye(len(found.u), dtype=np.float64)
-    a = array_like(np.linalg.solve(mixed, to_numpy(found.u)), k)
+    a = array_like(linalg.solve(mixed, to_numpy(found.u)), k)
     by_g = 2 * (1 - (1 - part) * (found.g @ a))[:, None] * a
     by_mean = -2 * part * a[:, None] * a
     by_k = by_g * l + k @ (by_mean * found.of_l)

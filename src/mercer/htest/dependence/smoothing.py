@@ -14,6 +14,7 @@ from math import isqrt
 
 import numpy as np
 
+from mercer import linalg
 from mercer.backend import to_numpy
 from mercer.gram import LazyMatrix, cholesky
 
@@ -47,7 +48,7 @@ class Directions:
         """Of K = AA' by the columns of A: (n, r)."""
         a = features.astype(np.float64)
         a = a - a.mean(axis=0)
-        values, vectors = np.linalg.eigh(a.T @ a)
+        values, vectors = linalg.eigh(a.T @ a)
         kept = values > _NOISE * np.max(values, initial=0.0)
         return cls(values[kept] / len(a), a @ (vectors[:, kept] / np.sqrt(values[kept])))
 

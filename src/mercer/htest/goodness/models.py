@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import Array, array_like, is_numpy, to_numpy
 from mercer.htest.goodness.smoothed import Smoothed
 from mercer.rkhs.charts import Chart, chart_of
@@ -125,7 +125,7 @@ def _of_scipy(model: Any) -> Model:
     if name == "multivariate_t_frozen":
         return _student(model)
     if name == "gaussian_kde":
-        root = np.linalg.inv(np.linalg.cholesky(model.covariance))
+        root = linalg.inv(linalg.cholesky(model.covariance))
         return _on_host(Smoothed(model.dataset.T, model.weights, root).score, model.d)
     if hasattr(model, "support") and hasattr(model, "logpdf") and not hasattr(model, "freeze"):
         return _of_coordinates(model)
@@ -140,7 +140,7 @@ def _student(model: Any) -> Model:
     """Multivariate t: -(nu + d) C^-1 u / (nu + u'C^-1 u) with u = x - m."""
     if not np.isfinite(model.df):
         return model_of(Gaussian(model.loc, np.asarray(model.shape)))
-    inverse = np.linalg.inv(np.asarray(model.shape))
+    inverse = linalg.inv(np.asarray(model.shape))
 
     def score(x: np.ndarray) -> np.ndarray:
         u = x - model.loc

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from mercer.backend import to_numpy
-from mercer.gram.run import one_blas_thread
 from mercer.htest.ascent import climbed, widened
 from mercer.htest.goodness.sample import Sample
 from mercer.kernels.bandwidth import median_bandwidth, usable
@@ -24,6 +23,7 @@ from mercer.kernels.distance import squared_distances
 from mercer.kernels.radial import RBF
 from mercer.kernels.smooth import Profile
 from mercer.kernels.stein import Scored
+from mercer.linalg import one_blas_thread
 
 _NULL = 18.0  # 2 tr(P^2) / n^2 is the variance under the model: three standard deviations, squared
 _FLOOR = 4.0  # of the variance, times the squared power of features where a search begins, by n

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mercer import linalg
 from mercer.gram.run import spans
 from mercer.kernels.distance import squared_distances
 from mercer.kernels.smooth import Profile
@@ -69,7 +70,7 @@ class FeatureMoments:
     def eigenvalues(self) -> np.ndarray:
         """Of the covariance of the features, largest first."""
         covariance = self.products - np.outer(self.mean, self.mean)
-        found = np.linalg.eigvalsh(covariance * self.n / (self.n - 1))[::-1]
+        found = linalg.eigvalsh(covariance * self.n / (self.n - 1))[::-1]
         return np.maximum(found, 0.0)
 
     # ---- what the nulls ask for ---------------------------------------------------------

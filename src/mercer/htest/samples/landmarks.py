@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mercer import linalg
 from mercer.backend import Array, array_like, astype, is_numpy, namespace, to_numpy
 from mercer.config import settings
 from mercer.gram.family import Family
@@ -83,7 +84,7 @@ class Projected:
         roots = []
         for kernel in self.family.kernels:
             own = to_numpy(kernel.pairwise(self.landmarks, self.landmarks)).astype(np.float64)
-            values, vectors = np.linalg.eigh((own + own.T) / 2)
+            values, vectors = linalg.eigh((own + own.T) / 2)
             kept = values > _RANK * values[-1]
             roots.append((vectors[:, kept] / np.sqrt(values[kept])).T)
         return roots

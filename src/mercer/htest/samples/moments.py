@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer import linalg
 from mercer.config import settings
 from mercer.gram import PairedWeights, PermutedWeights
 from mercer.gram.weights import Resamples
@@ -152,7 +153,7 @@ class NormalizedEvidence(DifferenceEvidence):
         if self.rank == 0:
             return np.zeros(found.delta.shape[:-1], dtype=np.float64)
         moved = found.covariance + self.ridge * np.eye(self.rank)
-        solved = np.linalg.solve(moved, found.delta[..., None])[..., 0]
+        solved = linalg.solve(moved, found.delta[..., None])[..., 0]
         return np.sum(found.delta * solved, axis=-1)
 
 
@@ -169,7 +170,7 @@ class SquaredEvidence(DifferenceEvidence):
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
         """|delta|^2, and the weights of the chi-squares it is a sum of under the null hypothesis."""
         delta, covariance = self.difference.observed
-        values = np.maximum(np.linalg.eigvalsh(covariance)[::-1], 0.0)
+        values = np.maximum(linalg.eigvalsh(covariance)[::-1], 0.0)
         return float(delta @ delta), values[:rank], float(values[rank:].sum())
 
     def _values(self, found: Difference) -> np.ndarray:
@@ -208,7 +209,7 @@ def whitened(z: np.ndarray) -> np.ndarray:
     z = z[:, varies] / size[varies]
     if z.shape[1] == 0:
         return z
-    values, vectors = np.linalg.eigh(z.T @ z / len(z))
+    values, vectors = linalg.eigh(z.T @ z / len(z))
     kept = values > _RANK * values[-1]
     return z @ (vectors[:, kept] / np.sqrt(values[kept]))
 

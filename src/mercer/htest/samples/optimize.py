@@ -10,7 +10,6 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, array_like, astype, double, namespace, on_gpu, to_numpy
-from mercer.gram.run import one_blas_thread
 from mercer.htest.ascent import RadialMap, climbed, own_unit, smooth_form, widened
 from mercer.htest.samples.pool import pool
 from mercer.htest.samples.proxies import (
@@ -26,6 +25,7 @@ from mercer.kernels.distance import squared_norms
 from mercer.kernels.door import as_table, prepare
 from mercer.kernels.radial import RBF
 from mercer.kernels.rows import taken
+from mercer.linalg import one_blas_thread
 from mercer.rkhs.distributions import Empirical
 
 _RIDGE = 1e-5  # of the square of the largest feature, added to variances

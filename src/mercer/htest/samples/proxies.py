@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mercer import linalg
 from mercer.backend import Array, array_like, namespace, to_numpy
 from mercer.htest.samples.moments import moments
 from mercer.kernels.distance import squared_norms
@@ -79,7 +80,7 @@ def normalized_power(
     delta: np.ndarray, covariance: np.ndarray, ridge: float
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """delta' (S + ridge)^-1 delta, and its derivatives by delta and S (Jitkrittum et al. 2016)."""
-    solved = np.linalg.solve(covariance + ridge * np.eye(len(delta)), delta)
+    solved = linalg.solve(covariance + ridge * np.eye(len(delta)), delta)
     return float(delta @ solved), 2 * solved, -np.outer(solved, solved)
 
 

@@ -8,6 +8,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from mercer import linalg
 from mercer.learn.components.leading import leading_eigenpairs, leading_singular
 from mercer.rkhs.directions import Directions, crossed
 
@@ -35,14 +36,14 @@ class Centred:
         n, r = features.shape
         if r > _MANY * n and n > _SMALL:
             return cls._by_gram(mean, features - mean)
-        u, lengths, turned = np.linalg.svd(features - mean, full_matrices=False)
+        u, lengths, turned = linalg.svd(features - mean)
         scale = float(np.abs(features).max(initial=0.0)) * np.sqrt(features.size)
         kept = int(np.sum(lengths > max(features.shape) * _EPS * scale))
         return cls(mean, Directions(u[:, :kept], lengths[:kept]), turned[:kept].T)
 
     @classmethod
     def _by_gram(cls, mean: np.ndarray, moved: np.ndarray) -> Centred:
-        values, vectors = np.linalg.eigh(moved @ moved.T)
+        values, vectors = linalg.eigh(moved @ moved.T)
         kept = values > len(moved) * _EPS * values[-1]
         lengths, u = np.sqrt(values[kept])[::-1], vectors[:, kept][:, ::-1]
         return cls(mean, Directions(u, lengths), (moved.T @ u) / lengths)

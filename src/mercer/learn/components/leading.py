@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mercer import linalg
 from mercer.gram.eigen import Space, largest
 from mercer.gram.positive import add_to_diagonal, factored
 
@@ -43,7 +44,7 @@ def leading_singular(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray
             lambda v: matrix.T @ (matrix @ v), lambda: matrix.T @ matrix, matrix.shape[1], k
         )
     if found is None or not found[0][-1] > _ENOUGH**0.5 * found[0][0]:
-        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+        left, values, right = linalg.svd(matrix)
         return left[:, :k], values[:k], right[:k].T
     right = found[1]
     left = matrix @ right

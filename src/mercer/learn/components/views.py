@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer import linalg
 from mercer.backend import astype, count, double, eps, to_numpy
 from mercer.frames import Columns
 from mercer.gram import Factor, Gram, cholesky
@@ -60,7 +61,7 @@ def view(
     if found is not None:
         return _spanned(kernel, columns, gram.x, found)
     held = to_numpy(astype(gram.dense(), double(gram.like)))
-    values, vectors = np.linalg.eigh(held)
+    values, vectors = linalg.eigh(held)
     kept = values > len(held) * _EPS * max(values[-1], 0.0)
     roots = np.sqrt(values[kept])
     return View(kernel, columns, gram.x, vectors[:, kept] / roots), vectors[:, kept] * roots

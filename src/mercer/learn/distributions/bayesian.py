@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import to_numpy
 from mercer.features.random import generator
 from mercer.gram import Gram
@@ -173,7 +173,7 @@ class _Prior:
         within = seen.within
         between = np.cov(seen.means.T, bias=True).reshape(within.shape)
         between = between - within * np.mean(1 / seen.sizes)
-        values, vectors = np.linalg.eigh(between)
+        values, vectors = linalg.eigh(between)
         least = 1e-6 * max(float(values[-1]), float(np.trace(within)) / len(within), 1e-300)
         cov = (vectors * np.maximum(values, least)) @ vectors.T
         return cls(seen.means.mean(axis=0), cov, within)
@@ -185,7 +185,7 @@ class _Prior:
         covs = np.empty((len(moved), *self.cov.shape), dtype=np.float64)
         for size in np.unique(seen.sizes):  # one factor serves all bags of a size
             some = seen.sizes == size
-            gain = np.linalg.solve(self.cov + self.within / size, self.cov)
+            gain = linalg.solve(self.cov + self.within / size, self.cov)
             means[some] = self.mean + moved[some] @ gain
             covs[some] = self.cov - self.cov @ gain
         return means, covs
@@ -217,11 +217,9 @@ def _most_likely(
         by_noise = 2 * np.exp(2 * log_noise) * np.sum(by_v)
         return value, np.concatenate([turn.T @ by_a, [-np.sum(error / v), by_noise]])
 
-    ridge_start = np.linalg.solve(
-        moved.T @ moved + ridge * gram + 1e-9 * np.eye(s), moved.T @ target
-    )
+    ridge_start = linalg.solve(moved.T @ moved + ridge * gram + 1e-9 * np.eye(s), moved.T @ target)
     noise2 = max(float(np.mean((target - moved @ ridge_start) ** 2)), 1e-4)
-    size, axes = np.linalg.eigh(moved.T @ moved / noise2 + ridge * gram)
+    size, axes = linalg.eigh(moved.T @ moved / noise2 + ridge * gram)
     seen = size > _SEEN * size[-1]
     turn = axes[:, seen] / np.sqrt(size[seen])
     ahead = np.sqrt(size[seen]) * (axes[:, seen].T @ ridge_start)

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import astype, count, double, is_array, is_single, to_numpy
 from mercer.errors import NotConverged
 from mercer.gram import Gram
@@ -170,7 +170,7 @@ def definite(kernel: Kernel, points: Points, *, hard: bool = False) -> None:
     n = count(points)
     chosen = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64))
     values = to_numpy(Gram(kernel, taken(points, chosen)).dense()).astype(np.float64)
-    spectrum = np.linalg.eigvalsh((values + values.T) / 2)
+    spectrum = linalg.eigvalsh((values + values.T) / 2)
     if spectrum[0] < -1e-5 * max(abs(spectrum[0]), abs(spectrum[-1])):
         found = (
             f"{kernel!r} is not positive definite: on {len(chosen)} of the points it has the "

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer import linalg
+
 _ROUNDS = 100
 
 
@@ -41,7 +43,7 @@ class Sigmoid:
             if np.abs(gradient).max() <= 1e-10 * len(values):
                 break
             hessian = x.T @ (x * (weights * p * (1 - p))[:, None]) + 1e-12 * np.eye(2)
-            step = np.linalg.solve(hessian, gradient)
+            step = linalg.solve(hessian, gradient)
             size = 1.0
             while size > 1e-10 and loss(theta - size * step) > now - 1e-4 * size * gradient @ step:
                 size /= 2

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from mercer import linalg
 from mercer.errors import NotConverged
 from mercer.features.random import state
 from mercer.learn.estimator import checked
@@ -121,7 +122,7 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if not settled:
             _warn_if_moving(white, turned, order, sizes, random)
         self.components_ = turned[order] @ to_white
-        self.mixing_ = np.linalg.pinv(self.components_)
+        self.mixing_ = linalg.pinv(self.components_)
         self.dependence_ = dependence[np.ix_(order, order)]
         self.subspaces_ = tuple(np.split(np.arange(len(order)), np.cumsum(sizes)[:-1]))
         return self
@@ -149,7 +150,7 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _whitened(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
         """Principal components of variance 1, the matrix that makes them, and sizes that fit them."""
-        left, scales, directions = np.linalg.svd(x, full_matrices=False)
+        left, scales, directions = linalg.svd(x)
         rank = int(np.sum(scales > scales[0] * max(x.shape) * np.finfo(np.float64).eps))
         if rank == 0:
             raise ValueError("X must vary: all its rows are equal")

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import astype, count, double, is_array, to_numpy
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_bandwidth
@@ -238,7 +238,7 @@ class LocalLinear(LocalSmoother):
         t0 = t0 / s0[:, None]
         t1 = t1.reshape(m, d, outputs) / s0[:, None, None] - at[:, :, None] * t0[:, None, :]
         spread = square - s1[:, :, None] * s1[:, None, :] + _FLAT * np.eye(d, dtype=np.float64)
-        lever = np.linalg.solve(spread, s1[:, :, None])[:, :, 0]  # of the slope on the intercept
+        lever = linalg.solve(spread, s1[:, :, None])[:, :, 0]  # of the slope on the intercept
         fitted = t0 - np.einsum("md,mdq->mq", lever, t1 - s1[:, :, None] * t0[:, None, :])
         leverage = (1 + np.einsum("md,md->m", lever, s1)) / s0
         gone = np.where(known, 1.0, np.nan)

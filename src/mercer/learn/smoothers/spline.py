@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.gram import Gram
 from mercer.gram.positive import eigenpairs
 from mercer.gram.run import spans
@@ -141,7 +141,7 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.degrees_of_freedom_ = float(len(y))
         c, _ = solver.coefficients(self.smoothing_)
         rest = y - matrix @ c - self.smoothing_ * c
-        self.polynomial_ = np.linalg.lstsq(null, rest, rcond=None)[0]
+        self.polynomial_ = linalg.lstsq(null, rest)[0]
         self.function_ = Function(kernel, u, c)
 
     def _scaled(self, x: np.ndarray) -> np.ndarray:
@@ -168,7 +168,7 @@ def _additive(kernel: Kernel, columns: int) -> Kernel:
 
 def _basis(null: np.ndarray) -> np.ndarray:
     """An orthonormal basis of the null space: (n, r)."""
-    left, lengths, _ = np.linalg.svd(null, full_matrices=False)
+    left, lengths, _ = linalg.svd(null)
     return left[:, lengths > max(null.shape) * _EPS * lengths[0]]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import Array, count, take_rows, to_numpy
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
@@ -151,7 +151,7 @@ class ConditionalEmbedding:
         validate.positive("ridge", found)
         square = product @ product
         square[np.diag_indices(n)] += found * found
-        inverse = product @ np.linalg.solve(square, np.diag(weights))
+        inverse = product @ linalg.solve(square, np.diag(weights))
         return ConditionalEmbedding(self.kernel_y, self.kernel_x, self.y, self.x, _Matrix(inverse))
 
     def _prior_weights(self, prior: Any) -> Array:
@@ -198,7 +198,7 @@ def _chosen(kernel_x: Kernel, kernel_y: Kernel, x: Points, y: Points) -> float:
         to_numpy(Gram(kernel, take_rows(points, some)).dense()).astype(np.float64)
         for kernel, points in ((kernel_x, x), (kernel_y, y))
     )
-    values, vectors = np.linalg.eigh(k)
+    values, vectors = linalg.eigh(k)
     turned = vectors.T @ outcomes @ vectors
     errors = []
     for ridge in _RIDGES * len(k):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer import linalg
 from mercer.kernels.dot import Linear, Polynomial
 from mercer.kernels.radial import RBF
 from mercer.rkhs.embeddings.atoms import Boxes, Gaussians
@@ -75,8 +76,8 @@ def _(kernel: RBF, x: np.ndarray, y: Gaussians) -> np.ndarray:
     if y.covs.ndim == 2:
         points = Gaussians(np.asarray(x, np.float64), np.zeros((len(x), y.width), np.float64))
         return expected_kernel.apply(kernel, points, y)
-    lower = np.linalg.cholesky(y.covs + s2 * np.eye(y.width))
-    whitening = np.linalg.inv(lower)  # triangular: as exact as solving
+    lower = linalg.cholesky(y.covs + s2 * np.eye(y.width))
+    whitening = linalg.inv(lower)  # triangular: as exact as solving
     volume = np.prod(np.diagonal(lower, axis1=1, axis2=2) ** 2 / s2, axis=1)
     out = np.empty((len(x), len(y)), dtype=np.float64)
     for j in range(len(y)):

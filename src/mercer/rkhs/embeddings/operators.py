@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import array_like, count, to_numpy
 from mercer.gram import Gram, cholesky
 from mercer.kernels.base import Kernel, Points
@@ -100,4 +100,4 @@ class CovarianceOperator:
             for k, p in ((self.kernel_x, self.x), (self.kernel_y, self.y))
         )
         product = (a - a.mean(axis=0)).T @ (b - b.mean(axis=0)) / len(a)
-        return np.linalg.svd(product, compute_uv=False)[:number]
+        return linalg.svdvals(product)[:number]

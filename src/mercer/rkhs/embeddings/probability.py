@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import Array, is_array, namespace
 from mercer.errors import NoRule
 from mercer.gram.bags import bag_sums
@@ -117,4 +117,4 @@ def _alike(x: Points, y: Points) -> None:
 def _log_dets(x: Gaussians) -> np.ndarray:
     if x.covs.ndim == 2:
         return np.sum(np.log(x.covs), axis=1)
-    return np.linalg.slogdet(x.covs)[1]
+    return linalg.slogdet(x.covs)[1]

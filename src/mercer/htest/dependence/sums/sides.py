@@ -9,6 +9,7 @@ from math import isqrt, sqrt
 
 import numpy as np
 
+from mercer import linalg
 from mercer.backend import on_gpu, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, LowRank, cholesky, top_eigenpairs
@@ -249,7 +250,7 @@ def spanned(variable: Variable, a: np.ndarray) -> Spanned:
     """The side K~ of K = AA': A centred, its columns uncorrelated, without those of rounding."""
     a = a - a.mean(axis=0)
     if a.shape[1] > a.shape[0]:  # more columns than observations
-        a = np.asarray(np.linalg.qr(a.T, mode="r")).T  # AA' stays
-    values, vectors = np.linalg.eigh(a.T @ a)
+        a = np.asarray(linalg.qr_r(a.T)).T  # AA' stays
+    values, vectors = linalg.eigh(a.T @ a)
     kept = values > _EXACT / 10 * np.max(values, initial=0.0)
     return Spanned(variable, a @ vectors[:, kept])

@@ -1,0 +1,243 @@
+"""Factorizations of matrices, and the guard that decides how many threads BLAS may use for them.
+
+BLAS threads wait for each other in busy loops. On a machine with other work to do, a factorization of
+medium size, which synchronises them once per column, then takes many times as long with all threads
+as with one. `eigh`, `cholesky` and the rest have the names of `numpy.linalg`, take arrays of any library
+and follow one rule, `threads_for`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from threading import RLock
+from typing import Any
+
+from mercer.backend import Array, is_numpy, namespace
+
+# Entries of a matrix up to which BLAS uses one thread of its own accord (OpenBLAS: 64 x 64).
+_UNTHREADED = 64**2
+# Entries up to which a factorization gets one BLAS thread. On a busy machine with two cores, eigh of
+# order 500, 1,000, 1,500 and 2,000 took 0.07, 0.7, 1.8 and 4.3 s with one thread, and 1.2 to 4.3, 7.0,
+# 10.5 and 23 s with two (qr and svd alike; cholesky and solve suffer below order 500 only). On an idle
+# one, one thread costs at most a second or two up to this size.
+_ONE_THREAD = 2000**2
+
+
+def threads_for(matrix: Array) -> AbstractContextManager[Any]:
+    """The BLAS threads for a factorization of this matrix: one up to order 2,000, all above it.
+
+    A stack of matrices (..., n, m) is factorized one matrix at a time. Arrays of other libraries than
+    NumPy are left to their library.
+    """
+    entries = matrix.shape[-2] * matrix.shape[-1]
+    if _UNTHREADED < entries <= _ONE_THREAD and is_numpy(matrix):
+        return one_blas_thread()
+    return nullcontext()
+
+
+# ---- factorizations -------------------------------------------------------------------------
+
+
+def cholesky(a: Array) -> Array:
+    """The lower Cholesky factor of a positive definite matrix."""
+    return _factorized("cholesky", a)
+
+
+def eigh(a: Array) -> Any:
+    """Eigenvalues, rising, and eigenvectors of a symmetric matrix."""
+    return _factorized("eigh", a)
+
+
+def eigvalsh(a: Array) -> Array:
+    """Eigenvalues, rising, of a symmetric matrix."""
+    return _factorized("eigvalsh", a)
+
+
+def inv(a: Array) -> Array:
+    """The inverse of a matrix."""
+    return _factorized("inv", a)
+
+
+def lstsq(a: Array, b: Array) -> Any:
+    """The least-squares solution of ax = b, and what `numpy.linalg.lstsq` gives with it."""
+    return _factorized("lstsq", a, b, rcond=None)
+
+
+def matrix_rank(a: Array) -> int:
+    """The rank of a symmetric matrix."""
+    return int(_factorized("matrix_rank", a, hermitian=True))
+
+
+def pinv(a: Array) -> Array:
+    """The Moore-Penrose inverse of a matrix."""
+    return _factorized("pinv", a)
+
+
+def qr(a: Array) -> Any:
+    """Q and R of the reduced QR decomposition."""
+    return _factorized("qr", a)
+
+
+def qr_r(a: Array) -> Array:
+    """R alone of the reduced QR decomposition of a NumPy array."""
+    return _factorized("qr", a, mode="r")
+
+
+def slogdet(a: Array) -> Any:
+    """Sign and logarithm of the absolute value of the determinant."""
+    return _factorized("slogdet", a)
+
+
+def solve(a: Array, b: Array) -> Array:
+    """The solution of ax = b."""
+    return _factorized("solve", a, b)
+
+
+def svd(a: Array) -> Any:
+    """U, s and V' of the reduced singular value decomposition."""
+    return _factorized("svd", a, full_matrices=False)
+
+
+def svdvals(a: Array) -> Array:
+    """Singular values, falling."""
+    return _factorized("svdvals", a)
+
+
+def _factorized(name: str, a: Array, *others: Array, **options: Any) -> Any:
+    with threads_for(a):
+        return getattr(namespace(a).linalg, name)(a, *others, **options)
+
+
+# ---- the number of BLAS threads -------------------------------------------------------------
+
+
+class one_blas_thread:
+    """Keep every BLAS of the process at one thread inside a `with` block.
+
+    Blocks may be nested and may overlap in several Python threads: the first to begin notes how many
+    threads each library had, and the last to end gives them back. A library that is loaded while
+    blocks are open joins at the next one that begins. If someone else sets the number of threads in
+    the meantime, theirs stays.
+    """
+
+    __slots__ = ("_own",)
+
+    def __init__(self) -> None:
+        self._own: list[tuple[_Library, int]] = []  # libraries that count for each thread, before
+
+    def __enter__(self) -> None:
+        _begin(id(self))
+        self._own = _limit_this_thread()
+
+    def __exit__(self, *exc: object) -> None:
+        _end(id(self))
+        for library, threads in self._own:
+            library.set(threads)
+
+    def __del__(self) -> None:
+        # An interrupt can strike on the way into __exit__ or in the middle of it.
+        if id(self) in _open or (_before and not _open):
+            _end(id(self))
+
+
+class _Library:
+    """A BLAS library: how many threads it has, and the call that changes it."""
+
+    def __init__(self, controller: Any) -> None:
+        self.path: str = controller.filepath
+        self.get: Callable[[], int] = controller.get_num_threads
+        self.set: Callable[[int], Any] = controller.set_num_threads
+        # the number is that of the calling thread, not of the process
+        self.of_thread = getattr(controller, "threading_layer", "") == "openmp"
+        if controller.internal_api == "openblas" and not self.of_thread:
+            # threadpoolctl ignores all threads but the first that sets OpenBLAS
+            self.set = _openblas_setter(controller.dynlib) or self.set
+
+
+def _openblas_setter(library: Any) -> Callable[[int], Any] | None:
+    names = ("openblas_set_num_threads", "scipy_openblas_set_num_threads")
+    symbols = [name + suffix for name in names for suffix in ("", "64_", "_64")]
+    return next((getattr(library, name) for name in symbols if hasattr(library, name)), None)
+
+
+_lock = RLock()
+_open: set[int] = set()  # the ids of the blocks that are open
+_before: dict[str, int] = {}  # path of a library: its threads before the first block
+_libraries: dict[str, _Library] = {}  # by path
+_modules = 0  # number of imported modules when libraries were last looked for
+
+
+def _begin(block: int) -> None:
+    try:
+        with _lock:
+            _open.add(block)
+            _find_libraries()
+            for path, library in _libraries.items():
+                if path not in _before and not library.of_thread and library.get() != 1:
+                    _before[path] = library.get()
+                    library.set(1)
+    except BaseException:  # an interrupt, too, must not leave the block open
+        _end(block)
+        raise
+
+
+def _end(block: int) -> None:
+    with _lock:
+        _open.discard(block)
+        if not _open:
+            _restore()
+
+
+def _restore() -> None:
+    """Give back the threads. When this is interrupted, `__del__` or the next block does the rest."""
+    for path, threads in list(_before.items()):
+        if _libraries[path].get() == 1:  # nobody else has changed it
+            _libraries[path].set(threads)
+        _before.pop(path, None)
+
+
+def _limit_this_thread() -> list[tuple[_Library, int]]:
+    """Limit libraries that count for each thread; what they had in this one."""
+    own = [(each, each.get()) for each in _libraries.values() if each.of_thread]
+    for library, _ in own:
+        library.set(1)
+    return own
+
+
+def one_blas_thread_for_good() -> None:
+    """One BLAS thread for the calling thread as long as it lives; for threads that mercer starts."""
+    with _lock:
+        _find_libraries()
+    _limit_this_thread()
+
+
+def _find_libraries() -> None:
+    """Look for BLAS libraries if modules were imported since the last time: SciPy brings its own."""
+    global _modules
+    if len(sys.modules) != _modules:
+        from threadpoolctl import ThreadpoolController
+
+        for controller in ThreadpoolController().lib_controllers:
+            if controller.user_api == "blas" and controller.filepath not in _libraries:
+                _libraries[controller.filepath] = _Library(controller)
+        _modules = len(sys.modules)
+
+
+def _after_fork() -> None:
+    """In a forked child no other thread runs: all blocks are over."""
+    global _lock
+    _lock = RLock()
+    _open.clear()
+    _restore()
+
+
+if hasattr(os, "register_at_fork"):
+    # forks wait for the lock, so that the child finds the notes of a moment in which they are right
+    os.register_at_fork(
+        before=lambda: _lock.acquire(),
+        after_in_parent=lambda: _lock.release(),
+        after_in_child=_after_fork,
+    )
