@@ -23,7 +23,6 @@ from mercer.backend import (
     namespace,
     on_gpu,
     set_diagonal,
-    take_rows,
     to_numpy,
     transposed,
 )
@@ -262,18 +261,17 @@ def _forms(
 def _scales(family: Family) -> tuple[np.ndarray, np.ndarray]:
     """About the mean of every kernel, and a unit in which float32 holds its values.
 
-    From points that are spread evenly over the rows: in sorted rows, the first and the last points
-    are so far apart that local kernels vanish between them. A unit is a power of two, so that
-    dividing by it rounds nothing, and 1 but for values (of dot products, say) that are very large
-    or very small.
+    From the first and the last points, and the first among themselves: in sorted rows, the first
+    and the last are so far apart that local kernels vanish between them. A unit is a power of two, so
+    that dividing by it rounds nothing, and 1 but for values (of dot products, say) that are very
+    large or very small.
     """
     n = family.shape[0]
-    step = -(-n // _SOME)
-    some, whole = take_rows(family.x, slice(0, n, step)), slice(0, -(-n // step))
+    first, last = slice(0, min(_SOME, n)), slice(max(n - _SOME, 0), n)
     means, units = [], []
-    for tile in Family(family.kernels, some).tiles(whole, whole):
-        values = to_numpy(tile).astype(np.float64)
-        means.append(_mean_of_pairs(values))
+    for near, far in zip(family.tiles(first, first), family.tiles(first, last), strict=True):
+        values = np.stack([to_numpy(tile).astype(np.float64) for tile in (near, far)])
+        means.append(_mean_of_pairs(values[0]) / 2 + float(values[1].mean()) / 2)
         top = float(np.max(np.abs(values - means[-1])))
         units.append(1.0 if top == 0 or 1 / _SAFE < top < _SAFE else 2.0 ** round(log2(top)))
     return np.array(means, dtype=np.float64), np.array(units, dtype=np.float64)

@@ -52,9 +52,9 @@ def aggregated(values: np.ndarray, ties: np.ndarray, weights: np.ndarray) -> Agg
     >>> found.best, int(found.scores.argmax())
     (0, 0)
     """
-    values = np.stack([merged(v, t) for v, t in zip(values, ties, strict=True)])
-    ranks = np.stack([ranks_of(v) for v in values])
-    weighted = ranks / (values.shape[1] * weights[:, None])
+    levels = [merged(v, t) for v, t in zip(values, ties, strict=True)]
+    values = np.stack([each.values for each in levels])
+    weighted = np.stack([each.ranks for each in levels]) / (values.shape[1] * weights[:, None])
     smallest = np.min(weighted, axis=0)
     heights = np.where(weighted == smallest, _standardized(values), -np.inf)
     scores = _refined(-np.log10(smallest), heights.max(axis=0))
@@ -82,11 +82,15 @@ def never_early(null: object, name: str) -> None:
 
 def _standardized(values: np.ndarray) -> np.ndarray:
     """Every row less its mean, in units of its standard deviation."""
-    known = np.where(np.isfinite(values), values, np.nan)
-    _, sizes = np.frexp(np.nanmax(np.abs(known), axis=1, initial=0.0))
-    known, values = (np.ldexp(v, -sizes[:, None]) for v in (known, values))  # squares stay finite
-    middle, unit = np.nanmean(known, axis=1), np.nanstd(known, axis=1)
-    return (values - middle[:, None]) / np.where(unit > 0, unit, 1.0)[:, None]
+    finite = np.isfinite(values)
+    number = np.count_nonzero(finite, axis=1, keepdims=True)
+    known = np.where(finite, values, 0.0)
+    _, sizes = np.frexp(np.max(np.abs(known), axis=1, keepdims=True))
+    known, values = np.ldexp(known, -sizes), np.ldexp(values, -sizes)  # squares stay finite
+    middle = known.sum(axis=1, keepdims=True) / np.maximum(number, 1)
+    away = np.where(finite, known - middle, 0.0)
+    unit = np.sqrt(np.einsum("kb,kb->k", away, away)[:, None] / np.maximum(number, 1))
+    return (values - middle) / np.where(unit > 0, unit, 1.0)
 
 
 def _refined(scores: np.ndarray, heights: np.ndarray) -> np.ndarray:
@@ -97,10 +101,5 @@ def _refined(scores: np.ndarray, heights: np.ndarray) -> np.ndarray:
     """
     steps = np.diff(np.unique(scores))
     gap = float(np.min(steps[steps > 1e-9], initial=1.0))
-    levels = merged(heights, _SAME_HEIGHT)
-    return scores + gap / 2 * np.searchsorted(np.unique(levels), levels) / len(levels)
-
-
-def ranks_of(values: np.ndarray) -> np.ndarray:
-    """How many values are at least as large as each, itself included: (B,)."""
-    return len(values) - np.searchsorted(np.sort(values), values, side="left")
+    below = len(heights) - merged(heights, _SAME_HEIGHT).ranks
+    return scores + gap / 2 * below / len(heights)

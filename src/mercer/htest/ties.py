@@ -10,7 +10,7 @@ far below the distance of statistics that differ.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ _SINGLE = 2 * float(np.finfo(np.float32).eps)  # typical of means over pairs: 0.
 _HALF = 2.0**-9  # of values rounded to half precision, whose errors average out over the rows
 _DOUBLE = 100 * float(np.finfo(np.float64).eps)  # of a kernel value, and what sums add to it
 _DISTANCES = 1e-11  # of their variation: distances by matrix products, of points off the origin
-_TINY = 64  # points, whose labellings repeat, and for which float64 costs nothing
+_TINY = 24  # points, whose labellings repeat, and for which float64 costs nothing
 _DISTINCT = 0.5  # share of different points below which ties are expected
 _CHECKED = 512  # statistics whose gaps are looked at: sorted, all gaps of more would be narrow
 _MANY = 0.25  # of the gaps: at most a tenth are as narrow on continuous data of 5,000 points
@@ -52,22 +52,31 @@ def coincide(values: np.ndarray, noise: np.ndarray) -> bool:
     return bool(np.any(narrow > _MANY * gaps.shape[1]))
 
 
-def merged(values: np.ndarray, tolerance: float) -> np.ndarray:
-    """The values, with neighbours that are at most `tolerance` apart made equal: (B,).
+class Levels(NamedTuple):
+    """Values of which those that differ by rounding were made equal, and their ranks."""
+
+    values: np.ndarray  # (B,)
+    ranks: np.ndarray  # (B,), how many values are at least as large as each, itself included
+
+
+def merged(values: np.ndarray, tolerance: float) -> Levels:
+    """Make neighbours that are at most `tolerance` apart equal, and rank what is left.
 
     Examples
     --------
-    >>> merged(np.array([3.0, 1.0, 2.0, 2.1]), 0.2).tolist()
-    [3.0, 1.0, 2.0, 2.0]
+    >>> found = merged(np.array([3.0, 1.0, 2.0, 2.1]), 0.2)
+    >>> found.values.tolist(), found.ranks.tolist()
+    ([3.0, 1.0, 2.0, 2.0], [1, 4, 3, 3])
     """
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    with np.errstate(invalid="ignore"):  # infinite statistics are equal
-        first = np.concatenate([[True], ~(np.diff(ordered) <= tolerance)])
-    first[1:] &= ordered[1:] != ordered[:-1]
-    out = np.empty_like(values)
-    out[order] = ordered[first][np.cumsum(first) - 1]
-    return out
+    order = np.argsort(values)
+    ordered, places = values[order], np.arange(len(values))
+    with np.errstate(invalid="ignore"):  # infinite statistics
+        near = (np.diff(ordered) <= tolerance) | (ordered[1:] == ordered[:-1])
+    places[1:][near] = 0
+    lowest = np.maximum.accumulate(places)  # of the level that each belongs to
+    found, ranks = np.empty_like(values), np.empty_like(places)
+    found[order], ranks[order] = ordered[lowest], len(values) - lowest
+    return Levels(found, ranks)
 
 
 def single_noise(sums: Sums, half: bool = False) -> np.ndarray:
@@ -90,7 +99,7 @@ def few_points(points: Any) -> bool:
     if n <= _TINY or not is_array(points):
         return n <= _TINY
     some = to_numpy(take_rows(points, slice(0, n, -(-n // _CHECKED))))
-    return len(np.unique(some, axis=0)) <= _DISTINCT * len(some)
+    return len({row.tobytes() for row in some}) <= _DISTINCT * len(some)
 
 
 def _spread(sums: Sums) -> np.ndarray:

@@ -10,11 +10,11 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.htest import MMD, KSample, MaxMMD, MMDAgg, MMDFuse, Permutation
-from mercer.htest.aggregated import ranks_of
 from mercer.htest.samples.choose import chosen
 from mercer.htest.samples.collection import pool_for
 from mercer.htest.samples.landmarks import Projected
 from mercer.htest.samples.quadratic import Discrepancies
+from mercer.htest.ties import merged
 from mercer.kernels import RBF, Laplace
 from mercer.rkhs import mmd2
 from mercer.rkhs.distributions import Empirical
@@ -57,13 +57,9 @@ def test_the_aggregated_p_value_is_the_smallest_level_that_rejects():
         seed = int(np.random.default_rng(4).integers(2**63))
         pooled, kernels = pool_for(KERNELS, X, y)
         values = Discrepancies(pooled, kernels).resampled(null, slice(0, 200), seed)
-        p = np.stack([ranks_of(v) for v in values]) / 200  # (kernels, labellings)
+        p = np.stack([merged(v, 0.0).ranks for v in values]) / 200  # (kernels, labellings)
         needed = np.min(p / np.array([0.25, 0.5, 0.25])[:, None], axis=0)
         assert np.mean(needed < needed[0]) < result.pvalue <= np.mean(needed <= needed[0])
-
-
-def test_ranks():
-    assert ranks_of(np.array([3.0, 1.0, 2.0, 2.0])).tolist() == [1, 4, 3, 3]
 
 
 def test_all_landmarks_are_no_projection():
