@@ -182,6 +182,6 @@ def other_header(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 DAMAGES = (
-    flip, flip, flip_near_the_end, truncate, truncate_a_little, insert, append, remove, swap,
+    flip, flip, flip, flip_near_the_end, flip_near_the_end, truncate, truncate_a_little, insert, append, remove, swap,
     blank_out, repeat, other_number, other_header,
 )  # fmt: skip
