@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+import mercer
 from mercer import frames, validate
 from mercer.backend import count, is_array, is_numpy, to_numpy
-from mercer.errors import UnseenCategory
+from mercer.errors import InconsistentVersion, UnseenCategory
 from mercer.frames import Columns, Table
 from mercer.kernels.algebra import Exp, Multiple, Power, Product, Sum
 from mercer.kernels.bandwidth import median_rbf
@@ -24,10 +25,33 @@ from mercer.kernels.wrappers import Normalized
 
 _EXACT = 2000  # points of which `median_bandwidth` takes all distances
 _NAMED = 5  # categories that a message names
+_VERSION = "_mercer_version"  # under which pickles hold the version that wrote them
 _TEXTS = "UST"  # kinds of arrays that hold texts: points of kernels such as Delta()
 
 
-class KernelEstimator(BaseEstimator):
+class VersionedEstimator(BaseEstimator):
+    """A scikit-learn estimator whose pickles name the version of mercer that wrote them."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickles hold: the attributes, and the version of mercer that wrote them."""
+        state: Any = super().__getstate__()
+        return {**state, _VERSION: mercer.__version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes of a pickle; warn if another version of mercer wrote it."""
+        held = dict(state)
+        written = held.pop(_VERSION, "before 0.1.0")
+        if written != mercer.__version__:
+            warnings.warn(
+                f"{type(self).__name__} was pickled by mercer {written}, and this is mercer "
+                f"{mercer.__version__}: what it predicts may be wrong or fail; fit it again",
+                InconsistentVersion,
+                stacklevel=3,
+            )
+        super().__setstate__(held)
+
+
+class KernelEstimator(VersionedEstimator):
     """A scikit-learn estimator whose parameters may be kernels.
 
     ``kernel__bandwidth`` names the bandwidth of the parameter `kernel`, and ``kernel__left__scale``

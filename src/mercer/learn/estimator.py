@@ -23,7 +23,7 @@ from mercer.backend import (
     take_rows,
     to_numpy,
 )
-from mercer.features.estimator import KernelEstimator
+from mercer.features.estimator import KernelEstimator, VersionedEstimator
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import as_table
 from mercer.kernels.rows import taken
@@ -31,6 +31,7 @@ from mercer.kernels.rows import taken
 __all__ = [
     "KernelEstimator",
     "KernelPredictor",
+    "VersionedEstimator",
     "checked",
     "doubles",
     "on_host",

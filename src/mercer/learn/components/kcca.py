@@ -16,14 +16,15 @@ from mercer import validate
 from mercer.backend import count, is_numpy, to_numpy
 from mercer.features.random import state
 from mercer.frames import Columns
+from mercer.gram import Gram
 from mercer.gram.run import in_order
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel
-from mercer.kernels.door import read
+from mercer.kernels.door import bound_to, read
 from mercer.learn.bandwidths import numbers
 from mercer.learn.components.canonical import Centred, Crossing, correlation
-from mercer.learn.components.views import View, view
+from mercer.learn.components.views import view
 from mercer.learn.estimator import KernelEstimator
 
 _RIDGES = tuple(10.0 ** np.arange(-6, 0.5, 0.5))  # of the mean variance of the views
@@ -147,7 +148,6 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
                 )
         made = [view(s.kernel, s.columns, s.points, self.rank) for s in sides]
         self.kernels_ = tuple(side.kernel for side in sides)
-        self._views: tuple[View, ...] = tuple(v for v, _ in made)
         features = [f for _, f in made]
         centred = [Centred.of(f) for f in features]
         self._need_ranks(centred)
@@ -155,10 +155,9 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         found = Crossing(centred).canonical(self.n_components, self.ridge_)
         self.correlations_ = found.correlations
         self.functions_ = tuple(
-            v.function(w) for v, w in zip(self._views, found.weights, strict=True)
+            v.function(w) for (v, _), w in zip(made, found.weights, strict=True)
         )
         self.function_ = self.functions_[0]
-        self._weights = found.weights
         self._offsets = [c.mean @ w for c, w in zip(centred, found.weights, strict=True)]
         return self
 
@@ -169,11 +168,11 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     def variates(self, X: Any, y: Any) -> tuple[np.ndarray, ...]:
         """The canonical variates of all views: a tuple of (n, n_components)."""
         points = [self._points(X)]
-        named, known = _named(y), self._views[1:]
+        named, known = _named(y), self.functions_[1:]
         if len(named) != len(known):
             raise ValueError(f"y must hold {len(known)} views, as in fit, got {len(named)}")
-        for v, (name, sample) in zip(known, named.items(), strict=True):
-            points.append(read(v.kernel, sample, v.columns, name)[0])
+        for f, (name, sample) in zip(known, named.items(), strict=True):
+            points.append(read(f.kernel, sample, f.columns, name)[0])
         check_consistent_length(*(range(count(p)) for p in points))
         return tuple(self._scores(i, p) for i, p in enumerate(points))
 
@@ -193,7 +192,9 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         return tags
 
     def _scores(self, i: int, points: Points) -> np.ndarray:
-        return self._views[i].features(points) @ self._weights[i] - self._offsets[i]
+        f = self.functions_[i]
+        values = Gram(bound_to(f.kernel, f.columns), points, f.points) @ f.weights
+        return to_numpy(values).astype(np.float64) - self._offsets[i]
 
     def _others(self, y: Any) -> list[_Side]:
         """The other views, each with its kernel."""

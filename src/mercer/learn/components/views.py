@@ -36,11 +36,6 @@ class View:
     anchors: Points
     map: np.ndarray  # M, (anchors, r)
 
-    def features(self, points: Points) -> np.ndarray:
-        """phi of new points: (n, r)."""
-        values = Gram(bound_to(self.kernel, self.columns), points, self.anchors)
-        return to_numpy(values @ self.map).astype(np.float64)
-
     def function(self, weights: np.ndarray) -> Function:
         """The functions x -> phi(x)'w, one for each column of weights (r, k)."""
         return Function(self.kernel, self.anchors, self.map @ weights, self.columns)

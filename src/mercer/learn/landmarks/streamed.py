@@ -145,6 +145,7 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
         Sources are `Parquet` and `Batches`; memory maps are read batch by batch as they are.
         """
         self._check()
+        self._without_sums = False
         source, some = self._open(X, y, sample_weight)
         penalty = self._penalty()
         solver = chosen(self.solver, int(penalty.shape[0]))
@@ -165,6 +166,7 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
         solution = solver.solve(problem)
         self.n_passes_ = solution.passes
         self._sums: NormalSums | None = solution.sums
+        self._continued = False
         self._learnt(solution.coefficients, solution.intercepts)
         return self
 
@@ -177,6 +179,11 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
         """
         self._check()
         sums = getattr(self, "_sums", None)
+        if getattr(self, "_without_sums", False):
+            raise ValueError(
+                f"this {type(self).__name__} was copied or pickled after fit, which keeps what predict "
+                "needs only: to go on after a pickle, use partial_fit from the first batch on"
+            )
         if sums is None:
             source, _ = self._open(X, y, sample_weight)
         elif isinstance(X, Source):
@@ -190,9 +197,16 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
         sums = summed(sums, self._rows(source), self._middle(penalty), centred)
         solve = sums.factored(penalty, float(self.ridge), intercept=centred)
         c = solve(sums.right_side(intercept=centred))
-        self._sums, self.n_passes_ = sums, 1
+        self._sums, self.n_passes_, self._continued = sums, 1, True
         self._learnt(c, sums.means().intercept(c) if centred else None)
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the normal equations, which only `partial_fit` needs, where it was not used."""
+        state = super().__getstate__()
+        if state.get("_sums") is None or self._continued:
+            return state
+        return {**state, "_sums": None, "_without_sums": True}
 
     def _check(self) -> None:
         validate.positive("ridge", self.ridge)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils import check_array, check_consistent_length
@@ -22,7 +22,7 @@ from mercer.errors import MemoryBudgetError
 from mercer.gram.family import Family
 from mercer.gram.run import in_order
 from mercer.kernels.base import Kernel, Points
-from mercer.learn.estimator import KernelEstimator, present
+from mercer.learn.estimator import KernelEstimator, VersionedEstimator, present
 from mercer.learn.machines.compiled import compiled_steps
 from mercer.learn.machines.folds import Candidate, Fold, Scoring
 from mercer.learn.machines.lookup import Looked, core, matrices, naming
@@ -52,7 +52,7 @@ def _of_best(name: str) -> Any:
     return available_if(_has(name))(method)
 
 
-class KernelSearchCV(MetaEstimatorMixin, BaseEstimator):
+class KernelSearchCV(MetaEstimatorMixin, VersionedEstimator):
     """Cross-validated search over a grid, like `GridSearchCV`, that computes every Gram matrix once.
 
     Parameters that are not the kernel's, such as ``C`` and ``ridge``, leave the Gram matrix as it is,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import linalg
 from mercer.errors import NotConverged
 from mercer.features.random import state
-from mercer.learn.estimator import checked
+from mercer.learn.estimator import VersionedEstimator, checked
 from mercer.learn.factored import Factored, line_gram
 from mercer.learn.separation.amari import amari_index, subspace_sizes
 from mercer.learn.separation.grouping import grouped
@@ -26,7 +26,7 @@ _STILL = 0.01  # Amari index of two runs below which the subspaces are the same
 _TOLERANCE = 1e-6  # of the factors' trace: far below the noise of HSIC
 
 
-class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator):
     """Finds the independent sources s^1, ..., s^M of a mixture x = A (s^1, ..., s^M) + b.
 
     Sources are independent of each other and have dimensions of their own, inside of which

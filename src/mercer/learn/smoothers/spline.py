@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import linalg, validate
@@ -15,7 +15,7 @@ from mercer.gram.run import spans
 from mercer.kernels.algebra import Constant
 from mercer.kernels.base import Kernel
 from mercer.kernels.sobolev import Sobolev
-from mercer.learn.estimator import checked, doubles
+from mercer.learn.estimator import VersionedEstimator, checked, doubles
 from mercer.learn.regression.held import held
 from mercer.learn.regression.path import GCV, Eigen, RidgePath, RidgeScores, best
 from mercer.rkhs.function import Function
@@ -24,7 +24,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _CELLS = 2**20  # of a block of kernel values between new points and training points
 
 
-class SmoothingSpline(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
     """The f that minimises sum_i (y_i - f(x_i))^2 + smoothing int (f^(m))^2, m = `order`.
 
     A spline of degree 2m - 1 with knots at the points, and a polynomial of degree m - 1 beyond
