@@ -25,13 +25,17 @@ LANDMARKS = X[:40]
 
 @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_all_points_are_the_exact_solution(y, weighted):
+@pytest.mark.parametrize("intercept", [True, False])
+def test_all_points_are_the_exact_solution(y, weighted, intercept):
     weights = RNG.uniform(0.2, 2, size=200) if weighted else None
-    exact = KernelLogistic(KERNEL, 0.3).fit(X[:200], y[:200], sample_weight=weights)
-    ours = NystromLogistic(KERNEL, 0.3, landmarks=1000, tolerance=1e-9)
+    exact = KernelLogistic(KERNEL, 0.3, intercept=intercept).fit(
+        X[:200], y[:200], sample_weight=weights
+    )
+    ours = NystromLogistic(KERNEL, 0.3, landmarks=1000, intercept=intercept, tolerance=1e-9)
     ours.fit(X[:200], y[:200], sample_weight=weights)
     assert_allclose(ours.predict_proba(X), exact.predict_proba(X), atol=1e-5)
     assert_array_equal(ours.classes_, exact.classes_)
+    assert_allclose(ours.intercept_, exact.intercept_, atol=1e-4)
 
 
 @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])

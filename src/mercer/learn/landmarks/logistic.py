@@ -51,6 +51,8 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
     ----------
     kernel, ridge, landmarks, rule, random_state
         As in `NystromRidge`.
+    intercept : bool
+        Whether there is an intercept, one for each class where there are more than two.
     max_iter : int
         Steps of Newton's method at most.
     tolerance : float
@@ -97,6 +99,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
         *,
         landmarks: Any = 1000,
         rule: LandmarkRule | None = None,
+        intercept: bool = True,
         max_iter: int = 50,
         tolerance: float = 1e-6,
         random_state: Any = None,
@@ -105,6 +108,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
         self.ridge = ridge
         self.landmarks = landmarks
         self.rule = rule
+        self.intercept = intercept
         self.max_iter = max_iter
         self.tolerance = tolerance
         self.random_state = random_state
@@ -112,6 +116,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from points X and labels y (n,); or from a source of batches, not an iterator."""
         validate.positive("ridge", self.ridge)
+        validate.truth("intercept", self.intercept)
         validate.whole("max_iter", self.max_iter)
         validate.between("tolerance", self.tolerance, 0.0, 1.0)
         if isinstance(X, Source):
@@ -146,7 +151,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
         lower = lower_factor(penalty)
         outer = preconditioner(lower, some, total * link.bound, 2 * float(self.ridge))
         width = 1 if two else len(self.classes_)
-        unit = (1 / (link.bound * total)) ** 0.5
+        unit = (1 / (link.bound * total)) ** 0.5 if self.intercept else 0.0
         return StreamedLikelihood(
             self._passes(source), link, float(self.ridge), lower, outer, width, unit
         )
