@@ -11,7 +11,7 @@ export PYRIGHT_PYTHON_CACHE_DIR = .venv/pyright
 export PYRIGHT_PYTHON_IGNORE_WARNINGS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test cover lint docs bench clean
+.PHONY: help demo test cover matrix lint docs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,9 @@ test: lint ## set up everything, then lint and test (WORKERS=2 processes)
 
 cover: .venv/ready-test ## the same tests, and which lines they run: a third slower
 	$(PY) -m pytest -n $(WORKERS) --cov --cov-report=term
+
+matrix: ## run the suite on other processors, Pythons and versions: an hour (ARGS="zen oldest" for some)
+	$(PYTHON) tools/matrix.py $(ARGS)
 
 lint: .venv/ready-test ## check style, types and layers
 	$(PY) -m ruff check

@@ -24,6 +24,7 @@ from mercer.htest import (
     SCF,
     UME,
     BlockMMD,
+    Bootstrap,
     Bound,
     Chi2,
     CrossMMD,
@@ -42,6 +43,7 @@ from mercer.htest import (
     Permutation,
     Spectrum,
     WestfallYoung,
+    WildBootstrap,
     feature_differences,
 )
 from mercer.kernels import RBF, Delta
@@ -158,6 +160,14 @@ def cell(test: HypothesisTest, problem: Problem, sizes: tuple[int, ...], **more:
         return test.test(*problem(rng, sizes), rng=rng).rejects(LEVEL)
 
     return Cell(_told(test), problem.__name__, sizes, rejects, **more)
+
+
+def with_few_resamples(test: HypothesisTest) -> HypothesisTest:
+    """The same test with 39 resamples where it has more: as valid at level 0.05 = 2 / 40, and quicker."""
+    null = getattr(test, "null", None)
+    if not isinstance(null, Permutation | WildBootstrap | Bootstrap):
+        return test
+    return replace(test, null=replace(null, resamples=39))  # type: ignore[type-var]
 
 
 def _told(test: HypothesisTest) -> str:

@@ -326,7 +326,7 @@ def test_what_does_not_vary_is_named():
 
 @pytest.mark.parametrize("draw", [normal(1, 1), normal(5, 2), discrete, coins])
 def test_level_quickly(draw):
-    assert_level(rejecting(NFSIC(null=Permutation(99)), draw, 60))
+    assert_level(rejecting(NFSIC(null=Permutation(39)), draw, 60))
     assert_level(rejecting(NFSIC(), draw, 500))
 
 

@@ -162,13 +162,13 @@ def test_samples_that_do_not_vary(test):
 @pytest.mark.parametrize("problem", [same(1), same(50), coins], ids=["1", "50", "coins"])
 @BOTH
 def test_level_is_kept_by_small_samples(test, problem):
-    assert_level(cell(test(null=Permutation(99)), problem, (30, 20)).run)
+    assert_level(cell(test(null=Permutation(39)), problem, (30, 20)).run)
 
 
 @pytest.mark.parametrize("problem", [same(5), coins, counts], ids=["5", "coins", "counts"])
 @BOTH
 def test_level_is_kept_by_the_limit(test, problem):
-    assert_level(cell(test(), problem, (800, 500)).run)
+    assert_level(cell(test(), problem, (500, 300)).run)
 
 
 # ---- learning -----------------------------------------------------------------------------------

@@ -89,8 +89,8 @@ def test_tensors_and_weights_are_taken(samples):
 
 @pytest.mark.parametrize("problem", [same(1), same(50), coins], ids=["1", "50", "coins"])
 def test_level(problem):
-    assert_level(cell(SCF(null=Permutation(99)), problem, (30, 20)).run)
-    assert_level(cell(SCF(), problem, (800, 500)).run)
+    assert_level(cell(SCF(null=Permutation(39)), problem, (30, 20)).run)
+    assert_level(cell(SCF(), problem, (500, 300)).run)
 
 
 @pytest.mark.parametrize("bandwidth", [0.0, -1.0, "a", [1.0, 0.0, 1.0], np.nan])
