@@ -13,6 +13,7 @@ from math import sqrt
 import numpy as np
 import pandas as pd
 import pytest
+from arrays import torch
 from htest_zoo import IDS, ZOO, short
 
 from mercer.gram import PermutedWeights
@@ -97,6 +98,7 @@ def test_two_values_are_compared_by_counts(test, n, order):
 @pytest.mark.parametrize("test", [MMD(null=P), MMDAgg(null=P)], ids=short)
 def test_single_precision_counts_as_well(test, dtype):
     x, y = 0.1 * heads(93, 150, dtype), 0.1 * heads(66, 150, dtype)
+    assert x.dtype == dtype
     labels = labellings(150, 150, P, int(np.random.default_rng(5).integers(2**63))).dense()
     expected = counted(np.abs(np.rint(10 * np.concatenate([x, y])[:, 0]) @ labels))
     assert test.test(x, y, rng=5).pvalue == pytest.approx(expected, abs=1e-12)
@@ -175,6 +177,19 @@ def test_p_is_one_where_all_labellings_tie(test, n):
     else:
         samples = rows[: n - 5], rows[n - 5 :]
     assert test.test(*samples, rng=0).pvalue == 1.0
+
+
+@pytest.mark.parametrize("kind", [MaxMMD, MMDAgg, MMDFuse])
+@pytest.mark.parametrize("name", ["turned", "float32", "torch"])
+def test_p_is_one_on_equidistant_points(kind, name):
+    """The corners of a simplex, turned so that distances are equal up to rounding, or in float32."""
+    rows = 0.1 * np.eye(180, dtype=np.float32)
+    if name == "turned":
+        rows = np.linalg.qr(np.random.default_rng(0).standard_normal((180, 180)))[0]
+    rows = torch.as_tensor(rows) if name == "torch" else rows
+    kernels = [RBF(0.1), RBF(1.0), RBF(7.0)]
+    assert kind(kernels, null=P).test(rows[:80], rows[80:], rng=0).pvalue == 1.0
+    assert KSample(RBF(1.0), null=P).test(rows[:80], rows[80:], rng=0).pvalue == 1.0
 
 
 def test_p_is_one_where_every_row_has_a_label_of_its_own():

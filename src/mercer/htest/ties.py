@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.backend import count, is_array, take_rows, to_numpy
+from mercer.backend import Array, count, is_array, is_single, on_gpu, take_rows, to_numpy
 from mercer.gram.labelled import Sums
 
 _SINGLE = 2 * float(np.finfo(np.float32).eps)  # typical of means over pairs: 0.3 to 11 were seen
-_HALF = 2.0**-9  # of values rounded to half precision, whose errors average out over the rows
+_HALF = 2.0**-9  # of values rounded to half precision, whose errors average out over the pairs
+_VALUES = 64 * float(np.finfo(np.float32).eps)  # of a value, by distances of split half precision
 _DOUBLE = 100 * float(np.finfo(np.float64).eps)  # of a kernel value, and what sums add to it
 _DISTANCES = 1e-11  # of their variation: distances by matrix products, of points off the origin
 _TINY = 24  # points, whose labellings repeat, and for which float64 costs nothing
@@ -79,13 +80,16 @@ def merged(values: np.ndarray, tolerance: float) -> Levels:
     return Levels(found, ranks)
 
 
-def single_noise(sums: Sums, half: bool = False) -> np.ndarray:
+def single_noise(sums: Sums, like: Array) -> np.ndarray:
     """Typical rounding errors of means of kernel values that were taken in float32: (kernels,).
 
-    With `half`, of kernel values rounded to half precision, as GPUs do.
+    `like` is an array of the dtype and device of the kernel values. Those of float32 have errors of
+    their own, which show where a kernel is constant; on a GPU they are rounded to half precision.
     """
-    total = sums.rows.shape[1]
-    return _spread(sums) * (_SINGLE + (_HALF / total if half else 0.0))
+    total, gpu = sums.rows.shape[1], on_gpu(like)
+    rounded = _HALF / total if gpu else 0.0
+    each = _VALUES / total if gpu or is_single(like) else 0.0
+    return _spread(sums) * (_SINGLE + rounded) + each * np.abs(sums.shift)
 
 
 def double_noise(sums: Sums) -> np.ndarray:
@@ -105,4 +109,4 @@ def few_points(points: Any) -> bool:
 def _spread(sums: Sums) -> np.ndarray:
     """The root of the mean squared kernel value, less the shift, over pairs i != j: (kernels,)."""
     total = sums.rows.shape[1]
-    return np.sqrt(sums.squares / (total * (total - 1)))
+    return np.sqrt(np.maximum(sums.squares, 0.0) / (total * (total - 1)))

@@ -74,7 +74,7 @@ class SteinForms:
         if not self.precise and few_points(self.family.x):
             self._be_precise()
         values = self._signed(null, seed)
-        noise = single_noise(self.sums, on_gpu(self.family.like))
+        noise = single_noise(self.sums, self.family.like)
         if not self.precise and coincide(values, noise):
             self._be_precise()
             values = self._signed(null, seed)

@@ -148,7 +148,7 @@ class _Evidence:
     @property
     def _noise(self) -> np.ndarray:
         """Rounding errors of the statistic in float32: it weighs means within and between: (1,)."""
-        return 2 * single_noise(self._sums)
+        return 2 * single_noise(self._sums, self.family.like)
 
     def _be_precise(self) -> None:
         """Compute in float64 from now on, the kernel values of float32 points too."""

@@ -99,7 +99,8 @@ class _Largest(KernelsEvidence):
         return self.discrepancies.deviations
 
     def joined(self, values: np.ndarray) -> np.ndarray:
-        return np.max(values, axis=0)
+        sees = self.units > 0
+        return np.max(values[sees] if np.any(sees) else values, axis=0)
 
 
 @dataclass(frozen=True)

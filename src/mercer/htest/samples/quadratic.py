@@ -76,7 +76,7 @@ class Discrepancies:
         if columns.start == 0 and not self.precise and few_points(self.pooled.points):
             self._be_precise()
         values = self._resampled(null, columns, seed)
-        noise = single_noise(self.sums, on_gpu(self.family.like))
+        noise = single_noise(self.sums, self.family.like)
         if columns.start > 0 or self.precise or not coincide(values, noise):
             return values
         self._be_precise()
