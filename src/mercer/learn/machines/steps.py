@@ -18,11 +18,10 @@ from mercer.learn.machines.compiled import FLAT, LANES, compiled_steps, is_loade
 
 _SHRINK = 4  # steps for each coefficient, after which the free ones are solved for together, and
 # those that cannot move are left out
+_ENTRIES = 400_000_000  # slopes changed in one compiled call at most: half a second, as Ctrl-C waits for it
 _SELDOM = 5  # times as rarely beside compiled steps, which cost less
-_MANY, _FEW = (
-    2048,
-    512,
-)  # coefficients that are solved for together at most, beside steps in NumPy or compiled
+_MANY = 2048  # coefficients that are solved for together at most, beside steps in NumPy
+_FEW = 512  # the same beside compiled steps
 _WALLS = 8  # bounds that are met on the way
 _RIDGE = 1e-14  # of the trace, added to the diagonal for rounding
 _LONG = 100_000  # steps from which compiling them, some seconds, pays
@@ -97,7 +96,8 @@ class Block:
         """
         done = rounds = 0
         while done < most:
-            now = min(_SHRINK * len(self.b), most - done)
+            at_once = min(_SHRINK * len(self.b), max(_ENTRIES // len(self.b), 1))
+            now = min(at_once, most - done)
             compiled = find_spec("numba") is not None and (is_loaded() or spent + done >= _LONG)
             moved = (self._compiled if compiled else self._numpy)(tolerance, now)
             done += moved
