@@ -119,7 +119,8 @@ class config:
     ----------
     memory : int or str
         What one operation may hold beside its inputs and its result: bytes, or text such as
-        ``"512MiB"`` or ``"2 GB"``. At least 16 MiB.
+        ``"512MiB"`` or ``"2 GB"``. At least 16 MiB. Beside it each thread works on a few tiles of
+        2 MiB, and the first compiled loop (with numba) loads a compiler of some 130 MiB.
     threads : int or None
         Tile threads; None means every core the process may use.
     executor : object with ``submit``, or None

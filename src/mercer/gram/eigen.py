@@ -22,7 +22,7 @@ from mercer.backend import (
     transposed,
 )
 from mercer.config import settings
-from mercer.errors import NotConverged
+from mercer.errors import MemoryBudgetError, NotConverged
 from mercer.gram.combine import Centered, Dense, Product, Reweighted
 from mercer.gram.gram import Gram
 from mercer.gram.lazy import LazyMatrix
@@ -33,6 +33,7 @@ _ROUNDS = 1000  # passes over the matrix at most
 _SMALL = 1000  # rows up to which the dense eigenvalue solver is quickest
 _FEW = 12  # columns of a cheap pass at least
 _TINY = float(np.finfo(np.float64).tiny)
+_COPIES = 3  # of the matrix while LAPACK finds its eigenvectors; of the basis while it grows
 _THIN = 32  # columns of points up to which tiles of RBF cost less than to read them from memory
 
 
@@ -41,7 +42,8 @@ def top_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
 
     By block Lanczos with full orthogonalisation and thick restarts, a few columns a pass over the
     tiles, until the residuals are below 1e-9 (float32: 1e-5) of the largest eigenvalue; small
-    matrices are solved densely. The sign is the one that makes the largest entry positive.
+    matrices are solved densely. The sign is the one that makes the largest entry positive. Raises
+    `MemoryBudgetError` where the k vectors and the subspace they are found in do not fit.
     """
     validate.instance("matrix", matrix, LazyMatrix, "a LazyMatrix, such as Gram(kernel, x)")
     matrix._need_square("top_eigenpairs")
@@ -54,9 +56,10 @@ def top_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     if n <= _SMALL or 3 * k > n:
         values, vectors = _dense_eigenpairs(matrix, k)
     else:
+        width, most = _plan(matrix, k)
         # on tiles with one thread of BLAS: others would wait in a loop, and keep tiles from the cores
         with nullcontext() if _holds(matrix) else one_blas_thread():
-            values, vectors = _block_davidson(matrix, k)
+            values, vectors = _block_davidson(matrix, k, width, most)
     return values, vectors * _signs(vectors)
 
 
@@ -64,7 +67,39 @@ def _fits(matrix: LazyMatrix) -> bool:
     return matrix.shape[0] ** 2 * itemsize(matrix.like) <= settings().memory
 
 
+def _plan(matrix: LazyMatrix, k: int) -> tuple[int, int]:
+    """Columns that the basis grows by, and those it has at most, within the memory budget."""
+    n = matrix.shape[0]
+    cheap = _quick(matrix) or _fits(matrix)
+    width = max(_FEW, k // 4) if cheap else max(k, _FEW)
+    most = min(max(3 * (k + width), 60), n)
+    memory, held = settings().memory, n**2 * itemsize(matrix.like) if _holds(matrix) else 0
+    room = max(memory - held, memory // 4) // (_COPIES * 8 * n)  # columns of all arrays together
+    if most + k + width <= room:
+        return width, most
+    width = min(width, _FEW)
+    most = min(most, room - k - width)
+    if most < k + 2 * width:
+        _ask_for(_COPIES * 8 * n * (2 * k + 3 * width), f"{k} eigenpairs of {n:,} points need")
+    return width, most
+
+
+def _ask_for(needed: int, what: str) -> None:
+    budget = settings().memory
+    if needed > budget:
+        raise MemoryBudgetError(
+            f"{what} {needed / 2**20:,.0f} MiB, and the budget is {budget / 2**20:,.0f} MiB: ask "
+            "for fewer of them (Spectrum(rank=...) in a test, or Permutation(), which needs none), "
+            "or raise mercer.config(memory=...)"
+        )
+
+
 def _dense_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
+    rows = matrix.shape[0]
+    if rows > _SMALL:
+        _ask_for(
+            _COPIES * 8 * rows**2, f"{k} eigenpairs of {rows:,} points, more than a third, need"
+        )
     held = matrix.dense()
     n = held.shape[0]
     if is_numpy(held):
@@ -90,7 +125,7 @@ def largest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     return values[::-1][:k], vectors[:, ::-1][:, :k]
 
 
-def _block_davidson(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
+def _block_davidson(matrix: LazyMatrix, k: int, width: int, most: int) -> tuple[Array, Array]:
     """A subspace that grows by the residuals of its best vectors, and begins anew with these.
 
     The first block has more columns than pairs are wanted, so that none of several equal
@@ -98,9 +133,6 @@ def _block_davidson(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     Without a preconditioner this is block Lanczos with thick restarts (Wu and Simon 2000).
     """
     n, work, dtype = matrix.shape[0], double(matrix.like), matrix.like.dtype
-    cheap = _quick(matrix) or _fits(matrix)
-    width = max(_FEW, k // 4) if cheap else max(k, _FEW)
-    most = min(max(3 * (k + width), 60), n)
     start = np.random.default_rng(0).standard_normal((n, k + 2))
     tolerance = 1e-5 if is_single(matrix.like) else 1e-9
     space = Space(repeated_product(matrix), array_like(start, matrix.like, work))

@@ -19,6 +19,8 @@ from mercer.backend import (
     transposed,
     zeros,
 )
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError
 from mercer.gram.lazy import LazyMatrix
 
 _NOISE = 32  # rounding errors of an entry, below which what is left of the trace is noise
@@ -141,13 +143,25 @@ class _Pivoted:
             if k and not scalar(xp.sum(self.left)) > enough:
                 return k
             if r == self.rows.shape[0]:
-                more = zeros((min(r, self.most - r), self.rows.shape[1]), self.left)
-                self.rows = xp.concat([self.rows, more])
+                more, n = min(r, self.most - r), self.rows.shape[1]
+                _ask_for(r, 8 * n * (2 * r + more))
+                self.rows = xp.concat([self.rows, zeros((more, n), self.left)])
             self.rows[r, :] = fresh[k, :]
             self.left = xp.clip(self.left - fresh[k, :] ** 2, 0, None)
             self.left[p] = 0.0
             self.pivots.append(p)
         return len(pivots)
+
+
+def _ask_for(columns: int, needed: int) -> None:
+    """Room for more columns, and for a copy of those that are there."""
+    budget = settings().memory
+    if needed > budget:
+        raise MemoryBudgetError(
+            f"{columns} columns leave more of the matrix than the tolerance allows, and more columns "
+            f"need {needed / 2**20:,.0f} MiB where the budget is {budget / 2**20:,.0f} MiB: set "
+            "most=..., raise the tolerance, or raise mercer.config(memory=...)"
+        )
 
 
 def _greedy(

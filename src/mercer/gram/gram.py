@@ -71,10 +71,10 @@ class Gram(OfPairs):
             return self._tile.bag_rows(rows, columns, weights, edges)
         return None
 
-    def _run(self, work: Callable[[Any], Any], tasks: Any) -> Any:
+    def _run(self, work: Callable[[Any], Any], tasks: Any, held: int = 0) -> Any:
         if self._held is not None:
             _ = self._held.matrix  # on all threads, before each of them needs it
-        return super()._run(work, tasks)
+        return super()._run(work, tasks, held)
 
     @property
     def _for_gpu(self) -> bool:

@@ -36,6 +36,8 @@ from mercer.gram.weights import CodedColumns
 _LEAST = 128  # rows of a tile, of few points
 _PARTS = 16  # stripes of tiles into which few points are cut
 _WIDE_BYTES = 2**23  # of a tile that meets many labellings
+# tiles of one size at a time: what kernels share (three for Stein kernels), and their own
+_TILES = 6
 _SOME = 64  # points whose kernel values tell the shift
 _SAFE = 1e20  # kernel values beyond it, or below its inverse, are scaled on their way to float32
 
@@ -107,7 +109,8 @@ def labelled(
     forms = np.zeros((len(family), kinds, width), dtype=np.float64)
     tasks = range(len(spans(n, size)))
     parallel = is_numpy(family.like) and n > 2 * _LEAST
-    for start, part in zip(spans(n, size), in_order(work, tasks, parallel=parallel), strict=True):
+    parts = in_order(work, tasks, parallel=parallel, held=work.held_bytes)
+    for start, part in zip(spans(n, size), parts, strict=True):
         rows[:, start.start :] += part.sums.rows
         squares += part.sums.squares
         exact += part.sums.forms
@@ -144,6 +147,20 @@ class _Stripe:
     columns: _Columns | None
     size: int
 
+    @property
+    def wide(self) -> int:
+        """Columns of a tile beside the diagonal."""
+        few = self.columns is None or self.columns.shape[1] < MANY
+        return self.size if few else max(_WIDE_BYTES // (8 * self.size), self.size)
+
+    @property
+    def held_bytes(self) -> int:
+        """What a stripe holds: tiles, labels as floats, products of both, and row sums."""
+        kinds, width = (0, 0) if self.columns is None else self.columns.shape
+        tiles = _TILES * 8 * self.size * self.wide
+        labels = 4 * kinds * width * (2 * self.size + self.wide)
+        return tiles + labels + 8 * len(self.family) * self.family.shape[0]
+
     def __call__(self, i: int) -> Labelled:
         n, count = self.family.shape[0], len(self.family)
         tiles = spans(n, self.size)
@@ -154,8 +171,7 @@ class _Stripe:
         exact = np.zeros((count, self.held.shape[1]), dtype=np.float64)
         forms = np.zeros((count, kinds, width), dtype=np.float64)
         left = None if self.columns is None else self.columns.rows(rows)
-        wide = self.size if width < MANY else max(_WIDE_BYTES // (8 * self.size), self.size)
-        for columns in while_wanted([rows, *spans(n, wide, first=rows.stop)]):
+        for columns in while_wanted([rows, *spans(n, self.wide, first=rows.stop)]):
             times = 1.0 if columns == rows else 2.0
             right = left if columns == rows else None
             if right is None and self.columns is not None:

@@ -26,8 +26,8 @@ from mercer.backend import (
 )
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
-from mercer.gram.run import in_order, side, spans, while_wanted, width
-from mercer.gram.weights import CodedColumns, HeldColumns, Resamples, WeightColumns
+from mercer.gram.run import WIDE_BYTES, in_order, side, spans, while_wanted, width
+from mercer.gram.weights import DECODED, CodedColumns, HeldColumns, Resamples, WeightColumns
 
 _ONE_SHOT = 500_000  # entries below which one dense block beats a round trip through threads
 _MIRROR = 16  # columns up to which a symmetric product uses each off-diagonal tile twice
@@ -83,7 +83,8 @@ class LazyMatrix(ABC):
         tiles = spans(n, side(self.like))
         if self.symmetric and v.shape[1] <= _MIRROR:
             work, tasks = _MirroredRows(self, v), range(len(tiles))
-            for rows, (own, below) in zip(tiles, self._run(work, tasks), strict=True):
+            parts = self._run(work, tasks, held=8 * n * v.shape[1])
+            for rows, (own, below) in zip(tiles, parts, strict=True):
                 out[rows, :] += own
                 out[rows.stop :, :] += below
         else:
@@ -112,7 +113,7 @@ class LazyMatrix(ABC):
         if w.shape[0] != self.shape[0]:
             raise ValueError(f"w must have {self.shape[0]} rows, got {w.shape[0]}")
         forms = zeros((w.shape[1],), self.like, dtype=double(self.like))
-        for chunk in w.chunks(settings().memory // 2):
+        for chunk in w.chunks(settings().memory // 4):
             forms[chunk] = self._quad(w.columns(chunk, self.like), diagonal)
         return forms
 
@@ -129,9 +130,8 @@ class LazyMatrix(ABC):
         else:
             tiles = spans(n, side(self.like))
             tasks = range(len(tiles))
-            forms = sum(
-                self._run(_Forms(self, w), tasks), zeros((w.width,), self.like, double(self.like))
-            )
+            parts = self._run(_Forms(self, w), tasks, held=WIDE_BYTES + 3 * DECODED * w.width)
+            forms = sum(parts, zeros((w.width,), self.like, double(self.like)))
         return forms if diagonal else forms - self._own_terms(w)
 
     def _own_terms(self, w: WeightColumns) -> Array:
@@ -203,7 +203,8 @@ class LazyMatrix(ABC):
             return self._whole()
         out = zeros((n, m), self.like)
         stripes = spans(n, side(self.like))
-        for rows, own in zip(stripes, self._run(_Stripe(self), stripes), strict=True):
+        parts = self._run(_Stripe(self), stripes, held=side(self.like) * m * itemsize(self.like))
+        for rows, own in zip(stripes, parts, strict=True):
             out[rows, :] = own
         return out
 
@@ -226,8 +227,8 @@ class LazyMatrix(ABC):
     def _whole(self) -> Array:
         return self.block(slice(0, self.shape[0]), slice(0, self.shape[1]))
 
-    def _run(self, work: Callable[[Any], Any], tasks: Any) -> Any:
-        return in_order(work, tasks, parallel=is_numpy(self.like))
+    def _run(self, work: Callable[[Any], Any], tasks: Any, held: int = 0) -> Any:
+        return in_order(work, tasks, parallel=is_numpy(self.like), held=held)
 
     def _need_square(self, what: str) -> None:
         if self.shape[0] != self.shape[1]:

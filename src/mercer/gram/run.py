@@ -43,14 +43,20 @@ def spans(n: int, size: int = TILE, first: int = 0) -> list[slice]:
 
 
 def in_order(
-    work: Callable[[Task], Answer], tasks: Sequence[Task], *, parallel: bool, shown: bool = True
+    work: Callable[[Task], Answer],
+    tasks: Sequence[Task],
+    *,
+    parallel: bool,
+    shown: bool = True,
+    held: int = 0,
 ) -> Iterator[Answer]:
     """work(task) for every task, in the order of the tasks whatever runs them.
 
     Adding the answers up in this order makes results independent of the number of threads. Few
-    answers are outstanding at a time, so memory does not grow with the number of tasks. When the
-    caller stops early, because of an error or an interrupt, tasks that have not begun are cancelled,
-    and those that have end at their next tile.
+    answers are outstanding at a time, so memory does not grow with the number of tasks; where a
+    task and its answer hold many bytes, `held`, no more of them than the memory budget has room for.
+    When the caller stops early, because of an error or an interrupt, tasks that have not begun are
+    cancelled, and those that have end at their next tile.
     """
     now = settings()
     executor = now.executor or (_pool(now.workers) if parallel and now.workers > 1 else None)
@@ -60,7 +66,8 @@ def in_order(
         else:
             stop = Event() if now.executor is None else None
             alone = _Alone(replace(now, threads=1, executor=None, progress=False), work, stop)
-            answers = _windowed(executor, alone, tasks, 2 * now.workers + 2)
+            room = max(3 * now.memory // (4 * held), 1) if held else len(tasks)
+            answers = _windowed(executor, alone, tasks, min(2 * now.workers + 2, room))
         yield from _shown(answers, len(tasks)) if now.progress and shown else answers
 
 

@@ -17,7 +17,11 @@ from mercer.linalg import one_blas_thread
 GROUP = 64  # columns that share a generator: what a column holds does not depend on the chunks
 _SOME = 200_000  # codes below which one thread makes them faster than two
 _FEW = 8  # different weights, up to which permutations come from random keys
-_HELD, _PER_KEY = 2**26, 12  # bytes of keys that a thread holds at a time, and what each takes
+_HELD, _PER_KEY = (
+    2**22,
+    12,
+)  # bytes of keys that a thread holds, so that they stay in cache; each key's
+DECODED = 2**13  # bytes of a column as float32 in the tile of a thread, and of products with it
 
 
 class WeightColumns(Protocol):
@@ -70,11 +74,15 @@ class Resamples(ABC):
     def group(self, number: int) -> np.ndarray:
         """Codes of columns 64 number, 64 number + 1, ...: (64, n), one row per column."""
 
-    def chunks(self, budget: int) -> Iterator[slice]:
-        """Column ranges whose codes and floating-point copies fit into `budget` bytes."""
+    def chunks(self, budget: int, beside: int = 0) -> Iterator[slice]:
+        """Column ranges that fit into `budget` bytes, 64 columns or a multiple of it.
+
+        A column takes its codes, its floats in a tile, and the bytes that a caller holds `beside`
+        them.
+        """
         n, total = self.shape
-        per_column = n * np.min_scalar_type(len(self.table) - 1).itemsize
-        width = max(budget // max(per_column, 1) // GROUP, 1) * GROUP
+        codes = n * np.min_scalar_type(len(self.table) - 1).itemsize
+        width = max(budget // (codes + DECODED + beside) // GROUP, 1) * GROUP
         return (slice(a, min(a + width, total)) for a in range(0, total, width))
 
     def columns(self, chunk: slice, like: Array) -> CodedColumns:
@@ -82,7 +90,10 @@ class Resamples(ABC):
         first, last = chunk.start // GROUP, (chunk.stop - 1) // GROUP + 1
         many = (last - first) * GROUP * self.shape[0] > _SOME
         groups = in_order(self.group, range(first, last), parallel=many, shown=False)
-        codes = np.concatenate(list(groups))
+        kind = np.min_scalar_type(len(self.table) - 1)
+        codes = np.empty(((last - first) * GROUP, self.shape[0]), kind)
+        for rows, group in zip(spans(len(codes), GROUP), groups, strict=True):
+            codes[rows] = group
         offset = first * GROUP
         return CodedColumns(codes[chunk.start - offset : chunk.stop - offset], self.table, like)
 

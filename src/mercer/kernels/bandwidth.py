@@ -77,7 +77,8 @@ def bandwidth_grid(
     distances = pair_distances(x, rng=rng)
     if number == 1:
         return (_median(distances),)
-    low, high = np.quantile(distances[distances > 0], (0.05, 0.95))
+    positive = distances if distances.min() > 0 else distances[distances > 0]
+    low, high = np.quantile(positive, (0.05, 0.95), overwrite_input=True)
     return tuple(float(b) for b in np.geomspace(low / 2, high * 2, number))
 
 

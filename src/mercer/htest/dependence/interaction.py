@@ -15,6 +15,7 @@ from operator import mul
 import numpy as np
 
 from mercer.backend import count
+from mercer.config import settings
 from mercer.gram import Centered, LazyMatrix
 from mercer.htest.dependence.joint import seeds
 from mercer.htest.dependence.limits import (
@@ -31,6 +32,8 @@ from mercer.htest.dependence.variables import Variable
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.series import block_length, lag_means, signed_forms
 
+_COPIES = 5  # of the products of two factors: they, centred, turned, and in the meantime
+
 
 def three_sides(found: tuple[Variable, ...]) -> tuple[Side, ...]:
     """The centred matrix of every variable, by a factor where one is short."""
@@ -42,7 +45,8 @@ def joined(first: Side, second: Side, most: int) -> Side:
     """(K~ o L~)~ of two variables, by a factor if that has `most` columns at most."""
     if isinstance(first, Spanned) and isinstance(second, Spanned):
         a, b = first.columns, second.columns
-        if a.shape[1] * b.shape[1] <= len(a):
+        room = settings().memory // (_COPIES * 8 * len(a))
+        if a.shape[1] * b.shape[1] <= min(len(a), room):
             both = spanned(first.variable, (a[:, :, None] * b[:, None, :]).reshape(len(a), -1))
             if both.columns.shape[1] <= most:
                 return both

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from itertools import combinations
@@ -12,16 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer import validate
-from mercer.backend import to_numpy
+from mercer.backend import count, to_numpy
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError
 from mercer.frames import Columns, Table
 from mercer.htest.base import HypothesisTest
 from mercer.htest.corrections import Correction, Holm, StepCorrection
 from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.result import IndependenceResult
-from mercer.htest.dependence.sums.pairs import correlations_of, pair_pvalues, permuted_pairs
+from mercer.htest.dependence.sums.pairs import correlations_of, pair_pvalue, permuted_pairs
 from mercer.htest.dependence.sums.products import product
-from mercer.htest.dependence.sums.sides import Side, side
-from mercer.htest.dependence.variables import variables
+from mercer.htest.dependence.sums.sides import Side, Spanned, side
+from mercer.htest.dependence.variables import Variable, variables
 from mercer.htest.nulls import Permutation
 from mercer.kernels.door import as_table
 
@@ -30,6 +33,7 @@ _FIRST = 999  # permutations of every pair, when they are left to us
 _SMALL = 0.02  # p-values up to which there are more of them, for the correction
 _EACH = 100  # permutations for each pair then: the smallest corrected p-value is 1 / 100
 _LEVEL = 0.05  # at which something should be found
+_COPIES = 3  # of the values of all pairs, while they are corrected together
 _TOLD = 10  # pairs that a summary names
 
 
@@ -162,8 +166,7 @@ def pairwise_independence(
         Table(data.values[:, [i]], data.columns.take([i])) for i in range(len(data.columns.names))
     ]
     found = variables([None] * len(columns), columns, ["frame"] * len(columns))
-    few = max(isqrt(len(data)), 2)
-    study = _Study(columns, [side(variable.widened(), few) for variable in found])
+    study = _Study(columns, _sides(found))
     if test is None or _by_permutations(test):
         raw, adjusted, observed, notes = study.permuted(test, correction, rng)
     else:
@@ -182,6 +185,22 @@ def pairwise_independence(
     )
 
 
+def _sides(columns: Sequence[Variable]) -> list[Side]:
+    """Every column made ready, if the factors of all of them fit into half of the memory budget."""
+    n, held, sides = count(columns[0].points), 0, []
+    for variable in columns:
+        sides.append(side(variable.widened(), max(isqrt(n), 2)))
+        held += sides[-1].columns.nbytes if isinstance(sides[-1], Spanned) else 0
+        if held > settings().memory // 2:
+            raise MemoryBudgetError(
+                f"the features of {len(sides)} of {len(columns)} columns of {n:,} observations take "
+                f"{held / 2**20:,.0f} MiB, more than half of the budget of "
+                f"{settings().memory / 2**20:,.0f} MiB: use fewer columns or rows at a time, or raise "
+                "mercer.config(memory=...)"
+            )
+    return sides
+
+
 Found = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]
 
 
@@ -197,14 +216,43 @@ class _Study:
     ) -> Found:
         """By HSIC, all pairs under the same permutations."""
         null = Permutation(_FIRST) if test is None else getattr(test, "null")  # noqa: B009
-        values = permuted_pairs(self.sides, self.pairs, null, int(rng.integers(2**63)))
-        raw = pair_pvalues(self.sides, self.pairs, values)
+        seed = int(rng.integers(2**63))
         if not isinstance(correction, StepCorrection):
-            return raw, correction.of_resampled(values[:, 0], values[:, 1:]), values[:, 0], ()
+            values = self._values(null, correction, seed)
+            raw, observed = self._pvalues(self.pairs, enumerate(values))
+            return raw, correction.of_resampled(observed, values[:, 1:]), observed, ()
+        found = permuted_pairs(self.sides, self.pairs, null, seed)
+        raw, observed = self._pvalues(self.pairs, found)
         if test is None:
             raw = self._refined(raw, int(rng.integers(2**63)))
         notes = () if test is None else _coarse(correction, len(self.pairs), null)
-        return raw, correction.adjusted(raw), values[:, 0], notes
+        return raw, correction.adjusted(raw), observed, notes
+
+    def _pvalues(
+        self, pairs: list[tuple[int, int]], found: Iterable[tuple[int, np.ndarray]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The p-value of every pair, and its observed statistic, from its values one after another."""
+        raw, observed = np.empty((2, len(pairs)), dtype=np.float64)
+        for row, values in found:
+            i, j = pairs[row]
+            raw[row] = pair_pvalue(self.sides[i], self.sides[j], values)
+            observed[row] = values[0]
+        return raw, observed
+
+    def _values(self, null: Permutation, correction: Correction, seed: int) -> np.ndarray:
+        """The statistics of all pairs for all permutations, which the correction looks at together."""
+        shape = len(self.pairs), null.resamples + 1
+        needed, budget = _COPIES * 8 * shape[0] * shape[1], settings().memory
+        if needed > budget:
+            raise MemoryBudgetError(
+                f"{correction!r} needs {shape[1]:,} values of each of {shape[0]:,} pairs together, "
+                f"{needed / 2**20:,.0f} MiB, and the budget is {budget / 2**20:,.0f} MiB: use Holm(), "
+                "fewer permutations, or raise mercer.config(memory=...)"
+            )
+        values = np.empty(shape, dtype=np.float64)
+        for row, found in permuted_pairs(self.sides, self.pairs, null, seed):
+            values[row] = found
+        return values
 
     def one_by_one(
         self, test: HypothesisTest, correction: Correction, rng: np.random.Generator
@@ -233,9 +281,9 @@ class _Study:
         if number <= _FIRST + 1 or not len(rows):
             return raw
         some = [self.pairs[row] for row in rows]
-        values = permuted_pairs(self.sides, some, Permutation(number - 1), seed)
+        found = permuted_pairs(self.sides, some, Permutation(number - 1), seed)
         refined = raw.copy()
-        refined[rows] = pair_pvalues(self.sides, some, values)
+        refined[rows] = self._pvalues(some, found)[0]
         return refined
 
 

@@ -16,6 +16,8 @@ import numpy as np
 
 from mercer import linalg
 from mercer.backend import to_numpy
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError
 from mercer.gram import LazyMatrix, cholesky
 
 _SPANS = 12  # times the root of the number of observations: directions of a smoother at most
@@ -41,7 +43,15 @@ class Directions:
         """Of a Gram matrix; at most 12 sqrt(n) of its columns span them, so that n^2 bounds the work."""
         n = matrix.shape[0]
         most = min(n, _SPANS * isqrt(n))
-        return cls.spanned(to_numpy(cholesky(matrix, tolerance=_EXACT, most=most).columns))
+        try:
+            found = cholesky(matrix, tolerance=_EXACT, most=most)
+        except MemoryBudgetError as error:
+            raise MemoryBudgetError(
+                f"the regression on z of {n:,} observations needs too many columns of its kernel "
+                f"matrix for a budget of {settings().memory / 2**20:,.0f} MiB: use RCoT(), which "
+                "needs few, or raise mercer.config(memory=...)"
+            ) from error
+        return cls.spanned(to_numpy(found.columns))
 
     @classmethod
     def spanned(cls, features: np.ndarray) -> Directions:

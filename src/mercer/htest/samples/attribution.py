@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, to_numpy
+from mercer.config import settings
 from mercer.frames import Columns, Table
 from mercer.gram.run import spans
 from mercer.gram.weights import GROUP
@@ -25,6 +26,7 @@ from mercer.rkhs.distributions import Empirical
 
 _LEVELS = 3  # of a column of categories, whose shares are told
 _FEWEST, _MOST = 999, 9999  # resamples, when they are left to us
+_ROWS = 4096  # points whose labels are floats at a time
 _HELD = 2**20  # sums over points that are held at a time: 8 MiB, which stay in cache
 
 
@@ -180,10 +182,10 @@ def feature_differences(
     restricted = null or Permutation()
     chosen = Permutation(resamples, blocks=restricted.blocks, paired=restricted.paired)
     both = np.concatenate([first.values, second.values])
-    columns = [
+    columns = (
         embedded(column, categorical)
         for column, categorical in zip(both.T, first.columns.categorical, strict=True)
-    ]
+    )
     seed = int(validate.generator(rng).integers(2**63))
     labels = labellings(len(first), len(second), chosen, seed)
     exact, values = _statistics(columns, labels, weights, resamples + 1)
@@ -247,23 +249,47 @@ def _plain(x: Array) -> Table:
 
 
 def _statistics(
-    columns: list[Embedded], labels: Any, weights: np.ndarray, number: int
+    columns: Iterator[Embedded], labels: Any, weights: np.ndarray, number: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """MMD^2 and variance within of each column (2, d), MMD^2 of each labelling (d, B + 1)."""
+    found = [_grouped(some, labels, weights, number) for some in _groups(columns, len(weights))]
+    exact, values = zip(*found, strict=True)
+    return np.concatenate(exact, axis=1), np.concatenate(values)
+
+
+def _groups(columns: Iterator[Embedded], n: int) -> Iterator[list[Embedded]]:
+    """Columns whose features take a quarter of the memory budget together, or a single column."""
+    room, some, width = settings().memory // (4 * 8 * n), [], 0
+    for column in columns:
+        number = column.features.shape[1]
+        if some and width + number > room:
+            yield some
+            some, width = [], 0
+        some.append(column)
+        width += number
+    yield some
+
+
+def _grouped(
+    columns: list[Embedded], labels: Any, weights: np.ndarray, number: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What `_statistics` returns, for some of the columns."""
     starts = np.cumsum([0, *(c.features.shape[1] for c in columns)])[:-1]
-    own = [np.sum(c.features**2, axis=1, keepdims=True) for c in columns]
-    held = np.concatenate([c.features for c in columns], axis=1) * weights[:, None]
-    held = np.concatenate([held, *(o * weights[:, None] ** 2 for o in own)], axis=1)
+    own = [np.einsum("ij,ij->i", c.features, c.features)[:, None] for c in columns]
+    held = np.concatenate([*(c.features for c in columns), *own], axis=1)
+    held[:, : -len(columns)] *= weights[:, None]
+    held[:, -len(columns) :] *= weights[:, None] ** 2
     whole = held.sum(axis=0)[:, None]  # of both samples: (R + d, 1)
     totals = np.stack([weights, weights**2])
     both = totals.sum(axis=1, keepdims=True)
     coarse, like = held.astype(np.float32), np.empty(0, dtype=np.float32)
     values = np.empty((len(columns), number), dtype=np.float64)
-    step = max(_HELD // held.shape[1] // GROUP, 1) * GROUP
+    room = settings().memory // 16 // (len(weights) + 4 * _ROWS)  # codes, and floats of some rows
+    step = max(min(_HELD // held.shape[1], room) // GROUP, 1) * GROUP
     for chunk in spans(number, step):
         coded = labels.columns(chunk, like)
         sums = np.zeros((held.shape[1], chunk.stop - chunk.start), dtype=np.float64)
-        for rows in spans(len(weights), 4096):
+        for rows in spans(len(weights), _ROWS):
             sums += coarse[rows].T @ coded.rows(rows)
         crossed = coded.project(totals)
         lost = loss((both + crossed) / 2, both)

@@ -17,7 +17,7 @@ from mercer.frames import Columns, Table
 from mercer.gram import PermutedWeights
 from mercer.gram.family import Family
 from mercer.gram.labelled import Labelled, labelled
-from mercer.gram.weights import CodedColumns
+from mercer.gram.weights import DECODED, CodedColumns
 from mercer.htest.attainable import attainable_note, log_labellings
 from mercer.htest.base import HypothesisTest, Result
 from mercer.htest.nulls import Permutation
@@ -161,7 +161,8 @@ class _Evidence:
             self.groups, null.resamples + 1, rng=seed, blocks=null.blocks, keep_first=True
         )
         parts = []
-        for chunk in within(columns, labels.chunks(settings().memory // 4)):
+        beside = DECODED * len(self.sizes)  # a table of labels for every sample
+        for chunk in within(columns, labels.chunks(settings().memory // 4, beside)):
             forms = self._pass(labels.columns(chunk, np.empty(0, dtype=np.float32))).forms[0]
             parts.append(self._values(forms))
         return np.concatenate(parts)

@@ -22,7 +22,9 @@ from mercer.kernels.base import Kernel
 from mercer.rkhs.points import widened
 from mercer.rkhs.rows import taken
 
-_POINTS = 4096  # whose kernel values with the landmarks are held at a time
+_POINTS, _FEWEST = 4096, 256  # points whose kernel values with the landmarks are held at a time
+_TILES = 4  # such values at a time: distances, a kernel, less its mean, and in float32
+_COPIES = 4  # of the sums at the landmarks, at the same time
 _RANK = 1e-7  # share of the largest eigenvalue below which a direction is noise
 _SINGLE, _DOUBLE = 1e-6, 1e-10  # rounding errors of a statistic, relative to the largest
 
@@ -72,8 +74,8 @@ class Projected:
 
     def _resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         labels = labellings(self.pooled.n, self.pooled.m, null, seed)
-        parts = []
-        for chunk in within(columns, labels.chunks(settings().memory // 4)):
+        parts, beside = [], _COPIES * 8 * len(self.family) * self.family.shape[0]
+        for chunk in within(columns, labels.chunks(settings().memory // 2, beside)):
             coded = labels.columns(chunk, np.empty(0, dtype=np.float32))
             parts.append(self._values(coded))
         return np.concatenate(parts, axis=1)
@@ -101,15 +103,21 @@ class Projected:
         scaled = None if weights is None else weights * np.repeat([n, m], [n, m])
         work = _Sums(self.family, coded, scaled, self._shift, self.precise)
         parallel = is_numpy(self.family.like)
-        tasks = spans(n + m, _POINTS)
-        total = np.asarray(sum(in_order(work, tasks, parallel=parallel)))  # (k, l, B + 1)
+        number = self.family.shape[0]
+        step = min(max(settings().memory // (64 * _TILES * 8 * number), _FEWEST), _POINTS)
+        total = np.zeros((len(self.family), number, coded.width + 1), np.float64)
+        held = total.nbytes + step * (_TILES * 8 * number + 4 * coded.width)
+        for part in in_order(work, spans(n + m, step), parallel=parallel, held=held):
+            total += part
         plus, rows = total[:, :, 1:], total[:, :, :1]
         w = np.ones(n + m, dtype=np.float64) if scaled is None else scaled
         powers = np.stack([w, w**2])
         sums, both = _ones(coded).project(powers), powers.sum(axis=1, keepdims=True)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gap = plus / sums[0] - (rows - plus) / (both[0] - sums[0])
-        forms = [np.sum((root @ g) ** 2, axis=0) for root, g in zip(self._roots, gap, strict=True)]
+        forms = []
+        for root, first, all_points in zip(self._roots, plus, rows, strict=True):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gap = first / sums[0] - (all_points - first) / (both[0] - sums[0])
+            forms.append(np.sum((root @ gap) ** 2, axis=0))
         lost = float(self.pooled.contrast @ self.pooled.contrast)  # under the observed labels
         return np.nan_to_num(np.stack(forms) * (lost / loss(sums, both)), nan=np.inf)
 
@@ -133,10 +141,12 @@ class _Sums:
         if self.weights is not None:
             labels *= self.weights[points].astype(kind)
         right = xp.permute_dims(array_like(labels, like, dtype), (1, 0))
-        whole, out = slice(0, self.family.shape[0]), []
-        for tile, middle in zip(self.family.tiles(whole, points), self.shift, strict=True):
-            out.append(to_numpy(astype(tile - middle, dtype) @ right).astype(np.float64))
-        return np.stack(out)
+        whole, number = slice(0, self.family.shape[0]), self.family.shape[0]
+        out = np.empty((len(self.family), number, width), dtype=kind)
+        tiles = zip(self.family.tiles(whole, points), self.shift, strict=True)
+        for k, (tile, middle) in enumerate(tiles):
+            out[k] = to_numpy(astype(tile - middle, dtype) @ right)
+        return out
 
 
 def _ones(coded: CodedColumns) -> CodedColumns:

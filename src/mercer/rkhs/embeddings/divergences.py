@@ -9,7 +9,8 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, namespace, to_numpy
-from mercer.errors import NoRule
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError, NoRule
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.radial import RBF
 from mercer.kernels.rows import Rows
@@ -18,6 +19,8 @@ from mercer.rkhs.embeddings.bags import Bags
 from mercer.rkhs.embeddings.batch import batch_of
 from mercer.rkhs.embeddings.samples import are_known, as_bags, sample_of
 from mercer.rkhs.gaussian import Gaussian
+
+_COPIES = 3  # of the quantiles: all of them, and those of the points of tiles, centred
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,21 @@ class SlicedWasserstein(Kernel):
         validate.whole("seed", self.seed, 0)
 
     def accept(self, x: Any, name: str = "x") -> Points:
-        return x if isinstance(x, Quantiles) else Quantiles(self._features(x, name))
+        if isinstance(x, Quantiles):
+            return x
+        if hasattr(x, "__len__"):
+            self._ask_for(len(x))
+        return Quantiles(self._features(x, name))
+
+    def _ask_for(self, n: int) -> None:
+        """Refuse quantiles of n distributions, and copies of them in tiles, beyond the budget."""
+        needed, budget = _COPIES * 8 * n * self.directions * self.levels, settings().memory
+        if needed > budget:
+            raise MemoryBudgetError(
+                f"{self.levels} quantiles in {self.directions} directions of {n:,} distributions need "
+                f"{needed / 2**20:,.0f} MiB, and the budget is {budget / 2**20:,.0f} MiB: use fewer "
+                "directions or levels, or raise mercer.config(memory=...)"
+            )
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
         return RBF(self.bandwidth).pairwise(x.values, x.values if y is x else y.values)

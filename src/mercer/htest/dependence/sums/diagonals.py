@@ -39,16 +39,26 @@ def correlations(lefts: Sequence[LazyMatrix], rights: Sequence[LazyMatrix]) -> n
         from mercer.gram.cuda.turned import correlations as on_device
 
         return to_numpy(on_device(lefts, rights))
-    n = lefts[0].shape[0]
+    n, number = lefts[0].shape[0], len(lefts) + len(rights)
     spectrum = np.zeros((n // 2 + 1, len(lefts), len(rights)), dtype=np.complex128)
-    few = min(max(_ENTRIES // n, _LEAST), _MOST)
-    fit = settings().memory // (2 * _BYTES * n * (len(lefts) + len(rights)) * few)
+    few = _few(n)
+    fit = settings().memory // (2 * _BYTES * n * number * few)
+    held = spectrum.nbytes + _BYTES * n * number * few
     for some in spans(n // 2 + 1, few * min(max(fit, 1), -(-_HELD // few))):
         work = _Transformed(n, some.start, _held(lefts, some), _held(rights, some))
         tasks = spans(some.stop - some.start, few)
-        for part in in_order(work, tasks, parallel=n > _MANY, shown=False):
+        for part in in_order(work, tasks, parallel=n > _MANY, shown=False, held=held):
             spectrum += part
     return np.moveaxis(np.fft.irfft(spectrum, n, axis=0), 0, 2)
+
+
+def together(n: int) -> int:
+    """How many matrices of n observations `correlations` takes at a time, within the memory budget."""
+    return max(settings().memory // (4 * _BYTES * n * _few(n)), 2)
+
+
+def _few(n: int) -> int:
+    return min(max(_ENTRIES // n, _LEAST), _MOST)
 
 
 def _held(matrices: Sequence[LazyMatrix], some: slice) -> list[np.ndarray]:

@@ -20,7 +20,7 @@ from mercer.gram.run import in_order, spans
 
 _COMPILED, _SORTED = 4e-9, 9e-8  # seconds for a number, a level and a permutation
 _LOADING = 2.0  # seconds until numba is there
-_ENTRIES = 200_000  # sorted at a time
+_ENTRIES, _ARRAYS = 200_000, 16  # numbers that are sorted at a time, and arrays of so many
 
 
 def distance_sums(x: np.ndarray, y: np.ndarray, orders: np.ndarray) -> np.ndarray:
@@ -45,7 +45,8 @@ def distance_sums(x: np.ndarray, y: np.ndarray, orders: np.ndarray) -> np.ndarra
         return 4 * forms(x, y, ranks) - 2 * pairs
 
     many = len(orders) * len(x) > _ENTRIES
-    parts = in_order(sums, spans(len(orders), size), parallel=many, shown=False)
+    held = _ARRAYS * 8 * max(_ENTRIES, len(x))
+    parts = in_order(sums, spans(len(orders), size), parallel=many, shown=False, held=held)
     return np.concatenate(list(parts))
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import sqrt
+from collections.abc import Iterator, Sequence
+from math import isqrt, sqrt
 
 import numpy as np
 
+from mercer.config import settings
 from mercer.gram.run import spans
 from mercer.htest.dependence.evidence import rounding
 from mercer.htest.dependence.sums.products import banded, product
@@ -15,6 +16,7 @@ from mercer.htest.dependence.sums.turns import Turns
 from mercer.htest.nulls import Permutation, share
 from mercer.rkhs.measures import unbiased_hsic
 
+_COPIES = 8  # of the values of a pair: a spectrum, parts of it, and what becomes of it
 _HELD = 16  # variables whose diagonals meet those of all others at a time
 
 Places = Sequence[tuple[int, int]]
@@ -22,34 +24,40 @@ Places = Sequence[tuple[int, int]]
 
 def permuted_pairs(
     sides: Sequence[Side], pairs: Places, null: Permutation, seed: int
-) -> np.ndarray:
-    """tr(K~ P L~ P') / n^2 of every pair for all permutations, the first the identity: (pairs, b)."""
+) -> Iterator[tuple[int, np.ndarray]]:
+    """The number of a pair, and tr(K~ P L~ P') / n^2 for all permutations, the first the identity: (b,).
+
+    Pair after pair, in an order of its own: those of two factors first, then as many of the others
+    at a time as the memory budget has room for.
+    """
     n = len(sides[0].own)
     turns = Turns(n, null, seed)
-    out = np.empty((len(pairs), null.resamples + 1), dtype=np.float64)
     left = []  # pairs that are not two factors
     for row, (i, j) in enumerate(pairs):
         if isinstance(sides[i], Spanned) and isinstance(sides[j], Spanned):
-            out[row] = product(sides[i], sides[j]).drawn(turns)
+            yield row, np.maximum(product(sides[i], sides[j]).drawn(turns), 0.0) / n**2
         else:
             left.append(row)
+    room = max(settings().memory // (_COPIES * 8 * n * len(turns.others)), 1)  # pairs at a time
+    height = min(_HELD, isqrt(room))
     firsts = sorted({pairs[row][0] for row in left})
-    for some in spans(len(firsts), _HELD):
+    for some in spans(len(firsts), height):
         rows = [row for row in left if pairs[row][0] in firsts[some]]
         seconds = sorted({pairs[row][1] for row in rows})
-        held = [sides[i] for i in firsts[some]], [sides[j] for j in seconds]
-        values = banded(*held, turns)  # (firsts, seconds, b)
-        for row in rows:
-            i, j = pairs[row]
-            out[row] = values[firsts[some].index(i), seconds.index(j)]
-    return np.maximum(out, 0.0) / n**2
+        for others in spans(len(seconds), room // height):
+            chosen = firsts[some], seconds[others]
+            held = [sides[i] for i in chosen[0]], [sides[j] for j in chosen[1]]
+            values = banded(*held, turns)  # (firsts, seconds, b)
+            for row in rows:
+                i, j = pairs[row]
+                if j in chosen[1]:
+                    found = values[chosen[0].index(i), chosen[1].index(j)]
+                    yield row, np.maximum(found, 0.0) / n**2
 
 
-def pair_pvalues(sides: Sequence[Side], pairs: Places, values: np.ndarray) -> np.ndarray:
-    """(1 + #{permuted >= observed}) / (1 + B) of every pair: (pairs,)."""
-    ties = [rounding(sides[i], sides[j]) for i, j in pairs]
-    found = (share(row[1:], float(row[0]), tie) for row, tie in zip(values, ties, strict=True))
-    return np.array(list(found), dtype=np.float64)
+def pair_pvalue(first: Side, second: Side, values: np.ndarray) -> float:
+    """(1 + #{permuted >= observed}) / (1 + B) of values whose first was observed."""
+    return share(values[1:], float(values[0]), rounding(first, second))
 
 
 def correlations_of(sides: Sequence[Side], pairs: Places, observed: np.ndarray) -> np.ndarray:

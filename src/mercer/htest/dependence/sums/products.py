@@ -20,7 +20,7 @@ from mercer.config import settings
 from mercer.gram import LazyMatrix
 from mercer.gram.combine import Dense
 from mercer.gram.run import in_order, spans
-from mercer.htest.dependence.sums.diagonals import correlations
+from mercer.htest.dependence.sums.diagonals import correlations, together
 from mercer.htest.dependence.sums.factors import permuted_norms
 from mercer.htest.dependence.sums.gathered import permuted_sums
 from mercer.htest.dependence.sums.line import distance_sums, seconds_for
@@ -140,7 +140,9 @@ def banded(firsts: Sequence[Side], seconds: Sequence[Side], turns: Turns) -> np.
         rights = [Reordered(array, other) for array in held for other in turns.others]
     else:
         rights = [side.matrix(other) for side in seconds for other in turns.others]
-    values = correlations(lefts, rights)
+    step = max(together(n) - len(lefts), 1)
+    parts = [correlations(lefts, rights[some]) for some in spans(len(rights), step)]
+    values = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
     return values.reshape(len(firsts), len(seconds), -1)[:, :, turns.places]
 
 

@@ -1,0 +1,20 @@
+"""All cases of the memory promise: one call or more for each public name that takes data.
+
+A name is the public name and, after a comma, what is special about the call. Sizes are such that an
+n x n matrix, or the labels of all resamples as floats, would go far beyond the limit.
+"""
+
+from __future__ import annotations
+
+from memory.case import Case
+from memory.htest_cases import HTEST_CASES
+from memory.learn_cases import LEARN_CASES
+from memory.rkhs_cases import FEATURE_CASES, GRAM_CASES, RKHS_CASES
+
+CASES: dict[str, Case] = {
+    **GRAM_CASES,
+    **FEATURE_CASES,
+    **RKHS_CASES,
+    **HTEST_CASES,
+    **LEARN_CASES,
+}

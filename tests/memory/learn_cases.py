@@ -1,0 +1,123 @@
+"""The cases of learn: a fit, and what it predicts for its own points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from memory.case import Case, K, on_bags, on_samples, on_square
+
+from mercer.learn import (
+    ISA,
+    KCCA,
+    MRMR,
+    SVC,
+    SVR,
+    AugmentedSVC,
+    BayesianDistributionRegressor,
+    ConjugateGradients,
+    DistributionRegressor,
+    FlexSVC,
+    Forward,
+    FourierRidge,
+    Hinge,
+    HSICSelector,
+    Huber,
+    KernelKMeans,
+    KernelLogistic,
+    KernelMachine,
+    KernelPCA,
+    KernelQuantile,
+    KernelRidge,
+    KernelSearchCV,
+    LearnedMap,
+    LocalLinear,
+    MeanFeatures,
+    NadarayaWatson,
+    NystromLogistic,
+    NystromRidge,
+    OneClassSMM,
+    OneClassSVC,
+    RidgePath,
+    SmoothingSpline,
+    SpectralClustering,
+    SupportMeasureMachine,
+    amari_index,
+)
+
+
+def numbers(x: np.ndarray) -> np.ndarray:
+    return x[:, 0] + np.sin(2 * x[:, 1])
+
+
+def classes(x: np.ndarray) -> np.ndarray:
+    return (numbers(x) > 0).astype(np.int64)
+
+
+def applied(learner: Any, x: Any, y: Any) -> Any:
+    """The fitted learner at its own points."""
+    fitted = learner.fit(x, y)
+    method = next((m for m in ("predict", "transform") if hasattr(fitted, m)), None)
+    return None if method is None else getattr(fitted, method)(x)
+
+
+def fit(learner: Any, target: Any = lambda x: None, **more: Any) -> Case:
+    return on_samples(lambda x: applied(learner, x, target(x)), **more)
+
+
+def fit_bags(learner: Any, target: Any) -> Case:
+    return on_bags(lambda bags: applied(learner, bags, target(bags.means())), n=600)
+
+
+POINT_CASES = {
+    "learn.HSICSelector": fit(HSICSelector(2), numbers, n=2_500),
+    "learn.HSICSelector, Forward": fit(HSICSelector(2, direction=Forward()), numbers, n=2_500),
+    "learn.MRMR": fit(MRMR(2), numbers),
+    "learn.ISA": fit(ISA(random_state=0)),
+    "learn.KCCA": fit(KCCA(1, random_state=0), lambda x: x[::-1]),
+    "learn.KernelKMeans": fit(KernelKMeans(3, n_init=2, random_state=0), n=2_500),
+    "learn.SpectralClustering": fit(SpectralClustering(2, random_state=0)),
+    "learn.SVC": fit(SVC(), classes),
+    "learn.SVC, probability": fit(SVC(probability=True, random_state=0), classes),
+    "learn.SVR": fit(SVR(), numbers),
+    "learn.OneClassSVC": fit(OneClassSVC(nu=0.2)),
+    "learn.KernelSearchCV": fit(KernelSearchCV(SVC(K), {"C": [0.1, 1.0]}, cv=2), classes),
+    "learn.NadarayaWatson": fit(NadarayaWatson(), numbers, n=2_500),
+    "learn.LocalLinear": fit(LocalLinear(), numbers, n=2_500),
+    "learn.SmoothingSpline": fit(SmoothingSpline(), numbers, d=2),
+    "learn.KernelPCA": fit(KernelPCA()),
+    "learn.KernelPCA, two": fit(KernelPCA(2, kernel=K, preimage=LearnedMap())),
+    "learn.KernelPCA, share": fit(KernelPCA(0.5, kernel=K)),
+    "learn.KernelRidge": fit(KernelRidge(), numbers),
+    "learn.KernelRidge, path": fit(KernelRidge(ridge=RidgePath()), numbers),
+    "learn.KernelLogistic": fit(KernelLogistic(), classes, n=2_500),
+    "learn.KernelMachine": fit(KernelMachine(), numbers),
+    "learn.KernelMachine, Hinge": fit(KernelMachine(Hinge()), classes),
+    "learn.KernelMachine, Huber": fit(KernelMachine(Huber(0.5)), numbers, n=2_500),
+    "learn.KernelQuantile": fit(KernelQuantile(), numbers),
+    "learn.FourierRidge": fit(FourierRidge(n_components=200, random_state=0), numbers, n=10_000),
+    "learn.FourierRidge, refused": fit(FourierRidge(random_state=0), numbers),
+    "learn.NystromLogistic": fit(NystromLogistic(landmarks=200, random_state=0), classes),
+    "learn.NystromRidge": fit(NystromRidge(landmarks=200, random_state=0), numbers, n=10_000),
+    "learn.NystromRidge, refused": fit(NystromRidge(random_state=0), numbers),
+    "learn.NystromRidge, iterative": fit(
+        NystromRidge(landmarks=200, solver=ConjugateGradients(), random_state=0), numbers, n=10_000
+    ),
+    "learn.amari_index": on_square(amari_index, n=300),
+}
+
+BAG_CASES = {
+    "learn.SupportMeasureMachine": fit_bags(SupportMeasureMachine(), classes),
+    "learn.OneClassSMM": fit_bags(OneClassSMM(), lambda x: None),
+    "learn.DistributionRegressor": fit_bags(DistributionRegressor(), numbers),
+    "learn.BayesianDistributionRegressor": fit_bags(
+        BayesianDistributionRegressor(random_state=0), numbers
+    ),
+    "learn.MeanFeatures": fit_bags(MeanFeatures(random_state=0), numbers),
+    "learn.FlexSVC": on_samples(
+        lambda x: FlexSVC().fit(x, classes(x), widths=np.full(len(x), 0.5)).predict(x), n=2_000
+    ),
+    "learn.AugmentedSVC": fit(AugmentedSVC(), classes, n=1_000),
+}
+
+LEARN_CASES = {**POINT_CASES, **BAG_CASES}
