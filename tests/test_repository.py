@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 DOCUMENTS = [d for d in DOCUMENTS if not {"_build", "gallery"} & set(d.relative_to(ROOT).parts)]
+DOCUMENTS_WITH_TORCH = {"goodness.md"}  # the score of a log-density
 
 each_document = pytest.mark.parametrize(
     "document", DOCUMENTS, ids=lambda d: d.relative_to(ROOT).as_posix()
@@ -54,6 +55,8 @@ def test_code_in_documents_runs(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     source = document.read_text(encoding="utf-8")
+    if document.name in DOCUMENTS_WITH_TORCH:
+        pytest.importorskip("torch")
     names: dict = {"__name__": "__document__"}
     for block in re.finditer(r"^```(python|pycon)\n(.*?)^```$", source, re.DOTALL | re.MULTILINE):
         line = source.count("\n", 0, block.start()) + 1
@@ -133,8 +136,25 @@ def test_ci_runs_make_test():
 
 
 def test_torch_is_pinned_to_one_version():
-    files = ("Makefile", ".github/workflows/ci.yml")
-    assert len({v for f in files for v in re.findall(r"torch==([\d.]+)", text(f))}) == 1
+    files = (
+        "Makefile",
+        "tools/matrix.py",
+        ".github/workflows/ci.yml",
+        ".github/workflows/slow.yml",
+    )
+    found = {f: set(re.findall(r"torch==([\d.]+)", text(f))) for f in files}
+    assert len(set().union(*found.values())) == 1
+    assert all(found.values())
+
+
+def test_workflows_run_what_the_matrix_has():
+    """Every configuration of tools/matrix.py but those that need the processor of the runner."""
+    named = re.search(r"name: \[([\w, ]+)\]", text(".github/workflows/slow.yml"))
+    assert named is not None
+    listed = python("tools/matrix.py", "haswell", "--list")
+    assert listed.returncode == 0, listed.stderr
+    configurations = set(re.findall(r'Configuration\("(\w+)"', text("tools/matrix.py")))
+    assert set(named[1].split(", ")) == configurations - {"skylakex"}
 
 
 def test_version_and_licence_are_the_same_everywhere():

@@ -3,6 +3,7 @@
     python tools/matrix.py             # every configuration that this machine has a Python for
     python tools/matrix.py oldest zen  # only these; the record keeps the others
     python tools/matrix.py --list
+    python tools/matrix.py verdicts    # whether a p-value of the zoo of tests depends on the processor
     python tools/matrix.py zen -- -k kmeans   # try a configuration on a few tests; nothing is recorded
 
 Each configuration has a virtual environment under build/matrix, made when it is first needed and kept. The
@@ -26,49 +27,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+import verdicts
+from processors import PROCESSORS, imitation
+
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build/matrix"
 RESULTS = ROOT / "benchmarks/results"
 TORCH = "torch==2.13.0"
+VERDICTS = "verdicts"
 BURNERS = 3  # processes that keep a busy machine busy
-
-
-@dataclass(frozen=True)
-class Processor:
-    """How numerical libraries are made to compute as on another processor of this architecture."""
-
-    openblas: str
-    llvm: str
-    avx2: bool = True
-    avx512: bool = False
-
-    def environment(self, dispatched: Sequence[str]) -> dict[str, str]:
-        """Environment variables, given what NumPy dispatches on at run time."""
-        missing = [name for name in dispatched if not self._has(name)]
-        torch = "avx512" if self.avx512 else "avx2" if self.avx2 else "default"
-        mkl = "AVX512" if self.avx512 else "AVX2" if self.avx2 else "SSE4_2"
-        return {
-            "OPENBLAS_CORETYPE": self.openblas,
-            "NUMBA_CPU_NAME": self.llvm,
-            "NPY_DISABLE_CPU_FEATURES": " ".join(missing),
-            "ATEN_CPU_CAPABILITY": torch,
-            "MKL_ENABLE_INSTRUCTIONS": mkl,
-        }
-
-    def _has(self, feature: str) -> bool:
-        if feature.startswith("AVX512") or feature == "X86_V4":
-            return self.avx512
-        if feature in ("AVX2", "FMA3", "F16C", "X86_V3"):
-            return self.avx2
-        return True
-
-
-PROCESSORS = {
-    "Sandybridge": Processor("Sandybridge", "sandybridge", avx2=False),
-    "Haswell": Processor("Haswell", "haswell"),
-    "Zen": Processor("Zen", "znver1"),
-    "SkylakeX": Processor("SkylakeX", "skylake-avx512", avx512=True),
-}
 
 
 @dataclass(frozen=True)
@@ -155,7 +122,7 @@ def made(configuration: Configuration) -> Path:
     print(f"{configuration.name}: making {folder.relative_to(ROOT)}", flush=True)
     subprocess.run([base, "-m", "venv", "--clear", str(folder)], check=True)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    # numpy.typing and friends are not needed; wheels only, so that nothing is built for an hour
+    # wheels only, so that nothing is built for an hour
     pip += ["--only-binary", "numpy,scipy,scikit-learn,numba,llvmlite,pandas,pyarrow,polars"]
     if configuration.torch:
         subprocess.run([*pip, TORCH], check=True)
@@ -170,19 +137,8 @@ def made(configuration: Configuration) -> Path:
 
 def variables(configuration: Configuration, python: Path) -> dict[str, str]:
     """The environment variables of a run."""
-    asked = "import numpy as n; print(*n._core._multiarray_umath.__cpu_dispatch__)"
-    dispatched = subprocess.run(
-        [str(python), "-c", asked], capture_output=True, text=True, check=True
-    )
     threads = str(configuration.threads)
-    return {
-        **os.environ,
-        **PROCESSORS[configuration.processor].environment(dispatched.stdout.split()),
-        "OMP_NUM_THREADS": threads,
-        "OPENBLAS_NUM_THREADS": threads,
-        "MKL_NUM_THREADS": threads,
-        "MERCER_TEST_THREADS": threads,
-    }
+    return {**imitation(configuration.processor, python, threads), "MERCER_TEST_THREADS": threads}
 
 
 @contextmanager
@@ -209,8 +165,7 @@ def run(configuration: Configuration, workers: int, more: Sequence[str]) -> dict
     if configuration.order is None:
         command += ["-p", "no:randomly"]
     else:
-        command += ["-p", "randomly", f"-prandomly_seed={configuration.order}"][:2]
-        command += [f"--randomly-seed={configuration.order}"]
+        command += ["-p", "randomly", f"--randomly-seed={configuration.order}"]
     start = time.perf_counter()
     with burners(BURNERS * configuration.busy), open(report.with_suffix(".log"), "w") as log:
         subprocess.run(
@@ -271,7 +226,8 @@ def _git(*arguments: str) -> str:
 
 
 def page(records: dict[str, dict]) -> str:
-    """The record as Markdown: a table, versions, and the names of tests that failed."""
+    """The record as Markdown: a table, versions, tests that failed, verdicts that differ."""
+    runs = {name: records[name] for name in CONFIGURATIONS if name in records}
     lines = [
         "# The suite on many configurations",
         "",
@@ -283,19 +239,22 @@ def page(records: dict[str, dict]) -> str:
         "|---|---|--:|--:|--:|--:|---|",
     ]
     for name, configuration in CONFIGURATIONS.items():
-        if record := records.get(name):
+        if record := runs.get(name):
             counts = " | ".join(f"{record[key]:,}" for key in ("passed", "failed", "skipped"))
             ended = f"{record['seconds'] / 60:.1f} | {record['commit']}"
             lines.append(f"| {name} | {configuration.told()} | {counts} | {ended} |")
         else:
             lines.append(f"| {name} | {configuration.told()} | not run | | | | |")
     lines += ["", "## Versions", ""]
-    for name, record in records.items():
+    for name, record in runs.items():
         told = ", ".join(f"{library} {version}" for library, version in record["versions"].items())
         lines.append(f"* {name}: {told}")
     lines += ["", "## Failing tests", ""]
-    failing = [f"* {name}: `{test}`" for name, r in records.items() for test in r["failing"]]
-    return "\n".join([*lines, *(failing or ["None."]), ""])
+    failing = [f"* {name}: `{test}`" for name, r in runs.items() for test in r["failing"]]
+    lines += failing or ["None."]
+    if VERDICTS in records:
+        lines += verdicts.section(records[VERDICTS])
+    return "\n".join([*lines, ""])
 
 
 def write(records: dict[str, dict]) -> None:
@@ -325,11 +284,11 @@ def main() -> int:
     if "--" in own:
         own, more = own[: own.index("--")], own[own.index("--") + 1 :]
     asked = parser.parse_args(own)
-    if unknown := set(asked.names) - set(CONFIGURATIONS):
+    if unknown := set(asked.names) - {*CONFIGURATIONS, VERDICTS}:
         parser.error(
             f"unknown configuration {sorted(unknown)[0]!r}; there are {', '.join(CONFIGURATIONS)}"
         )
-    found = [CONFIGURATIONS[name] for name in asked.names or CONFIGURATIONS]
+    found = [one for name, one in CONFIGURATIONS.items() if name in (asked.names or CONFIGURATIONS)]
     if not asked.names:
         found = [one for one in found if interpreter(one.python)]
     if asked.list:
@@ -343,6 +302,12 @@ def main() -> int:
         elif record := run(one, asked.workers, more):
             write(read() | {one.name: record})
             failed += record["failed"] > 0 or record["passed"] == 0
+    if not (asked.make or more) and (not asked.names or VERDICTS in asked.names):
+        python = made(CONFIGURATIONS["haswell"])
+        record = verdicts.compared({name: verdicts.under(name, python) for name in PROCESSORS})
+        write(read() | {VERDICTS: record})
+        print("\n".join(verdicts.section(record)), flush=True)
+        failed += bool(record["changed"])
     return int(failed > 0)
 
 

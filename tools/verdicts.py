@@ -1,6 +1,6 @@
 """Compare the verdicts of every hypothesis test between processors.
 
-    python tools/verdicts.py            # under every processor, in subprocesses; a table
+    python tools/verdicts.py            # as on every processor, in subprocesses
     python tools/verdicts.py --here     # p-values of this process as JSON
 
 Each test of the zoo is run on its null and on its alternative problem with fixed seeds. p-values that differ by
@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
+from processors import PROCESSORS, imitation
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests")]
 SEEDS = 3
 LEVELS = (0.01, 0.05, 0.1)
 
@@ -25,6 +25,8 @@ LEVELS = (0.01, 0.05, 0.1)
 def here() -> dict[str, float]:
     """The p-value of every test on every problem and seed, on this processor."""
     import numpy as np
+
+    sys.path.insert(0, str(ROOT / "tests"))
     from htest_zoo import IDS, ZOO
 
     found = {}
@@ -38,18 +40,26 @@ def here() -> dict[str, float]:
     return found
 
 
-def under(processor: str, python: str = sys.executable) -> dict[str, float]:
-    """The same in a subprocess that computes as on another processor."""
-    from matrix import Configuration, variables
+def blas() -> list[str]:
+    """The processors that the BLAS libraries in use were written for."""
+    from threadpoolctl import threadpool_info
 
-    environment = variables(Configuration("verdicts", "", processor), Path(python))
-    command = [python, __file__, "--here"]
+    return sorted({lib["architecture"] for lib in threadpool_info() if "architecture" in lib})
+
+
+def under(processor: str, python: Path = Path(sys.executable)) -> dict[str, float]:
+    """The same in a subprocess that computes as on another processor."""
+    environment = imitation(processor, python)
+    command = [str(python), __file__, "--here"]
     done = subprocess.run(
         command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise RuntimeError(done.stderr)
-    return json.loads(done.stdout)
+    told = json.loads(done.stdout)
+    if not set(told["blas"]) <= set(PROCESSORS[processor].kernels):
+        raise RuntimeError(f"BLAS was to run as on {processor}, and ran as on {told['blas']}")
+    return told["pvalues"]
 
 
 def compared(pvalues: dict[str, dict[str, float]]) -> dict:
@@ -90,15 +100,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--here", action="store_true", help="p-values of this process as JSON")
     if parser.parse_args().here:
-        json.dump(here(), sys.stdout)
+        json.dump({"pvalues": here(), "blas": blas()}, sys.stdout)
         return 0
-    from matrix import PROCESSORS
-
     found = compared({name: under(name) for name in PROCESSORS})
     print("\n".join(section(found)))
     return int(bool(found["changed"]))
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     raise SystemExit(main())

@@ -364,11 +364,7 @@ COLUMN_PAIRS: dict[str, tuple[Make, Make, Callable[[int], bool]]] = {
     ),
     "a column more": (same, lambda y: np.hstack([y, y[:, :1]]), lambda d: False),
     "a column less": (same, lambda y: y[:, 1:], lambda d: False),
-    "other names": (
-        pandas,
-        lambda y: pandas(y).rename(columns={"a": "other"}),
-        lambda d: d == 1,
-    ),
+    "other names": (pandas, lambda y: pandas(y).rename(columns={"a": "other"}), lambda d: d == 1),
     "numbers and categories": (
         pandas,
         lambda y: pandas(y).assign(a=LABELS[: len(y)]),
