@@ -295,7 +295,7 @@ class LearnerCase:
 def learner_cases() -> list[LearnerCase]:
     """Every learner; needs scikit-learn."""
     from mercer import learn
-    from mercer.kernels import RBF
+    from mercer.kernels import RBF, Linear
     from mercer.rkhs import MeanMap
 
     numbers, classes, sets = regression(60), clusters(40), bags(30)
@@ -327,7 +327,8 @@ def learner_cases() -> list[LearnerCase]:
         (learn.SmoothingSpline(), *line),
         (learn.KernelPCA(2), x, None, True),
         (learn.KernelRidge(ridge=0.1), *numbers, True),
-        (learn.KernelRidge(RBF(2.0), learn.RidgePath()), *numbers, True),
+        (learn.KernelRidge(RBF(20.0), learn.RidgePath()), *numbers, True),
+        (learn.KernelRidge(Linear() + 1.0, learn.RidgePath()), *numbers, True),
         (learn.KernelLogistic(), *classes),
         (learn.KernelMachine(), *numbers, True),
         (learn.KernelMachine(learn.Hinge(), RBF(2.0), 0.1), *classes),

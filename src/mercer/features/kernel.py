@@ -11,7 +11,7 @@ from mercer import validate
 from mercer.backend import Array, count, namespace, take_rows
 from mercer.features.base import Map
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.rows import Rows, taken
+from mercer.kernels.rows import Rows, taken, widened
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,10 @@ class Images(Rows):
     def joined(self, others: Images, /) -> Images:
         """These, then others."""
         return Images(namespace(self.vectors).concat([self.vectors, others.vectors]))
+
+    def widened(self) -> Images:
+        wide = widened(self.vectors)
+        return self if wide is self.vectors else Images(wide)
 
 
 @dataclass(frozen=True)

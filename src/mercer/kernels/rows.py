@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer import frames
-from mercer.backend import array_like, is_array, namespace
+from mercer.backend import array_like, astype, double, is_array, is_single, namespace
 from mercer.frames import Table
 from mercer.kernels.compose import Grouped
 
@@ -31,6 +31,10 @@ class Rows(ABC):
     def joined(self, others: Any, /) -> Any:
         """These points, then others of their kind."""
 
+    @abstractmethod
+    def widened(self) -> Any:
+        """These points with their float32 numbers in float64; themselves where there are none."""
+
 
 @dataclass(frozen=True, eq=False)
 class Both(Rows):
@@ -50,6 +54,10 @@ class Both(Rows):
 
     def joined(self, others: Any) -> Both:
         return joined_rows(self, others)
+
+    def widened(self) -> Both:
+        left, right = widened(self.left), widened(self.right)
+        return self if left is self.left and right is self.right else Both(left, right)
 
 
 def joined_rows(x: Any, y: Any) -> Any:
@@ -79,3 +87,20 @@ def taken(x: Any, rows: np.ndarray) -> Any:
     positions = [int(i) for i in rows]
     found = None if isinstance(x, list | tuple) else frames.rows(x, positions)
     return [x[i] for i in positions] if found is None else found
+
+
+def widened(x: Any) -> Any:
+    """The same points with their float32 numbers in float64; x itself where there are none.
+
+    For results that amplify the rounding of kernel values: regularisation chosen by leave-one-out,
+    tiny ridges, statistics that are compared for equality.
+    """
+    if is_array(x):
+        return astype(x, double(x)) if is_single(x) else x
+    if isinstance(x, Rows):
+        return x.widened()
+    if isinstance(x, Grouped):
+        groups = tuple(widened(group) for group in x.groups)
+        same = all(a is b for a, b in zip(groups, x.groups, strict=True))
+        return x if same else Grouped(groups)
+    return x

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mercer import validate
-from mercer.backend import astype, double, is_array, namespace
+from mercer.backend import is_array, namespace
 from mercer.kernels.algebra import Multiple, Sum
 from mercer.kernels.base import Kernel, Points, Radial
 from mercer.kernels.compose import Grouped
 from mercer.kernels.distances import Energy, Laplace
 from mercer.kernels.door import bound_to, read
 from mercer.kernels.dot import Linear
-from mercer.kernels.rows import Rows, joined_rows
-from mercer.kernels.wrappers import Scaled, Select
+from mercer.kernels.rows import Rows, joined_rows, widened
+from mercer.kernels.wrappers import Scaled, Select, Transformed
 
-__all__ = ["bound_to", "joined", "read", "recentred", "widened"]
+__all__ = ["bound_to", "joined", "read", "recentred", "widened", "widened_for"]
 
 
 def joined(x: Points, y: Points) -> Points:
@@ -37,9 +37,13 @@ def joined(x: Points, y: Points) -> Points:
     )
 
 
-def widened(points: Points) -> Points:
-    """The same points in float64, so that equal statistics differ by its rounding only."""
-    return astype(points, double(points)) if is_array(points) else points
+def widened_for(kernel: Kernel, points: Points) -> Points:
+    """`widened` points, for kernels that take either dtype: functions of `Transformed` may not."""
+    return points if _has_function(kernel) else widened(points)
+
+
+def _has_function(kernel: Kernel) -> bool:
+    return isinstance(kernel, Transformed) or any(map(_has_function, kernel.parts().values()))
 
 
 def recentred(kernel: Kernel, *samples: Points) -> tuple[Points, ...]:

@@ -45,6 +45,20 @@ def test_known_distributions_beside_bags(spreads):
     assert_allclose(known, [0.7, 1.0, 1.6], atol=0.2)
 
 
+@pytest.mark.parametrize("width", [1.0, 20.0])
+def test_rounding_of_float32_bags_is_not_fitted(spreads, width):
+    """Sums over bags are float64, but of points in float32: the ridge chosen must not see that."""
+    bags, y = spreads
+    single = [bag.points.astype(np.float32) for bag in bags]
+    double = [bag.astype(np.float64) for bag in single]
+    kernel = MeanMap(RBF(width))
+    wanted = DistributionRegressor(kernel).fit(double[:80], y[:80]).predict(double[80:])
+    found = DistributionRegressor(kernel).fit(single[:80], y[:80])
+    assert_allclose(found.predict(single[80:]), wanted, atol=1e-3 * np.std(y))
+    repeated = found.predict([single[80]] * 4)  # known by one of them
+    assert_allclose(repeated, wanted[0], atol=1e-3 * np.std(y))
+
+
 def test_default_kernel_cross_validation_and_search(spreads):
     bags, y = spreads
     scores = cross_val_score(DistributionRegressor(), bags, y, cv=3)

@@ -14,6 +14,7 @@ import mercer
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import RBF, Laplace, Linear, Sigmoid
 from mercer.learn import (
+    GCV,
     SVC,
     SVR,
     AugmentedSVC,
@@ -28,6 +29,7 @@ from mercer.learn import (
     NystromRidge,
     OneClassSVC,
     OneVsRest,
+    RidgePath,
     SpectralClustering,
 )
 from mercer.learn.machines import search as search_module
@@ -292,3 +294,14 @@ def test_a_kernel_that_is_not_positive_definite_is_told_of_once():
     with pytest.warns(UserWarning, match="not positive definite") as told:
         search.fit(x, y)
     assert len(told) == 1
+
+
+def test_rounding_of_float32_is_not_fitted():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 3)).astype(np.float32)
+    y = x @ [1.0, 0.5, 0.0] + 0.3 * rng.normal(size=60)
+    grid = {"ridge": [RidgePath(by=GCV()), 1e-6, 1e-4], "intercept": [True, False]}
+    found = KernelSearchCV(KernelRidge(Linear()), grid, cv=3).fit(x, y)
+    wanted = KernelSearchCV(KernelRidge(Linear()), grid, cv=3).fit(x.astype(np.float64), y)
+    scores = [search.cv_results_["mean_test_score"] for search in (found, wanted)]
+    assert_allclose(*scores, atol=1e-3)

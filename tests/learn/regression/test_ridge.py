@@ -12,6 +12,7 @@ from sklearn.linear_model import Ridge
 import mercer
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import RBF, Linear, Matern, Sigmoid
+from mercer.kernels.wrappers import Transformed
 from mercer.learn import GCV, KernelRidge, LeaveOneOut, RidgePath
 
 RNG = np.random.default_rng(1)
@@ -85,6 +86,48 @@ def test_float32_with_a_large_mean():
     found = single.predict(X.astype(np.float32))
     assert found.dtype == np.float32
     assert_allclose(found.astype(np.float64) - 1000, wanted, atol=4 * 1000 * 2.0**-23)
+
+
+LINE = X @ [1.0, 0.5] + 0.3 * RNG.normal(size=60)  # what kernels of low rank can learn
+SMOOTH = [Linear(), Linear() + 1.0, RBF(20.0), RBF(2.0)]
+
+
+@pytest.mark.parametrize("library", [np.asarray, torch.tensor], ids=["numpy", "torch"])
+@pytest.mark.parametrize("kernel", SMOOTH, ids=str)
+@pytest.mark.parametrize("ridge", [RidgePath(), RidgePath(by=GCV()), 1e-6, 1e-4, 1e-2], ids=str)
+def test_rounding_of_float32_is_not_fitted(kernel, ridge, library):
+    """The same points in both dtypes: in float32 only the predictions are rounded, or the ridge is large."""
+    single = [library(a.astype(np.float32)) for a in (X[:45], LINE[:45], X[45:])]
+    x, y, new = (np.asarray(a).astype(np.float64) for a in single)
+    wanted = KernelRidge(kernel, ridge).fit(x, y)
+    found = KernelRidge(kernel, ridge).fit(*single[:2])
+    spread = np.std(y)
+    assert found.predict(single[2]).dtype == single[2].dtype
+    assert_allclose(found.predict(single[2]), wanted.predict(new), atol=1e-3 * spread)
+    ends = found.predict_interval(single[2], level=0.8)
+    assert ends.dtype == single[2].dtype
+    assert_allclose(ends, wanted.predict_interval(new, level=0.8), atol=1e-3 * spread)
+
+
+def test_weights_count_where_float32_is_too_narrow():
+    """Weights of w are a ridge of ridge / w: a large one must not hide behind large weights."""
+    x, y = X.astype(np.float32), LINE.astype(np.float32)
+    found = KernelRidge(RBF(2.0), 1.0).fit(x, y, sample_weight=1e6 * WEIGHTS)
+    wanted = KernelRidge(RBF(2.0), 1e-6).fit(np.float64(x), np.float64(y), sample_weight=WEIGHTS)
+    assert_allclose(found.predict(x), wanted.predict(np.float64(x)), atol=1e-3 * np.std(y))
+
+
+def test_ordinary_ridges_stay_in_float32():
+    found = KernelRidge(RBF(2.0), 1.0).fit(X.astype(np.float32), Y)
+    assert found.function_.points.dtype == np.float32
+
+
+def test_functions_of_kernels_get_the_dtype_they_came_with():
+    """A network with float32 parameters does not take float64."""
+    net = torch.nn.Linear(2, 2)
+    x, y = torch.tensor(X, dtype=torch.float32), torch.tensor(Y, dtype=torch.float32)
+    kernel = Transformed(RBF(1.0), lambda points: net(points).detach())
+    assert KernelRidge(kernel, RidgePath([0.1])).fit(x, y).predict(x).dtype == torch.float32
 
 
 @pytest.mark.parametrize("ridge", [1.0, RidgePath()], ids=["number", "path"])

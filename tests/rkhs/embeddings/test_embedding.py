@@ -137,6 +137,21 @@ def test_products_are_those_of_independent_variables():
         joint.inner(other.factors[0].product(*other.factors))
 
 
+@pytest.mark.parametrize("ridge", [None, 1e-6])
+@pytest.mark.parametrize("kernel", [Linear(), RBF(20.0), None], ids=str)
+def test_rounding_of_float32_is_not_fitted(kernel, ridge):
+    rng = np.random.default_rng(2)
+    x, new = (rng.normal(size=(n, 2)).astype(np.float32) for n in (60, 9))
+    y = (x[:, :1] + 0.3 * rng.normal(size=(60, 1))).astype(np.float32)
+    found = ConditionalEmbedding.fit(x, y, kernel_x=kernel, ridge=ridge)
+    wide, points, after = (a.astype(np.float64) for a in (x, new, y))
+    wanted = ConditionalEmbedding.fit(wide, after, kernel_x=kernel, ridge=ridge)
+    means = [law.expectation(lambda v: v, at) for law, at in ((found, new), (wanted, points))]
+    assert_allclose(*means, atol=1e-3 * np.std(after))
+    size = np.abs(wanted(points)(after)).max()
+    assert_allclose(found(new)(y), wanted(points)(after), atol=1e-3 * size)
+
+
 @pytest.fixture(scope="module")
 def law() -> ConditionalEmbedding:
     rng = np.random.default_rng(4)

@@ -26,6 +26,7 @@ from mercer.learn.estimator import KernelEstimator, VersionedEstimator, present
 from mercer.learn.machines.compiled import compiled_steps
 from mercer.learn.machines.folds import Candidate, Fold, Scoring
 from mercer.learn.machines.lookup import Looked, core, matrices, naming
+from mercer.rkhs.points import widened_for
 
 Params = dict[str, Any]
 _MANY = 50_000  # points in all fits from which compiled steps pay
@@ -303,7 +304,8 @@ def _read(estimator: Any, X: Any, held: dict[Any, Points]) -> tuple[Kernel, Poin
     if kernel is not None and inside in held:
         return kernel, held[inside]
     reader: Any = clone(estimator)
-    found = reader._accept(X)
+    bound, points = reader._accept(X)
+    found = bound, widened_for(bound, points)  # ridges may be small, or chosen by leave-one-out
     if kernel is not None and reader._columns is None and core(kernel).is_expensive():
         held[inside] = found[1]
     return found

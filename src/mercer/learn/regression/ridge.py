@@ -10,16 +10,28 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer import validate
-from mercer.backend import Array, array_like, astype, count, double, namespace, ones, to_numpy
+from mercer.backend import (
+    Array,
+    array_like,
+    astype,
+    count,
+    double,
+    namespace,
+    ones,
+    take_rows,
+    to_numpy,
+)
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, Reweighted, ridge_solve
 from mercer.gram.positive import add_to_diagonal, inverse_positive
 from mercer.gram.run import spans
-from mercer.kernels.base import Kernel
+from mercer.gram.solve import needs_double
+from mercer.kernels.base import Kernel, Points
 from mercer.learn.estimator import KernelPredictor, with_intercept
 from mercer.learn.regression.held import held
 from mercer.learn.regression.path import Eigen, RidgePath, RidgeScores, best
 from mercer.rkhs.function import Function
+from mercer.rkhs.points import widened_for
 
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
@@ -43,7 +55,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
     Attributes
     ----------
     function_ : Function
-        f, without the intercept; several functions where y has several columns.
+        f, without the intercept; several functions where y has several columns. Its points are
+        float64 where the kernel matrix was made in float64 (see the notes).
     intercept_ : float or array (q,)
         b, one for each column of y.
     kernel_ : Kernel
@@ -60,6 +73,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
     eigendecomposition in float64, which holds three such matrices. A kernel that is not positive
     definite is refused where the matrix plus the ridge is not (one ridge), or the matrix is not
     (path).
+
+    Small ridges amplify the rounding of kernel values, and leave-one-out mistakes it for a signal.
+    For a path, and for a ridge below 6e-4 sqrt(n) max k(x, x), kernel values of float32 points are
+    therefore computed in float64, to learn and to predict; predictions keep the dtype of X.
+    Kernels with a function (`Transformed`) are left in the dtype that the function was given.
 
     References
     ----------
@@ -99,7 +117,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
         if not isinstance(ridge, RidgePath):
             validate.positive("ridge", ridge)
         validate.truth("intercept", self.intercept)
-        kernel, points, target, weights = self._accept_numbers(X, y, sample_weight)
+        kernel, given, target, weights = self._accept_numbers(X, y, sample_weight)
+        wanted = _needs_double(kernel, given, weights, ridge)
+        points = widened_for(kernel, given) if wanted else given
+        self._doubled = points is not given
+        target = astype(target, double(target)) if self._doubled else target
         matrix: LazyMatrix = Gram(kernel, points)
         wide, flat = (target, False) if target.ndim == 2 else (target[:, None], True)
         mean = _mean(wide, weights) if self.intercept else None
@@ -126,9 +148,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
 
     def predict(self, X: Any) -> Array:
         """f(x) + b at new points: (n,) or (n, q)."""
-        points = self._points(X)
-        values = Gram(self._bound, points, self.function_.points) @ self.function_.weights
-        return with_intercept(values, self.intercept_)
+        gram, dtype = self._met(X)
+        values = with_intercept(gram @ self.function_.weights, self.intercept_)
+        return astype(values, dtype)
 
     def predict_interval(self, X: Any, *, level: float = 0.9) -> Array:
         """Where a new y is to be expected: lower and upper ends, (n, 2), by the jackknife+.
@@ -141,7 +163,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
         points were learnt from than the level needs. Inverts the matrix anew: ask for all points at once.
         """
         validate.between("level", level, 0.0, 1.0)
-        points = self._points(X)
+        gram, dtype = self._met(X)
         learnt = self.function_
         if learnt.weights.ndim == 2 and learnt.weights.shape[1] > 1:
             raise ValueError("predict_interval needs one number per point in y: fit each column")
@@ -151,13 +173,21 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
                 "fit without weights"
             )
         left_out = self._left_out()
-        gram = Gram(self._bound, points, learnt.points)
         rows = max(settings().memory // 8 // (16 * count(learnt.points)), 1)
         ends = [
             left_out.interval(gram.block(some, slice(0, gram.shape[1])), level)
-            for some in spans(count(points), rows)
+            for some in spans(gram.shape[0], rows)
         ]
-        return namespace(ends[0]).concat(ends)
+        return astype(namespace(ends[0]).concat(ends), dtype)
+
+    def _met(self, X: Any) -> tuple[Gram, Any]:
+        """The kernel values of new points and those learnt from, and the dtype of predictions."""
+        kernel, points = self._bound, self._points(X)
+        if not self._doubled:
+            gram = Gram(kernel, points, self.function_.points)
+            return gram, gram.like.dtype
+        dtype = kernel.diag(take_rows(points, slice(0, 1))).dtype
+        return Gram(kernel, widened_for(kernel, points), self.function_.points), dtype
 
     def _asked(self) -> float | RidgePath:
         """The ridge, or the path of them."""
@@ -220,6 +250,16 @@ class _LeftOut:
         lower = low[:, down - 1] if down >= 1 else -infinite
         upper = high[:, up - 1] if up <= n else infinite
         return astype(xp.stack([lower, upper], axis=1), values.dtype)
+
+
+def _needs_double(
+    kernel: Kernel, points: Points, weights: np.ndarray | None, ridge: float | RidgePath
+) -> bool:
+    """Whether the rounding of float32 kernel values would be seen in the predictions."""
+    if isinstance(ridge, RidgePath):
+        return True
+    own = to_numpy(kernel.diag(points))
+    return needs_double(own if weights is None else own * weights, ridge)
 
 
 def _mean(y: Array, weights: np.ndarray | None) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, cast
 
@@ -24,7 +24,7 @@ from mercer.frames import table
 from mercer.gram import Gram
 from mercer.gram.bags import Segments, bag_sums, paired_bag_sums
 from mercer.kernels.base import Kernel
-from mercer.kernels.rows import Rows, taken
+from mercer.kernels.rows import Rows, taken, widened
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.embeddings.atoms import Boxes, Gaussians, is_points, width
 from mercer.rkhs.embeddings.bags import Bags
@@ -111,6 +111,14 @@ class Batch(Rows):
         from mercer.rkhs.embeddings.joining import join
 
         return join(self, others)
+
+    def widened(self) -> Batch:
+        """The same distributions, the points of samples in float64."""
+        atoms = [widened(part.atoms) for part in self.parts]
+        if all(a is part.atoms for a, part in zip(atoms, self.parts, strict=True)):
+            return self
+        parts = (replace(p, atoms=a) for p, a in zip(self.parts, atoms, strict=True))
+        return Batch(self.number, tuple(parts))
 
 
 def batch_of(

@@ -14,11 +14,13 @@ from mercer.backend import Array, count, take_rows, to_numpy
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Gram, ridge_solve
+from mercer.gram.solve import needs_double
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.compose import Tensor
 from mercer.kernels.door import read
 from mercer.rkhs.embeddings.embedding import Embedding, mean_embedding
 from mercer.rkhs.function import Function
+from mercer.rkhs.points import widened, widened_for
 from mercer.rkhs.together import together
 
 _RIDGES = 10.0 ** np.arange(-8, 2)  # per point, of which leave-one-out chooses
@@ -82,11 +84,12 @@ class ConditionalEmbedding:
             in proportion to their number.
         """
         (kernel_x, x), (kernel_y, y) = together((kernel_x, kernel_y), (x, y), least=2)
-        gram = Gram(kernel_x, x)
         if ridge is None:
             ridge = _chosen(kernel_x, kernel_y, x, y)
         validate.positive("ridge", ridge)
-        return cls(kernel_x, kernel_y, x, y, _Ridge(gram, float(ridge)))
+        if needs_double(kernel_x.diag(x), ridge):
+            x = widened_for(kernel_x, x)
+        return cls(kernel_x, kernel_y, x, y, _Ridge(Gram(kernel_x, x), float(ridge)))
 
     def __repr__(self) -> str:
         return f"ConditionalEmbedding({self.kernel_x!r}, {self.kernel_y!r}, {count(self.x)} points)"
@@ -94,11 +97,13 @@ class ConditionalEmbedding:
     def weights(self, x: Any) -> Array:
         """b_i(x_j): (n, m), a column for each new point."""
         points, _ = read(self.kernel_x, x, None, "x")
+        if self._doubled:
+            points = widened_for(self.kernel_x, points)
         return self.solve(Gram(self.kernel_x, self.x, points).dense())
 
     def __call__(self, x: Any) -> Function:
         """The embeddings of the laws of Y given each x, as several functions of y."""
-        return Function(self.kernel_y, self.y, self.weights(x))
+        return Function(self.kernel_y, self._outcomes, self.weights(x))
 
     def expectation(self, function: Callable[[Any], Any], x: Any) -> np.ndarray:
         """E[g(Y) | x_j] ~ sum_i b_i(x_j) g(y_i): (m,), or (m, k) where g gives k numbers.
@@ -121,12 +126,12 @@ class ConditionalEmbedding:
 
         mu_Y = C_YX (C_XX + ridge)^-1 mu_prior, with weights (K + ridge I)^-1 mu_prior(x_i).
         """
-        return Function(self.kernel_y, self.y, self._prior_weights(prior))
+        return Function(self.kernel_y, self._outcomes, self._prior_weights(prior))
 
     def chain_rule(self, prior: Any) -> Function:
         """The embedding of (X, Y) together when X is drawn from `prior`: in the RKHS of `Tensor`."""
         kernel = Tensor(self.kernel_x, self.kernel_y)
-        return Function(kernel, (self.x, self.y), self._prior_weights(prior))
+        return Function(kernel, (self.x, self._outcomes), self._prior_weights(prior))
 
     def bayes_rule(self, prior: Any, *, ridge: float | None = None) -> ConditionalEmbedding:
         """The posterior: the law of X given y when X is drawn from `prior`.
@@ -153,6 +158,16 @@ class ConditionalEmbedding:
         square[np.diag_indices(n)] += found * found
         inverse = product @ linalg.solve(square, np.diag(weights))
         return ConditionalEmbedding(self.kernel_y, self.kernel_x, self.y, self.x, _Matrix(inverse))
+
+    @property
+    def _doubled(self) -> bool:
+        """Whether x is in float64, as it came or because the ridge is small."""
+        return widened(self.x) is self.x
+
+    @property
+    def _outcomes(self) -> Points:
+        """y, in float64 where x is."""
+        return widened_for(self.kernel_y, self.y) if self._doubled else self.y
 
     def _prior_weights(self, prior: Any) -> Array:
         known = isinstance(prior, Embedding | Function)
@@ -195,7 +210,9 @@ def _chosen(kernel_x: Kernel, kernel_y: Kernel, x: Points, y: Points) -> float:
     n = count(x)
     some = slice(0, n, -(-n // _CHOSEN_ON))
     k, outcomes = (
-        to_numpy(Gram(kernel, take_rows(points, some)).dense()).astype(np.float64)
+        to_numpy(Gram(kernel, widened_for(kernel, take_rows(points, some))).dense()).astype(
+            np.float64
+        )
         for kernel, points in ((kernel_x, x), (kernel_y, y))
     )
     values, vectors = linalg.eigh(k)

@@ -13,7 +13,7 @@ from mercer.config import settings
 from mercer.errors import MemoryBudgetError, NoRule
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.radial import RBF
-from mercer.kernels.rows import Rows
+from mercer.kernels.rows import Rows, widened
 from mercer.rkhs.embeddings.atoms import Gaussians
 from mercer.rkhs.embeddings.bags import Bags
 from mercer.rkhs.embeddings.batch import batch_of
@@ -149,6 +149,10 @@ class Quantiles(Rows):
     def joined(self, others: Quantiles) -> Quantiles:
         validate.same_width(self.values, others.values)
         return Quantiles(np.concatenate([self.values, others.values]))
+
+    def widened(self) -> Quantiles:
+        wide = widened(self.values)
+        return self if wide is self.values else Quantiles(wide)
 
 
 def _quantiles(values: np.ndarray, shares: np.ndarray, levels: np.ndarray) -> np.ndarray:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -34,6 +34,11 @@ class Linked(Rows):
         from mercer.rkhs.embeddings.joining import join
 
         return join(self, others)
+
+    def widened(self) -> Self:
+        """The same distributions, the points of samples in float64."""
+        wide = self.base.widened()
+        return self if wide is self.base else replace(self, base=wide)
 
 
 @dataclass(frozen=True, eq=False)
