@@ -87,6 +87,21 @@ def test_calls_from_four_threads_leave_blas_as_it_was(three):
     assert set(blas_threads()) == {3}
 
 
+def test_spectral_clustering_in_threads_leaves_blas_as_it_was(three):
+    """scikit-learn's k-means sets BLAS to one thread, too, and back to what it found."""
+    from mercer.learn import SpectralClustering
+
+    x = np.random.default_rng(0).standard_normal((80, 2))
+
+    def work(_: int) -> None:
+        SpectralClustering(2, kernel=RBF(1.0), n_init=2, random_state=0).fit(x)
+        Gram(RBF(), x).row_sums()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(24)))
+    assert set(blas_threads()) == {3}
+
+
 def test_a_thread_of_the_user_limits_its_tiles(three):
     """threadpoolctl hears the first thread alone that sets OpenBLAS, here the main one."""
     from mercer.gram.run import in_order
@@ -119,13 +134,16 @@ class PerThread:
 
 
 def test_a_blas_that_counts_for_each_thread(monkeypatch):
-    from mercer.gram import run
+    from mercer.gram import pool, run
+    from mercer.gram.pool import ThreadPool
 
     blas = PerThread()
     monkeypatch.setitem(linalg._libraries, "per thread", blas)
-    monkeypatch.setattr(run, "_latest", None)  # threads of the pool know it from their start
+    own = ThreadPool()  # threads know the libraries from their start
+    monkeypatch.setattr(pool, "_shared", own)
     with mercer.config(threads=2):
         assert set(run.in_order(lambda _: blas.get(), range(9), parallel=True)) == {1}
+    own.close()
     with one_blas_thread():
         with one_blas_thread():
             assert blas.get() == 1
@@ -187,8 +205,7 @@ def test_an_interrupt_at_any_call_of_the_guard_restores(three):
         pass
     moment = 1
     while interrupted(moment):
-        gc.collect()
-        assert set(blas_threads()) == {3}, moment
+        assert {library.get() for library in linalg._libraries.values()} == {3}, moment
         assert not linalg._open, moment
         moment += 1
     assert moment > 6  # __init__, __enter__, _begin, ..., __exit__, _end, _restore, ...

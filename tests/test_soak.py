@@ -32,6 +32,7 @@ def run(thunk, *, seconds: float = 0.5, name: str = "it") -> soak.Record:
     return Soak([Call(name, lambda rng: thunk)], seed=0).run(seconds / 60)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in a __del__
 def test_honest_calls_pass():
     x = np.random.default_rng(0).standard_normal((1200, 2))
     record = run(lambda: Gram(RBF(), x).sum(), seconds=3)

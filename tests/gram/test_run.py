@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.gram import Gram
+from mercer.gram.pool import ThreadPool
 from mercer.gram.run import in_order
 from mercer.kernels import RBF
 
@@ -40,6 +41,32 @@ def test_former_pools_end():
         with mercer.config(threads=threads):
             list(in_order(pause, range(40), parallel=True))
     assert within(10, lambda: tile_threads() <= 2), tile_threads()
+
+
+def test_a_pool_changes_its_size_while_it_works():
+    pool = ThreadPool()
+    for size in (1, 4, 2, 7, 1):
+        pool.resize(size)
+        futures = [pool.submit(pause, k) for k in range(20)]
+        pool.resize(size + 1)
+        assert [future.result(10) for future in futures] == [None] * 20
+        pool.resize(size)
+        assert within(10, lambda size=size: len(pool._threads) == size)
+    with pytest.raises(ZeroDivisionError):
+        pool.submit(lambda k: 1 // k, 0).result(10)
+    pool.close()
+    assert within(10, lambda: not pool._threads)
+
+
+def test_an_interpreter_with_a_pool_ends():
+    code = (
+        "from mercer.gram.pool import shared_pool; print(shared_pool(3).submit(abs, -1).result())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout == "1\n"
+    assert done.stderr == ""
 
 
 def test_calls_that_overlap_with_other_sizes_finish():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from threading import Event, local
@@ -13,7 +12,8 @@ from typing import Any, TypeVar
 
 from mercer.backend import Array, itemsize, on_gpu
 from mercer.config import Settings, in_force, settings
-from mercer.linalg import one_blas_thread, one_blas_thread_for_good
+from mercer.gram.pool import shared_pool
+from mercer.linalg import one_blas_thread
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -59,7 +59,7 @@ def in_order(
     cancelled, and those that have end at their next tile.
     """
     now = settings()
-    executor = now.executor or (_pool(now.workers) if parallel and now.workers > 1 else None)
+    executor = now.executor or (shared_pool(now.workers) if parallel and now.workers > 1 else None)
     with one_blas_thread() if parallel else nullcontext():
         if executor is None or len(tasks) == 1:
             answers = (work(task) for task in while_wanted(tasks))
@@ -122,32 +122,3 @@ def _shown(answers: Iterator[Any], total: int) -> Iterator[Any]:
 
     console = Console(stderr=True)
     return iter(track(answers, "kernel tiles", total=total, console=console, transient=True))
-
-
-_latest: tuple[int, ThreadPoolExecutor] | None = None  # the pool that was asked for last
-
-
-def _pool(workers: int) -> ThreadPoolExecutor:
-    """The one pool, replaced when another size is wanted.
-
-    The threads of the former pool end as soon as nobody works with it: an executor that is no longer
-    referenced stops its threads.
-    """
-    global _latest
-    latest = _latest
-    if latest is None or latest[0] != workers:
-        pool = ThreadPoolExecutor(
-            workers, thread_name_prefix="mercer", initializer=one_blas_thread_for_good
-        )
-        _latest = latest = workers, pool
-    return latest[1]
-
-
-def _after_fork() -> None:
-    """A forked child inherits the pool without its threads and would wait for them for ever."""
-    global _latest
-    _latest = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

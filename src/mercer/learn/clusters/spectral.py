@@ -18,6 +18,7 @@ from mercer.kernels.radial import RBF
 from mercer.learn.bandwidths import neighbour_bandwidth, numbers
 from mercer.learn.clusters.kmeans import order_of_first_points
 from mercer.learn.estimator import KernelEstimator
+from mercer.linalg import one_blas_thread
 from mercer.rkhs.function import Function
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -123,7 +124,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         )
         seed = state(self.random_state).randint(2**31 - 1)
         self._means: Any = KMeans(self.n_clusters, n_init=self.n_init, random_state=seed)  # type: ignore[arg-type]
-        labels = self._means.fit_predict(self.embedding_)
+        with one_blas_thread():  # as scikit-learn does, which in several threads cannot undo it
+            labels = self._means.fit_predict(self.embedding_)
         order = order_of_first_points(labels, self.n_clusters)
         self.labels_ = np.argsort(order)[labels]
         self._means.cluster_centers_ = self._means.cluster_centers_[order]
@@ -137,7 +139,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         degrees = values[:, -1]
         known = degrees > 0
         embedded = values[:, :-1] / np.where(known, degrees, 1.0)[:, None]
-        labels = self._means.predict(np.ascontiguousarray(embedded, dtype=np.float64))
+        with one_blas_thread():
+            labels = self._means.predict(np.ascontiguousarray(embedded, dtype=np.float64))
         return np.where(known, labels, -1)
 
     def _needs_points(self) -> str | None:

@@ -17,6 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
+from mercer import linalg
 from mercer.backend import to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, cholesky
@@ -81,7 +82,7 @@ class Whole:
 
 def _compressed(a: np.ndarray) -> np.ndarray:
     """The principal directions A V of AA', without the least ones, whose trace together is rounding."""
-    values, vectors = np.linalg.eigh(a.T @ a)  # rising
+    values, vectors = linalg.eigh(a.T @ a)  # rising
     left_out = np.cumsum(np.maximum(values, 0.0)) <= _EXACT * float(values.sum())
     return np.ascontiguousarray(a @ vectors[:, ~left_out])
 
