@@ -24,9 +24,13 @@ from mercer.backend import (
     to_numpy,
 )
 from mercer.features.estimator import KernelEstimator, VersionedEstimator
+from mercer.gram import Gram
+from mercer.gram.solve import needs_double
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.door import as_table
 from mercer.kernels.rows import taken
+from mercer.rkhs.function import Function
+from mercer.rkhs.points import widened_for
 
 __all__ = [
     "KernelEstimator",
@@ -43,6 +47,8 @@ __all__ = [
 
 class KernelPredictor(KernelEstimator):
     """A learner with a kernel and a target: numbers, or labels."""
+
+    function_: Function
 
     def _accept_numbers(
         self, X: Any, y: Any, sample_weight: Any = None, *, several: bool = True
@@ -83,6 +89,30 @@ class KernelPredictor(KernelEstimator):
             )
         kernel, points = self._learn_from(x)
         return kernel, points, codes, weights
+
+    def _precise(
+        self, kernel: Kernel, points: Points, weights: np.ndarray | None, ridge: float | None
+    ) -> Points:
+        """The points, in float64 where a ridge lets the rounding of float32 kernel values show.
+
+        None stands for a ridge that is chosen by leave-one-out, which mistakes rounding for a signal.
+        """
+        given = points
+        own = to_numpy(kernel.diag(points))
+        own = own if weights is None else own * weights
+        if ridge is None or needs_double(own, ridge):
+            points = widened_for(kernel, given)
+        self._doubled = points is not given
+        return points
+
+    def _values_at(self, X: Any) -> tuple[Gram, Any]:
+        """Kernel values of new points and those of `function_`, and the dtype of what is predicted."""
+        points, kernel, learnt = self._points(X), self._bound, self.function_.points
+        if not self._doubled:
+            gram = Gram(kernel, points, learnt)
+            return gram, gram.like.dtype
+        dtype = kernel.diag(take_rows(points, slice(0, 1))).dtype
+        return Gram(kernel, widened_for(kernel, points), learnt), dtype
 
     def _both(self, X: Any, y: Any, *, reset: bool = True, **how: Any) -> tuple[Any, Any]:
         """X and y as scikit-learn would take them; other points as they are, with a checked y."""

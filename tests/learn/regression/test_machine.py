@@ -10,6 +10,7 @@ import pytest
 from arrays import torch
 from numpy.testing import assert_allclose
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.linear_model import HuberRegressor, LogisticRegression, QuantileRegressor
 from sklearn.svm import SVC as Libsvm
 
@@ -324,3 +325,23 @@ def test_two_classes_beyond_the_budget():
             KernelLogistic(RBF(1.5), 0.1).fit(x, np.digitize(x[:, 0], [-0.5, 0.5]))
         with pytest.raises(MemoryBudgetError, match="KernelQuantile of 1,500 points"):
             KernelQuantile(0.5, RBF(1.5)).fit(x, x[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("learner", "ridge"),
+    [(KernelMachine(), 1e-6), (KernelQuantile(), 1e-4), (KernelLogistic(), 1e-6)],
+    ids=str,
+)
+def test_small_ridges_do_not_amplify_the_rounding_of_float32(learner, ridge):
+    """The same points in both dtypes, and a kernel so smooth that float32 hardly tells its values apart."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 3)).astype(np.float32)
+    y = x @ [1.0, 0.5, 0.0] + 0.3 * rng.normal(size=60)
+    y = y > 0 if isinstance(learner, KernelLogistic) else y.astype(np.float32)
+    found, wanted = (clone(learner).set_params(kernel=RBF(20.0), ridge=ridge) for _ in range(2))
+    name = "decision_function" if isinstance(learner, KernelLogistic) else "predict"
+    single = getattr(found.fit(x[:45], y[:45]), name)(x[45:])
+    wide = x.astype(np.float64)
+    double = getattr(wanted.fit(wide[:45], y[:45]), name)(wide[45:])
+    assert single.dtype == np.float32
+    assert_allclose(single, double, atol=1e-3 * np.std(double))

@@ -113,6 +113,7 @@ class KernelLogistic(ProbabilityMixin, RepresenterMachine):
         """Learn from points X and labels y (n,), with weights (n,) if there are any."""
         self._check()
         kernel, points, codes, weights = self._accept_labels(X, y, sample_weight)
+        points = self._precise(kernel, points, weights, self.ridge)
         like, two = Gram(kernel, points).like, len(self.classes_) == 2
         loss = Logistic() if two else None
         matrix, each = self._matrix(kernel, points, loss)

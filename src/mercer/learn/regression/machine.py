@@ -114,9 +114,9 @@ class RepresenterMachine(KernelPredictor):
 
     def _values(self, X: Any) -> Array:
         """f(x) + b at new points: (n,) or (n, classes)."""
-        points = self._points(X)
-        values = Gram(self._bound, points, self.function_.points) @ self.function_.weights
-        return with_intercept(values, self.intercept_)
+        gram, dtype = self._values_at(X)
+        values = with_intercept(gram @ self.function_.weights, self.intercept_)
+        return astype(values, dtype)
 
 
 def _is_classifier(machine: KernelMachine) -> bool:
@@ -166,7 +166,8 @@ class KernelMachine(RepresenterMachine):
     Holds the kernel matrix three times, in float64: Newton's method for smooth losses, an interior
     point method for the others. Beyond the memory budget the systems of smooth losses are solved on
     tiles, by preconditioned conjugate gradients (`mercer.gram.ridge_solve`); others are refused. A
-    kernel that is not positive definite is refused where a system cannot be solved.
+    kernel that is not positive definite is refused where a system cannot be solved. Kernel values of
+    float32 points are computed in float64 where the ridge is small, as in `KernelRidge`.
 
     Examples
     --------
@@ -204,6 +205,7 @@ class KernelMachine(RepresenterMachine):
         self._check()
         if loss.margin:
             kernel, points, codes, weights = self._accept_labels(X, y, sample_weight)
+            points = self._precise(kernel, points, weights, self.ridge)
             matrix, each = self._matrix(kernel, points, loss)
             last = [1] if len(self.classes_) == 2 else range(len(self.classes_))
             targets = [array_like(np.where(codes == c, 1.0, -1.0), each) for c in last]
@@ -211,6 +213,7 @@ class KernelMachine(RepresenterMachine):
             kernel, points, numbers, weights = self._accept_numbers(
                 X, y, sample_weight, several=False
             )
+            points = self._precise(kernel, points, weights, self.ridge)
             matrix, each = self._matrix(kernel, points, loss)
             targets = [astype(numbers, double(numbers))]
         like = Gram(kernel, points).like
@@ -310,10 +313,11 @@ class KernelQuantile(RegressorMixin, RepresenterMachine):
         loss = Pinball(self.quantile)
         self._check()
         kernel, points, numbers, weights = self._accept_numbers(X, y, sample_weight, several=False)
+        points = self._precise(kernel, points, weights, self.ridge)
         matrix, each = self._matrix(kernel, points, loss)
         w = each if weights is None else array_like(weights, each)
         found = self._minimise(matrix, astype(numbers, each.dtype), w, loss)
-        self._keep(points, [found], numbers, one=True)
+        self._keep(points, [found], Gram(kernel, points).like, one=True)
         return self
 
     def predict(self, X: Any) -> Array:

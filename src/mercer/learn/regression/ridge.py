@@ -10,28 +10,16 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer import validate
-from mercer.backend import (
-    Array,
-    array_like,
-    astype,
-    count,
-    double,
-    namespace,
-    ones,
-    take_rows,
-    to_numpy,
-)
+from mercer.backend import Array, array_like, astype, count, double, namespace, ones, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, Reweighted, ridge_solve
 from mercer.gram.positive import add_to_diagonal, inverse_positive
 from mercer.gram.run import spans
-from mercer.gram.solve import needs_double
-from mercer.kernels.base import Kernel, Points
+from mercer.kernels.base import Kernel
 from mercer.learn.estimator import KernelPredictor, with_intercept
 from mercer.learn.regression.held import held
 from mercer.learn.regression.path import Eigen, RidgePath, RidgeScores, best
 from mercer.rkhs.function import Function
-from mercer.rkhs.points import widened_for
 
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
@@ -117,10 +105,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
         if not isinstance(ridge, RidgePath):
             validate.positive("ridge", ridge)
         validate.truth("intercept", self.intercept)
-        kernel, given, target, weights = self._accept_numbers(X, y, sample_weight)
-        wanted = _needs_double(kernel, given, weights, ridge)
-        points = widened_for(kernel, given) if wanted else given
-        self._doubled = points is not given
+        kernel, points, target, weights = self._accept_numbers(X, y, sample_weight)
+        number = None if isinstance(ridge, RidgePath) else float(ridge)
+        points = self._precise(kernel, points, weights, number)
         target = astype(target, double(target)) if self._doubled else target
         matrix: LazyMatrix = Gram(kernel, points)
         wide, flat = (target, False) if target.ndim == 2 else (target[:, None], True)
@@ -148,7 +135,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
 
     def predict(self, X: Any) -> Array:
         """f(x) + b at new points: (n,) or (n, q)."""
-        gram, dtype = self._met(X)
+        gram, dtype = self._values_at(X)
         values = with_intercept(gram @ self.function_.weights, self.intercept_)
         return astype(values, dtype)
 
@@ -163,7 +150,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
         points were learnt from than the level needs. Inverts the matrix anew: ask for all points at once.
         """
         validate.between("level", level, 0.0, 1.0)
-        gram, dtype = self._met(X)
+        gram, dtype = self._values_at(X)
         learnt = self.function_
         if learnt.weights.ndim == 2 and learnt.weights.shape[1] > 1:
             raise ValueError("predict_interval needs one number per point in y: fit each column")
@@ -179,15 +166,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
             for some in spans(gram.shape[0], rows)
         ]
         return astype(namespace(ends[0]).concat(ends), dtype)
-
-    def _met(self, X: Any) -> tuple[Gram, Any]:
-        """The kernel values of new points and those learnt from, and the dtype of predictions."""
-        kernel, points = self._bound, self._points(X)
-        if not self._doubled:
-            gram = Gram(kernel, points, self.function_.points)
-            return gram, gram.like.dtype
-        dtype = kernel.diag(take_rows(points, slice(0, 1))).dtype
-        return Gram(kernel, widened_for(kernel, points), self.function_.points), dtype
 
     def _asked(self) -> float | RidgePath:
         """The ridge, or the path of them."""
@@ -250,16 +228,6 @@ class _LeftOut:
         lower = low[:, down - 1] if down >= 1 else -infinite
         upper = high[:, up - 1] if up <= n else infinite
         return astype(xp.stack([lower, upper], axis=1), values.dtype)
-
-
-def _needs_double(
-    kernel: Kernel, points: Points, weights: np.ndarray | None, ridge: float | RidgePath
-) -> bool:
-    """Whether the rounding of float32 kernel values would be seen in the predictions."""
-    if isinstance(ridge, RidgePath):
-        return True
-    own = to_numpy(kernel.diag(points))
-    return needs_double(own if weights is None else own * weights, ridge)
 
 
 def _mean(y: Array, weights: np.ndarray | None) -> Array:
