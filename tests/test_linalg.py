@@ -20,6 +20,7 @@ import mercer
 from mercer import linalg
 from mercer.gram import Gram
 from mercer.kernels import RBF
+from mercer.learn import SpectralClustering  # loads SciPy's BLAS, too, before it is counted
 from mercer.linalg import one_blas_thread
 
 SOURCE = Path(mercer.__file__).parent
@@ -89,8 +90,6 @@ def test_calls_from_four_threads_leave_blas_as_it_was(three):
 
 def test_spectral_clustering_in_threads_leaves_blas_as_it_was(three):
     """scikit-learn's k-means sets BLAS to one thread, too, and back to what it found."""
-    from mercer.learn import SpectralClustering
-
     x = np.random.default_rng(0).standard_normal((80, 2))
 
     def work(_: int) -> None:
