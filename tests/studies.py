@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+import runpy
 import subprocess
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+import mercer
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,17 +29,48 @@ class Done:
     text: str
 
 
-def python(*arguments: str, codes: tuple[int, ...] = (0,)) -> Done:
-    """Python with these arguments in the project's folder; it has to end with one of the codes."""
-    command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode in codes, done.stderr
-    return Done(done.returncode, done.stdout)
+def program(module: str, *arguments: str, codes: tuple[int, ...] = (0,)) -> Done:
+    """`python -m module` in the project's folder; it has to end with one of the codes.
+
+    It runs in this process, since importing the libraries anew takes longer than most programs. Those that
+    start processes of their own get one.
+    """
+    if "--jobs" in arguments:
+        command = [sys.executable, "-m", module, *arguments]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode in codes, done.stderr
+        return Done(done.returncode, done.stdout)
+    code = 0
+    with _beside_the_benchmarks(module, *arguments) as printed:
+        try:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    assert code in codes, printed.getvalue()
+    return Done(code, printed.getvalue())
 
 
 def said(code: str) -> str:
     """What a few words of Python print beside the benchmarks."""
-    return python("-c", code).text.strip()
+    with _beside_the_benchmarks() as printed:
+        exec(code, {"__name__": "__main__"})
+    return printed.getvalue().strip()
+
+
+@contextmanager
+def _beside_the_benchmarks(*arguments: str) -> Iterator[io.StringIO]:
+    """The folder, the path, the arguments and the settings of a fresh process, and what is printed."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stdout(io.StringIO()) as printed,
+        warnings.catch_warnings(),
+        mercer.config(),
+    ):
+        warnings.simplefilter("ignore")
+        patch.chdir(ROOT)
+        patch.syspath_prepend(str(ROOT))
+        patch.setattr(sys, "argv", [*arguments] or [""])
+        yield printed
 
 
 @dataclass(frozen=True)
@@ -43,7 +83,7 @@ class Study:
     def run(self, folder: Path, *arguments: str) -> Done:
         """Levels end with 1 where a rate is outside."""
         module = f"benchmarks.reproductions.{self.module}"
-        return python("-m", module, "--results", str(folder), *arguments, codes=(0, 1))
+        return program(module, "--results", str(folder), *arguments, codes=(0, 1))
 
     def cells(self, folder: Path, *arguments: str) -> dict[str, Any]:
         """The cells of the record after such a run."""

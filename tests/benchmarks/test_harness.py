@@ -7,15 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from studies import program
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def benchmarks(*arguments: str) -> str:
-    command = [sys.executable, "-m", "benchmarks", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return program("benchmarks", *arguments).text
 
 
 def test_every_suite_is_listed_with_a_sentence():

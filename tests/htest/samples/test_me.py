@@ -241,7 +241,7 @@ def stretched(rng, n, d=10):
 @BOTH
 def test_learning_beats_chance(test, problem):
     learnt, random = [], []
-    for seed in range(12):
+    for seed in range(7):
         x, y = problem(np.random.default_rng(seed), 1200)
         made = test.optimized(x[:600], y[:600], locations=2, rng=seed)
         learnt.append(made.test(x[600:], y[600:], rng=seed).pvalue)

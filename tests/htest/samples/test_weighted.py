@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from htest_levels import P, cell, importance, rate, same, weighted
+from htest_levels import P, cell, importance, same, weighted
 from numpy.testing import assert_allclose
+from sequential_level import assert_level
 
 from mercer.htest import (
     ME,
@@ -22,8 +23,6 @@ from mercer.htest.samples.quadratic import QuadraticEvidence
 from mercer.kernels import RBF
 from mercer.rkhs import Empirical
 
-RUNS = 120
-BAND = 0.125  # more than 15 rejections in 120 runs at level 0.05 have a probability of 0.0003
 TESTS = [
     MMD(null=P),
     MMD(null=Gamma()),
@@ -39,21 +38,21 @@ TESTS = [
 @pytest.mark.parametrize("test", TESTS, ids=repr)
 def test_a_few_weighted_observations_against_many(test):
     """Exponential weights halve the 30 observations: labels that spread them see too little noise."""
-    assert rate(cell(test, weighted(same(2), 0), (30, 240)), RUNS) <= BAND
+    assert_level(cell(test, weighted(same(2), 0), (30, 150)).run)
 
 
 @pytest.mark.parametrize("test", TESTS[:4], ids=repr)
 def test_importance_weights(test):
-    assert rate(cell(test, importance(3, 1), (60, 40)), RUNS) <= BAND
+    assert_level(cell(test, importance(3, 1), (60, 40)).run)
 
 
 def test_columns_of_weighted_samples():
-    found = 0
-    for run in range(RUNS):
+    def finds(run):
         rng = np.random.default_rng(run)
-        x, y = weighted(same(3), 0)(rng, (30, 240))
-        found += bool(feature_differences(x, y, resamples=199, rng=rng).differing())
-    assert found / RUNS <= BAND
+        x, y = weighted(same(3), 0)(rng, (30, 150))
+        return bool(feature_differences(x, y, resamples=99, rng=rng).differing())
+
+    assert_level(finds)
 
 
 def test_equal_weights_change_no_pvalue():
