@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import linalg
-from mercer.backend import Array, eps, is_numpy, namespace, scalar, set_diagonal
+from mercer.backend import Array, detached, eps, is_numpy, namespace, scalar, set_diagonal
 
 _TRIES = 12  # times the addition to a diagonal is raised tenfold
 
@@ -100,7 +100,7 @@ def lower_factor(matrix: Array) -> Array:
     """L with LL' = A + e I, for the least e = 10^j eps tr(A) that rounding needs."""
     xp = namespace(matrix)
     least, added = eps(matrix) * scalar(xp.sum(xp.linalg.diagonal(matrix))), 0.0
-    held = xp.asarray(matrix, copy=True)
+    held = xp.asarray(detached(matrix), copy=True)
     for power in range(_TRIES):
         add_to_diagonal(held, least * 10.0**power - added)
         added = least * 10.0**power
