@@ -12,7 +12,7 @@ import pytest
 
 from mercer.backend import to_numpy
 
-__all__ = ["INSTALLED", "LIBRARIES", "to_numpy", "torch"]
+__all__ = ["INSTALLED", "LIBRARIES", "needs_torch", "to_numpy", "torch"]
 
 
 class _Torch:
@@ -40,4 +40,5 @@ LIBRARIES: dict[str, Callable[[np.ndarray], Any]] = {
     "strict": _strict("CPU_DEVICE"),
     "strict-device1": _strict("device1"),
 }
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
 INSTALLED = [name for name in LIBRARIES if name != "torch" or find_spec("torch")]

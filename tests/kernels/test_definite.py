@@ -46,13 +46,15 @@ class Hole(Kernel):
         return np.where((x == 0) & (y == 0), np.nan, 1.0)[:, 0]
 
 
-@pytest.mark.parametrize("entry", ZOO, ids=IDS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n", [2, 25])
-def test_zoo(entry, dtype, n):
-    x = entry.sample(np.random.default_rng(1), n).astype(dtype)
-    if entry.definite:
-        assert is_positive_definite(entry.kernel, x)
+DEFINITE = {name: entry for name, entry in zip(IDS, ZOO, strict=True) if entry.definite}
+
+
+@pytest.mark.parametrize("entry", DEFINITE.values(), ids=DEFINITE)
+def test_zoo(entry):
+    for dtype in (np.float64, np.float32):
+        for n in (2, 25):
+            x = entry.sample(np.random.default_rng(1), n).astype(dtype)
+            assert is_positive_definite(entry.kernel, x), (dtype, n)
 
 
 @pytest.mark.parametrize("offset", [0.5, 0.0, -0.5])

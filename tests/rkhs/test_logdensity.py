@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from arrays import LIBRARIES, to_numpy, torch
+from arrays import LIBRARIES, needs_torch, to_numpy, torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rkhs import Gaussian, LogDensity, Mixture, Scores, ksd2
@@ -17,6 +17,7 @@ X = np.random.default_rng(0).normal(size=(40, 2))
 ENDS = Chart(np.array([-np.inf, 2.0, -np.inf, -1.0]), np.array([np.inf, np.inf, 3.0, 5.0]))
 
 
+@needs_torch
 def test_autograd_gives_the_score():
     traced = LogDensity(lambda x: P.log_density(x) + 5.0)
     assert_allclose(traced.score(X), P.score(X), rtol=1e-11)
@@ -27,6 +28,7 @@ def test_autograd_gives_the_score():
     assert_allclose(to_numpy(found), P.score(X), rtol=1e-11)
 
 
+@needs_torch
 def test_many_points_are_differentiated_in_parts():
     x = np.random.default_rng(1).normal(size=(_ROWS + 5, 1))
     assert_allclose(LogDensity(lambda t: -(t**4).sum(axis=1)).score(x), -4 * x**3, rtol=1e-12)
@@ -41,6 +43,7 @@ def test_a_gradient_of_ones_own(library):
     assert_allclose(to_numpy(own.log_density(x)), P.log_density(X), rtol=1e-12)
 
 
+@needs_torch
 def test_torch_is_imported_when_it_is_needed():
     code = """
 import sys
@@ -58,6 +61,7 @@ print("torch" in sys.modules)
     assert done.stdout.split() == ["False", "True"]
 
 
+@needs_torch
 @pytest.mark.parametrize(
     ("log_p", "error", "message"),
     [
