@@ -176,6 +176,9 @@ DEPENDENCE_CASES = {
     "htest.pairwise_independence, many columns": on_samples(
         all_pairs(test=HSIC(null=P)), d=60, n=6_000
     ),
+    "htest.pairwise_independence, heavy tails": on_samples(  # of full rank, in 20 cosets
+        lambda x: all_pairs(test=HSIC(null=Permutation(9_999)))(x**7), d=4, n=500
+    ),
     "htest.WestfallYoung": on_samples(
         all_pairs(test=HSIC(null=Permutation(49_999)), correction=WestfallYoung()), d=8, n=500
     ),

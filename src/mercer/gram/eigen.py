@@ -53,7 +53,8 @@ def top_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     n = matrix.shape[0]
     if k > n:
         raise ValueError(f"k must be at most the number of points, {n}, got {k}")
-    if n <= _SMALL or 3 * k > n:
+    ask_for_eigenpairs(matrix, k)
+    if _densely(n, k):
         values, vectors = _dense_eigenpairs(matrix, k)
     else:
         width, most = _plan(matrix, k)
@@ -61,6 +62,19 @@ def top_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
         with nullcontext() if _holds(matrix) else one_blas_thread():
             values, vectors = _block_davidson(matrix, k, width, most)
     return values, vectors * _signs(vectors)
+
+
+def ask_for_eigenpairs(matrix: LazyMatrix, k: int) -> None:
+    """Raise `MemoryBudgetError` where `top_eigenpairs` would; nothing is computed."""
+    n = matrix.shape[0]
+    if not _densely(n, k):
+        _plan(matrix, k)
+    elif n > _SMALL:
+        _ask_for(_COPIES * 8 * n**2, f"{k} eigenpairs of {n:,} points, more than a third, need")
+
+
+def _densely(n: int, k: int) -> bool:
+    return n <= _SMALL or 3 * k > n
 
 
 def _fits(matrix: LazyMatrix) -> bool:
@@ -95,11 +109,6 @@ def _ask_for(needed: int, what: str) -> None:
 
 
 def _dense_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
-    rows = matrix.shape[0]
-    if rows > _SMALL:
-        _ask_for(
-            _COPIES * 8 * rows**2, f"{k} eigenpairs of {rows:,} points, more than a third, need"
-        )
     held = matrix.dense()
     n = held.shape[0]
     if is_numpy(held):

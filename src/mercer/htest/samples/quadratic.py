@@ -18,6 +18,7 @@ from mercer.backend import Array, array_like, on_gpu, scalar, to_numpy
 from mercer.config import settings
 from mercer.errors import NoRule
 from mercer.gram import Centered, LazyMatrix, Reweighted, top_eigenpairs
+from mercer.gram.eigen import ask_for_eigenpairs
 from mercer.gram.family import Family
 from mercer.gram.labelled import Sums, labelled
 from mercer.gram.weights import CodedColumns
@@ -250,7 +251,9 @@ class QuadraticEvidence:
         The eigenvalues of few points in many dimensions are spread wider than those of their
         distribution. Here they have the mean and the variance of `moments`.
         """
-        found = top_eigenpairs(self._centred, min(rank, self._centred.shape[0]))[0]
+        rank = min(rank, self.pooled.gram.shape[0])
+        ask_for_eigenpairs(self.pooled.gram, rank)  # before a pass over its tiles
+        found = top_eigenpairs(self._centred, rank)[0]
         values = np.maximum(to_numpy(found).astype(np.float64), 0.0)
         form, mean, variance = self.moments()
         size = float(values @ values)
