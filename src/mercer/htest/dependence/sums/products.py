@@ -140,9 +140,12 @@ def banded(firsts: Sequence[Side], seconds: Sequence[Side], turns: Turns) -> np.
         rights = [Reordered(array, other) for array in held for other in turns.others]
     else:
         rights = [side.matrix(other) for side in seconds for other in turns.others]
-    step = max(together(n) - len(lefts), 1)
-    parts = [correlations(lefts, rights[some]) for some in spans(len(rights), step)]
-    values = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    height = min(len(lefts), max(together(n) // 2, 1))
+    step = max(together(n) - height, 1)
+    values = np.empty((len(lefts), len(rights), n), dtype=np.float64)
+    for some in spans(len(lefts), height):
+        for others in spans(len(rights), step):
+            values[some, others] = correlations(lefts[some], rights[others])
     return values.reshape(len(firsts), len(seconds), -1)[:, :, turns.places]
 
 
