@@ -21,7 +21,7 @@ class _Torch:
     def __getattr__(self, name: str) -> Any:
         if name.startswith(("_", "pytest")):  # pytest looks at every name of a module it collects
             raise AttributeError(name)
-        return getattr(pytest.importorskip("torch"), name)
+        return getattr(pytest.importorskip("torch"), name)  # in a test: elsewhere a module is lost
 
 
 torch: Any = _Torch()

@@ -122,7 +122,7 @@ def test_kernels_that_are_not_radial_have_no_form(kernel):
 
 @pytest.mark.parametrize("kernel", SMOOTH, ids=repr)
 @pytest.mark.parametrize(
-    "convert", [torch.tensor, array_api_strict.asarray], ids=["torch", "strict"]
+    "convert", [lambda x: torch.tensor(x), array_api_strict.asarray], ids=["torch", "strict"]
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_forms_are_the_same_in_every_library(kernel, convert, dtype):

@@ -86,7 +86,9 @@ def test_sobolev_of_order_two_is_the_cubic_spline():
 
 
 @pytest.mark.parametrize("x", [0.4, 2.0])
-@pytest.mark.parametrize("f", [lambda t: t * torch.exp(-t), torch.sin, lambda t: torch.log1p(t)])
+@pytest.mark.parametrize(
+    "f", [lambda t: t * torch.exp(-t), lambda t: torch.sin(t), lambda t: torch.log1p(t)]
+)
 def test_brownian_reproduces(x, f):
     t, w = nodes(0, x, 5, panels=4)  # k_x' is 0 from x on
     f1, k1 = derivatives(f, t, 1)[1], derivatives(section(Brownian(), x), t, 1)[1]

@@ -92,7 +92,7 @@ LINE = X @ [1.0, 0.5] + 0.3 * RNG.normal(size=60)  # what kernels of low rank ca
 SMOOTH = [Linear(), Linear() + 1.0, RBF(20.0), RBF(2.0)]
 
 
-@pytest.mark.parametrize("library", [np.asarray, torch.tensor], ids=["numpy", "torch"])
+@pytest.mark.parametrize("library", [np.asarray, lambda x: torch.tensor(x)], ids=["numpy", "torch"])
 @pytest.mark.parametrize("kernel", SMOOTH, ids=str)
 @pytest.mark.parametrize("ridge", [RidgePath(), RidgePath(by=GCV()), 1e-6, 1e-4, 1e-2], ids=str)
 def test_rounding_of_float32_is_not_fitted(kernel, ridge, library):
