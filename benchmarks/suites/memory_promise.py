@@ -30,7 +30,8 @@ def run(options: Options) -> Report:
     ]
     note = (
         "Growth: what the call added to the resident memory at most, two threads, without numba. "
-        f"Promise: 1.25 times the budget and {CONSTANT} MiB for tiles of the threads."
+        f"Promise: 1.25 times the budget and {CONSTANT} MiB for tiles of the threads. "
+        "Made by `python -m benchmarks memory_promise`."
     )
     above = (
         (told["name"], (told["growth"] / MIB - CONSTANT) / (told["budget"] / MIB)) for told in found
