@@ -1,6 +1,7 @@
 """Passes over a Gram matrix stay inside the memory budget, measured in a fresh process."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 MIB = 2**20
-SPARE = 64 * MIB  # BLAS buffers, thread stacks and what an allocator keeps
+# BLAS buffers and what an allocator keeps, and for every thread its stack and tiles
+SPARE = (64 + 4 * (os.cpu_count() or 1)) * MIB
 
 
 def footprint(n: int, resamples: int, memory: str) -> dict:

@@ -15,7 +15,7 @@ from mercer.rkhs import (
     expand,
 )
 
-FINE = Quadrature.legendre(0, 1, 6, panels=3 * 2**9)  # has an edge at 1/3
+FINE = Quadrature.legendre(0, 1, 16, panels=3 * 2**9)  # has an edge at 1/3
 SMOOTH = [FourierBasis(), CosineBasis(), LegendreBasis()]
 
 

@@ -19,5 +19,8 @@ def test_a_memory_map_is_streamed():
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert 8 * n * 1000 > 700 * MIB  # kernel values of all points and landmarks
-    assert found["growth"] < 300 * MIB
+    limit = (
+        1.25 * 512 * MIB + 24 * MIB
+    )  # what is promised of a budget of 512 MiB, on any number of cores
+    assert 8 * n * 1000 > limit  # kernel values of all points and landmarks
+    assert found["growth"] < limit
