@@ -255,12 +255,12 @@ every_test = pytest.mark.parametrize(("test", "number"), TESTS.values(), ids=TES
 
 @every_test
 def test_level_quickly(test, number):
-    """400 runs each, of stronger ties and other sizes too, are in tests/htest_dependence_levels.py."""
+    """400 runs each, of other sizes too, are in tests/htest_dependence_levels.py."""
     quick = with_few_resamples(test)
 
     def rejects(run):
         rng = np.random.default_rng((run, 200, number))
-        return quick.test(*series(rng, 200, 0.5, number), rng=rng).rejects(0.05)
+        return quick.test(*series(rng, 200, 0.8, number), rng=rng).rejects(0.05)
 
     assert_level(rejects)
 
