@@ -130,8 +130,10 @@ class NystromRidge(OnLandmarks, StreamedRidge):
     -----
     Normal equations square the condition number of the kernel values, and with it the rounding of
     float32. So float32 data are computed in float64 where that takes a tenth of a second or less, where they
-    can be read only once, and where a refinement shows that the rounding matters. Otherwise kernel
-    values are float32 and their sums float64. Predictions keep the dtype of the points. Takes tensors
+    can be read only once, and where a refinement moves the fitted values by more than 5%. Otherwise kernel
+    values are float32 and their sums float64: with a smooth kernel and a small ridge predictions can
+    then be off by several percent of the deviation of y, far from the data by more; hand in float64
+    where that matters. Predictions keep the dtype of the points. Takes tensors
     on a GPU, and works there.
 
     References

@@ -88,7 +88,7 @@ class NormalEquations(Solver):
     ----------
     refinements : int or None
         How many. None: one for float32, none for float64. Where that one moves the fitted values of
-        `NystromRidge` by more than 3%, everything is computed again in float64.
+        `NystromRidge` by more than 5%, everything is computed again in float64.
     """
 
     refinements: int | None = None
