@@ -83,8 +83,9 @@ def eigenpairs(matrix: Array, precision: float) -> tuple[Array, Array]:
     if is_numpy(matrix):
         from scipy.linalg import eigh
 
+        driver = "evd" if len(matrix) > 1 else "ev"  # SciPy 1.13 fails for evd of a single row
         with linalg.threads_for(matrix):
-            values, vectors = eigh(matrix.T, driver="evd", overwrite_a=True, check_finite=False)
+            values, vectors = eigh(matrix.T, driver=driver, overwrite_a=True, check_finite=False)
     else:
         values, vectors = linalg.eigh(matrix)
     least, most = float(values[0]), max(float(values[-1]), 0.0)
