@@ -118,6 +118,12 @@ class Soak:
 
     def run(self, minutes: float) -> Record:
         """Every name once, then random ones until the time is over."""
+        try:
+            return self._run(minutes)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def _run(self, minutes: float) -> Record:
         for call in self.known:
             self.make(call, self.rng)
         began, before = time.monotonic(), State.now()
@@ -174,6 +180,12 @@ class Soak:
 
     def interrupt(self, call: Call, thunk: Thunk, rng: np.random.Generator) -> bool:
         """Ctrl-C at a random moment of a call; whether it came in time."""
+        try:
+            return self._interrupted(call, thunk, rng)
+        except KeyboardInterrupt:  # struck between the end of the call and that of the alarm
+            return True
+
+    def _interrupted(self, call: Call, thunk: Thunk, rng: np.random.Generator) -> bool:
         delay = rng.uniform(1e-3, max(self.record.seconds.get(call.name, 0.1), 2e-3))
         due = time.monotonic() + delay
         former = signal.signal(signal.SIGALRM, signal.default_int_handler)

@@ -17,6 +17,9 @@ from mercer.learn import ISA, amari_index
 from mercer.learn.separation.grouping import grouped
 from mercer.rkhs import hsic
 
+# Whether ICA converges within its rounds depends on rounding, and so on the processor.
+pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.NotConverged")
+
 
 def sources(n: int, rng: np.random.Generator) -> np.ndarray:
     """A ring, a parabola, and a sphere: dimensions 2, 2 and 3, columns correlated or not."""
@@ -87,7 +90,6 @@ def test_more_columns_than_sources():
     assert len(ISA(3, random_state=0).fit(x).subspaces_) == 2  # 3 + 1 of the 4 directions there are
 
 
-@pytest.mark.filterwarnings("ignore::mercer.errors.NotConverged")  # rounding decides that
 def test_dependence_is_unbiased_hsic():
     rng = np.random.default_rng(0)
     x = sources(400, rng) @ rng.normal(size=(7, 7)).T
@@ -121,7 +123,7 @@ def test_directions_that_move():
     rng = np.random.default_rng(0)
     with pytest.warns(NotConverged, match="still moved after 1000 rounds"):
         ISA(1, random_state=0).fit(rng.normal(size=(500, 10)))
-    s, mixing = sources(300, rng)[:, [0, 1, 4, 5, 6]], rng.normal(size=(5, 5))
+    s, mixing = sources(1500, rng)[:, [0, 1, 4, 5, 6]], rng.normal(size=(5, 5))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ISA((2, 3), random_state=0).fit(s @ mixing.T)
