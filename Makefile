@@ -22,7 +22,7 @@ demo: .venv/ready-demo ## set up what is needed and compare two tables that ship
 test: export OMP_NUM_THREADS ?= 1
 test: export OPENBLAS_NUM_THREADS ?= 1
 test: lint ## set up everything, then lint and test (WORKERS=2 processes)
-	$(PY) -m pytest -n $(WORKERS)
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal
 
 cover: .venv/ready-test ## the same tests, and which lines they run: a third slower
 	$(PY) -m pytest -n $(WORKERS) --cov --cov-report=term
