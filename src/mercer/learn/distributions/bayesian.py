@@ -209,7 +209,7 @@ def _most_likely(
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
         a, b, log_noise = turn @ theta[:-2], theta[-2], theta[-1]
         spread = covs @ a
-        v = spread @ a + np.exp(2 * log_noise)
+        v = np.maximum(spread @ a, 0.0) + np.exp(2 * log_noise)  # a'Ca >= 0 but for rounding
         error = target - moved @ a - b
         value = 0.5 * np.sum(error**2 / v + np.log(v)) + 0.5 * ridge * (a @ gram @ a)
         by_v = 0.5 * (1 / v - error**2 / v**2)
