@@ -160,7 +160,8 @@ def run(configuration: Configuration, workers: int, more: Sequence[str]) -> dict
     """Run the suite; what came of it, or None where only some tests were asked for."""
     python = made(configuration)
     report = BUILD / f"{configuration.name}.xml"
-    command = [str(python), "-m", "pytest", "-q", "-n", str(workers), f"--junitxml={report}"]
+    command = [str(python), "-m", "pytest", "-q", "-n", str(workers)]
+    command += ["--dist", "worksteal", f"--junitxml={report}"]
     command += ["-o", f"cache_dir={BUILD / 'cache' / configuration.name}"]
     if configuration.order is None:
         command += ["-p", "no:randomly"]
