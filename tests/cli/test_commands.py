@@ -1,5 +1,6 @@
 """`mercer two-sample` as a new user and a CI job see it: words, JSON, options."""
 
+import inspect
 import json
 import re
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli_runs import refused, run
+from typer.models import OptionInfo
 
 import mercer
 from mercer.cli.options import KernelName, TestName
@@ -190,3 +192,15 @@ def test_missing_values_need_a_choice(folder):
     filled = run("two-sample", "a.csv", "b.csv", "--missing", "impute")
     assert "90 and 80 rows" in filled.stdout
     assert "Note: b.csv: 2 missing values were filled in" in filled.stdout
+
+
+def test_options_with_a_metavar_name_themselves():
+    """typer 0.27 takes the metavar as the name of an option that has none."""
+    unnamed = [
+        f"{command.callback.__name__}: {name}"
+        for command in mercer.cli.app.registered_commands
+        for name, parameter in inspect.signature(command.callback).parameters.items()
+        for option in getattr(parameter.annotation, "__metadata__", ())
+        if isinstance(option, OptionInfo) and option.metavar and option.default is ...
+    ]
+    assert unnamed == []

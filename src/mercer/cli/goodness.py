@@ -34,7 +34,9 @@ _LEAST = 8  # rows
 
 Model = Annotated[
     str,
-    typer.Option(metavar="MODEL", help="gaussian, gmm:K (K Gaussians), or module:function."),
+    typer.Option(
+        "--model", metavar="MODEL", help="gaussian, gmm:K (K Gaussians), or module:function."
+    ),
 ]
 Fit = Annotated[
     FitName,

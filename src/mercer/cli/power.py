@@ -25,7 +25,9 @@ _WIDTH = 40  # letters of the longest bar
 
 Sizes = Annotated[
     str | None,
-    typer.Option(metavar="N,N,...", help="Rows in the first file; around the answer if left out."),
+    typer.Option(
+        "--sizes", metavar="N,N,...", help="Rows in the first file; around the answer if left out."
+    ),
 ]
 Target = Annotated[float, typer.Option(callback=options.probability, help="The power wanted.")]
 Runs = Annotated[
