@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from mercer.gram import compiled
+from mercer.gram import fast_exp
 
 DTYPES = ("float64", "float32")
 _BUFFER = 2**18  # bytes each thread exponentiates: stays in its own cache
@@ -158,5 +158,5 @@ def _seconds(call: Callable[[], Any]) -> float:
 def _exponentials() -> dict[str, Callable[[np.ndarray], Any]]:
     found: dict[str, Callable[[np.ndarray], Any]] = {"NumPy": lambda x: np.exp(x, out=x)}
     if find_spec("numba") is not None:
-        found["compiled"] = compiled.compiled_exp
+        found["compiled"] = fast_exp.compiled_exp
     return found

@@ -13,7 +13,7 @@ from math import exp, sqrt
 import numpy as np
 
 from mercer.htest.samples.effect import measured
-from mercer.htest.samples.pool import pool
+from mercer.htest.samples.pooled_sample import pool
 from mercer.kernels import RBF
 
 CONFIDENCE = 0.95

@@ -32,7 +32,7 @@ from mercer.htest import (
     pairwise_independence,
 )
 from mercer.htest.corrections import Correction
-from mercer.htest.dependence.given import GivenTest
+from mercer.htest.dependence.conditional_base import GivenTest
 
 WILD = WildBootstrap(199, block=None)
 

@@ -12,7 +12,7 @@ import pytest
 
 from mercer import htest, learn, rkhs
 from mercer.kernels import Laplace
-from mercer.learn.machines import steps
+from mercer.learn.machines import smo
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal to a thread")
 
@@ -30,7 +30,7 @@ RUNS = {
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 def test_a_long_run_stops(run, monkeypatch):
     """All of these take many times as long; three seconds leave room for a busy machine."""
-    monkeypatch.setattr(steps, "find_spec", lambda name: None)  # nothing is compiled meanwhile
+    monkeypatch.setattr(smo, "find_spec", lambda name: None)  # nothing is compiled meanwhile
     sent: list[float] = []
 
     def interrupt() -> None:

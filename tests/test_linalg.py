@@ -103,7 +103,7 @@ def test_spectral_clustering_in_threads_leaves_blas_as_it_was(three):
 
 def test_a_thread_of_the_user_limits_its_tiles(three):
     """threadpoolctl hears the first thread alone that sets OpenBLAS, here the main one."""
-    from mercer.gram.run import in_order
+    from mercer.gram.threads import in_order
 
     inside = []
 
@@ -133,15 +133,15 @@ class PerThread:
 
 
 def test_a_blas_that_counts_for_each_thread(monkeypatch):
-    from mercer.gram import pool, run
-    from mercer.gram.pool import ThreadPool
+    from mercer.gram import thread_pool, threads
+    from mercer.gram.thread_pool import ThreadPool
 
     blas = PerThread()
     monkeypatch.setitem(linalg._libraries, "per thread", blas)
     own = ThreadPool()  # threads know the libraries from their start
-    monkeypatch.setattr(pool, "_shared", own)
+    monkeypatch.setattr(thread_pool, "_shared", own)
     with mercer.config(threads=2):
-        assert set(run.in_order(lambda _: blas.get(), range(9), parallel=True)) == {1}
+        assert set(threads.in_order(lambda _: blas.get(), range(9), parallel=True)) == {1}
     own.close()
     with one_blas_thread():
         with one_blas_thread():
@@ -151,7 +151,7 @@ def test_a_blas_that_counts_for_each_thread(monkeypatch):
 
 
 def test_a_generator_of_tiles_that_is_dropped_restores(three):
-    from mercer.gram.run import in_order
+    from mercer.gram.threads import in_order
 
     answers = in_order(lambda task: task, range(100), parallel=True)
     assert next(answers) == 0
@@ -257,7 +257,7 @@ def test_a_blas_that_is_loaded_later_is_limited_too():
 import numpy, mercer
 from mercer.gram import Gram
 from mercer.kernels import RBF
-from mercer.gram.run import in_order
+from mercer.gram.threads import in_order
 Gram(RBF(), numpy.zeros((3000, 2))).row_sums()  # a first look at the libraries
 import sys
 assert "scipy.linalg" not in sys.modules

@@ -11,7 +11,7 @@ import mercer
 from benchmarks.gpu.floor import Rates
 from benchmarks.gpu.tools import header, met, normal, row, seconds, timed
 from mercer.gram import Gram, ridge_solve, top_eigenpairs
-from mercer.gram.bags import Segments, bag_sums
+from mercer.gram.bag_sums import Segments, bag_sums
 from mercer.kernels import RBF
 
 
@@ -64,7 +64,7 @@ def streamed() -> None:
 def nystrom(rates: Rates) -> None:
     """Ridge regression of a hundred million points on 10,000 landmarks, 20 iterations."""
     from mercer.learn import KernelRidge, NystromRidge
-    from mercer.learn.landmarks.solvers import ConjugateGradients
+    from mercer.learn.landmarks.ridge_solvers import ConjugateGradients
 
     header("Ridge regression, d = 10, float32", "what", "n", "seconds", "passes", "R2", "bar")
     n, m = 100_000_000, 10_000

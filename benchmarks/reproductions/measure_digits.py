@@ -24,7 +24,7 @@ from benchmarks.reproductions.virtual_digits import KINDS, SIDE, Split, splits
 from mercer import config
 from mercer.kernels import RBF
 from mercer.learn import SVC, AugmentedSVC, KernelSearchCV, SupportMeasureMachine
-from mercer.learn.machines.compiled import compiled_steps
+from mercer.learn.machines.smo_compiled import compiled_steps
 from mercer.rkhs import Bags, MeanMap
 
 TASKS = {"1-8": (1, 8), "3-4": (3, 4), "3-8": (3, 8), "6-9": (6, 9)}

@@ -44,7 +44,7 @@ from benchmarks.reproductions.scene_machines import (
 )
 from benchmarks.reproductions.scene_patches import scenes
 from mercer import config
-from mercer.learn.machines.compiled import compiled_steps
+from mercer.learn.machines.smo_compiled import compiled_steps
 
 SCENES, ROOMS = 914, 4
 PATCHES, WORDS = ("random", "dense"), (50, 200, 800)

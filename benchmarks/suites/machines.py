@@ -14,7 +14,7 @@ from benchmarks.report import Bar, Options, Report, Table
 from benchmarks.timing import Contender, Timing, interleaved
 from mercer.kernels import RBF, Linear
 from mercer.learn import SVC, KernelSearchCV
-from mercer.learn.machines.compiled import compiled_steps
+from mercer.learn.machines.smo_compiled import compiled_steps
 
 Times = dict[str, Timing]
 _FOLDS = 10

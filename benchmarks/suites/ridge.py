@@ -20,7 +20,7 @@ from benchmarks.footprint import peak, resident
 from benchmarks.machine import Limits
 from benchmarks.report import Bar, Options, Report, Table
 from benchmarks.timing import Contender, Timing, interleaved
-from mercer.gram import compiled
+from mercer.gram import fast_exp
 from mercer.kernels import RBF
 from mercer.learn import KernelRidge, NystromRidge
 
@@ -259,7 +259,7 @@ def _plain(times: Times) -> dict[str, Any]:
 def measure(what: str, n: int) -> dict[str, float]:
     """Bytes before, and how many more at most, of one fit."""
     if find_spec("numba") is not None:
-        compiled._loops()  # an import, too
+        fast_exp._loops()  # an import, too
     x, y = problem(n)
     with tempfile.TemporaryDirectory() as folder:
         if what == "streamed":

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from mercer import validate
-from mercer.htest.base import HypothesisTest
-from mercer.htest.samples.choose import two_sample
+from mercer.htest.hypothesis_test import HypothesisTest
+from mercer.htest.samples.two_sample import two_sample
 
 __all__ = ["assert_same_distribution"]
 

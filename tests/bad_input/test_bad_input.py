@@ -32,7 +32,7 @@ from mercer.gram import (
     top_eigenpairs,
 )
 from mercer.kernels import RBF
-from mercer.kernels.door import as_table
+from mercer.kernels.prepare import as_table
 from mercer.rkhs import Function
 
 DOORS = [

@@ -11,7 +11,7 @@ from zoo import CUBE, NORMAL, Entry
 
 from mercer.backend import namespace, to_numpy
 from mercer.kernels import RBF, Kernel, Radial, SmoothRadial
-from mercer.kernels.distance import squared_distances
+from mercer.kernels.metric import squared_distances
 
 
 @dataclass(frozen=True)

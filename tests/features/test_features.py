@@ -28,7 +28,7 @@ from mercer.features import (
     TensorSketch,
     UniformLandmarks,
 )
-from mercer.features.fourier import directions
+from mercer.features.random_fourier import directions
 from mercer.kernels import (
     RBF,
     BSpline,

@@ -20,11 +20,11 @@ if DEVICE == "cpu":
     mercer.backend.on_gpu = mercer.backend.is_torch  # before other modules take it
 
 from mercer.gram import Gram, PermutedWeights, SignWeights  # noqa: E402
-from mercer.gram.bags import Segments, bag_sums  # noqa: E402
-from mercer.gram.cuda import fused, spread, turned  # noqa: E402
-from mercer.gram.cuda.columns import device_columns, device_signs  # noqa: E402
+from mercer.gram.bag_sums import Segments, bag_sums  # noqa: E402
+from mercer.gram.cuda import circular_correlation, fused_matrix, multi_gpu  # noqa: E402
 from mercer.gram.cuda.engine import quadratic, times  # noqa: E402
 from mercer.gram.cuda.plan import plan  # noqa: E402
+from mercer.gram.cuda.weight_columns import device_columns, device_signs  # noqa: E402
 from mercer.htest import (  # noqa: E402
     HSIC,
     KSD,
@@ -187,10 +187,10 @@ def shared() -> Checks:
     x, y, v = RNG.normal(size=(170, 3)), RNG.normal(size=(131, 3)), RNG.normal(size=(131, 3))
     here = torch.device(DEVICE, 0) if DEVICE == "cuda" else torch.device("cpu")
     bags, others = Segments(np.array([0, 3, 90, 170])), Segments(np.array([0, 64, 131]))
-    before = spread.devices, spread.room, spread.LARGE
-    spread.devices = fused.devices = lambda x: [here, here]
-    spread.room, spread.LARGE, fused.LARGE = lambda x, device: 50, 100, 100
-    spread._LEAST = 64
+    before = multi_gpu.devices, multi_gpu.room, multi_gpu.LARGE
+    multi_gpu.devices = fused_matrix.devices = lambda x: [here, here]
+    multi_gpu.room, multi_gpu.LARGE, fused_matrix.LARGE = lambda x, device: 50, 100, 100
+    multi_gpu._LEAST = 64
     gram = Gram(RBF(1.0), put(x, DOUBLE), put(y, DOUBLE))
     assert gram._fused.spread is not None
     yield "shared @", off(gram @ put(v, DOUBLE), RBF(1.0)(x, y) @ v), 1e-13
@@ -199,12 +199,12 @@ def shared() -> Checks:
     test = MMD(RBF(1.0), null=Permutation(319))
     host, found = test.test(x, y, rng=0), test.test(put(x), put(y), rng=0)
     yield "shared forms", float(np.abs(host.null - found.null).max() / host.null.std()), HALF
-    spread.devices, spread.room, spread.LARGE = before
+    multi_gpu.devices, multi_gpu.room, multi_gpu.LARGE = before
     if DEVICE == "cuda":
         pinned = Gram(RBF(1.0), torch.as_tensor(x).pin_memory(), torch.as_tensor(y))
-        spread.room = lambda x, device: 50
+        multi_gpu.room = lambda x, device: 50
         yield "streamed @", off(pinned @ torch.as_tensor(v), RBF(1.0)(x, y) @ v), 1e-13
-        spread.room = before[1]
+        multi_gpu.room = before[1]
 
 
 def learnt() -> Checks:
@@ -227,7 +227,10 @@ def learnt() -> Checks:
 
 
 def main() -> None:
-    turned._ROWS, turned._MOST = 32, 20  # so that diagonals come in many pieces
+    circular_correlation._ROWS, circular_correlation._MOST = (
+        32,
+        20,
+    )  # so that diagonals come in many pieces
     parts = {
         check.__name__: check for check in (products, matrices, weights, tests, shared, learnt)
     }

@@ -20,7 +20,7 @@ from mercer.gram import (
     Rounded,
     SignWeights,
     lazy,
-    run,
+    threads,
 )
 from mercer.kernels import RBF, Cauchy, Delta, Exponential, Laplace, Linear, Matern, Polynomial
 
@@ -38,10 +38,10 @@ KERNELS = [
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """Tiles so small that a few hundred points need many, ragged ones among them."""
-    monkeypatch.setattr(run.spans, "__defaults__", (48, 0))
-    monkeypatch.setattr(run, "TILE", 48)
-    monkeypatch.setattr(run, "MANY", 10)
-    monkeypatch.setattr(run, "WIDE_BYTES", 8 * 48 * 70)
+    monkeypatch.setattr(threads.spans, "__defaults__", (48, 0))
+    monkeypatch.setattr(threads, "TILE", 48)
+    monkeypatch.setattr(threads, "MANY", 10)
+    monkeypatch.setattr(threads, "WIDE_BYTES", 8 * 48 * 70)
     monkeypatch.setattr(lazy, "_ONE_SHOT", 1)
 
 
@@ -153,8 +153,8 @@ def test_threads_do_not_change_a_bit(threads, x):
 def test_the_tile_size_changes_rounding_only(size, x, monkeypatch):
     v = np.random.default_rng(7).standard_normal((230, 5))
     gram, k = Gram(RBF(), x), RBF()(x)
-    monkeypatch.setattr(run.spans, "__defaults__", (size, 0))
-    monkeypatch.setattr(run, "TILE", size)
+    monkeypatch.setattr(threads.spans, "__defaults__", (size, 0))
+    monkeypatch.setattr(threads, "TILE", size)
     assert_allclose(gram @ v, k @ v, rtol=1e-12, atol=1e-12)
     assert_allclose(gram.quad(v), forms(k, v), rtol=1e-12)
 

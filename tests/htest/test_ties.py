@@ -38,11 +38,11 @@ from mercer.htest import (
     WildBootstrap,
     two_sample,
 )
-from mercer.htest.aggregated import aggregated
+from mercer.htest.aggregation import aggregated
 from mercer.htest.dependence.hsicagg import collected
-from mercer.htest.dependence.sums.turns import Turns
-from mercer.htest.samples.collection import pool_for
-from mercer.htest.samples.moments import labellings
+from mercer.htest.dependence.sums.cyclic_permutations import Turns
+from mercer.htest.samples.kernel_collection import pool_for
+from mercer.htest.samples.mean_difference import labellings
 from mercer.htest.ties import coincide, few_points, merged
 from mercer.kernels import RBF, Energy, Laplace, Linear
 from mercer.rkhs import Gaussian

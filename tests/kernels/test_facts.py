@@ -34,8 +34,8 @@ from mercer.kernels import (
     Sobolev,
     Tensor,
 )
+from mercer.kernels.columns_used import reads
 from mercer.kernels.facts import facts
-from mercer.kernels.reads import reads
 from mercer.kernels.theory import facts_rule
 
 every_kernel = pytest.mark.parametrize("entry", ZOO, ids=IDS)

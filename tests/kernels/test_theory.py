@@ -27,8 +27,8 @@ from mercer.kernels import (
     Sobolev,
     Tensor,
 )
+from mercer.kernels.columns_used import reads
 from mercer.kernels.facts import Facts, facts
-from mercer.kernels.reads import reads
 from mercer.kernels.theory import IMPLICATIONS
 
 

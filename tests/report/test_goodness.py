@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mercer.htest import FSSD, KSD, Composite
-from mercer.htest.goodness.choose import family_fit
+from mercer.htest.goodness.goodness_of_fit import family_fit
 from mercer.report import goodness_report
 from mercer.rkhs import Gaussian
 from mercer.rkhs.logdensity import Scores

@@ -13,9 +13,9 @@ from typing import Any
 
 from mercer.cli.arrow_columns import ColumnParts, check_type, is_text
 from mercer.cli.arrow_layout import FILE_MAGIC, STREAM_MAGIC, DamagedLayout, Layout, layout
+from mercer.cli.byte_source import Source, gib, spooled
 from mercer.cli.exits import Refused, WrongUse, one_line
 from mercer.cli.parquet_layout import DELTA_LENGTH, DELTA_PREFIX, Chunk, read_footer
-from mercer.cli.source import Source, gib, spooled
 from mercer.cli.table import File, Wanted, affordable, named
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError

@@ -11,7 +11,7 @@ import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.asked import Asked
+from mercer.cli.common_options import Asked
 from mercer.cli.exits import WrongUse, guarded, tell
 from mercer.cli.two_sample import compared, write_results
 

@@ -13,12 +13,12 @@ import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.asked import Asked, expanded
-from mercer.cli.chosen import Choice
+from mercer.cli.answer import Findings, called, found
+from mercer.cli.common_options import Asked, expanded
 from mercer.cli.exits import DIFFER, guarded, say, tell
-from mercer.cli.findings import Findings, called, found
 from mercer.cli.match import Missing, matched
 from mercer.cli.table import File, short
+from mercer.cli.test_registry import Choice
 
 SCHEMA = "mercer/command/drift/1"
 

@@ -12,18 +12,18 @@ import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.asked import Data, expanded
+from mercer.cli.answer import columns_of, file_of, plain
+from mercer.cli.common_options import Data, expanded
 from mercer.cli.exits import DIFFER, Refused, guarded, say
-from mercer.cli.findings import columns_of, file_of, plain
 from mercer.cli.goodness_choice import FitName, GoodnessChoice, GoodnessName, numbers
-from mercer.cli.goodness_words import told
+from mercer.cli.goodness_terminal import told
 from mercer.cli.independence import write_answer
 from mercer.cli.match import Sample, matched
-from mercer.cli.models import AskedModel, asked_model, source_files
+from mercer.cli.model_option import AskedModel, asked_model, source_files
 from mercer.cli.table import Labels, quoted
-from mercer.htest.goodness.columns import MisfitColumn
+from mercer.htest.goodness.goodness_result import GoodnessResult
 from mercer.htest.goodness.misfit import Misfit
-from mercer.htest.goodness.result import GoodnessResult
+from mercer.htest.goodness.misfit_by_column import MisfitColumn
 from mercer.rkhs import Gaussian, Mixture
 
 SCHEMA = "mercer/command/goodness/1"

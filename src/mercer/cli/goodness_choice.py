@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.chosen import kernel_for
 from mercer.cli.exits import WrongUse
 from mercer.cli.match import Sample
-from mercer.cli.models import AskedModel
+from mercer.cli.model_option import AskedModel
 from mercer.cli.options import KernelName
+from mercer.cli.test_registry import kernel_for
 from mercer.frames import Table
 from mercer.htest import FSSD, KSD, KSDAgg, LinearKSD, WildBootstrap, goodness_of_fit
-from mercer.htest.goodness.choose import chosen, family_fit, in_units
 from mercer.htest.goodness.composite import Composite
-from mercer.htest.goodness.result import GoodnessResult
-from mercer.htest.goodness.units import FitInUnits, InUnits
-from mercer.rkhs.rows import taken
+from mercer.htest.goodness.goodness_of_fit import chosen, family_fit, in_units
+from mercer.htest.goodness.goodness_result import GoodnessResult
+from mercer.htest.goodness.standardized_model import FitInUnits, InUnits
+from mercer.rkhs.sample_rows import taken
 
 _REFITS = 199  # resamples to each of which a model is fitted
 

@@ -12,15 +12,15 @@ import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.asked import Data, expanded
+from mercer.cli.answer import columns_of, file_of, plain
+from mercer.cli.common_options import Data, expanded
 from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded, say, tell
-from mercer.cli.findings import columns_of, file_of, plain
-from mercer.cli.independence_words import told, told_pairs
+from mercer.cli.independence_terminal import told, told_pairs
 from mercer.cli.match import Sample, matched
 from mercer.cli.variables import IndependenceChoice, IndependenceName, Question, part
+from mercer.htest.dependence.all_pairs import PairwiseResult, pairwise_independence
+from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.hsic import HSIC
-from mercer.htest.dependence.pairwise import PairwiseResult, pairwise_independence
-from mercer.htest.dependence.result import IndependenceResult
 from mercer.htest.dependence.strength import Strength
 from mercer.htest.nulls import Permutation
 

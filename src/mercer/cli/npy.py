@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.cli.byte_source import Source, gib
 from mercer.cli.exits import Refused, one_line
-from mercer.cli.source import Source, gib
 from mercer.cli.table import (
     File,
     Labels,

@@ -14,9 +14,9 @@ from typing import Annotated, Any
 import typer
 
 import mercer
+from mercer.cli.byte_source import PIPE
 from mercer.cli.exits import WrongUse
 from mercer.cli.match import Missing
-from mercer.cli.source import PIPE
 
 
 class TestName(StrEnum):

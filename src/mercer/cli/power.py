@@ -12,13 +12,13 @@ import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.asked import Asked, expanded
-from mercer.cli.chosen import Choice
+from mercer.cli.answer import called, plain
+from mercer.cli.common_options import Asked, expanded
 from mercer.cli.exits import Refused, WrongUse, guarded, say, tell
-from mercer.cli.findings import called, plain
 from mercer.cli.match import matched
 from mercer.cli.options import TestName
-from mercer.cli.words import wrapped
+from mercer.cli.test_registry import Choice
+from mercer.cli.two_sample_terminal import wrapped
 
 SCHEMA = "mercer/command/power/1"
 _WIDTH = 40  # letters of the longest bar

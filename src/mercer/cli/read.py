@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from mercer.cli import columnar, npy, parquet_layout
+from mercer.cli.byte_source import label, opened
 from mercer.cli.exits import Refused
-from mercer.cli.source import label, opened
 from mercer.cli.table import File, Wanted
 from mercer.cli.text import read_text
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.cli.byte_source import gib
 from mercer.cli.exits import Refused, one_line
-from mercer.cli.source import gib
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 

@@ -16,8 +16,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from mercer.cli.byte_source import Source, gib
 from mercer.cli.exits import Refused, one_line
-from mercer.cli.source import Source, gib
 from mercer.cli.table import File, Labels, Numbers, Wanted, affordable, named, quoted, short
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError

@@ -10,11 +10,11 @@ import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.asked import Asked, expanded
+from mercer.cli.answer import Findings, found
+from mercer.cli.common_options import Asked, expanded
 from mercer.cli.exits import DIFFER, guarded, say, tell
-from mercer.cli.findings import Findings, found
 from mercer.cli.match import matched
-from mercer.cli.words import told
+from mercer.cli.two_sample_terminal import told
 
 
 @guarded

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.chosen import kernel_for
 from mercer.cli.exits import Refused, WrongUse
 from mercer.cli.match import Sample
 from mercer.cli.options import KernelName
 from mercer.cli.table import quoted
+from mercer.cli.test_registry import kernel_for
 from mercer.frames import Table
 from mercer.htest import (
     HSIC,
@@ -29,7 +29,7 @@ from mercer.htest import (
     Permutation,
     RCoT,
 )
-from mercer.htest.dependence.choose import chosen, independence
+from mercer.htest.dependence.independence import chosen, independence
 from mercer.kernels import Energy
 
 

@@ -6,23 +6,12 @@ the environment variable `MERCER_DATA` names, checks their SHA-256 sums, and ret
 of arrays, names and a description; mercer ships no data sets itself.
 """
 
-from mercer.datasets.dependence import (
+from mercer.datasets.independence_problems import (
     GaussianSign,
     IndependentGaussians,
     PairedProblem,
     RotatedUniform,
     Sinusoid,
-)
-from mercer.datasets.problems import (
-    Blobs,
-    Counts,
-    HeavyTails,
-    MeanShift,
-    MixedColumns,
-    PerturbedUniform,
-    Problem,
-    SameGaussian,
-    VarianceShift,
 )
 from mercer.datasets.real import (
     fetch_aerosol,
@@ -49,7 +38,7 @@ from mercer.datasets.real import (
     fetch_trec_questions,
     fetch_usps,
 )
-from mercer.datasets.types import (
+from mercer.datasets.records import (
     Bags,
     Graph,
     Graphs,
@@ -59,6 +48,17 @@ from mercer.datasets.types import (
     Tabular,
     Texts,
     Translations,
+)
+from mercer.datasets.two_sample_problems import (
+    Blobs,
+    Counts,
+    HeavyTails,
+    MeanShift,
+    MixedColumns,
+    PerturbedUniform,
+    Problem,
+    SameGaussian,
+    VarianceShift,
 )
 
 __all__ = [

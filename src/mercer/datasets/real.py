@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mercer.datasets import fetch
-from mercer.datasets.types import (
+from mercer.datasets.records import (
     Bags,
     Graph,
     Graphs,

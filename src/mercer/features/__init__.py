@@ -8,10 +8,15 @@ from importlib.util import find_spec
 if find_spec("sklearn") is None:
     raise ImportError("mercer.features needs scikit-learn: pip install 'mercer[learn]'")
 
-from mercer.features.base import FeatureMap, Map
-from mercer.features.fourier import QuasiMonteCarloFourier, RandomFourier
-from mercer.features.landmarks import KMeansPlusPlus, LandmarkRule, LeverageScores, UniformLandmarks
+from mercer.features.choose_landmarks import (
+    KMeansPlusPlus,
+    LandmarkRule,
+    LeverageScores,
+    UniformLandmarks,
+)
+from mercer.features.feature_map import FeatureMap, Map
 from mercer.features.nystrom import Nystrom
+from mercer.features.random_fourier import QuasiMonteCarloFourier, RandomFourier
 from mercer.features.sketch import TensorSketch
 
 __all__ = [

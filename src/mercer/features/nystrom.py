@@ -9,12 +9,12 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, array_like, astype, count, double, eps, namespace
-from mercer.features.base import FeatureMap, Map
-from mercer.features.landmarks import LandmarkRule, UniformLandmarks
+from mercer.features.choose_landmarks import LandmarkRule, UniformLandmarks
+from mercer.features.feature_map import FeatureMap, Map
 from mercer.gram import Gram
-from mercer.gram.positive import eigenpairs
+from mercer.gram.positive_definite import eigenpairs
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.rows import taken
+from mercer.kernels.take import taken
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.errors import NoRule
 from mercer.kernels.base import Kernel
-from mercer.kernels.fourier import draw
+from mercer.kernels.spectrum_algebra import draw
 
 _EDGE = 2.0**-32  # numbers of the sequence stay away from 0 and 1 by this
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.backend import Array, array_like, astype, namespace, ones
 from mercer.errors import NoRule
-from mercer.features.base import FeatureMap, Map
+from mercer.features.feature_map import FeatureMap, Map
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.dot import Polynomial
 

@@ -9,8 +9,8 @@ from mercer.gram.eigen import top_eigenpairs
 from mercer.gram.factor import Factor, cholesky
 from mercer.gram.gram import Gram
 from mercer.gram.lazy import LazyMatrix
+from mercer.gram.resampling_weights import PairedWeights, PermutedWeights, SignWeights
 from mercer.gram.solve import ridge_solve
-from mercer.gram.weights import PairedWeights, PermutedWeights, SignWeights
 
 __all__ = [
     "Centered",

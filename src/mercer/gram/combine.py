@@ -9,8 +9,8 @@ from typing import Any
 from mercer import validate
 from mercer.backend import Array, astype, double, namespace, scalar, zeros
 from mercer.gram.lazy import LazyMatrix
-from mercer.gram.run import spans
-from mercer.gram.weights import WeightColumns
+from mercer.gram.resampling_weights import WeightColumns
+from mercer.gram.threads import spans
 
 Product = Callable[[Array], Array]  # v -> K v in float64
 

@@ -13,7 +13,7 @@ from mercer.config import settings
 from mercer.gram.lazy import OfPairs
 from mercer.gram.tiles import GaussianTiles, tile_maker
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.door import prepare
+from mercer.kernels.prepare import prepare
 
 
 class Gram(OfPairs):

@@ -26,8 +26,14 @@ from mercer.backend import (
 )
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
-from mercer.gram.run import WIDE_BYTES, in_order, side, spans, while_wanted, width
-from mercer.gram.weights import DECODED, CodedColumns, HeldColumns, Resamples, WeightColumns
+from mercer.gram.resampling_weights import (
+    DECODED,
+    CodedColumns,
+    HeldColumns,
+    Resamples,
+    WeightColumns,
+)
+from mercer.gram.threads import WIDE_BYTES, in_order, side, spans, while_wanted, width
 
 _ONE_SHOT = 500_000  # entries below which one dense block beats a round trip through threads
 _MIRROR = 16  # columns up to which a symmetric product uses each off-diagonal tile twice
@@ -220,7 +226,7 @@ class LazyMatrix(ABC):
         """Its fused tiles on a GPU; None where there are none."""
         if not self._for_gpu:
             return None
-        from mercer.gram.cuda.fused import fused_matrix
+        from mercer.gram.cuda.fused_matrix import fused_matrix
 
         return fused_matrix(self)
 

@@ -22,8 +22,8 @@ from mercer.backend import (
 from mercer.config import settings
 from mercer.errors import NotConverged
 from mercer.gram.lazy import LazyMatrix
-from mercer.gram.positive import add_to_diagonal, solve_positive
-from mercer.gram.refined import refined_solve, worth_refining
+from mercer.gram.mixed_precision import refined_solve, worth_refining
+from mercer.gram.positive_definite import add_to_diagonal, solve_positive
 
 _ROUNDS = 1000  # iterations of conjugate gradients at most
 _RANK = 500  # of the preconditioner

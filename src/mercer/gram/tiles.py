@@ -14,11 +14,11 @@ from operator import add, mul
 import numpy as np
 
 from mercer.backend import Array, is_numpy, take_rows
-from mercer.gram.compiled import compiled_exp, exponential, exponential_sums
-from mercer.gram.stein import SteinParts, SteinTile, join
+from mercer.gram.fast_exp import compiled_exp, exponential, exponential_sums
+from mercer.gram.stein_tiles import SteinParts, SteinTile, join
 from mercer.kernels.algebra import Multiple, Product, Sum
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.distance import (
+from mercer.kernels.metric import (
     Profile,
     conditioned,
     refine,

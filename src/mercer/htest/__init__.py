@@ -1,37 +1,37 @@
 """Hypothesis tests: two samples, independence, goodness of fit; their nulls and results."""
 
-from mercer.htest.base import HypothesisTest, Result
 from mercer.htest.corrections import BenjaminiHochberg, Correction, Holm, WestfallYoung
-from mercer.htest.dependence.blocks import BlockHSIC
-from mercer.htest.dependence.choose import independence
-from mercer.htest.dependence.conditional import KCI
-from mercer.htest.dependence.cross import CrossHSIC
+from mercer.htest.dependence.all_pairs import Pair, PairwiseResult, pairwise_independence
+from mercer.htest.dependence.block_hsic import BlockHSIC
+from mercer.htest.dependence.cross_hsic import CrossHSIC
+from mercer.htest.dependence.dependence_result import IndependenceResult, TellingPairs
+from mercer.htest.dependence.dependence_witness import DependenceWitness
 from mercer.htest.dependence.dhsic import DHSIC
-from mercer.htest.dependence.features import FourierHSIC, NystromHSIC
 from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.hsicagg import HSICAgg
+from mercer.htest.dependence.independence import independence
+from mercer.htest.dependence.kci import KCI
 from mercer.htest.dependence.lancaster import InteractionResult, Lancaster
+from mercer.htest.dependence.linear_time_hsic import FourierHSIC, NystromHSIC
 from mercer.htest.dependence.nfsic import NFSIC
-from mercer.htest.dependence.pairwise import Pair, PairwiseResult, pairwise_independence
-from mercer.htest.dependence.random import RCIT, RCoT
+from mercer.htest.dependence.rcot import RCIT, RCoT
 from mercer.htest.dependence.rdc import RDC
-from mercer.htest.dependence.result import IndependenceResult, TellingPairs
-from mercer.htest.dependence.shift import ShiftHSIC
+from mercer.htest.dependence.shift_hsic import ShiftHSIC
 from mercer.htest.dependence.strength import Strength
-from mercer.htest.dependence.witness import DependenceWitness
-from mercer.htest.goodness.choose import goodness_of_fit
-from mercer.htest.goodness.columns import MisfitColumn
+from mercer.htest.goodness.against_draws import AgainstDraws
 from mercer.htest.goodness.composite import Composite, CompositeResult
-from mercer.htest.goodness.draws import AgainstDraws
+from mercer.htest.goodness.evidence_map import Evidence
 from mercer.htest.goodness.fssd import FSSD
+from mercer.htest.goodness.goodness_of_fit import goodness_of_fit
+from mercer.htest.goodness.goodness_result import GoodnessResult, MisfitLocation, MisfitPoints
 from mercer.htest.goodness.ksd import KSD
 from mercer.htest.goodness.ksdagg import KSDAgg, KSDAggResult
-from mercer.htest.goodness.linear import LinearKSD
+from mercer.htest.goodness.linear_ksd import LinearKSD
 from mercer.htest.goodness.misfit import Misfit
-from mercer.htest.goodness.modelnull import ModelDraws
-from mercer.htest.goodness.relative import RelativeKSD, RelativeResult
-from mercer.htest.goodness.result import GoodnessResult, MisfitLocation, MisfitPoints
-from mercer.htest.goodness.surface import Evidence
+from mercer.htest.goodness.misfit_by_column import MisfitColumn
+from mercer.htest.goodness.model_null import ModelDraws
+from mercer.htest.goodness.relative_ksd import RelativeKSD, RelativeResult
+from mercer.htest.hypothesis_test import HypothesisTest, Result
 from mercer.htest.intervals import Interval
 from mercer.htest.monitor import Monitor, MonitorState
 from mercer.htest.nulls import (
@@ -45,25 +45,25 @@ from mercer.htest.nulls import (
     Spectrum,
     WildBootstrap,
 )
-from mercer.htest.samples.aggregate import MMDAgg
 from mercer.htest.samples.attribution import Feature, Features, feature_differences
-from mercer.htest.samples.choose import two_sample
-from mercer.htest.samples.cross import CrossMMD
+from mercer.htest.samples.cross_mmd import CrossMMD
 from mercer.htest.samples.effect import Effect
 from mercer.htest.samples.energy import Energy
 from mercer.htest.samples.equivalence import Equivalence
-from mercer.htest.samples.fuse import MMDFuse
 from mercer.htest.samples.hotelling import FisherF, Hotelling
 from mercer.htest.samples.ksample import KSample, KSampleResult
-from mercer.htest.samples.linear import BlockMMD, LinearMMD
-from mercer.htest.samples.many import MaxMMD
+from mercer.htest.samples.linear_time_mmd import BlockMMD, LinearMMD
+from mercer.htest.samples.maxmmd import MaxMMD
 from mercer.htest.samples.me import ME
 from mercer.htest.samples.mmd import MMD
+from mercer.htest.samples.mmdagg import MMDAgg
+from mercer.htest.samples.mmdfuse import MMDFuse
 from mercer.htest.samples.power import PowerCurve, SampleSize, power, sample_size
-from mercer.htest.samples.result import TwoSampleResult
 from mercer.htest.samples.scf import SCF
+from mercer.htest.samples.two_sample import two_sample
+from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.htest.samples.ume import UME
-from mercer.htest.weighted import WeightedChi2
+from mercer.htest.weighted_chi2 import WeightedChi2
 
 __all__ = [
     "DHSIC",

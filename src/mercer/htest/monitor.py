@@ -13,12 +13,12 @@ from mercer import validate
 from mercer.backend import count, is_array, to_numpy
 from mercer.frames import Table
 from mercer.htest.samples.effect import witness_of
-from mercer.htest.samples.pool import Pooled, pool, stacked_table, two_samples
+from mercer.htest.samples.pooled_sample import Pooled, pool, stacked_table, two_samples
 from mercer.kernels.base import Kernel
-from mercer.kernels.door import prepare
+from mercer.kernels.prepare import prepare
 from mercer.kernels.radial import RBF
 from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.rows import stacked, taken
+from mercer.rkhs.sample_rows import stacked, taken
 
 _FIRST = 10  # pairs that are only learnt from
 _LONGEST = 100  # pairs that are bet on with one witness

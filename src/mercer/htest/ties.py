@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.backend import Array, count, is_array, is_single, on_gpu, take_rows, to_numpy
-from mercer.gram.labelled import Sums
+from mercer.gram.multi_kernel_forms import Sums
 
 _SINGLE = 2 * float(np.finfo(np.float32).eps)  # typical of means over pairs: 0.3 to 11 were seen
 _HALF = 2.0**-9  # of values rounded to half precision, whose errors average out over the pairs

@@ -7,7 +7,7 @@ from mercer.kernels.compose import Composed, Tensor
 from mercer.kernels.default import default_kernel
 from mercer.kernels.definite import is_positive_definite
 from mercer.kernels.discrete import Chi2, Delta, Intersection
-from mercer.kernels.distances import Energy, Laplace
+from mercer.kernels.distance_induced import Energy, Laplace
 from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
 from mercer.kernels.facts import Facts, facts
 from mercer.kernels.radial import (
@@ -19,10 +19,18 @@ from mercer.kernels.radial import (
     RationalQuadratic,
 )
 from mercer.kernels.rules import Rule
-from mercer.kernels.shift import BSpline, Cosine, Dirichlet, Fejer, Poisson, ShiftInvariant, Sinc
+from mercer.kernels.shift_invariant import (
+    BSpline,
+    Cosine,
+    Dirichlet,
+    Fejer,
+    Poisson,
+    ShiftInvariant,
+    Sinc,
+)
 from mercer.kernels.smooth import RadialForm, radial_form
 from mercer.kernels.sobolev import BandLimited, Brownian, HalfLine, Sobolev
-from mercer.kernels.spectrum import sample_frequencies, spectral_density
+from mercer.kernels.spectral_density import sample_frequencies, spectral_density
 from mercer.kernels.stein import Stein
 from mercer.kernels.wrappers import Normalized, Scaled, Select, Transformed, Weighted
 

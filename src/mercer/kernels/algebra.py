@@ -39,7 +39,7 @@ class Constant(Kernel):
 
     def accept(self, x: Any, name: str = "x") -> Points:
         from mercer.kernels.compose import Grouped
-        from mercer.kernels.rows import Rows
+        from mercer.kernels.take import Rows
 
         return x if isinstance(x, Rows | Grouped) else validate.points_or_objects(x, name)
 
@@ -193,7 +193,7 @@ def _coefficient(name: str, value: Any) -> float:
 
 def _for_both(left: Kernel, right: Kernel, x: Any, name: str) -> Points:
     """Points that both kernels work on; in two forms where each has a container of its own."""
-    from mercer.kernels.rows import Both, Rows
+    from mercer.kernels.take import Both, Rows
 
     if isinstance(x, Both):
         return x
@@ -206,7 +206,7 @@ def _for_both(left: Kernel, right: Kernel, x: Any, name: str) -> Points:
 
 def _sides(x: Points) -> tuple[Points, Points]:
     """The points that each of two kernels sees."""
-    from mercer.kernels.rows import sides
+    from mercer.kernels.take import sides
 
     return sides(x)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, array_like, namespace, to_numpy
-from mercer.kernels.distance import squared_distances
-from mercer.kernels.door import as_table
+from mercer.kernels.metric import squared_distances
+from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import RBF
 
 _EXACT = 2000  # points whose 2 million distances are all taken: 16 MB

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mercer import validate
 from mercer.backend import Array, namespace, zeros
-from mercer.kernels.distance import columns, squared_distances, squared_norms
+from mercer.kernels.metric import columns, squared_distances, squared_norms
 
 if TYPE_CHECKING:
     from mercer.kernels.compose import Composed
@@ -70,7 +70,7 @@ class Kernel(ABC):
 
     def __call__(self, x: Any, y: Any = None, /) -> Array:
         """The dense matrix k(x_i, y_j), or k(x_i, x_j) when there is no y."""
-        from mercer.kernels.door import prepare
+        from mercer.kernels.prepare import prepare
 
         kernel, x, y = prepare(self, x, y)
         return kernel.pairwise(x, x if y is None else y)

@@ -16,7 +16,7 @@ from mercer.frames import Table
 from mercer.kernels.bandwidth import median_bandwidth, median_rbf, usable
 from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Delta
-from mercer.kernels.door import as_table
+from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import RBF
 
 

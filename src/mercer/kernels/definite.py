@@ -12,7 +12,7 @@ from mercer.backend import count, take_rows, to_numpy
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.door import prepare
+from mercer.kernels.prepare import prepare
 
 
 @dataclass(frozen=True)

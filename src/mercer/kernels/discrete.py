@@ -13,7 +13,7 @@ from mercer import validate
 from mercer.backend import Array, astype, namespace, ones
 from mercer.frames import category_codes
 from mercer.kernels.base import Coordinatewise, Kernel, Points
-from mercer.kernels.distance import total
+from mercer.kernels.metric import total
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from mercer import linalg, validate
 from mercer.backend import Array, array_like, eps, namespace, ones, root, scalar, to_numpy
 from mercer.kernels.base import DotProduct, Kernel, Points
-from mercer.kernels.distance import squared_distances, squared_norms
+from mercer.kernels.metric import squared_distances, squared_norms
 
 Metric = tuple[tuple[float, ...], ...]
 

@@ -10,7 +10,7 @@ from mercer import linalg
 from mercer.kernels.algebra import Constant
 from mercer.kernels.base import Kernel, Radial
 from mercer.kernels.discrete import Chi2, Delta, Intersection
-from mercer.kernels.distances import Energy, Laplace
+from mercer.kernels.distance_induced import Energy, Laplace
 from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
 from mercer.kernels.radial import (
     RBF,
@@ -20,7 +20,7 @@ from mercer.kernels.radial import (
     Matern,
     RationalQuadratic,
 )
-from mercer.kernels.shift import BSpline, Cosine, Dirichlet, Fejer, Poisson, Sinc
+from mercer.kernels.shift_invariant import BSpline, Cosine, Dirichlet, Fejer, Poisson, Sinc
 from mercer.kernels.sobolev import BandLimited, Brownian, HalfLine, Sobolev
 from mercer.kernels.stein import Stein
 from mercer.kernels.theory import Facts, facts, facts_rule

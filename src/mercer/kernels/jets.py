@@ -16,8 +16,8 @@ from mercer.backend import Array, array_like, namespace
 from mercer.kernels.algebra import Exp, Multiple, Power, Product, Sum
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.compose import Tensor
-from mercer.kernels.distance import squared_distances, squared_norms
 from mercer.kernels.dot import Binomial, ExponentialDot, Linear, Polynomial
+from mercer.kernels.metric import squared_distances, squared_norms
 from mercer.kernels.rules import Rule
 from mercer.kernels.smooth import Profile, radial_form
 from mercer.kernels.wrappers import Scaled, Select

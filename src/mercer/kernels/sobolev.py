@@ -9,7 +9,7 @@ from typing import Any
 from mercer import validate
 from mercer.backend import Array, namespace
 from mercer.kernels.base import Coordinatewise, Points
-from mercer.kernels.shift import ShiftInvariant, sinc
+from mercer.kernels.shift_invariant import ShiftInvariant, sinc
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from mercer.backend import Array, astype, double, namespace, zeros
 from mercer.errors import NoRule
 from mercer.kernels.algebra import _kernels
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.distance import squared_distances, squared_norms
 from mercer.kernels.jets import Jets, Pairs, jets
+from mercer.kernels.metric import squared_distances, squared_norms
 from mercer.kernels.smooth import Profile, radial_form
 
 

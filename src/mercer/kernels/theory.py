@@ -8,9 +8,9 @@ from functools import reduce
 from mercer import validate
 from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
 from mercer.kernels.base import Kernel
+from mercer.kernels.columns_used import comparable, reads, within
 from mercer.kernels.compose import Composed, Tensor
 from mercer.kernels.dot import Binomial, ExponentialDot, Linear
-from mercer.kernels.reads import comparable, reads, within
 from mercer.kernels.rules import Rule
 from mercer.kernels.sobolev import Sobolev
 from mercer.kernels.wrappers import Normalized, Scaled, Select, Transformed, Weighted
@@ -75,7 +75,7 @@ def facts(kernel: Kernel) -> Facts:
     Examples
     --------
     >>> from mercer.kernels.radial import RBF
-    >>> from mercer.kernels.shift import Cosine, Sinc
+    >>> from mercer.kernels.shift_invariant import Cosine, Sinc
     >>> facts(RBF(1.0)).characteristic, facts(Sinc(1.0)).characteristic
     (True, False)
     >>> facts(RBF(1.0) * Cosine(2.0)).characteristic

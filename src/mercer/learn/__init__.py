@@ -14,25 +14,27 @@ from mercer.learn.components.kcca import KCCA
 from mercer.learn.components.pca import KernelPCA
 from mercer.learn.components.preimage import FixedPoint, LearnedMap, Preimage
 from mercer.learn.distributions.bayesian import BayesianDistributionRegressor
-from mercer.learn.distributions.features import MeanFeatures
+from mercer.learn.distributions.distribution_ridge import DistributionRegressor
 from mercer.learn.distributions.machines import (
     AugmentedSVC,
     FlexSVC,
     OneClassSMM,
     SupportMeasureMachine,
 )
-from mercer.learn.distributions.ridge import DistributionRegressor
-from mercer.learn.landmarks.fourier import FourierRidge
-from mercer.learn.landmarks.logistic import NystromLogistic
-from mercer.learn.landmarks.ridge import NystromRidge
-from mercer.learn.landmarks.solvers import ConjugateGradients, NormalEquations, Solver
-from mercer.learn.landmarks.source import Batches, Parquet, Source
+from mercer.learn.distributions.mean_features import MeanFeatures
+from mercer.learn.landmarks.batch_source import Batches, Parquet, Source
+from mercer.learn.landmarks.fourier_ridge import FourierRidge
+from mercer.learn.landmarks.nystrom_logistic import NystromLogistic
+from mercer.learn.landmarks.nystrom_ridge import NystromRidge
+from mercer.learn.landmarks.ridge_solvers import ConjugateGradients, NormalEquations, Solver
+from mercer.learn.machines.kernel_search import KernelSearchCV
 from mercer.learn.machines.multiclass import MultiClass, OneVsOne, OneVsRest
 from mercer.learn.machines.oneclass import OneClassSVC
-from mercer.learn.machines.search import KernelSearchCV
 from mercer.learn.machines.svc import SVC
 from mercer.learn.machines.svr import SVR
-from mercer.learn.regression.logistic import KernelLogistic
+from mercer.learn.regression.kernel_logistic import KernelLogistic
+from mercer.learn.regression.kernel_machine import KernelMachine, KernelQuantile
+from mercer.learn.regression.kernel_ridge import KernelRidge
 from mercer.learn.regression.losses import (
     Hinge,
     Huber,
@@ -44,9 +46,7 @@ from mercer.learn.regression.losses import (
     Squared,
     SquaredHinge,
 )
-from mercer.learn.regression.machine import KernelMachine, KernelQuantile
-from mercer.learn.regression.path import GCV, Criterion, LeaveOneOut, RidgePath, RidgeScores
-from mercer.learn.regression.ridge import KernelRidge
+from mercer.learn.regression.ridge_path import GCV, Criterion, LeaveOneOut, RidgePath, RidgeScores
 from mercer.learn.selection.mrmr import MRMR
 from mercer.learn.selection.select import Backward, Direction, Forward, HSICSelector
 from mercer.learn.separation.amari import amari_index

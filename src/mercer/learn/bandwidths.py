@@ -8,10 +8,10 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, is_array, to_numpy
-from mercer.gram.run import spans
+from mercer.gram.threads import spans
 from mercer.kernels.bandwidth import usable
-from mercer.kernels.distance import squared_distances
-from mercer.kernels.door import as_table
+from mercer.kernels.metric import squared_distances
+from mercer.kernels.prepare import as_table
 
 _NEIGHBOUR = 7  # whose distance is the bandwidth (Zelnik-Manor and Perona 2004)
 _LOOKED = 500  # points whose neighbours are looked for

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import array_like, is_array, to_numpy
-from mercer.plot.features import short
+from mercer.plot.column_differences import short
 from mercer.plot.style import DIVERGING, FAINT, INK, NEGATIVE, POSITIVE, SEQUENTIAL, axes
 from mercer.rkhs import Function
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.plot.features import short
+from mercer.plot.column_differences import short
 from mercer.plot.style import FAINT, SEQUENTIAL, axes
 
 _NUMBERS = 12  # columns up to which the cells have numbers

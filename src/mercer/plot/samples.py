@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mercer.backend import to_numpy
-from mercer.plot.features import short
-from mercer.plot.function import plot_function
+from mercer.plot.column_differences import short
+from mercer.plot.rkhs_function import plot_function
 from mercer.plot.style import INK, NEGATIVE, POSITIVE, axes
 from mercer.rkhs import Function
 

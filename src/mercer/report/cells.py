@@ -10,8 +10,8 @@ import numpy as np
 import mercer
 from mercer.backend import is_array, to_numpy
 from mercer.frames import Table
-from mercer.htest.figures import figure
-from mercer.kernels.door import as_table
+from mercer.htest.format_number import figure
+from mercer.kernels.prepare import as_table
 from mercer.report.page import brief
 
 

@@ -10,17 +10,17 @@ import numpy as np
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.frames import Table
-from mercer.htest.figures import figure
-from mercer.htest.goodness.columns import MisfitColumn
-from mercer.htest.goodness.result import GoodnessResult
-from mercer.htest.goodness.surface import log_density_of
+from mercer.htest.format_number import figure
+from mercer.htest.goodness.evidence_map import log_density_of
+from mercer.htest.goodness.goodness_result import GoodnessResult
+from mercer.htest.goodness.misfit_by_column import MisfitColumn
 from mercer.plot.goodness import plot_columns
 from mercer.plot.svg import svg_figure
+from mercer.report.affordable import MOST
 from mercer.report.cells import cells, versions
-from mercer.report.limits import MOST
 from mercer.report.page import brief, page_about, picture
-from mercer.report.pictures import Picture, null_picture
-from mercer.rkhs.rows import taken
+from mercer.report.two_sample_figures import Picture, null_picture
+from mercer.rkhs.sample_rows import taken
 
 _SOME = 2000  # rows that pictures and columns are made of
 _TELLING = 8  # rows

@@ -8,15 +8,15 @@ from typing import Any
 from mercer import validate
 from mercer.backend import is_array, to_numpy
 from mercer.frames import Table
-from mercer.htest.dependence.pairwise import Pair, PairwiseResult
-from mercer.htest.dependence.result import IndependenceResult
-from mercer.htest.dependence.variables import Variable, listed
+from mercer.htest.dependence.all_pairs import Pair, PairwiseResult
+from mercer.htest.dependence.dependence_result import IndependenceResult
+from mercer.htest.dependence.observed_variables import Variable, listed
 from mercer.plot.svg import svg_figure
+from mercer.report.affordable import MOST
 from mercer.report.cells import cells, versions
-from mercer.report.limits import MOST
 from mercer.report.page import brief, page_about, picture
-from mercer.report.pictures import Picture, null_picture
-from mercer.rkhs.rows import taken
+from mercer.report.two_sample_figures import Picture, null_picture
+from mercer.rkhs.sample_rows import taken
 
 _TELLING = 8  # rows
 _PAIRS = 30

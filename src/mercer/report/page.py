@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import mercer
-from mercer.htest.base import Result
+from mercer.htest.hypothesis_test import Result
 
 LARGEST = 1_000_000  # bytes of a page
 _CELL = 120  # letters of a value that is shown

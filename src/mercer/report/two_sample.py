@@ -9,15 +9,15 @@ import numpy as np
 
 from mercer import validate
 from mercer.htest.samples.attribution import Features
+from mercer.htest.samples.kernel_names import told_apart
 from mercer.htest.samples.mmd import MMD
-from mercer.htest.samples.naming import told_apart
 from mercer.htest.samples.power import PowerCurve, SampleSize, power, sample_size
-from mercer.htest.samples.result import TwoSampleResult
-from mercer.report import pictures
+from mercer.htest.samples.two_sample_result import TwoSampleResult
+from mercer.report import two_sample_figures
+from mercer.report.affordable import ranked, thinned
 from mercer.report.cells import cells, versions
-from mercer.report.limits import ranked, thinned
 from mercer.report.page import brief, page_about
-from mercer.rkhs.rows import taken
+from mercer.rkhs.sample_rows import taken
 
 _PILOT = 4000  # rows of each sample from which the power curve is drawn
 _STANDOUTS = 5
@@ -86,20 +86,24 @@ def two_sample_report(
         {
             "names": (first, second),
             "effect": effect,
-            "null": pictures.null_picture(result, level, "both samples came from one distribution"),
+            "null": two_sample_figures.null_picture(
+                result, level, "both samples came from one distribution"
+            ),
             "features": [] if features is None else list(features)[:_RANKED],
             "more_features": 0 if features is None else max(len(features) - _RANKED, 0),
             "differing": () if features is None else features.differing(level),
-            "ranking": None if features is None else pictures.ranking_picture(features, level),
-            "witness": pictures.witness_pictures(some, features, (first, second)),
+            "ranking": None
+            if features is None
+            else two_sample_figures.ranking_picture(features, level),
+            "witness": two_sample_figures.witness_pictures(some, features, (first, second)),
             "standouts": _standouts(some, features, (first, second)),
             "locations": [str(place) for place in result.locations()[:_RANKED]]
             if result.has_locations
             else [],
-            "gram": pictures.gram_picture(some, (first, second)),
+            "gram": two_sample_figures.gram_picture(some, (first, second)),
             "power": None
             if curve is None
-            else pictures.power_picture(curve, needed, hasattr(result.test, "kernels")),
+            else two_sample_figures.power_picture(curve, needed, hasattr(result.test, "kernels")),
             "needed": needed,
             "facts": _facts(result, level) | dict(facts or {}),
             "numbered": numbered and some is result,

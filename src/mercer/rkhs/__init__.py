@@ -11,17 +11,17 @@ from mercer.rkhs.bases import (
 )
 from mercer.rkhs.compression.greedy import kernel_herding, stein_points, stein_thinning
 from mercer.rkhs.compression.thinning import kernel_thinning
-from mercer.rkhs.dependence import cka, coco, dhsic, kcca, nocco
+from mercer.rkhs.dependence_measures import cka, coco, dhsic, kcca, nocco
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.embeddings.bags import Bags
-from mercer.rkhs.embeddings.conditional import ConditionalEmbedding
+from mercer.rkhs.embeddings.conditional_embedding import ConditionalEmbedding
 from mercer.rkhs.embeddings.divergences import JensenShannon, SlicedWasserstein
 from mercer.rkhs.embeddings.embedding import Embedding, ProductEmbedding, mean_embedding
 from mercer.rkhs.embeddings.functions import transformed
 from mercer.rkhs.embeddings.meanmap import MeanMap
 from mercer.rkhs.embeddings.operators import CovarianceOperator
 from mercer.rkhs.embeddings.probability import ProbabilityProduct
-from mercer.rkhs.embeddings.shrunk import ShrunkMeanMap
+from mercer.rkhs.embeddings.shrinkage import ShrunkMeanMap
 from mercer.rkhs.expansion import MercerExpansion, mercer_expansion
 from mercer.rkhs.function import Function
 from mercer.rkhs.gaussian import Gaussian
@@ -30,7 +30,7 @@ from mercer.rkhs.measures import hsic, mmd2, witness
 from mercer.rkhs.mixture import Mixture
 from mercer.rkhs.quadrature import Quadrature
 from mercer.rkhs.rbm import GaussBernoulliRBM
-from mercer.rkhs.stein import ksd2
+from mercer.rkhs.stein_discrepancy import ksd2
 from mercer.rkhs.uniform import Dirac, Uniform
 
 __all__ = [

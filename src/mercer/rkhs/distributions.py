@@ -10,7 +10,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import Array, EqualByValue, count, is_array, to_numpy
 from mercer.frames import table
-from mercer.rkhs.rows import taken
+from mercer.rkhs.sample_rows import taken
 
 _ROUNDING = 1e-6  # how far from one the weights may add up
 

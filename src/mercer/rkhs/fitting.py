@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer import linalg
 from mercer.errors import NotConverged
-from mercer.kernels.distance import squared_distances
+from mercer.kernels.metric import squared_distances
 
 _RIDGE = 1e-6  # of the variance of each column, added to the covariances of parts
 _STEPS = 1000

@@ -21,7 +21,7 @@ from mercer.backend import (
     namespace,
     to_numpy,
 )
-from mercer.gram.run import spans
+from mercer.gram.threads import spans
 from mercer.rkhs.charts import Chart, chart_of
 
 _ROWS = 65_536  # points whose gradients are recorded at a time

@@ -9,10 +9,10 @@ from mercer.backend import is_array, namespace
 from mercer.kernels.algebra import Multiple, Sum
 from mercer.kernels.base import Kernel, Points, Radial
 from mercer.kernels.compose import Grouped
-from mercer.kernels.distances import Energy, Laplace
-from mercer.kernels.door import bound_to, read
+from mercer.kernels.distance_induced import Energy, Laplace
 from mercer.kernels.dot import Linear
-from mercer.kernels.rows import Rows, joined_rows, widened
+from mercer.kernels.prepare import bound_to, read
+from mercer.kernels.take import Rows, joined_rows, widened
 from mercer.kernels.wrappers import Scaled, Select, Transformed
 
 __all__ = ["bound_to", "joined", "read", "recentred", "widened", "widened_for"]

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, array_like, namespace, to_numpy
-from mercer.gram.run import spans
+from mercer.gram.threads import spans
 from mercer.rkhs.densities import Density
 
 _ENUMERATED = 20  # hidden units whose states are all looked at: a million

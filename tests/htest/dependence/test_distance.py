@@ -8,18 +8,18 @@ from numpy.testing import assert_allclose
 from peer_libraries import dcor
 
 from mercer.htest import HSIC, Permutation
-from mercer.htest.dependence.evidence import HSICEvidence
-from mercer.htest.dependence.sums import line
-from mercer.htest.dependence.sums.line import (
+from mercer.htest.dependence.hsic_statistic import HSICEvidence
+from mercer.htest.dependence.observed_variables import variables
+from mercer.htest.dependence.sums import distance_covariance_1d
+from mercer.htest.dependence.sums.centered_gram import Line
+from mercer.htest.dependence.sums.cyclic_permutations import Turns
+from mercer.htest.dependence.sums.distance_covariance_1d import (
     compiled_forms,
     distance_rows,
     distance_sums,
     sorted_forms,
 )
-from mercer.htest.dependence.sums.products import Banded, Lined
-from mercer.htest.dependence.sums.sides import Line
-from mercer.htest.dependence.sums.turns import Turns
-from mercer.htest.dependence.variables import variables
+from mercer.htest.dependence.sums.permuted_trace import Banded, Lined
 from mercer.kernels import Energy
 
 SAMPLES = {
@@ -100,7 +100,7 @@ def test_both_roads_give_the_same_permutations(unbiased, monkeypatch):
     null = Permutation(199)
     diagonal = HSICEvidence.of(*both, unbiased)
     monkeypatch.setattr(
-        "mercer.htest.dependence.sums.products._DIAGONALS", 1.0
+        "mercer.htest.dependence.sums.permuted_trace._DIAGONALS", 1.0
     )  # a second for a pair
     sorting = HSICEvidence.of(*both, unbiased)
     found = sorting.permuted(null, slice(0, 200), 4)
@@ -113,7 +113,7 @@ def test_both_roads_give_the_same_permutations(unbiased, monkeypatch):
 
 
 def test_large_samples_take_the_quicker_road():
-    assert line.seconds_for(100_000, 1) < 1.0
+    assert distance_covariance_1d.seconds_for(100_000, 1) < 1.0
     rng = np.random.default_rng(0)
     x = rng.standard_normal(30_000)
     y = 0.02 * x + rng.standard_normal(30_000)

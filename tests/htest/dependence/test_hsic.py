@@ -14,14 +14,14 @@ from numpy.testing import assert_allclose
 import mercer
 from mercer.gram.combine import Dense
 from mercer.htest import HSIC, Gamma, Permutation, Spectrum, WildBootstrap
-from mercer.htest.dependence.evidence import HSICEvidence
+from mercer.htest.dependence.hsic_statistic import HSICEvidence
+from mercer.htest.dependence.observed_variables import variables
+from mercer.htest.dependence.sums.centered_gram import Spanned, Tiled, side
+from mercer.htest.dependence.sums.cyclic_permutations import Turns
 from mercer.htest.dependence.sums.diagonals import correlations, diagonals
-from mercer.htest.dependence.sums.factors import permutations
-from mercer.htest.dependence.sums.gathered import permuted_sums
-from mercer.htest.dependence.sums.products import Banded, Factored, Lined
-from mercer.htest.dependence.sums.sides import Spanned, Tiled, side
-from mercer.htest.dependence.sums.turns import Turns
-from mercer.htest.dependence.variables import variables
+from mercer.htest.dependence.sums.permuted_dense import permuted_sums
+from mercer.htest.dependence.sums.permuted_low_rank import permutations
+from mercer.htest.dependence.sums.permuted_trace import Banded, Factored, Lined
 from mercer.htest.nulls import share
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Sigmoid
 from mercer.rkhs import hsic

@@ -8,11 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.htest import HSIC, HSICAgg, Permutation
-from mercer.htest.aggregated import aggregated, shares
-from mercer.htest.dependence.evidence import HSICEvidence
+from mercer.htest.aggregation import aggregated, shares
+from mercer.htest.dependence.hsic_statistic import HSICEvidence
 from mercer.htest.dependence.hsicagg import collected
-from mercer.htest.dependence.sums.grid import Grid
-from mercer.htest.dependence.variables import variables
+from mercer.htest.dependence.observed_variables import variables
+from mercer.htest.dependence.sums.kernel_grid import Grid
 from mercer.kernels import RBF, Delta, Laplace, Linear
 
 RNG = np.random.default_rng(0)

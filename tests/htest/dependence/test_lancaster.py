@@ -12,9 +12,9 @@ from mercer.htest import (
     Lancaster,
     Permutation,
 )
-from mercer.htest.dependence.evidence import HSICEvidence
-from mercer.htest.dependence.interaction import InteractionEvidence, joined, three_sides
-from mercer.htest.dependence.variables import variables
+from mercer.htest.dependence.hsic_statistic import HSICEvidence
+from mercer.htest.dependence.lancaster_statistic import InteractionEvidence, joined, three_sides
+from mercer.htest.dependence.observed_variables import variables
 from mercer.kernels import RBF, Energy, Laplace
 
 

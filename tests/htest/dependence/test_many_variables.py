@@ -26,11 +26,11 @@ from mercer.htest import (
     Spectrum,
     WildBootstrap,
 )
-from mercer.htest.dependence.characteristic import i_characteristic
-from mercer.htest.dependence.evidence import HSICEvidence
-from mercer.htest.dependence.joint import JointEvidence
-from mercer.htest.dependence.sums.tensors import Factored, Held, Tiled, Whole, products
-from mercer.htest.dependence.variables import variables
+from mercer.htest.dependence.blind_kernels import i_characteristic
+from mercer.htest.dependence.dhsic_statistic import JointEvidence
+from mercer.htest.dependence.hsic_statistic import HSICEvidence
+from mercer.htest.dependence.observed_variables import variables
+from mercer.htest.dependence.sums.permuted_tensor import Factored, Held, Tiled, Whole, products
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern
 from mercer.rkhs import dhsic
 

@@ -15,8 +15,8 @@ import mercer
 from mercer.errors import MemoryBudgetError, NoRule
 from mercer.htest import NFSIC, Chi2, Gamma, Permutation
 from mercer.htest.dependence.fsic import FSICEvidence
-from mercer.htest.dependence.sums.factors import permutations
-from mercer.htest.dependence.sums.turns import Turns
+from mercer.htest.dependence.sums.cyclic_permutations import Turns
+from mercer.htest.dependence.sums.permuted_low_rank import permutations
 from mercer.kernels import RBF, Cauchy, Delta, Laplace, Linear
 
 KERNELS = [RBF(1.5), Cauchy(2.0), Laplace(1.0), RBF(1.0) + Linear()]

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer.datasets import GaussianSign, Sinusoid
 from mercer.errors import NoRule
 from mercer.htest import NFSIC
-from mercer.htest.dependence.search import Objective, _forward, _sides, power
+from mercer.htest.dependence.learn_location_pairs import Objective, _forward, _sides, power
 from mercer.kernels import RBF, Cauchy, InverseMultiquadric, Laplace
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.htest import BlockHSIC, CrossHSIC
-from mercer.htest.dependence.pair import in_random_order
+from mercer.htest.dependence.two_variable_test import in_random_order
 from mercer.kernels import RBF, Linear
 from mercer.rkhs import hsic
 

@@ -22,12 +22,12 @@ from mercer.htest import (
     ShiftHSIC,
     WildBootstrap,
 )
-from mercer.htest.dependence.evidence import HSICEvidence
-from mercer.htest.dependence.variables import variables
-from mercer.htest.samples.pool import pool
-from mercer.htest.samples.quadratic import QuadraticEvidence
-from mercer.htest.samples.series import block_forms, pooled_block
-from mercer.htest.series import across_blocks, block_length, lag_means, memory
+from mercer.htest.dependence.hsic_statistic import HSICEvidence
+from mercer.htest.dependence.observed_variables import variables
+from mercer.htest.samples.mmd_series import block_forms, pooled_block
+from mercer.htest.samples.mmd_statistic import QuadraticEvidence
+from mercer.htest.samples.pooled_sample import pool
+from mercer.htest.serial_dependence import across_blocks, block_length, lag_means, memory
 from mercer.kernels import RBF, Laplace, Linear
 from mercer.kernels import Energy as EnergyKernel
 from mercer.rkhs import Empirical, mmd2

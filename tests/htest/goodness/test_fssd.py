@@ -14,9 +14,8 @@ from sequential_level import assert_level
 
 from mercer.errors import NoRule
 from mercer.htest import FSSD, GoodnessResult, ModelDraws, Permutation, Spectrum, WeightedChi2
-from mercer.htest.goodness import steinfeatures
-from mercer.htest.goodness.search import _CHANCE, _NULL, Ratio, _still
-from mercer.htest.goodness.steinfeatures import FeatureMoments, stein_features
+from mercer.htest.goodness.learn_stein_locations import _CHANCE, _NULL, Ratio, _still
+from mercer.htest.goodness.stein_features import FeatureMoments, stein_features
 from mercer.kernels import RBF, Exponential, InverseMultiquadric, Matern
 from mercer.kernels.stein import Scored
 from mercer.rkhs import Gaussian, LogDensity, Mixture
@@ -62,7 +61,7 @@ def test_the_statistic_is_the_mean_of_products_of_pairs(kernel):
 def test_some_rows_at_a_time_change_nothing(monkeypatch):
     x, v = P.sample(300, rng=0), normal(3, 2)
     whole = FSSD(P, locations=v).test(x)
-    monkeypatch.setattr(steinfeatures, "_NUMBERS", 50)
+    monkeypatch.setattr("mercer.htest.goodness.stein_features._NUMBERS", 50)
     parts = FSSD(P, locations=v).test(x)
     assert_allclose(parts.statistic, whole.statistic, rtol=1e-9)
     assert_allclose(parts.pvalue, whole.pvalue, rtol=1e-8)

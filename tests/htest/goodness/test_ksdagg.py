@@ -12,9 +12,9 @@ import mercer
 from mercer.errors import NoRule
 from mercer.gram import SignWeights
 from mercer.htest import KSD, KSDAgg, KSDAggResult, Permutation, WildBootstrap
-from mercer.htest.goodness.evidence import SteinForms
-from mercer.htest.goodness.models import model_of
-from mercer.htest.goodness.sample import sample_of
+from mercer.htest.goodness.ksd_statistic import SteinForms
+from mercer.htest.goodness.score_models import model_of
+from mercer.htest.goodness.stein_sample import sample_of
 from mercer.kernels import RBF, Exponential, InverseMultiquadric, Stein, bandwidth_grid
 from mercer.rkhs import Gaussian, Mixture, ksd2
 

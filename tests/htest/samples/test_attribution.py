@@ -14,7 +14,7 @@ from mercer.htest import (
     WestfallYoung,
     feature_differences,
 )
-from mercer.htest.samples.columns import embedded
+from mercer.htest.samples.column_features import embedded
 from mercer.kernels import RBF, Delta, median_bandwidth
 from mercer.rkhs import Empirical, mmd2
 

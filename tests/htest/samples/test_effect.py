@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from mercer.htest import MMD
 from mercer.htest.intervals import Estimate
 from mercer.htest.samples.effect import measured, witness_of
-from mercer.htest.samples.pool import pool
+from mercer.htest.samples.pooled_sample import pool
 from mercer.kernels import RBF, Energy, Laplace, Linear
 from mercer.rkhs import Empirical, hsic, mmd2
 

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from mercer.htest import MMD, Equivalence
 from mercer.htest.samples.effect import measured
-from mercer.htest.samples.pool import pool
+from mercer.htest.samples.pooled_sample import pool
 from mercer.kernels import RBF
 
 

@@ -11,16 +11,16 @@ from sequential_level import assert_level
 
 from mercer.errors import NoRule
 from mercer.htest import ME, SCF, UME, Chi2, Permutation, Spectrum, WeightedChi2
-from mercer.htest.ascent import RadialMap
-from mercer.htest.samples.optimize import _box, training
-from mercer.htest.samples.proxies import (
+from mercer.htest.lbfgs import RadialMap
+from mercer.htest.samples.learn_locations import _box, training
+from mercer.htest.samples.power_proxy import (
     FourierMap,
     Training,
     normalized_power,
     proxy,
     squared_power,
 )
-from mercer.htest.weighted import weighted_chi2_sf
+from mercer.htest.weighted_chi2 import weighted_chi2_sf
 from mercer.kernels import RBF, Cauchy, Delta, InverseMultiquadric, Laplace, Linear
 from mercer.kernels.smooth import radial_form
 from mercer.rkhs import Empirical

@@ -17,9 +17,9 @@ from mercer.htest import (
     Spectrum,
     feature_differences,
 )
-from mercer.htest.samples.moments import loss
-from mercer.htest.samples.pool import pool
-from mercer.htest.samples.quadratic import QuadraticEvidence
+from mercer.htest.samples.mean_difference import loss
+from mercer.htest.samples.mmd_statistic import QuadraticEvidence
+from mercer.htest.samples.pooled_sample import pool
 from mercer.kernels import RBF
 from mercer.rkhs import Empirical
 

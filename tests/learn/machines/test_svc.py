@@ -19,8 +19,8 @@ from mercer.errors import NotConverged
 from mercer.kernels import RBF, Delta, Laplace, Linear, Polynomial
 from mercer.kernels import Sigmoid as SigmoidKernel
 from mercer.learn import SVC, OneVsOne, OneVsRest
-from mercer.learn.machines.lookup import Looked
 from mercer.learn.machines.platt import Sigmoid
+from mercer.learn.machines.precomputed import Looked
 
 SETS = sets()
 each_set = pytest.mark.parametrize("data", SETS.values(), ids=list(SETS))
@@ -192,15 +192,15 @@ def test_words():
 
 
 def test_many_words_are_solved_in_parts(monkeypatch):
-    from mercer.learn.machines import rows, solve
+    from mercer.learn.machines import dual_solver, matrix_access
 
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("abcdefgh"), 5)) for _ in range(120)]
     y = [("a" in w) ^ ("b" in w) for w in words]
     whole = SVC(Letters(), 0.5, tol=1e-8).fit(words, y)
-    monkeypatch.setattr(rows, "WHOLE", 30)
-    monkeypatch.setattr(solve, "WHOLE", 30)
-    monkeypatch.setattr(solve, "_SIDE", 32)
+    monkeypatch.setattr(matrix_access, "WHOLE", 30)
+    monkeypatch.setattr(dual_solver, "WHOLE", 30)
+    monkeypatch.setattr(dual_solver, "_SIDE", 32)
     parts = SVC(Letters(), 0.5, tol=1e-8).fit(words, y)
     assert_allclose(parts.decision_function(words), whole.decision_function(words), atol=1e-5)
 

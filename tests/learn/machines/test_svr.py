@@ -11,8 +11,8 @@ from sklearn.preprocessing import scale
 
 from mercer.kernels import RBF, Linear
 from mercer.learn import SVR, OneClassSVC
-from mercer.learn.machines import steps
-from mercer.learn.machines.lookup import Looked
+from mercer.learn.machines import smo
+from mercer.learn.machines.precomputed import Looked
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def places(n: int) -> np.ndarray:
 
 def test_noise_and_a_large_price_take_few_steps(monkeypatch):
     """Pairs alone take some 16,000 steps here; beside steps in NumPy, the free ones are solved for often."""
-    monkeypatch.setattr(steps, "find_spec", lambda name: None)
+    monkeypatch.setattr(smo, "find_spec", lambda name: None)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(400, 3)), rng.normal(size=400)
     ours = SVR(RBF(1.5), C=100.0, epsilon=0.1).fit(x, y)
@@ -78,13 +78,13 @@ def test_errors_inside_the_tube_cost_nothing(diabetes):
 
 
 def test_a_large_problem_is_solved_in_parts(monkeypatch, diabetes):
-    from mercer.learn.machines import rows, solve
+    from mercer.learn.machines import dual_solver, matrix_access
 
     x, y = diabetes
     whole = SVR(RBF(2.0), 5.0, tol=1e-8).fit(x, y)
-    for module in (rows, solve):
+    for module in (matrix_access, dual_solver):
         monkeypatch.setattr(module, "WHOLE", 100)
-    monkeypatch.setattr(solve, "_SIDE", 64)
+    monkeypatch.setattr(dual_solver, "_SIDE", 64)
     parts = SVR(RBF(2.0), 5.0, tol=1e-8).fit(x, y)
     assert_allclose(parts.predict(x), whole.predict(x), atol=1e-6)
 

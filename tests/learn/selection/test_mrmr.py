@@ -12,7 +12,7 @@ import mercer
 from mercer.gram import Gram
 from mercer.kernels import RBF, Delta, Linear, median_bandwidth
 from mercer.learn import MRMR
-from mercer.learn.factored import Factored, line_gram
+from mercer.learn.hsic_factors import Factored, line_gram
 from mercer.rkhs import cka, hsic
 
 

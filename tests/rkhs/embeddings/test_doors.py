@@ -203,7 +203,7 @@ def test_spread_of_bags_is_found_by_a_test_of_bags_only():
 
 def test_joined_histograms_and_repeats_are_still_computed_once():
     from mercer.rkhs.embeddings.batch import Batch
-    from mercer.rkhs.embeddings.linked import Histograms, Repeated
+    from mercer.rkhs.embeddings.deduplicated import Histograms, Repeated
 
     rng = np.random.default_rng(5)
     words = rng.normal(size=(7, 2))

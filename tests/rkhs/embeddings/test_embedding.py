@@ -183,7 +183,7 @@ def test_ridge_by_the_dense_formula():
 
 
 def test_leave_one_out_is_that_of_the_loop():
-    from mercer.rkhs.embeddings.conditional import _RIDGES, _chosen
+    from mercer.rkhs.embeddings.conditional_embedding import _RIDGES, _chosen
 
     rng = np.random.default_rng(6)
     x = rng.normal(size=(30, 1))

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any, TypeVar
 
-from mercer.gram.run import spans
+from mercer.gram.threads import spans
 
 _SHARE = 1 / 64  # of the free memory of a device that some points may take, as they come
 

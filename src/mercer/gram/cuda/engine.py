@@ -7,8 +7,8 @@ from typing import Any
 
 from mercer.gram.cuda.operands import ROWS, halves
 from mercer.gram.cuda.plan import Plan
-from mercer.gram.cuda.source import forms_kernel, product_kernel, sums_kernel
 from mercer.gram.cuda.tile import operand_arguments
+from mercer.gram.cuda.triton_source import forms_kernel, product_kernel, sums_kernel
 
 _FEW = 4  # vectors of a product that one pass takes
 _TERMS = 250_000  # that float32 numbers add up before float64 does

@@ -14,7 +14,7 @@ from typing import Any
 
 from mercer.backend import eps, is_single, namespace, scalar
 from mercer.gram.cuda.trace import Input
-from mercer.kernels.distance import sensitive
+from mercer.kernels.metric import sensitive
 from mercer.kernels.stein import halves as points_and_scores
 
 ROWS = 128  # of a tile

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mercer import validate
-from mercer.htest.base import HypothesisTest
-from mercer.htest.dependence.characteristic import blindness
-from mercer.htest.dependence.evidence import HSICEvidence
-from mercer.htest.dependence.joint import JointEvidence
-from mercer.htest.dependence.result import IndependenceResult, independence_result
-from mercer.htest.dependence.variables import Variable, variables
+from mercer.htest.dependence.blind_kernels import blindness
+from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
+from mercer.htest.dependence.dhsic_statistic import JointEvidence
+from mercer.htest.dependence.hsic_statistic import HSICEvidence
+from mercer.htest.dependence.observed_variables import Variable, variables
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Bootstrap, Null, Permutation
 from mercer.kernels.base import Kernel
-from mercer.rkhs.dependence import matched, several
+from mercer.rkhs.dependence_measures import matched, several
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 from mercer import linalg
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
-from mercer.gram.run import in_order, spans
-from mercer.htest.dependence.sums.factors import permutations
-from mercer.htest.dependence.sums.turns import Turns
+from mercer.gram.threads import in_order, spans
+from mercer.htest.dependence.sums.cyclic_permutations import Turns
+from mercer.htest.dependence.sums.permuted_low_rank import permutations
 from mercer.htest.nulls import Permutation
 
 _RANK = 1e-9  # share of the largest eigenvalue below which a direction does not vary

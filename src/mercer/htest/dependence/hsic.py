@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mercer import validate
-from mercer.htest.dependence.characteristic import certain_blindness
-from mercer.htest.dependence.evidence import HSICEvidence
-from mercer.htest.dependence.pair import PairTest
-from mercer.htest.dependence.result import IndependenceResult, independence_result
+from mercer.htest.dependence.blind_kernels import certain_blindness
+from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
+from mercer.htest.dependence.hsic_statistic import HSICEvidence
+from mercer.htest.dependence.two_variable_test import PairTest
 from mercer.htest.nulls import Null, Permutation
 from mercer.kernels.base import Kernel
 

@@ -10,21 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from mercer.htest.aggregated import aggregated, never_early, shares
-from mercer.htest.base import HypothesisTest
-from mercer.htest.dependence.result import IndependenceResult, independence_result
-from mercer.htest.dependence.sums.grid import Grid
-from mercer.htest.dependence.variables import Variable, chosen_for, need_variation, variables
+from mercer.htest.aggregation import aggregated, never_early, shares
+from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
+from mercer.htest.dependence.observed_variables import (
+    Variable,
+    chosen_for,
+    need_variation,
+    variables,
+)
+from mercer.htest.dependence.sums.kernel_grid import Grid
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
-from mercer.htest.samples.collection import (
+from mercer.htest.samples.kernel_collection import (
     checked_kernels,
     collection,
     frame_collection,
     unfolded,
 )
-from mercer.htest.samples.naming import CHOSEN, LEVEL, told_apart
+from mercer.htest.samples.kernel_names import CHOSEN, LEVEL, told_apart
 from mercer.kernels.base import Kernel
-from mercer.kernels.door import as_table
+from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import RBF
 
 NUMBER = 5  # bandwidths of the Gaussian kernel, and as many of the Laplace kernel
@@ -38,7 +43,7 @@ class HSICAgg(HypothesisTest):
     pairs), where u is as large as the level of the whole allows (Albert et al. 2022; Schrab et al.
     2022). Nothing has to be known about the scales on which the variables depend on each other.
     The p-value is the smallest level at which the aggregated test rejects, and it is exact at any
-    sample size and any number of permutations (`mercer.htest.aggregated`).
+    sample size and any number of permutations (`mercer.htest.aggregation`).
 
     The statistic is -log10 min_kl p_kl / w with w = 1 / (number of pairs); on its own it is computed
     with `null` permutations of a fixed seed.

@@ -8,16 +8,16 @@ from typing import Any
 
 from mercer import validate
 from mercer.backend import count
-from mercer.htest.base import HypothesisTest
-from mercer.htest.dependence.characteristic import blindness
-from mercer.htest.dependence.evidence import HSICEvidence
-from mercer.htest.dependence.interaction import InteractionEvidence, joined, three_sides
-from mercer.htest.dependence.result import IndependenceResult
-from mercer.htest.dependence.sums.sides import Side, Spanned
-from mercer.htest.dependence.variables import Variable, variables
+from mercer.htest.dependence.blind_kernels import blindness
+from mercer.htest.dependence.dependence_result import IndependenceResult
+from mercer.htest.dependence.hsic_statistic import HSICEvidence
+from mercer.htest.dependence.lancaster_statistic import InteractionEvidence, joined, three_sides
+from mercer.htest.dependence.observed_variables import Variable, variables
+from mercer.htest.dependence.sums.centered_gram import Side, Spanned
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, Null, Permutation
 from mercer.kernels.base import Kernel
-from mercer.rkhs.dependence import several
+from mercer.rkhs.dependence_measures import several
 
 _NAMES = ("x", "y", "z")
 _OTHERS = {"x": (1, 2), "y": (0, 2), "z": (0, 1)}

@@ -10,12 +10,12 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import array_like, count
+from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
+from mercer.htest.dependence.fourier_features import afford
 from mercer.htest.dependence.fsic import FSICEvidence
-from mercer.htest.dependence.result import IndependenceResult, independence_result
-from mercer.htest.dependence.search import best_pairs
-from mercer.htest.dependence.variables import Variable, check_kernels, variables
-from mercer.htest.dependence.waves import afford
-from mercer.htest.features import (
+from mercer.htest.dependence.learn_location_pairs import best_pairs
+from mercer.htest.dependence.observed_variables import Variable, check_kernels, variables
+from mercer.htest.feature_tests import (
     ENOUGH,
     SEED,
     WithArrays,
@@ -28,10 +28,10 @@ from mercer.htest.features import (
     is_real,
 )
 from mercer.htest.nulls import Chi2, Null, Permutation
-from mercer.htest.weighted import WeightedChi2
+from mercer.htest.weighted_chi2 import WeightedChi2
 from mercer.kernels.base import Kernel, Points
 from mercer.rkhs.points import read
-from mercer.rkhs.rows import taken
+from mercer.rkhs.sample_rows import taken
 
 _COPIES = 4  # of the features, at the same time
 _NEAR = 20  # observations near each location, from which the chi-square holds

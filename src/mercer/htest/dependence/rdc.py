@@ -10,12 +10,12 @@ import numpy as np
 
 from mercer import linalg, validate
 from mercer.backend import to_numpy
-from mercer.htest.base import HypothesisTest
-from mercer.htest.dependence.result import IndependenceResult, independence_result
-from mercer.htest.dependence.sums.factors import permutations, permuted_products
-from mercer.htest.dependence.sums.turns import Turns
-from mercer.htest.dependence.variables import Variable, variables
-from mercer.htest.features import SEED, is_real
+from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
+from mercer.htest.dependence.observed_variables import Variable, variables
+from mercer.htest.dependence.sums.cyclic_permutations import Turns
+from mercer.htest.dependence.sums.permuted_low_rank import permutations, permuted_products
+from mercer.htest.feature_tests import SEED, is_real
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Null, Permutation
 from mercer.kernels.bandwidth import median_bandwidth
 

@@ -12,7 +12,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count, to_numpy
 from mercer.gram import LazyMatrix, top_eigenpairs
-from mercer.htest.dependence.variables import Variable
+from mercer.htest.dependence.observed_variables import Variable
 from mercer.htest.intervals import Estimate, Interval
 from mercer.rkhs.measures import without_diagonals
 

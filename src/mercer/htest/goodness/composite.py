@@ -13,18 +13,18 @@ import numpy as np
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.frames import Table
-from mercer.gram.run import in_order
-from mercer.htest.aggregated import aggregated, shares
-from mercer.htest.base import HypothesisTest, Result
-from mercer.htest.goodness.draws import AgainstDraws, drawn
+from mercer.gram.threads import in_order
+from mercer.htest.aggregation import aggregated, shares
+from mercer.htest.goodness.against_draws import AgainstDraws, drawn
 from mercer.htest.goodness.fssd import FSSD
+from mercer.htest.goodness.goodness_result import GoodnessResult
 from mercer.htest.goodness.ksd import KSD
 from mercer.htest.goodness.ksdagg import KSDAgg
-from mercer.htest.goodness.models import model_of
-from mercer.htest.goodness.result import GoodnessResult
-from mercer.htest.goodness.sample import Sample
+from mercer.htest.goodness.score_models import model_of
+from mercer.htest.goodness.stein_sample import Sample
+from mercer.htest.hypothesis_test import HypothesisTest, Result
 from mercer.htest.nulls import share
-from mercer.htest.samples.pool import one_sample
+from mercer.htest.samples.pooled_sample import one_sample
 from mercer.kernels.stein import Stein
 
 _SEED = 0  # of what is random in a statistic, which has no rng

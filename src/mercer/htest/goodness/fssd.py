@@ -10,22 +10,22 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import array_like, to_numpy
-from mercer.htest.features import (
+from mercer.htest.feature_tests import (
     SEED,
     WithArrays,
     frozen,
     number_or_points,
 )
-from mercer.htest.goodness.draws import drawn as drawn_from
-from mercer.htest.goodness.draws import sampler_of
-from mercer.htest.goodness.modelnull import ModelDraws
-from mercer.htest.goodness.models import model_of
-from mercer.htest.goodness.result import GoodnessResult, goodness_result
-from mercer.htest.goodness.sample import Sample, sample_of
-from mercer.htest.goodness.search import best_locations, drawn
-from mercer.htest.goodness.steinfeatures import FeatureMoments
+from mercer.htest.goodness.against_draws import drawn as drawn_from
+from mercer.htest.goodness.against_draws import sampler_of
+from mercer.htest.goodness.goodness_result import GoodnessResult, goodness_result
+from mercer.htest.goodness.learn_stein_locations import best_locations, drawn
+from mercer.htest.goodness.model_null import ModelDraws
+from mercer.htest.goodness.score_models import model_of
+from mercer.htest.goodness.stein_features import FeatureMoments
+from mercer.htest.goodness.stein_sample import Sample, sample_of
 from mercer.htest.nulls import Null, Spectrum
-from mercer.htest.weighted import WeightedChi2
+from mercer.htest.weighted_chi2 import WeightedChi2
 from mercer.kernels.base import Kernel
 from mercer.kernels.stein import Stein
 from mercer.rkhs.points import read

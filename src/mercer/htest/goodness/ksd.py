@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.htest.base import HypothesisTest
-from mercer.htest.goodness.evidence import SteinEvidence
-from mercer.htest.goodness.models import model_of
-from mercer.htest.goodness.result import GoodnessResult, goodness_result
-from mercer.htest.goodness.sample import Sample, sample_of
+from mercer.htest.goodness.goodness_result import GoodnessResult, goodness_result
+from mercer.htest.goodness.ksd_statistic import SteinEvidence
+from mercer.htest.goodness.score_models import model_of
+from mercer.htest.goodness.stein_sample import Sample, sample_of
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import WildBootstrap
 from mercer.kernels.base import Kernel
 from mercer.kernels.stein import Stein

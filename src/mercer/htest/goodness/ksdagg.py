@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.htest.aggregated import Aggregated, aggregated, shares
-from mercer.htest.base import HypothesisTest
-from mercer.htest.goodness.evidence import SteinForms, shared_block
-from mercer.htest.goodness.models import model_of
-from mercer.htest.goodness.result import GoodnessResult, goodness_result
-from mercer.htest.goodness.sample import Sample, sample_of
+from mercer.htest.aggregation import Aggregated, aggregated, shares
+from mercer.htest.goodness.goodness_result import GoodnessResult, goodness_result
+from mercer.htest.goodness.ksd_statistic import SteinForms, shared_block
+from mercer.htest.goodness.score_models import model_of
+from mercer.htest.goodness.stein_sample import Sample, sample_of
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import WildBootstrap
-from mercer.htest.samples.collection import checked_kernels, unfolded
-from mercer.htest.samples.naming import CHOSEN, LEVEL, told_apart
+from mercer.htest.samples.kernel_collection import checked_kernels, unfolded
+from mercer.htest.samples.kernel_names import CHOSEN, LEVEL, told_apart
 from mercer.kernels.bandwidth import bandwidth_grid, usable
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import RBF, InverseMultiquadric
@@ -65,7 +65,7 @@ class KSDAgg(HypothesisTest):
 
     Kernel k rejects at level u w_k, and u is as large as the level of the whole allows (Schrab,
     Guedj & Gretton 2022). Nothing has to be known about the scale on which the model fails. The p-value
-    is the smallest level at which the aggregated test rejects (`mercer.htest.aggregated`); all
+    is the smallest level at which the aggregated test rejects (`mercer.htest.aggregation`); all
     kernels meet the same random signs, in one pass over the pairs of observations.
 
     The statistic is -log10 min_k p_k / w_k; on its own it is computed with `null` signs of a fixed

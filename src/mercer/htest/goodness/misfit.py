@@ -13,7 +13,7 @@ from mercer import validate
 from mercer.backend import to_numpy
 from mercer.gram import Gram, top_eigenpairs
 from mercer.htest.intervals import Estimate, Interval
-from mercer.rkhs.rows import taken
+from mercer.rkhs.sample_rows import taken
 
 _ROWS = 1000  # which stand for all in second-order variances
 _PRIOR = 1.0  # standard deviations of the estimate up to which its slope is not believed

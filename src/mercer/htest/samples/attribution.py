@@ -13,15 +13,15 @@ from mercer import validate
 from mercer.backend import Array, to_numpy
 from mercer.config import settings
 from mercer.frames import Columns, Table
-from mercer.gram.run import spans
-from mercer.gram.weights import GROUP
+from mercer.gram.resampling_weights import GROUP
+from mercer.gram.threads import spans
 from mercer.htest.corrections import Correction, Holm, resampled_pvalues
-from mercer.htest.figures import figure
+from mercer.htest.format_number import figure
 from mercer.htest.nulls import Null, Permutation
-from mercer.htest.samples.columns import Embedded, embedded
-from mercer.htest.samples.moments import labellings, loss
-from mercer.htest.samples.pool import Pooled, two_samples
-from mercer.kernels.door import aligned
+from mercer.htest.samples.column_features import Embedded, embedded
+from mercer.htest.samples.mean_difference import labellings, loss
+from mercer.htest.samples.pooled_sample import Pooled, two_samples
+from mercer.kernels.prepare import aligned
 from mercer.rkhs.distributions import Empirical
 
 _LEVELS = 3  # of a column of categories, whose shares are told

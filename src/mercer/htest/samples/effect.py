@@ -12,10 +12,10 @@ from mercer import validate
 from mercer.backend import array_like, to_numpy
 from mercer.gram import Gram
 from mercer.htest.intervals import Estimate, Interval
-from mercer.htest.samples.pool import Pooled
+from mercer.htest.samples.pooled_sample import Pooled
 from mercer.kernels.base import Kernel
 from mercer.rkhs.function import Function
-from mercer.rkhs.rows import taken
+from mercer.rkhs.sample_rows import taken
 
 _ROWS = 1000  # of each sample, which stand for all in second-order variances
 _ITERATIONS = 100

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mercer import kernels, validate
-from mercer.htest.base import HypothesisTest
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Null, Permutation
-from mercer.htest.samples.pool import in_own_units, pool
-from mercer.htest.samples.quadratic import QuadraticEvidence
-from mercer.htest.samples.result import TwoSampleResult, two_sample_result
+from mercer.htest.samples.mmd_statistic import QuadraticEvidence
+from mercer.htest.samples.pooled_sample import in_own_units, pool
+from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 
 _UNITS = "Columns were divided by their standard deviations, so that distances mix no units."
 

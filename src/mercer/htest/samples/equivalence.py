@@ -10,12 +10,12 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import to_numpy
-from mercer.htest.base import HypothesisTest
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.intervals import Estimate
 from mercer.htest.nulls import Normal
 from mercer.htest.samples.effect import Measured, measured
-from mercer.htest.samples.pool import Pooled, pool
-from mercer.htest.samples.result import TwoSampleResult, two_sample_result
+from mercer.htest.samples.pooled_sample import Pooled, pool
+from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels import facts
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import RBF

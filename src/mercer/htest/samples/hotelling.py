@@ -11,11 +11,11 @@ import numpy as np
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.config import settings
-from mercer.htest.base import HypothesisTest
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, Null, Permutation
-from mercer.htest.samples.moments import labellings, whitened, within
-from mercer.htest.samples.pool import Pooled, pool
-from mercer.htest.samples.result import TwoSampleResult, two_sample_result
+from mercer.htest.samples.mean_difference import labellings, whitened, within
+from mercer.htest.samples.pooled_sample import Pooled, pool
+from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.dot import Linear
 
 _TINY = float(np.finfo(np.float64).tiny)

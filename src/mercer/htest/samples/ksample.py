@@ -15,18 +15,18 @@ from mercer.backend import count, detached, is_array
 from mercer.config import settings
 from mercer.frames import Columns, Table
 from mercer.gram import PermutedWeights
-from mercer.gram.family import Family
-from mercer.gram.labelled import Labelled, labelled
-from mercer.gram.weights import DECODED, CodedColumns
-from mercer.htest.attainable import attainable_note, log_labellings
-from mercer.htest.base import HypothesisTest, Result
+from mercer.gram.kernel_family import Family
+from mercer.gram.multi_kernel_forms import Labelled, labelled
+from mercer.gram.resampling_weights import DECODED, CodedColumns
+from mercer.htest.hypothesis_test import HypothesisTest, Result
 from mercer.htest.nulls import Permutation
-from mercer.htest.samples.moments import within
+from mercer.htest.samples.mean_difference import within
+from mercer.htest.smallest_pvalue import attainable_note, log_labellings
 from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel
-from mercer.kernels.door import aligned, as_table
+from mercer.kernels.prepare import aligned, as_table
 from mercer.kernels.radial import RBF
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.points import bound_to, joined, read, recentred, widened

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from mercer.htest.nulls import Chi2, Null
-from mercer.htest.samples.locations import LocationTest
-from mercer.htest.samples.moments import NormalizedEvidence
-from mercer.htest.samples.optimize import best_locations
-from mercer.htest.samples.proxies import normalized_power
+from mercer.htest.samples.learn_locations import best_locations
+from mercer.htest.samples.location_tests import LocationTest
+from mercer.htest.samples.mean_difference import NormalizedEvidence
+from mercer.htest.samples.power_proxy import normalized_power
 from mercer.kernels.base import Kernel
 
 

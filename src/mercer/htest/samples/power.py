@@ -11,14 +11,14 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import count
-from mercer.htest.base import HypothesisTest
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.intervals import Interval
 from mercer.htest.samples.effect import Measured, Spread, measured
 from mercer.htest.samples.mmd import MMD
-from mercer.htest.samples.pool import Pooled, pool, two_samples
+from mercer.htest.samples.pooled_sample import Pooled, pool, two_samples
 from mercer.kernels.base import Kernel
 from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.rows import stacked, taken
+from mercer.rkhs.sample_rows import stacked, taken
 
 _CONFIDENCE = 0.95  # of the intervals that say what a small pilot leaves open
 _LEAST = 5  # points of a sample in a study

@@ -10,14 +10,14 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import to_numpy
-from mercer.htest.features import frozen, is_number
+from mercer.htest.feature_tests import frozen, is_number
 from mercer.htest.nulls import Chi2, Null
-from mercer.htest.samples.locations import FeatureTest
-from mercer.htest.samples.moments import NormalizedEvidence
-from mercer.htest.samples.optimize import best_frequencies
-from mercer.htest.samples.pool import Pooled, pool
-from mercer.htest.samples.proxies import FourierMap, normalized_power
-from mercer.kernels.door import as_table, prepare
+from mercer.htest.samples.learn_locations import best_frequencies
+from mercer.htest.samples.location_tests import FeatureTest
+from mercer.htest.samples.mean_difference import NormalizedEvidence
+from mercer.htest.samples.pooled_sample import Pooled, pool
+from mercer.htest.samples.power_proxy import FourierMap, normalized_power
+from mercer.kernels.prepare import as_table, prepare
 from mercer.kernels.radial import RBF
 from mercer.rkhs.distributions import Empirical
 

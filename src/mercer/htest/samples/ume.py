@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from mercer.htest.nulls import Null
-from mercer.htest.samples.locations import LocationTest
-from mercer.htest.samples.moments import SquaredEvidence
-from mercer.htest.samples.optimize import best_locations
-from mercer.htest.samples.proxies import squared_power
-from mercer.htest.weighted import WeightedChi2
+from mercer.htest.samples.learn_locations import best_locations
+from mercer.htest.samples.location_tests import LocationTest
+from mercer.htest.samples.mean_difference import SquaredEvidence
+from mercer.htest.samples.power_proxy import squared_power
+from mercer.htest.weighted_chi2 import WeightedChi2
 from mercer.kernels.base import Kernel
 
 

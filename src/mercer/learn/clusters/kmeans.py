@@ -13,12 +13,12 @@ from mercer import validate
 from mercer.backend import array_like, eps, to_numpy
 from mercer.config import settings
 from mercer.errors import NotConverged
-from mercer.features.random import state
+from mercer.features.random_state import state
 from mercer.gram import Gram
 from mercer.gram.eigen import Product, repeated_product
-from mercer.gram.run import spans
+from mercer.gram.threads import spans
 from mercer.kernels.base import Kernel
-from mercer.learn.estimator import KernelEstimator
+from mercer.learn.kernel_learner import KernelEstimator
 from mercer.rkhs.function import Function
 from mercer.rkhs.points import recentred
 

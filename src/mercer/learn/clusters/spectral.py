@@ -10,14 +10,14 @@ from sklearn.cluster import KMeans
 
 from mercer import validate
 from mercer.backend import array_like, astype, count, to_numpy
-from mercer.features.random import state
+from mercer.features.random_state import state
 from mercer.gram import Gram, Reweighted, top_eigenpairs
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.door import read
+from mercer.kernels.prepare import read
 from mercer.kernels.radial import RBF
 from mercer.learn.bandwidths import neighbour_bandwidth, numbers
 from mercer.learn.clusters.kmeans import order_of_first_points
-from mercer.learn.estimator import KernelEstimator
+from mercer.learn.kernel_learner import KernelEstimator
 from mercer.linalg import one_blas_thread
 from mercer.rkhs.function import Function
 

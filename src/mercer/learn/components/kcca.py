@@ -14,18 +14,18 @@ from sklearn.utils import check_consistent_length
 
 from mercer import validate
 from mercer.backend import count, is_numpy, to_numpy
-from mercer.features.random import state
+from mercer.features.random_state import state
 from mercer.frames import Columns
 from mercer.gram import Gram
-from mercer.gram.run import in_order
+from mercer.gram.threads import in_order
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel
-from mercer.kernels.door import bound_to, read
+from mercer.kernels.prepare import bound_to, read
 from mercer.learn.bandwidths import numbers
 from mercer.learn.components.canonical import Centred, Crossing, correlation
 from mercer.learn.components.views import view
-from mercer.learn.estimator import KernelEstimator
+from mercer.learn.kernel_learner import KernelEstimator
 
 _RIDGES = tuple(10.0 ** np.arange(-6, 0.5, 0.5))  # of the mean variance of the views
 

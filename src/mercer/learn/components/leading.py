@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer import linalg
 from mercer.gram.eigen import Space, largest
-from mercer.gram.positive import add_to_diagonal, factored
+from mercer.gram.positive_definite import add_to_diagonal, factored
 
 _SMALL = 300  # rows up to which LAPACK is as fast
 _MORE = 8  # columns of a block beside those that are wanted

@@ -27,7 +27,7 @@ from mercer.errors import MemoryBudgetError
 from mercer.gram import Centered, Gram, top_eigenpairs
 from mercer.kernels.base import Kernel, Points
 from mercer.learn.components.preimage import Back, FixedPoint, Preimage, Projected, back_of
-from mercer.learn.estimator import KernelEstimator
+from mercer.learn.kernel_learner import KernelEstimator
 from mercer.rkhs.function import Function
 from mercer.rkhs.points import recentred
 

@@ -11,11 +11,11 @@ import numpy as np
 from mercer import validate
 from mercer.config import settings
 from mercer.gram import Gram, ridge_solve
-from mercer.gram.run import spans
+from mercer.gram.threads import spans
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel
-from mercer.kernels.distance import squared_distances
 from mercer.kernels.dot import Linear
+from mercer.kernels.metric import squared_distances
 from mercer.kernels.smooth import RadialForm, radial_form
 from mercer.rkhs.function import Function
 

@@ -10,11 +10,11 @@ from mercer import linalg
 from mercer.backend import astype, count, double, eps, to_numpy
 from mercer.frames import Columns
 from mercer.gram import Factor, Gram, cholesky
-from mercer.gram.positive import eigenpairs
+from mercer.gram.positive_definite import eigenpairs
 from mercer.kernels import facts
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.door import bound_to
-from mercer.kernels.rows import taken
+from mercer.kernels.prepare import bound_to
+from mercer.kernels.take import taken
 from mercer.rkhs.directions import afford_dense, low_rank
 from mercer.rkhs.function import Function
 

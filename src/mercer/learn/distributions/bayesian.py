@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import linalg, validate
 from mercer.backend import to_numpy
-from mercer.features.random import generator
+from mercer.features.random_state import generator
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
-from mercer.learn.estimator import KernelPredictor
+from mercer.learn.kernel_learner import KernelPredictor
 from mercer.rkhs import Bags, Function
+from mercer.rkhs.embeddings.as_bags import are_known, as_bags
 from mercer.rkhs.embeddings.batch import batch_of, diracs, inner_products
-from mercer.rkhs.embeddings.samples import are_known, as_bags
 
 _SEEN = 1e-8  # of the largest curvature: f has no part in directions of less
 _STOP = {"maxiter": 1000, "maxfun": 2000, "ftol": 1e-15, "gtol": 1e-7}  # as far as rounding allows

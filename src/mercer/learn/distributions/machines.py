@@ -11,16 +11,16 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from mercer import frames, validate
 from mercer.backend import to_numpy
-from mercer.features.random import generator
+from mercer.features.random_state import generator
 from mercer.kernels.base import Kernel
-from mercer.kernels.door import as_table
+from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import RBF
-from mercer.learn.distributions.kernel import default_distribution_kernel
-from mercer.learn.estimator import KernelPredictor
+from mercer.learn.distributions.distribution_kernel import default_distribution_kernel
+from mercer.learn.kernel_learner import KernelPredictor
 from mercer.learn.machines.oneclass import OneClassSVC
 from mercer.learn.machines.svc import SVC
 from mercer.rkhs import Bags, Gaussian, MeanMap
-from mercer.rkhs.embeddings.samples import as_bags
+from mercer.rkhs.embeddings.as_bags import as_bags
 
 
 class SupportMeasureMachine(SVC):

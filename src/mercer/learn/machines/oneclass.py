@@ -10,10 +10,10 @@ from sklearn.base import OutlierMixin
 from mercer import validate
 from mercer.backend import count
 from mercer.kernels.base import Kernel
-from mercer.learn.estimator import weighted
-from mercer.learn.machines.machine import Machine, Trained, definite
-from mercer.learn.machines.rows import rows_of
-from mercer.learn.machines.steps import Dual
+from mercer.learn.kernel_learner import weighted
+from mercer.learn.machines.matrix_access import rows_of
+from mercer.learn.machines.smo import Dual
+from mercer.learn.machines.svm_base import Machine, Trained, definite
 
 
 class OneClassSVC(OutlierMixin, Machine):

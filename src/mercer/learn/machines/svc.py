@@ -14,16 +14,16 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 
 from mercer import validate
-from mercer.features.random import state
+from mercer.features.random_state import state
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.rows import taken
-from mercer.learn.machines.lookup import Looked
-from mercer.learn.machines.machine import Machine, Trained, definite, rising, some
+from mercer.kernels.take import taken
+from mercer.learn.machines.dual_solver import Solution
+from mercer.learn.machines.matrix_access import rows_of
 from mercer.learn.machines.multiclass import MultiClass, OneVsOne
 from mercer.learn.machines.platt import Sigmoid
-from mercer.learn.machines.rows import rows_of
-from mercer.learn.machines.solve import Solution
-from mercer.learn.machines.steps import Dual
+from mercer.learn.machines.precomputed import Looked
+from mercer.learn.machines.smo import Dual
+from mercer.learn.machines.svm_base import Machine, Trained, definite, rising, some
 
 _FOLDS = 5  # of the cross-validation behind probabilities
 

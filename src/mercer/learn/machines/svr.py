@@ -13,10 +13,10 @@ from sklearn.base import RegressorMixin
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.kernels.base import Kernel
-from mercer.learn.machines.machine import Machine, Trained, definite, rising, some
-from mercer.learn.machines.rows import rows_of
-from mercer.learn.machines.steps import Dual
-from mercer.learn.spread import spread
+from mercer.learn.machines.matrix_access import rows_of
+from mercer.learn.machines.smo import Dual
+from mercer.learn.machines.svm_base import Machine, Trained, definite, rising, some
+from mercer.learn.target_scale import spread
 
 
 class SVR(RegressorMixin, Machine):

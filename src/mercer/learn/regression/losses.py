@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, namespace
-from mercer.learn.spread import robust_spread
+from mercer.learn.target_scale import robust_spread
 
 _EFFICIENT = 1.345  # standard deviations: where Huber's mean of normal errors has efficiency 95%
 

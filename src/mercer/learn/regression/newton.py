@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mercer.backend import Array, array_like, astype, namespace, scalar, zeros
 from mercer.gram import LazyMatrix, Reweighted, ridge_solve
-from mercer.gram.positive import add_to_diagonal, solve_positive
+from mercer.gram.positive_definite import add_to_diagonal, solve_positive
 from mercer.learn.regression.losses import SmoothLoss
 
 _HALVINGS = 40  # of a step, before it is given up

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.learn.factored import Factored, line_gram
-from mercer.learn.selection.base import Ranked, Selector
+from mercer.learn.hsic_factors import Factored, line_gram
+from mercer.learn.selection.selector import Ranked, Selector
 from mercer.learn.selection.target import target_gram
 
 Measure = Callable[[Any, Any], float]

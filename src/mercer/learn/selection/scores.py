@@ -20,9 +20,9 @@ import numpy as np
 from mercer.backend import Array, astype, double, namespace, scalar, set_diagonal, zeros
 from mercer.gram import Gram, LazyMatrix
 from mercer.gram.combine import Changed
-from mercer.gram.run import in_order, spans
+from mercer.gram.threads import in_order, spans
 from mercer.kernels import RBF, Kernel, radial_form
-from mercer.kernels.distance import squared_distances
+from mercer.kernels.metric import squared_distances
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 
 from mercer import validate
 from mercer.kernels.base import Kernel
-from mercer.learn.selection.base import Ranked, Selector, standardized
 from mercer.learn.selection.scores import SetScores, UCentered
+from mercer.learn.selection.selector import Ranked, Selector, standardized
 from mercer.learn.selection.target import target_gram
 
 

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import linalg
 from mercer.errors import NotConverged
-from mercer.features.random import state
-from mercer.learn.estimator import VersionedEstimator, checked
-from mercer.learn.factored import Factored, line_gram
+from mercer.features.random_state import state
+from mercer.learn.hsic_factors import Factored, line_gram
+from mercer.learn.kernel_learner import VersionedEstimator, checked
 from mercer.learn.separation.amari import amari_index, subspace_sizes
 from mercer.learn.separation.grouping import grouped
 

@@ -16,11 +16,11 @@ from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_bandwidth
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import categories, product, varying
-from mercer.kernels.door import as_table, bound_to, read
+from mercer.kernels.prepare import as_table, bound_to, read
 from mercer.kernels.radial import RBF
-from mercer.kernels.rows import taken
+from mercer.kernels.take import taken
 from mercer.learn.bandwidths import neighbour_bandwidth, numbers
-from mercer.learn.estimator import KernelPredictor, doubles
+from mercer.learn.kernel_learner import KernelPredictor, doubles
 from mercer.rkhs.function import Function
 
 _LOOKED_AT = 128  # points on which a kernel is tried for negative values

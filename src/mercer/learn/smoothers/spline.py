@@ -10,14 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import linalg, validate
 from mercer.gram import Gram
-from mercer.gram.positive import eigenpairs
-from mercer.gram.run import spans
+from mercer.gram.positive_definite import eigenpairs
+from mercer.gram.threads import spans
 from mercer.kernels.algebra import Constant
 from mercer.kernels.base import Kernel
 from mercer.kernels.sobolev import Sobolev
-from mercer.learn.estimator import VersionedEstimator, checked, doubles
-from mercer.learn.regression.held import held
-from mercer.learn.regression.path import GCV, Eigen, RidgePath, RidgeScores, best
+from mercer.learn.kernel_learner import VersionedEstimator, checked, doubles
+from mercer.learn.regression.dense_or_refuse import held
+from mercer.learn.regression.ridge_path import GCV, Eigen, RidgePath, RidgeScores, best
 from mercer.rkhs.function import Function
 
 _EPS = float(np.finfo(np.float64).eps)

@@ -12,13 +12,13 @@ from mercer.backend import Array, astype, count, detached, double, take_rows, to
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.door import prepare
+from mercer.kernels.prepare import prepare
 from mercer.kernels.radial import RBF
 from mercer.kernels.stein import Stein
 from mercer.rkhs.embeddings.embedding import Embedding, mean_embedding
 from mercer.rkhs.function import Function
 from mercer.rkhs.logdensity import score_at
-from mercer.rkhs.stein import median_imq
+from mercer.rkhs.stein_discrepancy import median_imq
 
 Column = Callable[[int], np.ndarray]  # i -> k(x_j, x_i) for all j
 

@@ -10,11 +10,11 @@ import numpy as np
 from mercer import validate
 from mercer.backend import array_like, count, to_numpy
 from mercer.gram import Gram
-from mercer.gram.run import spans
+from mercer.gram.threads import spans
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.rkhs.compression.greedy import Column, checked_points, columns_of
-from mercer.rkhs.rows import taken
+from mercer.rkhs.sample_rows import taken
 
 _PAIRS = 240  # that are decided between two passes over the others
 _FAILURE = 0.5  # the probability with which the bound may fail

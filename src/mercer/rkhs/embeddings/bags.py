@@ -13,8 +13,8 @@ import numpy as np
 from mercer import validate
 from mercer.backend import Array, EqualByValue, is_array, namespace, take_rows, to_numpy
 from mercer.frames import table
-from mercer.gram.bags import Segments
-from mercer.kernels.rows import taken
+from mercer.gram.bag_sums import Segments
+from mercer.kernels.take import taken
 from mercer.rkhs.distributions import Empirical
 
 

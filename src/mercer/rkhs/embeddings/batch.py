@@ -22,9 +22,9 @@ from mercer.backend import (
 )
 from mercer.frames import table
 from mercer.gram import Gram
-from mercer.gram.bags import Segments, bag_sums, paired_bag_sums
+from mercer.gram.bag_sums import Segments, bag_sums, paired_bag_sums
 from mercer.kernels.base import Kernel
-from mercer.kernels.rows import Rows, taken, widened
+from mercer.kernels.take import Rows, taken, widened
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.embeddings.atoms import Boxes, Gaussians, is_points, width
 from mercer.rkhs.embeddings.bags import Bags

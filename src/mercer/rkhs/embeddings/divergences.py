@@ -13,11 +13,11 @@ from mercer.config import settings
 from mercer.errors import MemoryBudgetError, NoRule
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.radial import RBF
-from mercer.kernels.rows import Rows, widened
+from mercer.kernels.take import Rows, widened
+from mercer.rkhs.embeddings.as_bags import are_known, as_bags, sample_of
 from mercer.rkhs.embeddings.atoms import Gaussians
 from mercer.rkhs.embeddings.bags import Bags
 from mercer.rkhs.embeddings.batch import batch_of
-from mercer.rkhs.embeddings.samples import are_known, as_bags, sample_of
 from mercer.rkhs.gaussian import Gaussian
 
 _COPIES = 3  # of the quantiles: all of them, and those of the points of tiles, centred

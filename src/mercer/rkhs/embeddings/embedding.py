@@ -14,8 +14,8 @@ import numpy as np
 from mercer import validate
 from mercer.backend import Array, array_like, scalar, to_numpy
 from mercer.kernels.base import Kernel
-from mercer.kernels.door import read
-from mercer.kernels.rows import taken
+from mercer.kernels.prepare import read
+from mercer.kernels.take import taken
 from mercer.rkhs.distributions import Empirical, shares
 from mercer.rkhs.embeddings.atoms import is_points
 from mercer.rkhs.embeddings.bags import Bags

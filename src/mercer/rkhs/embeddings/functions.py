@@ -11,7 +11,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count, is_array
 from mercer.frames import table
-from mercer.kernels.rows import taken
+from mercer.kernels.take import taken
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.embeddings.embedding import Embedding
 

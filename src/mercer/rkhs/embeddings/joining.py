@@ -8,10 +8,10 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import is_array, namespace
-from mercer.gram.bags import Segments
+from mercer.gram.bag_sums import Segments
 from mercer.rkhs.embeddings.atoms import Boxes, Gaussians, width
 from mercer.rkhs.embeddings.batch import Batch, Part
-from mercer.rkhs.embeddings.linked import Histograms, Linked, Repeated
+from mercer.rkhs.embeddings.deduplicated import Histograms, Linked, Repeated
 
 Distributions = Batch | Linked
 

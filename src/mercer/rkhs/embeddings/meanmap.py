@@ -10,8 +10,8 @@ from mercer.backend import Array
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.facts import Facts, facts
 from mercer.kernels.theory import facts_rule
-from mercer.rkhs.embeddings import boxes, gaussians  # noqa: F401  (their rules)
-from mercer.rkhs.embeddings.linked import linked, linked_pairs, linked_products
+from mercer.rkhs.embeddings import expected_boxes, expected_gaussians  # noqa: F401  (their rules)
+from mercer.rkhs.embeddings.deduplicated import linked, linked_pairs, linked_products
 
 
 @dataclass(frozen=True)

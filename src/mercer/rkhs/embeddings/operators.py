@@ -13,7 +13,7 @@ from mercer.backend import array_like, count, to_numpy
 from mercer.gram import Gram, cholesky
 from mercer.kernels.base import Kernel, Points
 from mercer.rkhs.function import Function
-from mercer.rkhs.together import together
+from mercer.rkhs.paired_samples import together
 
 
 @dataclass(frozen=True, eq=False, repr=False)

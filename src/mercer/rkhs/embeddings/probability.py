@@ -11,13 +11,13 @@ import numpy as np
 from mercer import linalg, validate
 from mercer.backend import Array, is_array, namespace
 from mercer.errors import NoRule
-from mercer.gram.bags import bag_sums
+from mercer.gram.bag_sums import bag_sums
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.dot import Linear
 from mercer.rkhs.embeddings.atoms import Gaussians, width
 from mercer.rkhs.embeddings.batch import Batch, batch_of
 from mercer.rkhs.embeddings.expected import Expected, expected_kernel
-from mercer.rkhs.embeddings.gaussians import sums_of_covariances
+from mercer.rkhs.embeddings.expected_gaussians import sums_of_covariances
 
 
 @dataclass(frozen=True)

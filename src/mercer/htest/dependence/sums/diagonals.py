@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 from mercer.backend import is_numpy, on_gpu, to_numpy
 from mercer.config import settings
 from mercer.gram import LazyMatrix
-from mercer.gram.run import in_order, spans
+from mercer.gram.threads import in_order, spans
 
 _LEAST, _MOST = 8, 64  # diagonals that one task transforms
 _ENTRIES = 200_000  # of them, about: their number must depend on n alone
@@ -36,7 +36,7 @@ def correlations(lefts: Sequence[LazyMatrix], rights: Sequence[LazyMatrix]) -> n
     added up in one order, whatever the threads and the memory.
     """
     if on_gpu(lefts[0].like):
-        from mercer.gram.cuda.turned import correlations as on_device
+        from mercer.gram.cuda.circular_correlation import correlations as on_device
 
         return to_numpy(on_device(lefts, rights))
     n, number = lefts[0].shape[0], len(lefts) + len(rights)

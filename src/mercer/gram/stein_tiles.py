@@ -1,0 +1,147 @@
+"""Tiles of Stein kernels: three matrix products that kernels of one score share, and one loop.
+
+k_p = s(x)'s(y) f + 2 f' ((s(y) - s(x))'u - d) - 4 r2 f'' is a function of three numbers for each pair: the
+squared distance, the product of the scores, and the step between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from mercer.gram.fast_exp import exponential, worth_it
+from mercer.gram.threads import spans
+from mercer.kernels.base import Kernel
+from mercer.kernels.radial import RBF, InverseMultiquadric
+from mercer.kernels.stein import Scored, halves, stein_values
+
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray]  # r2, s(x)'s(y), (s(y) - s(x))'u - d
+Distances = Callable[[slice, slice], np.ndarray]
+Join = Callable[[Any, Any, Any, np.ndarray], None]  # of the three; the last is written into
+
+_CACHED, _NARROWEST = (
+    2**15,
+    64,
+)  # values of each of the three that stay in cache, and columns of them
+
+
+class SteinParts:
+    """The three numbers of slices of points, from rows [x, s(x)] in float64.
+
+    Squared distances come from `distances`; steps from one product of widened, centred points,
+    [x, s, -x's, 1] . [t, y, 1, -y't - d], where nothing large cancels.
+    """
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, distances: Distances) -> None:
+        self.distances = distances
+        (a, s), (b, t) = halves(x), halves(y)
+        middle = a.mean(axis=0)
+        a, b = a - middle, b - middle
+        one = np.ones((1, 1), dtype=np.float64)
+        own = -np.sum(a * s, axis=1)[:, None]
+        others = -np.sum(b * t, axis=1)[:, None] - a.shape[1]
+        self._scores = np.ascontiguousarray(s), np.ascontiguousarray(t.T)
+        self._left = np.concatenate([a, s, own, np.broadcast_to(one, own.shape)], axis=1)
+        right = np.concatenate([t, b, np.broadcast_to(one, others.shape), others], axis=1)
+        self._right = np.ascontiguousarray(right.T)
+
+    def __call__(self, rows: slice, columns: slice) -> Parts:
+        r2 = self.distances(rows, columns)
+        products = self._scores[0][rows] @ self._scores[1][:, columns]
+        return r2, products, self._left[rows] @ self._right[:, columns]
+
+
+@dataclass(frozen=True)
+class SteinTile:
+    """Tiles of one Stein kernel."""
+
+    parts: SteinParts
+    join: Join
+
+    def __call__(self, rows: slice, columns: slice) -> np.ndarray:
+        height, start = rows.stop - rows.start, columns.start
+        out = np.empty((height, columns.stop - start), dtype=np.float64)
+        for some in spans(columns.stop, max(_CACHED // max(height, 1), _NARROWEST), start):
+            self.join(*self.parts(rows, some), out[:, some.start - start : some.stop - start])
+        return out
+
+
+def join(kernel: Kernel, values: int) -> Join:
+    """How the three numbers become values of the Stein kernel of `kernel`, so many of them in all."""
+    if isinstance(kernel, RBF):
+        return _Gaussian(kernel.rate, exponential(values))
+    if isinstance(kernel, InverseMultiquadric):
+        return _Multiquadric(kernel.offset**2, kernel.exponent, worth_it(values))
+    return _General(kernel)
+
+
+@dataclass(frozen=True)
+class _General:
+    """By f, f' and f''."""
+
+    kernel: Kernel
+
+    def __call__(self, r2: Any, products: Any, steps: Any, out: Any) -> None:
+        out[:] = stein_values(Scored(self.kernel).form, r2, products, steps)
+
+
+@dataclass(frozen=True)
+class _Gaussian:
+    """f' = -g f and f'' = g^2 f with f = exp(-g r2)."""
+
+    rate: float
+    exp: Callable[[np.ndarray], np.ndarray]
+
+    def __call__(self, r2: Any, products: Any, steps: Any, out: Any) -> None:
+        g = self.rate
+        np.multiply(steps, -2 * g, out=out)
+        out += products
+        out -= 4 * g**2 * r2
+        out *= self.exp(-g * r2)
+
+
+@dataclass(frozen=True)
+class _Multiquadric:
+    """f' = -b q f and f'' = b (b + 1) q^2 f with q = 1 / (c^2 + r2) and f = q^b."""
+
+    square: float
+    exponent: float
+    compiled: bool
+
+    def __call__(self, r2: Any, products: Any, steps: Any, out: Any) -> None:
+        b = self.exponent
+        if self.compiled and b == 0.5:
+            made = out if out.flags.c_contiguous else np.empty_like(r2)
+            flat = (part.reshape(-1) for part in (r2, products, steps, made))  # views
+            _loop()(*flat, self.square)
+            if made is not out:
+                out[:] = made
+            return
+        q = 1 / (self.square + r2)
+        np.multiply(r2, -4 * b * (b + 1), out=out)
+        out *= q
+        out -= 2 * b * steps
+        out *= q
+        out += products
+        out *= np.sqrt(q, out=q) if b == 0.5 else q**b
+
+
+@cache
+def _loop() -> Any:
+    """The same for b = 1/2 without arrays between, which releases the GIL and vectorises."""
+    import numba
+
+    fast = {"contract", "nnan", "ninf", "nsz", "reassoc"}
+    kind = "void(float64[::1], float64[::1], float64[::1], float64[::1], float64)"
+
+    @numba.njit(kind, nogil=True, fastmath=fast, error_model="numpy")
+    def loop(r2, products, steps, out, square):  # pragma: no cover
+        for i in range(r2.size):
+            q = 1.0 / (square + r2[i])
+            out[i] = np.sqrt(q) * (products[i] - q * (steps[i] + 3.0 * r2[i] * q))
+
+    return loop

@@ -1,0 +1,201 @@
+"""Does a model fit? By a two-sample test of the observations against draws from the model."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import array_like, count, is_array, is_numpy
+from mercer.htest.hypothesis_test import HypothesisTest, Result
+from mercer.htest.nulls import Permutation
+from mercer.htest.samples.mmdagg import MMDAgg
+from mercer.htest.samples.pooled_sample import one_sample
+from mercer.rkhs.distributions import Empirical
+
+_NEEDED = (
+    "what can be drawn from: a Gaussian or Mixture, a frozen distribution of SciPy, a fitted "
+    "GaussianMixture or KernelDensity, an object with a method sample(n, rng=), or a function "
+    "(n, rng) -> draws"
+)
+_SEED = 0  # of the draws in `statistic`, which has no rng
+
+Sampler = Callable[[int, np.random.Generator], Any]
+
+
+@dataclass(frozen=True)
+class AgainstDraws(HypothesisTest):
+    """Do observations come from a model? By any two-sample test, against draws from the model.
+
+    For models without a score, such as simulators, and as a second opinion on others: draws vary,
+    so that it sees less than `KSD` where there is a score. Under the null
+    hypothesis draws and observations are samples of one distribution, and the level is that of
+    the two-sample test: exact for permutations.
+
+    Parameters
+    ----------
+    model : distribution, fitted estimator or function
+        `Gaussian`, `Mixture`, a frozen distribution or `gaussian_kde` of SciPy, a fitted `GaussianMixture`
+        or `KernelDensity` of scikit-learn, any object with a method `sample(n, rng=)`, or a function
+        (n, rng) -> draws (n, d), with rng a `numpy.random.Generator`.
+    by : two-sample test
+        `MMDAgg()`, `MMD()`, `ME()` or another one of `mercer.htest`.
+    draws : int or None
+        How many; more give more power. None: as many as there are observations.
+
+    Returns
+    -------
+    The result of the two-sample test, whose second sample are the draws: effect, witness, points
+    and columns are those of observations against the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import gamma
+    >>> from mercer.htest import MMD
+    >>> x = np.random.default_rng(0).exponential(size=300)
+    >>> AgainstDraws(gamma(1.0)).test(x, rng=0).rejects()
+    False
+    >>> result = AgainstDraws(gamma(2.0, scale=0.5), MMD(), draws=1000).test(x, rng=0)
+    >>> result.rejects(), result.sizes
+    (True, (300, 1000))
+    """
+
+    model: Any
+    by: HypothesisTest = field(default=MMDAgg())
+    draws: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        sampler_of(self.model)
+        _two_sample(self.by)
+        if self.draws is not None:
+            validate.whole("draws", self.draws, least=2)
+
+    def statistic(self, x: Any) -> float:  # type: ignore[override]
+        """The statistic of the two-sample test, with draws of a fixed seed."""
+        return self.redrawn(x, _SEED)
+
+    def redrawn(self, x: Any, rng: Any) -> float:
+        """The same with draws of `rng`."""
+        return self.by.statistic(*self._samples(x, validate.generator(rng)))
+
+    def test(self, x: Any, *, rng: Any = None) -> Result:  # type: ignore[override]
+        """The result of the two-sample test of x and of draws."""
+        rng = validate.generator(rng)
+        x, y = self._samples(x, rng)
+        result = self.by.test(x, y, rng=rng)
+        note = f"The second sample is {count(y):,} draws from {_named(self.model)}."
+        return replace(result, notes=(note, *result.notes))
+
+    def _samples(self, x: Any, rng: np.random.Generator) -> tuple[Any, Any]:
+        points = x.points if isinstance(x, Empirical) else one_sample(x, "x")
+        y = drawn(self.model, self.draws or count(points), rng)
+        if is_array(points) and not is_numpy(points):
+            y = array_like(y, points)
+        return x if isinstance(x, Empirical) else points, y
+
+
+def drawn(model: Any, n: int, rng: np.random.Generator) -> np.ndarray:
+    """`n` draws from a model: (n, d)."""
+    what = "draws from the model"
+    found = validate.points(sampler_of(model)(n, rng), what)
+    if count(found) != n:
+        raise ValueError(f"{what} must be as many as were asked for, {n}, got {count(found)}")
+    return np.asarray(validate.finite(found, what), dtype=np.float64)
+
+
+def sampler_of(model: Any) -> Sampler:
+    """How a model is drawn from; an error that says why not, where it cannot be."""
+    if isinstance(model, type):
+        raise TypeError(f"model must be {_NEEDED}; got the class {model.__name__}: make one of it")
+    if hasattr(model, "freeze") and type(model).__module__.startswith("scipy.stats"):
+        raise TypeError("model must be a distribution with its parameters, such as norm(0, 1)")
+    sample = getattr(model, "sample", None)
+    if callable(sample):
+        return _by_sample(model, sample)
+    if callable(getattr(model, "rvs", None)):
+        return lambda n, rng: _rows(model.rvs(size=_shape(model, n), random_state=rng), n)
+    if callable(getattr(model, "resample", None)):  # gaussian_kde, whose points are columns
+        return lambda n, rng: model.resample(n, seed=rng).T
+    if callable(model) and _takes_two(model):
+        return model
+    raise TypeError(f"model must be {_NEEDED}; got {validate.shown(model)}")
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """Whether a function can be called with a number and a generator: a score cannot."""
+    try:
+        inspect.signature(function).bind(1, None)
+    except TypeError:
+        return False
+    except ValueError:  # it does not tell
+        return True
+    return True
+
+
+def _by_sample(model: Any, sample: Callable[..., Any]) -> Sampler:
+    """Of mercer and SciPy by `rng`, of scikit-learn by a random state."""
+    try:
+        known = inspect.signature(sample).parameters
+    except (TypeError, ValueError):
+        known = {}
+    if "rng" in known:
+        return lambda n, rng: _rows(sample(n, rng=rng), n)
+    if not hasattr(model, "get_params"):
+        raise TypeError(
+            f"model must be {_NEEDED}; sample() of {type(model).__name__} takes no rng, so that "
+            "draws could not be repeated"
+        )
+    if not (hasattr(model, "means_") or hasattr(model, "tree_")):
+        raise ValueError(f"model must be fitted, got {type(model).__name__}: call .fit(data) first")
+    if "random_state" in known:
+        return lambda n, rng: sample(n, random_state=_state(rng))
+    return lambda n, rng: _seeded(model, rng).sample(n)[0]
+
+
+def _seeded(model: Any, rng: np.random.Generator) -> Any:
+    """The same estimator, whose next draws are those of `rng`."""
+    other = copy.copy(model)
+    other.random_state = _state(rng)
+    return other
+
+
+def _state(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**32))
+
+
+def _shape(model: Any, n: int) -> Any:
+    """n, and as many columns as a distribution on the line has parameters."""
+    width = np.shape(model.support()[0]) if hasattr(model, "support") else ()
+    return (n, *width) if width else n
+
+
+def _rows(found: Any, n: int) -> Any:
+    """Draws on the line, which SciPy gives without an axis for columns, as rows."""
+    return np.reshape(found, (n, -1)) if np.size(found) and np.ndim(found) == 1 else found
+
+
+def _two_sample(test: Any) -> None:
+    """Refuse what is no two-sample test."""
+    needed = "a two-sample test, such as MMD()"
+    validate.instance("by", test, HypothesisTest, needed)
+    module = type(test).__module__
+    if module.startswith("mercer.") and not module.startswith("mercer.htest.samples."):
+        raise TypeError(f"by must be {needed}, got {type(test).__name__}")
+    null = getattr(test, "null", None)
+    if isinstance(null, Permutation) and (null.paired or null.blocks is not None):
+        raise ValueError("by must permute freely: draws are not paired with observations")
+
+
+def _named(model: Any) -> str:
+    """The model in a few words."""
+    words = repr(model)
+    if len(words) <= 80 and " at 0x" not in words:
+        return words
+    held = getattr(getattr(model, "dist", None), "name", None)  # SciPy's
+    return held or getattr(model, "__name__", type(model).__name__)

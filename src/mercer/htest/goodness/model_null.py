@@ -1,0 +1,45 @@
+"""The null of a statistic of features, from draws of the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mercer import validate
+from mercer.htest.nulls import Judgement, Null
+from mercer.htest.weighted_chi2 import WeightedChi2
+
+
+@dataclass(frozen=True)
+class ModelDraws(Null):
+    """The limit of `FSSD` under the model, with the covariance of the features of draws from it.
+
+    `WeightedChi2` takes the covariance of the observed features instead, which needs no draws and
+    is right in the limit too; where the model is wrong, draws know better how features vary under
+    it (Jitkrittum et al. 2017, theorem 3 and the remark after it).
+
+    Parameters
+    ----------
+    draws : int
+        How many, whatever the number of observations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.htest import FSSD, ModelDraws
+    >>> from mercer.rkhs import Gaussian
+    >>> x = np.random.default_rng(0).normal(size=(300, 2))
+    >>> test = FSSD(Gaussian([0.0, 0.0], 1.0), locations=3, null=ModelDraws(2000))
+    >>> test.test(x, rng=0).rejects()
+    False
+    """
+
+    draws: int = 5000
+
+    def __post_init__(self) -> None:
+        validate.whole("draws", self.draws, least=2)
+
+    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
+        """The weighted chi-square of `evidence.of_draws(draws, rng)`."""
+        drawn = self._ask(evidence, "of_draws")(self.draws, validate.generator(rng))
+        return WeightedChi2().judge(drawn)

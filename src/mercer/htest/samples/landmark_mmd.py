@@ -1,0 +1,158 @@
+"""The quadratic two-sample statistic in linear time: kernels projected onto a few points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mercer import linalg
+from mercer.backend import Array, array_like, astype, is_numpy, namespace, to_numpy
+from mercer.config import settings
+from mercer.gram.kernel_family import Family
+from mercer.gram.resampling_weights import CodedColumns
+from mercer.gram.threads import in_order, spans
+from mercer.htest.nulls import Permutation
+from mercer.htest.samples.mean_difference import labellings, loss, within
+from mercer.htest.samples.pooled_sample import Pooled
+from mercer.htest.ties import coincide, few_points
+from mercer.kernels.base import Kernel
+from mercer.rkhs.points import widened
+from mercer.rkhs.sample_rows import taken
+
+_POINTS, _FEWEST = 4096, 256  # points whose kernel values with the landmarks are held at a time
+_TILES = 4  # such values at a time: distances, a kernel, less its mean, and in float32
+_COPIES = 4  # of the sums at the landmarks, at the same time
+_RANK = 1e-7  # share of the largest eigenvalue below which a direction is noise
+_SINGLE, _DOUBLE = 1e-6, 1e-10  # rounding errors of a statistic, relative to the largest
+
+
+class Projected:
+    """MMD^2 by several kernels, each projected onto the span of k(l, .) of some landmarks l.
+
+    The projection of a kernel is a kernel, and the landmarks are drawn from the pooled sample
+    without a look at the labels: permutation tests with it are exact. Pairs i = j are included.
+    """
+
+    def __init__(
+        self, pooled: Pooled, kernels: Sequence[Kernel], number: int, rng: np.random.Generator
+    ) -> None:
+        self.pooled = pooled
+        total = pooled.n + pooled.m
+        rows = np.sort(rng.choice(total, min(number, total), replace=False))
+        self.landmarks = taken(pooled.points, rows)
+        self.family = Family(kernels, self.landmarks, pooled.points)
+        self.ties = np.zeros(
+            len(kernels), dtype=np.float64
+        )  # how far equal statistics may be apart
+        self.precise = False  # whether resampled statistics are in float64
+
+    def resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """MMD^2 of the labellings in some columns, (kernels, B); column 0 is the observed one.
+
+        The columns that begin with 0 decide whether all are in float64: ask for them first.
+        """
+        if columns.start == 0 and not self.precise and few_points(self.pooled.points):
+            self._be_precise()
+        values = self._resampled(null, columns, seed)
+        if columns.start == 0 and not self.precise and coincide(values, _SINGLE * _size(values)):
+            self._be_precise()
+            values = self._resampled(null, columns, seed)
+        if columns.start == 0:
+            self.ties = _DOUBLE * _size(values)
+        return values
+
+    def _be_precise(self) -> None:
+        """Compute in float64 from now on, the kernel values of float32 points too."""
+        self.precise = True
+        self.landmarks, points = widened(self.landmarks), widened(self.pooled.points)
+        self.family = Family(self.family.kernels, self.landmarks, points)
+        for name in ("_roots", "_shift"):
+            self.__dict__.pop(name, None)
+
+    def _resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        labels = labellings(self.pooled.n, self.pooled.m, null, seed)
+        parts, beside = [], _COPIES * 8 * len(self.family) * self.family.shape[0]
+        for chunk in within(columns, labels.chunks(settings().memory // 2, beside)):
+            coded = labels.columns(chunk, np.empty(0, dtype=np.float32))
+            parts.append(self._values(coded))
+        return np.concatenate(parts, axis=1)
+
+    @cached_property
+    def _roots(self) -> list[np.ndarray]:
+        """A with A'A = K(l, l)^-1 on what is not noise, for every kernel: (rank, landmarks)."""
+        roots = []
+        for kernel in self.family.kernels:
+            own = to_numpy(kernel.pairwise(self.landmarks, self.landmarks)).astype(np.float64)
+            values, vectors = linalg.eigh((own + own.T) / 2)
+            kept = values > _RANK * values[-1]
+            roots.append((vectors[:, kept] / np.sqrt(values[kept])).T)
+        return roots
+
+    @cached_property
+    def _shift(self) -> list[Array]:
+        """About the mean kernel value of every landmark, which saves digits."""
+        whole, n = slice(0, self.family.shape[0]), self.family.shape[1]
+        some = self.family.tiles(whole, slice(0, min(n, _POINTS)))
+        return [namespace(tile).mean(tile, axis=1)[:, None] for tile in some]
+
+    def _values(self, coded: CodedColumns) -> np.ndarray:
+        weights, (n, m) = self.pooled.weights, (self.pooled.n, self.pooled.m)
+        scaled = None if weights is None else weights * np.repeat([n, m], [n, m])
+        work = _Sums(self.family, coded, scaled, self._shift, self.precise)
+        parallel = is_numpy(self.family.like)
+        number = self.family.shape[0]
+        step = min(max(settings().memory // (64 * _TILES * 8 * number), _FEWEST), _POINTS)
+        total = np.zeros((len(self.family), number, coded.width + 1), np.float64)
+        held = total.nbytes + step * (_TILES * 8 * number + 4 * coded.width)
+        for part in in_order(work, spans(n + m, step), parallel=parallel, held=held):
+            total += part
+        plus, rows = total[:, :, 1:], total[:, :, :1]
+        w = np.ones(n + m, dtype=np.float64) if scaled is None else scaled
+        powers = np.stack([w, w**2])
+        sums, both = _ones(coded).project(powers), powers.sum(axis=1, keepdims=True)
+        forms = []
+        for root, first, all_points in zip(self._roots, plus, rows, strict=True):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gap = first / sums[0] - (all_points - first) / (both[0] - sums[0])
+            forms.append(np.sum((root @ gap) ** 2, axis=0))
+        lost = float(self.pooled.contrast @ self.pooled.contrast)  # under the observed labels
+        return np.nan_to_num(np.stack(forms) * (lost / loss(sums, both)), nan=np.inf)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """points -> sums of k(l, x) over them, of all and of those with label +1: (k, l, 1 + B)."""
+
+    family: Family
+    coded: CodedColumns
+    weights: np.ndarray | None
+    shift: list[Array]
+    precise: bool
+
+    def __call__(self, points: slice) -> np.ndarray:
+        like, xp = self.family.like, namespace(self.family.like)
+        width, dtype = 1 + self.coded.width, xp.float64 if self.precise else xp.float32
+        kind = np.float64 if self.precise else np.float32
+        labels = np.empty((width, points.stop - points.start), dtype=kind)
+        labels[0], labels[1:] = 1.0, self.coded.codes[:, points]
+        if self.weights is not None:
+            labels *= self.weights[points].astype(kind)
+        right = xp.permute_dims(array_like(labels, like, dtype), (1, 0))
+        whole, number = slice(0, self.family.shape[0]), self.family.shape[0]
+        out = np.empty((len(self.family), number, width), dtype=kind)
+        tiles = zip(self.family.tiles(whole, points), self.shift, strict=True)
+        for k, (tile, middle) in enumerate(tiles):
+            out[k] = to_numpy(astype(tile - middle, dtype) @ right)
+        return out
+
+
+def _ones(coded: CodedColumns) -> CodedColumns:
+    return CodedColumns(coded.codes, np.array([0.0, 1.0]), coded.like)
+
+
+def _size(values: np.ndarray) -> np.ndarray:
+    """The largest finite statistic of every kernel: (kernels,)."""
+    return np.max(np.where(np.isfinite(values), np.abs(values), 0.0), axis=1)

@@ -1,0 +1,103 @@
+"""Tests with features: what they share, and the locations of those whose features are kernel values."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from functools import reduce
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import array_like, take_rows
+from mercer.htest.feature_tests import (
+    SEED,
+    WithArrays,
+    asymptotic_or_permuted,
+    different,
+    features,
+    frozen,
+    is_real,
+    number_or_points,
+)
+from mercer.htest.nulls import Null
+from mercer.htest.samples.mean_difference import NormalizedEvidence, SquaredEvidence
+from mercer.htest.samples.pooled_sample import Pooled, pool
+from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.prepare import prepare
+from mercer.rkhs.distributions import Empirical
+from mercer.rkhs.points import joined, read
+
+Evidence = NormalizedEvidence | SquaredEvidence
+
+
+class FeatureTest(WithArrays):
+    """A test on mean features: the null that holds is chosen, and the result has what was drawn."""
+
+    asymptotic: ClassVar[Null]  # the null that holds for large samples
+
+    @abstractmethod
+    def _evidence(self, x: Any, y: Any, rng: np.random.Generator) -> tuple[Evidence, Pooled, Self]:
+        """What the nulls ask, the pooled sample, and this test with everything fixed."""
+
+    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+        """The statistic; what the test leaves open is drawn with seed 0."""
+        return self._evidence(x, y, validate.generator(SEED))[0].observed
+
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:  # type: ignore[override]
+        """The statistic and its p-value; `result.test` is this test with what was drawn."""
+        rng = validate.generator(rng)
+        evidence, pooled, used = self._evidence(x, y, rng)
+        null, notes = asymptotic_or_permuted(
+            self.null, self.asymptotic, evidence.difference.effective, evidence.degrees
+        )
+        judgement = null.judge(evidence, rng)
+        return two_sample_result(used, pooled, evidence.observed, judgement, notes)
+
+
+class LocationTest(FeatureTest):
+    """A test whose features are kernel values k(x, v_j) at a few locations v_j."""
+
+    kind: ClassVar[type[Evidence]]
+    kernel: Kernel | None
+    locations: Any
+
+    def __post_init__(self) -> None:
+        if self.kernel is not None:
+            validate.instance("kernel", self.kernel, Kernel, "a kernel or None")
+        self._check_null()
+        object.__setattr__(self, "locations", number_or_points("locations", self.locations))
+
+    def _evidence(self, x: Any, y: Any, rng: np.random.Generator) -> tuple[Evidence, Pooled, Self]:
+        """Features at the points as they came, before `pool` moved them: there k may depend on it."""
+        pooled = pool(self.kernel, x, y)
+        x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
+        kernel, a, b = prepare(pooled.kernel, x, y)
+        chosen, shown = _chosen(self.locations, kernel, pooled, joined(a, b), rng)
+        z = np.concatenate([features(kernel, a, chosen), features(kernel, b, chosen)])
+        used = replace(self, kernel=self.kernel or pooled.kernel, locations=shown)  # type: ignore[type-var]
+        return self.kind(z, pooled.n, pooled.weights), pooled, used
+
+
+def _chosen(
+    locations: Any, kernel: Kernel, pooled: Pooled, points: Points, rng: np.random.Generator
+) -> tuple[Points, Any]:
+    """The locations as points of the kernel, and as the test shows them."""
+    if isinstance(locations, int):
+        chosen = drawn(points, locations, rng)
+        return chosen, frozen(chosen) if is_real(chosen) else chosen
+    chosen, _ = read(kernel, locations, pooled.columns, "locations")
+    if is_real(points) and is_real(chosen):
+        validate.same_width(points, chosen, ("x", "locations"))
+        chosen = array_like(chosen, points)
+    return chosen, locations
+
+
+def drawn(points: Points, number: int, rng: np.random.Generator) -> Points:
+    """Some of the points, all different where there are enough; their order does not matter."""
+    order = different(points)
+    chosen = rng.choice(len(order), min(number, len(order)), replace=False, shuffle=False)
+    rows = [slice(int(i), int(i) + 1) for i in order[np.sort(chosen)]]
+    return reduce(joined, (take_rows(points, r) for r in rows))

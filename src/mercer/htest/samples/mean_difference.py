@@ -1,0 +1,253 @@
+"""Differences of mean features between two samples, for their own labels and for others.
+
+A test with p features needs of each sample its mean and the covariance of that mean: sums over
+points of z and zz'. Under another labelling of the pooled sample these are sums over other points,
+so that one matrix product gives them for all labellings, in time linear in the number of points.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer import linalg
+from mercer.config import settings
+from mercer.gram import PairedWeights, PermutedWeights
+from mercer.gram.resampling_weights import Resamples
+from mercer.htest.nulls import Permutation
+
+_RANK = 1e-10  # share of the largest eigenvalue below which a direction does not vary
+_RIDGE = 1e-10  # of the variance, so that samples that do not vary at all can be told apart
+
+
+class Difference(NamedTuple):
+    """The difference of two means, and its covariance; leading axes are labellings."""
+
+    delta: np.ndarray  # (..., p)
+    covariance: np.ndarray  # (..., p, p)
+
+
+class MeanDifference:
+    """The difference of the mean features of two samples, under any labelling of the pool.
+
+    Parameters
+    ----------
+    features : array (n + m, p)
+        Of the first sample, then of the second.
+    n : int
+        The size of the first sample.
+    weights : array (n + m,) or None
+        Of the observations, adding up to one in each sample.
+    """
+
+    def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
+        self.n, self.m = n, len(features) - n
+        given = np.repeat([1 / self.n, 1 / self.m], [self.n, self.m])
+        self.weighted = weights is not None
+        self.weights = given if weights is None else np.asarray(weights, dtype=np.float64)
+        self.features = features - features.mean(axis=0)
+        sizes = [1 / float(np.sum(w**2)) for w in (self.weights[:n], self.weights[n:])]
+        self.effective = min(sizes)  # of the smaller sample, as if it were not weighted
+
+    @cached_property
+    def observed(self) -> Difference:
+        """delta = mean of x - mean of y, and S_x/n + S_y/m."""
+        first = moments(self.features[: self.n], self.weights[: self.n])
+        second = moments(self.features[self.n :], self.weights[self.n :])
+        return Difference(first[0] - second[0], first[1] + second[1])
+
+    def relabelled(self, null: Permutation, columns: slice, seed: int) -> Iterator[Difference]:
+        """The same for the labellings in some columns, in chunks; column 0 is the observed one.
+
+        Of weighted observations the covariance is that of all of them together: a sample in which
+        few count knows its own too poorly, and labellings spread these over both samples.
+        """
+        labels = labellings(self.n, self.m, null, seed)
+        for chunk in within(columns, labels.chunks(settings().memory // 4)):
+            crossed = labels.columns(chunk, self.features[:0]).project(self._terms)  # (terms, B)
+            total = self._terms.sum(axis=1)[:, None]
+            sums = (total + crossed) / 2
+            first, second = self._moments(sums), self._moments(total - sums)
+            found = Difference(first[0] - second[0], first[1] + second[1])
+            if self.weighted:
+                units = np.sqrt(self._loss / loss(sums[:2], total[:2]))
+                found = Difference(found.delta * units[:, None], self._loss * self._together)
+            yield found
+
+    @cached_property
+    def _loss(self) -> float:
+        return float(self.weights @ self.weights)
+
+    @cached_property
+    def _together(self) -> np.ndarray:
+        """The covariance of the observations of both samples: (p, p)."""
+        shares = self.weights / 2
+        apart = self.features - shares @ self.features
+        return (apart.T * shares) @ apart / (1 - float(shares @ shares))
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.triu_indices(self.features.shape[1])
+
+    @cached_property
+    def _terms(self) -> np.ndarray:
+        """What is summed over a sample: u, u^2, u z, u^2 z, u^2 z z', u weights around one."""
+        z, (i, j) = self.features.T, self._pairs
+        u = self.weights * np.repeat([self.n, self.m], [self.n, self.m])
+        return np.concatenate([[u, u**2], u * z, u**2 * z, u**2 * z[i] * z[j]])
+
+    def _moments(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means (B, p) and their covariances (B, p, p) from sums (terms, B)."""
+        p, (i, j) = self.features.shape[1], self._pairs
+        one, two = sums[0], sums[1]
+        mean = sums[2 : 2 + p] / one
+        cross = sums[2 + p : 2 + 2 * p]
+        square = sums[2 + 2 * p :] - cross[i] * mean[j] - mean[i] * cross[j]
+        square += two * mean[i] * mean[j]
+        spread = one**2 - two
+        square = np.where(spread > 0, square / np.where(spread > 0, spread, 1.0), 0.0)
+        covariance = np.empty((sums.shape[1], p, p), dtype=np.float64)
+        covariance[:, i, j] = covariance[:, j, i] = square.T
+        return mean.T, covariance
+
+
+class DifferenceEvidence(ABC):
+    """A statistic of the difference of mean features, observed and of other labellings."""
+
+    difference: MeanDifference
+
+    @cached_property
+    def observed(self) -> float:
+        """The statistic."""
+        return float(self._values(self.difference.observed))
+
+    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """The statistic of some labellings."""
+        parts = self.difference.relabelled(null, columns, seed)
+        return np.concatenate([self._values(part) for part in parts])
+
+    @abstractmethod
+    def _values(self, found: Difference) -> np.ndarray:
+        """The statistic of every difference."""
+
+
+class NormalizedEvidence(DifferenceEvidence):
+    """delta' S^-1 delta, a chi-square under the null hypothesis.
+
+    Features are first turned into uncorrelated ones of variance one over the pooled sample, which
+    changes nothing but the rounding; directions in which the pool does not vary are left out
+    (equal locations, discrete data), and `degrees` counts those that remain.
+    """
+
+    def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
+        self.difference = MeanDifference(whitened(features), n, weights)
+        self.rank = self.difference.features.shape[1]
+        self.degrees = max(self.rank, 1)  # where nothing varies the statistic is 0, and p is 1
+        self.ridge = _RIDGE * (1 / n + 1 / (len(features) - n))
+
+    def _values(self, found: Difference) -> np.ndarray:
+        if self.rank == 0:
+            return np.zeros(found.delta.shape[:-1], dtype=np.float64)
+        moved = found.covariance + self.ridge * np.eye(self.rank)
+        solved = linalg.solve(moved, found.delta[..., None])[..., 0]
+        return np.sum(found.delta * solved, axis=-1)
+
+
+class SquaredEvidence(DifferenceEvidence):
+    """(|delta|^2 - tr S) / p, the mean squared difference of the features without its bias.
+
+    It may be negative.
+    """
+
+    def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
+        self.difference = MeanDifference(features, n, weights)
+        self.degrees = features.shape[1]
+
+    def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
+        """|delta|^2, and the weights of the chi-squares it is a sum of under the null hypothesis."""
+        delta, covariance = self.difference.observed
+        values = np.maximum(linalg.eigvalsh(covariance)[::-1], 0.0)
+        return float(delta @ delta), values[:rank], float(values[rank:].sum())
+
+    def _values(self, found: Difference) -> np.ndarray:
+        trace = np.trace(found.covariance, axis1=-2, axis2=-1)
+        return (np.sum(found.delta**2, axis=-1) - trace) / max(self.degrees, 1)
+
+
+def moments(z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The weighted mean of z, weights adding up to one, and the covariance of that mean.
+
+    sum_i w_i^2 (z_i - mean)(z_i - mean)' / (1 - sum_i w_i^2), which is S/n for equal weights.
+    """
+    mean = w @ z
+    apart = (z - mean) * w[:, None]
+    rest = 1 - float(w @ w)
+    return mean, apart.T @ apart / (rest if rest > 0 else 1.0)
+
+
+def loss(first: np.ndarray, both: np.ndarray) -> np.ndarray:
+    """sum_i w_i^2 over two samples, in each of which the weights w add up to one: (B,).
+
+    `first` are the sums of weights and of squared weights over the first sample, (2, B), `both`
+    those over all observations, (2, 1). The variance of a difference of weighted means is in
+    proportion to it; for equal weights it is 1/n + 1/m.
+    """
+    second = both - first
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return first[1] / first[0] ** 2 + second[1] / second[0] ** 2
+
+
+def whitened(z: np.ndarray) -> np.ndarray:
+    """Uncorrelated combinations of variance one over all points: (N, r), r the rank."""
+    z = z - z.mean(axis=0)
+    size = np.sqrt(np.mean(z**2, axis=0))
+    varies = size > 1e-14 * np.max(size, initial=0.0)
+    z = z[:, varies] / size[varies]
+    if z.shape[1] == 0:
+        return z
+    values, vectors = linalg.eigh(z.T @ z / len(z))
+    kept = values > _RANK * values[-1]
+    return z @ (vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def labellings(n: int, m: int, null: Permutation, seed: int) -> Resamples:
+    """Labels +1 and -1 of the pooled sample as the null permutes them; column 0 is the observed one."""
+    if null.blocks is not None:
+        _check_blocks(null.blocks, n, m)
+    if not null.paired:
+        labels = np.repeat([1.0, -1.0], [n, m])
+        return PermutedWeights(
+            labels, null.resamples + 1, rng=seed, blocks=null.blocks, keep_first=True
+        )
+    if n != m:
+        raise ValueError(
+            f"x and y must have the same size where they are paired, got {n} and {m}: drop what "
+            "has no partner, or leave out paired=True"
+        )
+    return PairedWeights(n, null.resamples + 1, rng=seed, keep_first=True)
+
+
+def _check_blocks(blocks: tuple[Any, ...], n: int, m: int) -> None:
+    """One label for each observation, and at least one block with observations of both samples."""
+    if len(blocks) != n + m:
+        raise ValueError(
+            f"blocks must have {n + m} labels, one for each of the {n} observations of x and then "
+            f"one for each of the {m} of y, got {len(blocks)}"
+        )
+    if set(blocks[:n]).isdisjoint(blocks[n:]):
+        raise ValueError(
+            "blocks must have labels that x and y share: no block has observations of both, so "
+            "that there is nothing to permute"
+        )
+
+
+def within(columns: slice, chunks: Any) -> Iterator[slice]:
+    """The parts of `columns` that fall into each chunk."""
+    for chunk in chunks:
+        start, stop = max(chunk.start, columns.start), min(chunk.stop, columns.stop)
+        if start < stop:
+            yield slice(start, stop)

@@ -1,0 +1,61 @@
+"""Two samples that are time series: their labels move in blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.backend import array_like, take_rows, to_numpy
+from mercer.config import settings
+from mercer.errors import NoRule
+from mercer.gram import Gram, PermutedWeights
+from mercer.htest.nulls import WildBootstrap
+from mercer.htest.samples.pooled_sample import Pooled
+from mercer.htest.serial_dependence import block_length, lag_means
+
+_STEPS = 8  # lengths of the memory that make a block: neighbours across its borders are lost
+_FEWEST = 5  # blocks of the shorter sample: with as many of the other, 252 different labellings
+
+
+def block_forms(pooled: Pooled, null: WildBootstrap, seed: int) -> np.ndarray:
+    """w'Kw for w = 1/n' on the blocks with sign + and -1/m' on the others: (B,).
+
+    Both samples are cut into blocks, and as many blocks have the sign + as the first sample has.
+    The wild bootstrap of Chwialkowski, Sejdinovic and Gretton (2014) draws the signs of the two
+    samples by themselves and subtracts their means, which rejected far too often in small
+    samples; with signs that change places, what was observed is one of the draws.
+    """
+    if pooled.weights is not None:
+        raise NoRule("WildBootstrap() needs samples without weights: use Permutation()")
+    gram, of, labels = pooled.gram, *_blocks(pooled, null, seed)
+    width = max(settings().memory // (64 * len(of)), 1)
+    forms = []
+    for start in range(0, null.resamples, width):
+        some = labels.columns(slice(start, min(start + width, null.resamples)), _FLOAT)
+        plus = some.rows(slice(0, labels.shape[0]))[of] > 0  # (n + m, b)
+        size = plus.sum(axis=0)
+        w = np.where(plus, 1 / size, -1 / (len(of) - size))
+        forms.append(to_numpy(gram.quad(array_like(w, gram.like))).astype(np.float64))
+    return np.concatenate(forms)
+
+
+def pooled_block(pooled: Pooled) -> int:
+    """How many observations should share a sign, by what both samples remember."""
+    first, second = (
+        lag_means(Gram(pooled.kernel, take_rows(pooled.points, rows)).centered())
+        for rows in (slice(0, pooled.n), slice(pooled.n, None))
+    )
+    lags, n, m = min(len(first), len(second)), pooled.n, pooled.m
+    mean = (n * first[:lags] + m * second[:lags]) / (n + m)
+    return block_length(mean, lags, steps=_STEPS, fewest=_FEWEST)
+
+
+_FLOAT = np.empty(0, dtype=np.float64)
+
+
+def _blocks(pooled: Pooled, null: WildBootstrap, seed: int) -> tuple[np.ndarray, PermutedWeights]:
+    """The block of every observation (n + m,), and random signs of the blocks."""
+    block = null.block or 1
+    first, second = np.arange(pooled.n) // block, np.arange(pooled.m) // block
+    own = np.repeat([1.0, -1.0], [first[-1] + 1, second[-1] + 1])
+    signs = PermutedWeights(own, null.resamples, rng=seed)
+    return np.concatenate([first, first[-1] + 1 + second]), signs

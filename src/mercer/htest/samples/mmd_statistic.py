@@ -1,0 +1,315 @@
+"""The quadratic two-sample statistic under any labelling of the pooled sample, for any kernels.
+
+With labels t = +1 on one sample and -1 on the other, the sums of kernel values within and between
+the samples follow from t'Kt, r't and the total, r being the row sums of K: one quadratic form per
+labelling, and one pass over the tiles for all labellings and kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from math import exp, sqrt
+
+import numpy as np
+
+from mercer.backend import Array, array_like, on_gpu, scalar, to_numpy
+from mercer.config import settings
+from mercer.errors import NoRule
+from mercer.gram import Centered, LazyMatrix, Reweighted, top_eigenpairs
+from mercer.gram.eigen import ask_for_eigenpairs
+from mercer.gram.kernel_family import Family
+from mercer.gram.multi_kernel_forms import Sums, labelled
+from mercer.gram.resampling_weights import CodedColumns
+from mercer.htest.nulls import Permutation, WildBootstrap
+from mercer.htest.samples.mean_difference import labellings, loss, within
+from mercer.htest.samples.mmd_series import block_forms, pooled_block
+from mercer.htest.samples.pooled_sample import Pooled
+from mercer.htest.ties import coincide, double_noise, few_points, single_noise
+from mercer.kernels import facts
+from mercer.kernels.base import Kernel
+from mercer.rkhs.points import widened
+
+_SIGNS = np.array([-1.0, 1.0])
+_VANISHES = 1e-12  # share of the largest term of a variance below which the rest is rounding
+
+Plus = Callable[[np.ndarray], np.ndarray]  # sums over the points with label +1: (r, N) -> (r, B)
+
+
+class Discrepancies:
+    """MMD^2 of a pooled sample for several kernels, for its own labels and for others.
+
+    Unbiased: pairs i = j are left out. `observed` is in full precision. Resampled statistics are
+    made of kernel values rounded to float32, and so is the one they are compared with; where many
+    of them coincide, so that rounding would break ties, they are computed in float64. Those of
+    weighted observations are as exact as the observed one is: see `loss`.
+    """
+
+    def __init__(self, pooled: Pooled, kernels: Sequence[Kernel], unbiased: bool = True) -> None:
+        self.pooled, self.unbiased = pooled, unbiased
+        self.family = Family(kernels, pooled.points)
+        n, m = pooled.n, pooled.m
+        self.labels = np.repeat([1.0, -1.0], [n, m])
+        self.precise = False  # whether resampled statistics are in float64
+        self.weights = None
+        if pooled.weights is not None:  # around one
+            self.weights = pooled.weights * np.repeat([n, m], [n, m])
+
+    @property
+    def sums(self) -> Sums:
+        """Sums of kernel values over pairs i != j, exactly."""
+        if self._sums is None:
+            self._sums = labelled(self.family, self.labels[:, None], weights=self.weights).sums
+        return self._sums
+
+    @cached_property
+    def observed(self) -> np.ndarray:
+        """MMD^2 by every kernel in full precision: (kernels,)."""
+        n = self.pooled.n
+        return self._values(self.sums.forms, lambda v: v[:, :n].sum(axis=1, keepdims=True))[:, 0]
+
+    def resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """MMD^2 of the labellings in some columns, (kernels, B); column 0 is the observed one.
+
+        The columns that begin with 0 decide whether all are in float64: ask for them first.
+        """
+        if columns.start == 0 and not self.precise and few_points(self.pooled.points):
+            self._be_precise()
+        values = self._resampled(null, columns, seed)
+        noise = single_noise(self.sums, self.family.like)
+        if columns.start > 0 or self.precise or not coincide(values, noise):
+            return values
+        self._be_precise()
+        return self._resampled(null, columns, seed)
+
+    @cached_property
+    def deviations(self) -> np.ndarray:
+        """Standard deviations of the unbiased MMD^2 over all permutations: (kernels,).
+
+        0 for a kernel to which all labellings are alike.
+
+        Mantel (1967), where the weights of the pairs add up to zero in every row, as they do
+        here; with weighted samples an approximation.
+        """
+        n, m, rows = self.pooled.n, self.pooled.m, self.sums.rows
+        total = n + m
+        a2 = 1 / (n * (n - 1)) + 1 / (m * (m - 1)) + 2 / (n * m)
+        b1, b2, b3 = rows.sum(axis=1) ** 2, self.sums.squares, np.sum(rows**2, axis=1)
+        pairs = total * (total - 1)
+        variance = 2 * a2 * b2 / pairs - 4 * a2 * (b3 - b2) / (pairs * (total - 2))
+        variance += 2 * a2 * (b1 + 2 * b2 - 4 * b3) / (pairs * (total - 2) * (total - 3))
+        varies = variance > np.maximum(_VANISHES * 2 * a2 * b2 / pairs, self.ties**2)
+        return np.sqrt(np.where(varies, variance, 0.0))
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """sqrt(mean of k(z_i, z_j)^2 over the pairs i != j of the pooled sample): (kernels,)."""
+        sums, total = self.sums, self.pooled.n + self.pooled.m
+        pairs = total * (total - 1)
+        mean = sums.rows.sum(axis=1) / pairs
+        return np.sqrt(sums.squares / pairs + 2 * sums.shift * mean + sums.shift**2)
+
+    @cached_property
+    def ties(self) -> np.ndarray:
+        """How far equal statistics in float64 may be apart by rounding: (kernels,)."""
+        return double_noise(self.sums)
+
+    # ---- private ------------------------------------------------------------------------
+
+    _sums: Sums | None = None
+
+    def _be_precise(self) -> None:
+        """Compute in float64 from now on, the kernel values of float32 points too."""
+        self.precise, self._sums = True, None
+        self.pooled = replace(self.pooled, points=widened(self.pooled.points))
+        self.family = Family(self.family.kernels, self.pooled.points)
+
+    def _resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        labels = labellings(self.pooled.n, self.pooled.m, null, seed)
+        parts = []
+        for chunk in within(columns, labels.chunks(settings().memory // 4)):
+            coded = labels.columns(chunk, self._codes_like)
+            parts.append(self._values(self._forms(coded), _plus(coded)))
+        return np.concatenate(parts, axis=1)
+
+    @property
+    def _codes_like(self) -> Array:
+        """Where labels are made: on the GPU where half precision is enough, else on the host."""
+        like = self.family.like
+        on_device = on_gpu(like) and self.weights is None and not self.precise
+        return like if on_device else np.empty(0, dtype=np.float32)
+
+    def _forms(self, coded: CodedColumns) -> np.ndarray:
+        """t'Kt without its diagonal, and on the way the exact sums if they are not known: (k, B)."""
+        found = labelled(
+            self.family,
+            self.labels[:, None],
+            coded,
+            tables=[_SIGNS],
+            weights=self.weights,
+            known=self._sums,
+            precise=self.precise,
+        )
+        self._sums = self._sums or found.sums
+        return found.forms[:, 0]
+
+    @cached_property
+    def _own(self) -> np.ndarray:
+        """The diagonals: (kernels, N)."""
+        kernels, points = self.family.kernels, self.pooled.points
+        own = np.stack([to_numpy(k.diag(points)).astype(np.float64) for k in kernels])
+        own = own - self.sums.shift[:, None]
+        return own if self.weights is None else own * self.weights**2
+
+    def _values(self, forms: np.ndarray, plus: Plus) -> np.ndarray:
+        """The statistic from t'Kt without its diagonal, and sums over the first sample: (k, B)."""
+        total = self.sums.rows.sum(axis=1, keepdims=True)
+        first = plus(self.sums.rows)
+        between = (total - forms) / 4
+        within_x, within_y = first - between, total - first - between
+        size_x, size_y, own_x, own_y = self._masses(plus)
+        pairs_x, pairs_y = size_x**2, size_y**2
+        if self.unbiased:
+            pairs_x, pairs_y = pairs_x - own_x, pairs_y - own_y
+        else:
+            own = plus(self._own)
+            within_x = within_x + own
+            within_y = within_y + self._own.sum(axis=1, keepdims=True) - own
+        if self.weights is None:
+            return within_x / pairs_x + within_y / pairs_y - 2 * between / (size_x * size_y)
+        # labellings spread large weights, which one sample may have to itself, over both
+        sums, contrast = np.concatenate([size_x, own_x]), self.pooled.contrast
+        lost = loss(sums, sums + np.concatenate([size_y, own_y]))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = within_x / pairs_x + within_y / pairs_y - 2 * between / (size_x * size_y)
+            values = values * float(contrast @ contrast) / lost
+        known = (pairs_x > 1e-9 * size_x) & (pairs_y > 1e-9 * size_y)
+        return np.where(known, values, np.inf)  # one sample without weight says nothing
+
+    def _masses(self, plus: Plus) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Sums of the weights and of their squares, in the first and in the second sample."""
+        n, m, w = self.pooled.n, self.pooled.m, self.weights
+        if w is None:
+            x, y = np.array([[float(n)]]), np.array([[float(m)]])
+            return x, y, x, y
+        sums = plus(np.stack([w, w**2]))
+        x, x2 = sums[:1], sums[1:]
+        return x, float(w.sum()) - x, x2, float(w @ w) - x2
+
+
+class QuadraticEvidence:
+    """MMD^2 by one kernel, and all that nulls ask about it."""
+
+    def __init__(self, pooled: Pooled, unbiased: bool, scale: float = 1.0) -> None:
+        self.pooled, self._scale = pooled, scale
+        self.discrepancies = Discrepancies(pooled, [pooled.kernel], unbiased)
+
+    @property
+    def observed(self) -> float:
+        """The statistic in full precision."""
+        return self._scale * float(self.discrepancies.observed[0])
+
+    # ---- what the nulls ask for ---------------------------------------------------------
+
+    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """The statistic of the labellings in some columns; column 0 is the observed one."""
+        return self._scale * self.discrepancies.resampled(null, columns, seed)[0]
+
+    @property
+    def tie(self) -> float:
+        """How far equal resampled statistics may be apart by rounding."""
+        return self._scale * float(self.discrepancies.ties[0])
+
+    def moments(self) -> tuple[float, float, float]:
+        """w'Kw (i = j included), and its mean and variance over all permutations of w.
+
+        Of weighted observations, whose weights are not alike, over all signs of w.
+        """
+        if self.pooled.weights is not None:
+            return self._form, *self._signed_moments()
+        w, centred = self.pooled.contrast, self._centred
+        total, s2, s4 = len(w), float(w @ w), float(np.sum(w**4))
+        own = to_numpy(centred.diagonal()).astype(np.float64)
+        trace, a, f = own.sum(), own @ own, centred.inner(centred)
+        m4, m22 = s4 / total, (s2**2 - s4) / (total * (total - 1))
+        m31, three = -s4 / (total * (total - 1)), total * (total - 1) * (total - 2)
+        m211, m1111 = (2 * s4 - s2**2) / three, (3 * s2**2 - 6 * s4) / (three * (total - 3))
+        mean = s2 * trace / (total - 1)
+        square = (
+            m4 * a
+            + m22 * (trace**2 - a + 2 * (f - a))
+            - 4 * m31 * a
+            + m211 * (2 * (2 * a - trace**2) + 4 * (2 * a - f))
+            + m1111 * (trace**2 + 2 * f - 6 * a)
+        )
+        return self._form, float(mean), float(square - mean**2)
+
+    def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
+        """w'Kw, and the weights of its limit under the null, the largest `rank` one by one.
+
+        The eigenvalues of few points in many dimensions are spread wider than those of their
+        distribution. Here they have the mean and the variance of `moments`.
+        """
+        rank = min(rank, self.pooled.gram.shape[0])
+        ask_for_eigenpairs(self.pooled.gram, rank)  # before a pass over its tiles
+        found = top_eigenpairs(self._centred, rank)[0]
+        values = np.maximum(to_numpy(found).astype(np.float64), 0.0)
+        form, mean, variance = self.moments()
+        size = float(values @ values)
+        values = values * sqrt(max(variance, 0.0) / (2 * size)) if size > 0 else values
+        return form, values, mean - float(values.sum())
+
+    def signed(self, null: WildBootstrap, seed: int) -> tuple[float, np.ndarray]:
+        """w'Kw, and the same with blocks of observations that change their samples."""
+        return self._form, block_forms(self.pooled, null, seed)
+
+    @property
+    def block(self) -> int:
+        """How many observations should share a sign, if the samples are time series."""
+        return pooled_block(self.pooled)
+
+    def bound(self) -> tuple[float, float]:
+        """w'Kw, and a bound on its p-value for any distribution."""
+        known = facts(self.pooled.kernel)
+        if not (known.bounded and known.stationary):
+            raise NoRule(
+                "Bound() needs a bounded shift-invariant kernel, whose largest value is k(x, x): "
+                "use Permutation()"
+            )
+        top = float(np.max(to_numpy(self.pooled.gram.diagonal())))
+        spread = top * float(self.pooled.contrast @ self.pooled.contrast)  # K (1/n + 1/m)
+        excess = sqrt(max(self._form, 0.0)) - sqrt(spread)
+        return self._form, exp(-(excess**2) / (2 * spread)) if excess > 0 else 1.0
+
+    # ---- private ------------------------------------------------------------------------
+
+    @cached_property
+    def _centred(self) -> LazyMatrix:
+        """<k(z_i, .) - mu, k(z_j, .) - mu>, mu their mean, times |w_i w_j| for weighted ones."""
+        gram = self.pooled.gram
+        if self.pooled.weights is None:
+            return gram.centered()
+        shares = self.pooled.weights / 2
+        means = gram @ array_like(shares, gram.like)
+        middle = Centered(gram, means, means, float(shares @ to_numpy(means)))
+        return Reweighted(middle, array_like(self.pooled.weights, gram.like))
+
+    def _signed_moments(self) -> tuple[float, float]:
+        """The mean and the variance of s'Ks over random signs s, K the centred matrix.
+
+        That mu is estimated takes 2 v_i - sum_j v_j^2 of its share from observation i, v = |w| / 2.
+        """
+        w, own = np.abs(self.pooled.contrast), to_numpy(self._centred.diagonal()).astype(np.float64)
+        left = 1 - float(np.sum(w**3) / (w @ w)) + float(w @ w) / 4
+        pairs = self._centred.inner(self._centred) - float(own @ own)
+        return float(own.sum()) / left, 2 * pairs / left**2
+
+    @cached_property
+    def _form(self) -> float:
+        return scalar(self.pooled.gram.quad(self.pooled.contrast))
+
+
+def _plus(coded: CodedColumns) -> Plus:
+    """Sums over the points whose code is 1."""
+    return replace(coded, table=np.array([0.0, 1.0])).project

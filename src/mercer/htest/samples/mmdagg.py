@@ -1,0 +1,124 @@
+"""A two-sample test aggregated over kernels and bandwidths: the default when nothing is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.htest.aggregation import aggregated, never_early, shares
+from mercer.htest.hypothesis_test import HypothesisTest
+from mercer.htest.nulls import Permutation
+from mercer.htest.samples.kernel_collection import checked_kernels, pool_for
+from mercer.htest.samples.kernel_names import LEVEL, rejecting
+from mercer.htest.samples.landmark_mmd import Projected
+from mercer.htest.samples.mmd_statistic import Discrepancies
+from mercer.htest.samples.pooled_sample import Pooled
+from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
+from mercer.kernels.base import Kernel
+
+
+@dataclass(frozen=True)
+class MMDAgg(HypothesisTest):
+    """MMDAgg: rejects if any of several MMD tests does, each at its share of the level.
+
+    Kernel k rejects at level u w_k, and u is as large as the level of the whole allows (Schrab et
+    al. 2023). Nothing has to be known about the scale of the difference, and the price for looking
+    at twenty kernels is small, since u uses how alike their verdicts are.
+
+    The p-value is the smallest level at which the aggregated test rejects. With p_kb the share of
+    labellings whose MMD_k^2 is at least that of labelling b, kernel k rejects at level u w_k when
+    p_kb <= u w_k; so min_k p_kb / w_k is the smallest u at which labelling b is rejected, and the
+    p-value is its rank among all labellings, the observed one included; where these are equal,
+    the larger standardised statistic counts as larger. The level is exact at any sample size and
+    any number of permutations (`mercer.htest.aggregation` says why one set of them is enough).
+
+    The statistic is -log10 min_k p_k / w_k; on its own it is computed with `null` permutations of
+    a fixed seed.
+
+    Parameters
+    ----------
+    kernels : sequence of kernels or None
+        None: Gaussian and Laplace kernels, ten bandwidths each, that cover the scales of the
+        pooled sample.
+    weights : sequence of positive numbers or None
+        What the kernels count, divided by their sum; None: all the same.
+    null : Permutation
+        All of its permutations are compared with each other, so it cannot stop early.
+    landmarks : int or None
+        For large samples: kernels are replaced by their projection onto so many points of the
+        pooled sample (Nystrom). Time is then linear in the number of observations, the level as
+        exact as before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(80, 2)), rng.normal(0.0, 1.8, size=(60, 2))
+    >>> MMDAgg().test(x, y, rng=0).pvalue < 0.01
+    True
+    """
+
+    kernels: Sequence[Kernel] | None = None
+    weights: Sequence[float] | None = field(default=None, kw_only=True)
+    null: Permutation = field(default=Permutation(999), kw_only=True)
+    landmarks: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernels", checked_kernels(self.kernels))
+        never_early(self.null, "MMDAgg")
+        if self.weights is not None:
+            object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))
+            for i, weight in enumerate(self.weights):
+                validate.positive(f"weights[{i}]", weight)
+            shares(self.weights, len(self.weights if self.kernels is None else self.kernels))
+        if self.landmarks is not None:
+            validate.whole("landmarks", self.landmarks)
+
+    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+        """-log10 of the smallest weighted p-value, with permutations of a fixed seed."""
+        return self.test(x, y, rng=0).statistic
+
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:  # type: ignore[override]
+        """The statistic and its p-value."""
+        pooled, kernels = pool_for(self.kernels, x, y)
+        rng = validate.generator(rng)
+        evidence = _Evidence(
+            pooled, kernels, shares(self.weights, len(kernels)), self.landmarks, rng
+        )
+        judgement = self.null.judge(evidence, rng)
+        pooled = replace(pooled, kernel=kernels[evidence.best])
+        number = max(evidence.rejecting, 1) if judgement.pvalue <= LEVEL else 0
+        notes = rejecting(kernels, evidence.best, number)
+        return two_sample_result(self, pooled, judgement.observed, judgement, notes)
+
+
+class _Evidence:
+    """-log10 min_k p_k / w_k of every labelling."""
+
+    best = 0  # the kernel with the smallest weighted p-value for the observed labels
+    rejecting = 0  # how many kernels reject them at their share of level 0.05
+
+    def __init__(
+        self,
+        pooled: Pooled,
+        kernels: Sequence[Kernel],
+        weights: np.ndarray,
+        landmarks: int | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self.weights = weights
+        if landmarks is None:
+            self.discrepancies: Discrepancies | Projected = Discrepancies(pooled, kernels)
+        else:
+            self.discrepancies = Projected(pooled, kernels, landmarks, rng)
+
+    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """Of all labellings together; column 0 is the observed one."""
+        values = self.discrepancies.resampled(null, columns, seed)  # (kernels, B + 1)
+        found = aggregated(values, self.discrepancies.ties, self.weights)
+        self.best, self.rejecting = found.best, found.rejecting(LEVEL)
+        return found.scores

@@ -1,0 +1,48 @@
+"""What the pictures of a two-sample result show: numbers made here, drawn in `mercer.plot`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.htest.samples.attribution import feature_differences, tables
+from mercer.htest.samples.column_features import embedded
+from mercer.rkhs.function import Function
+
+
+def witness(result: Any, column: str | int | None, ax: Any) -> Any:
+    """The witness of one or two columns of numbers, or both samples along one column."""
+    from mercer.plot import plot_witness
+
+    columns = result.pooled.columns
+    numbers = columns is None or not any(columns.categorical)
+    if column is None and result.width is not None and result.width <= 2 and numbers:
+        return plot_witness(result.witness(), ax=ax)
+    return _column(result, column, ax)
+
+
+def _column(result: Any, column: str | int | None, ax: Any) -> Any:
+    """Mean embeddings along a column of numbers, shares of categories."""
+    from mercer.plot import plot_embeddings, plot_shares
+
+    first, second, weights = tables(*result.pooled.samples)
+    if column is None:
+        found = feature_differences(*result.pooled.samples, resamples=99, rng=0)
+        column = max(found, key=lambda f: f.standardized).name
+    j = first.columns.index(column)
+    a, b = first.values[:, j], second.values[:, j]
+    if result.pooled.weights is not None:
+        weights = result.pooled.weights
+    p, q = (w / w.sum() for w in (weights[: len(a)], weights[len(a) :]))
+    name, both = first.columns.names[j], np.concatenate([a, b])
+    if first.columns.categorical[j]:
+        codes, place = np.unique(both, return_inverse=True)
+        known = {**first.labels, **second.labels}
+        before = np.bincount(place[: len(a)], p, len(codes))
+        after = np.bincount(place[len(a) :], q, len(codes))
+        labels = [known.get(float(c), f"{c:g}") for c in codes]
+        return plot_shares(labels, before, after, ax=ax, label=name)
+    kernel = embedded(both, False).kernel
+    functions = (Function(kernel, v[:, None], w) for v, w in ((a, p), (b, q)))
+    return plot_embeddings(*functions, ax=ax, label=name)

@@ -1,0 +1,147 @@
+"""Two samples on their way into a test: checked, joined, weighted, with a kernel that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import Array, count, detached, take_rows, to_numpy
+from mercer.frames import Columns, Table
+from mercer.gram import Gram
+from mercer.kernels.bandwidth import median_rbf
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.default import default_kernel, varying
+from mercer.kernels.prepare import aligned, as_table, bound, prepare
+from mercer.kernels.radial import RBF
+from mercer.rkhs.distributions import Empirical
+from mercer.rkhs.points import joined, recentred
+from mercer.rkhs.sample_rows import settled
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Two samples as one: the first `n` points are the first sample's."""
+
+    kernel: Kernel  # bound to columns
+    points: Points
+    n: int
+    m: int
+    weights: np.ndarray | None  # (n + m,), of each observation, when the samples are weighted
+    columns: Columns | None
+    samples: tuple[Any, Any] | None = None  # as they were handed in
+    origin: Array | None = None  # (d,), what was subtracted from the points of both samples
+
+    @property
+    def unmoved(self) -> Points:
+        """The points where the user's are: `points` may have been moved together."""
+        return self.points if self.origin is None else self.points + self.origin
+
+    @property
+    def contrast(self) -> np.ndarray:
+        """1/n on the first sample and -1/m on the second, or the weights so signed: (n + m,)."""
+        signs = np.repeat([1.0, -1.0], [self.n, self.m])
+        if self.weights is not None:
+            return signs * self.weights
+        return signs / np.repeat([self.n, self.m], [self.n, self.m])
+
+    @property
+    def gram(self) -> Gram:
+        """The Gram matrix of the pooled sample."""
+        return Gram(self.kernel, self.points)
+
+    @property
+    def first(self) -> Points:
+        """The points of the first sample."""
+        return take_rows(self.points, slice(0, self.n))
+
+    @property
+    def second(self) -> Points:
+        """The points of the second sample."""
+        return take_rows(self.points, slice(self.n, self.n + self.m))
+
+
+def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
+    """Check and join two samples; a kernel left None is chosen from the pooled sample."""
+    given = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
+    x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
+    frame = as_table(x, "x")
+    first = kernel or (RBF(1.0) if frame is None else default_kernel(stacked_table(frame, y)))
+    used, a, b = prepare(first, x, y)
+    a, b = detached(a), detached(b)
+    for name, sample in (("x", a), ("y", b)):
+        if count(sample) < least:
+            raise ValueError(f"{name} must have at least {least} points, got {count(sample)}")
+    moved = recentred(used, a, b)
+    origin = None if moved[0] is a else a[0, :] - moved[0][0, :]
+    points = joined(*moved)
+    if kernel is None and frame is None:
+        used = median_rbf(points, name="x and y")
+    columns = frame.columns if frame else None
+    n, m = count(a), count(b)
+    kept = tuple(p if isinstance(s, memoryview) else s for s, p in ((x, a), (y, b)))
+    return Pooled(used, points, n, m, _weights(given, (n, m)), columns, (kept[0], kept[1]), origin)
+
+
+def in_own_units(kernel: Kernel, x: Any, y: Any) -> Kernel:
+    """For data frames: the kernel of their numbers divided by standard deviations; else as it is."""
+    x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
+    frame = as_table(x, "x")
+    if frame is None:
+        return kernel
+    if any(frame.columns.categorical):
+        return bound(kernel, frame.columns)  # which says that it takes no categories
+    numbers = varying(stacked_table(frame, y))
+    return kernel if numbers is None else numbers.kernel(kernel)
+
+
+def two_samples(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two samples whose rows can be taken: tables, arrays, or sequences of objects, both of a kind.
+
+    An array beside a table has its columns; a table beside an array is its numbers.
+    """
+    x, y = one_sample(x, "x"), one_sample(y, "y")
+    if isinstance(x, Table) and not isinstance(y, Table):
+        return x, Table(plain_numbers(x, y), x.columns)
+    return x, validate.points(y, "y") if isinstance(y, Table) and not isinstance(x, Table) else y
+
+
+def one_sample(x: Any, name: str) -> Any:
+    """A sample whose rows can be taken: a data frame is read once, other numbers are an array."""
+    x = settled(x, name)
+    if isinstance(x, Table):
+        validate.finite(x.values, name)
+        return x
+    return validate.points_or_objects(x, name)
+
+
+def plain_numbers(first: Table, y: Any) -> Array:
+    """Numbers without names that meet a table: as many columns, and no categories among its own."""
+    if any(first.columns.categorical):
+        raise TypeError("x has columns of categories, by name: y must be a data frame too")
+    values = validate.points(y, "y")
+    validate.same_library(first.values, values)
+    validate.same_width(first.values, values)
+    return values
+
+
+def stacked_table(first: Table, y: Any) -> Table:
+    """The rows of both samples as one table."""
+    other = as_table(y, "y")
+    values = plain_numbers(first, y) if other is None else aligned(other, first.columns)
+    return Table(np.concatenate([first.values, values]), first.columns)
+
+
+def _weights(given: Sequence[Any], sizes: tuple[int, int]) -> np.ndarray | None:
+    """Weights of the pooled observations, if one of the samples has any."""
+    if all(w is None for w in given):
+        return None
+    parts = [
+        np.full(n, 1 / n, np.float64) if w is None else to_numpy(w)
+        for w, n in zip(given, sizes, strict=True)
+    ]
+    validate.finite(np.concatenate(parts), "weights")
+    return np.concatenate(parts)

@@ -1,0 +1,93 @@
+"""Do two samples differ? A test chosen by what the samples are and how many points they have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mercer.backend import count
+from mercer.frames import Table
+from mercer.htest.nulls import Permutation
+from mercer.htest.samples.mmdagg import MMDAgg
+from mercer.htest.samples.pooled_sample import one_sample
+from mercer.htest.samples.two_sample_result import TwoSampleResult
+from mercer.rkhs.distributions import Empirical
+
+_ALL_PAIRS = 4000  # observations together, up to which all pairs are looked at
+_MANY = 200_000  # observations together, beyond which fewer permutations are drawn
+_WORK = 5e11  # multiplications and additions: seconds on two cores
+_KERNELS = 20  # of the default collection
+_FEWEST, _MOST = 50, 500  # landmarks
+
+
+def two_sample(x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
+    """Do two samples come from the same distribution? Chooses the test by itself.
+
+    Always the test aggregated over Gaussian and Laplace kernels with ten bandwidths each, which
+    needs to know nothing about the difference and holds its level exactly (`MMDAgg`):
+
+    * up to 4,000 observations in all, on all pairs of observations, with 999 permutations;
+    * beyond, projected onto landmarks, in time and memory linear in the number of observations:
+      as many landmarks (50 to 500) as seconds allow, with 499 permutations, 199 beyond 200,000
+      observations. All observations are used.
+
+    Columns of data frames are divided by their standard deviations, and columns of categories
+    join by the default kernel for them. `result.notes` say what was chosen and why.
+
+    Parameters
+    ----------
+    x, y : array, tensor, data frame or weighted sample (`Empirical`)
+        Of any sizes, at least two observations each.
+    rng : int, Generator or None
+
+    Returns
+    -------
+    TwoSampleResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(100, 3)), rng.normal(0.0, 1.5, size=(80, 3))
+    >>> result = mercer.two_sample(x, y, rng=0)
+    >>> result.rejects(level=0.01)
+    True
+    """
+    given = x, y
+    x, y = _read(x, "x"), _read(y, "y")
+    test, why = chosen(count(x), count(y))
+    result = test.test(x, y, rng=rng)
+    samples = tuple(_kept(*both) for both in zip(given, (x, y), strict=True))
+    pooled = replace(result.pooled, samples=samples)
+    return replace(result, notes=(why, *result.notes), pooled=pooled)
+
+
+def chosen(n: int, m: int) -> tuple[MMDAgg, str]:
+    """The test for so many observations, and why."""
+    total = n + m
+    if total <= _ALL_PAIRS:
+        return MMDAgg(), (
+            f"MMDAgg was chosen: it needs no choice of kernel or scale, and {total:,} "
+            f"observations are few enough to look at all pairs."
+        )
+    resamples = 499 if total <= _MANY else 199
+    fitting = _WORK / (2 * _KERNELS * (resamples + 1) * total)
+    landmarks = int(min(max(fitting, _FEWEST), _MOST))
+    return MMDAgg(null=Permutation(resamples), landmarks=landmarks), (
+        f"MMDAgg with {landmarks} landmarks was chosen: it needs no choice of kernel or scale, "
+        f"and looking at all pairs of {total:,} observations would take long."
+    )
+
+
+def _kept(given: Any, read: Any) -> Any:
+    """What rows are taken from when they are asked for: of data frames the user's own."""
+    given, read = (s.points if isinstance(s, Empirical) else s for s in (given, read))
+    return given if isinstance(read, Table) else read
+
+
+def _read(x: Any, name: str) -> Any:
+    """The sample, data frames read once."""
+    if isinstance(x, Empirical):
+        return Empirical(one_sample(x.points, name), x.weights)
+    return one_sample(x, name)

@@ -1,0 +1,217 @@
+"""What a two-sample test found: beside the p-value, how much the samples differ, and where."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import Any
+
+from mercer import validate
+from mercer.backend import is_array
+from mercer.htest.corrections import Correction, Holm
+from mercer.htest.hypothesis_test import HypothesisTest, Result
+from mercer.htest.nulls import Judgement, Permutation
+from mercer.htest.repeated_rows import copied_rows_note, shared_rows_note
+from mercer.htest.samples.attribution import Features, features_of
+from mercer.htest.samples.effect import Effect, Measured, measured, witness_of
+from mercer.htest.samples.locations_found import (
+    Frequency,
+    Location,
+    Points,
+    locations_of,
+    standouts,
+)
+from mercer.htest.samples.pooled_sample import Pooled
+from mercer.htest.smallest_pvalue import attainable_note, log_labellings, raised_to_attainable
+from mercer.kernels.base import Kernel
+from mercer.rkhs.function import Function
+
+SCHEMA = "mercer/two-sample/1"
+_SEED = 0  # draws the resamples of `features` in a summary, which is the same each time
+
+
+@dataclass(frozen=True)
+class TwoSampleResult(Result):
+    """The result of a two-sample test; it keeps the samples, and looks into them when asked.
+
+    Effect sizes, the witness and the points are those of `kernel`: that of the test, or the
+    default one of the samples for a test without a kernel. Tests over several kernels (`MMDAgg`,
+    `MMDFuse`, `MaxMMD`) give the one that saw most. Since it was chosen on the same data, what it
+    sees leans to the large side: 95% intervals after `MMDAgg` covered 88% where there was no
+    difference, 87% for a small shift and 93% for a clear one (two dimensions, 80 and 80 points,
+    100 to 150 runs each). For an interval that counts, hand a fresh sample to `MMD(kernel)`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.htest import MMD
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(200, 2)), rng.normal(size=(150, 2)) + [0.0, 0.6]
+    >>> result = MMD().test(x, y, rng=0)
+    >>> result.rejects(), result.effect().standardized
+    (True, 0.35)
+    >>> [f.name for f in result.features(rng=0).differing()]
+    ['column 1']
+    >>> result.points(3).first.rows.shape
+    (3, 2)
+    """
+
+    pooled: Pooled = field(repr=False, compare=False, kw_only=True)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel by which the samples are compared."""
+        return self.pooled.kernel
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many observations the samples have."""
+        return self.pooled.n, self.pooled.m
+
+    # ---- how much ---------------------------------------------------------------------
+
+    def effect(self, confidence: float = 0.95) -> Effect:
+        """MMD^2 and the standardized distance, with confidence intervals."""
+        return self._measured.effect(confidence, self.kernel)
+
+    # ---- where ------------------------------------------------------------------------
+
+    def witness(self) -> Function:
+        """mean k(x_i, .) - mean k(y_j, .): positive where the first sample has more mass."""
+        return witness_of(self.pooled)
+
+    def points(self, k: int = 5) -> Points:
+        """The `k` observations of each sample that differ most: `.first` and `.second`."""
+        validate.whole("k", k)
+        return standouts(self.pooled, self._measured.witness, k)
+
+    def features(
+        self,
+        *,
+        correction: Correction = Holm(),  # noqa: B008
+        resamples: int | None = None,
+        rng: Any = None,
+    ) -> Features:
+        """Which columns differ, each by itself, with p-values corrected for their number.
+
+        Permutations respect the blocks or pairs of the test's null. See `feature_differences`.
+        """
+        null = getattr(self.test, "null", None)
+        return features_of(self.pooled, null, correction, resamples, rng)
+
+    def locations(self) -> tuple[Location, ...] | tuple[Frequency, ...]:
+        """The locations (ME, UME) or frequencies (SCF) of the test, with the columns' names."""
+        return locations_of(self.test, self.pooled)
+
+    # ---- words and pictures -----------------------------------------------------------
+
+    def summary(
+        self, level: float = 0.05, *, confidence: float = 0.95, features: Features | None = None
+    ) -> str:
+        """What was asked, the verdict, how much the samples differ and in which columns.
+
+        `features` are found anew, always with the same resamples, where they are not handed in.
+        """
+        from mercer.htest.samples.two_sample_summary import told
+
+        if features is None and self.width and self.width > 1:
+            features = self.features(rng=_SEED)
+        return told(self, level, self.effect(confidence), features)
+
+    def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
+        """Numbers and texts only, ready for JSON; `Features.to_dict` gives the columns."""
+        columns = self.pooled.columns
+        found = {
+            "schema": SCHEMA,
+            **super().to_dict(),
+            "sizes": list(self.sizes),
+            "weighted": self.pooled.weights is not None,
+            "columns": None if columns is None else list(columns.names),
+            "kernel": repr(self.kernel),
+            "effect": self.effect(confidence).to_dict(),
+        }
+        if self.has_locations:
+            found["locations"] = [dict(place.coordinates) for place in self.locations()]
+        return found
+
+    def plot_witness(self, column: str | int | None = None, ax: Any = None) -> Any:
+        """The witness on the line or the plane, or both samples along one column; an Axes.
+
+        `column` is needed where the samples have more than two columns, or categories: the
+        picture then shows this column alone, both samples smoothed by its own kernel, and their
+        difference. None: the column that differs most.
+        """
+        return importlib.import_module("mercer.htest.samples.plots").witness(self, column, ax)
+
+    def plot_features(self, ax: Any = None, *, level: float = 0.05, rng: Any = None) -> Any:
+        """The columns by how much they differ; an Axes."""
+        return self.features(rng=rng).plot(ax, level=level)
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "verdict": self._verdict(self.pvalue <= 0.05),
+            "p-value": f"{self.pvalue:.3g} ({self.null_in_words()})",
+            "statistic": f"{self.statistic:.4g}",
+            "observations": f"{self.sizes[0]:,} and {self.sizes[1]:,}",
+        }
+        return _html(type(self.test).__name__, rows)
+
+    # ---- private ----------------------------------------------------------------------
+
+    @property
+    def width(self) -> int | None:
+        """The number of columns; None where the points have none."""
+        points = self.pooled.points
+        return int(points.shape[1]) if is_array(points) and points.ndim == 2 else None
+
+    @cached_property
+    def _measured(self) -> Measured:
+        return measured(self.pooled)
+
+    @property
+    def has_locations(self) -> bool:
+        """Whether the test compares the samples at locations or frequencies."""
+        return any(
+            getattr(self.test, name, None) is not None
+            and not isinstance(getattr(self.test, name), int)
+            for name in ("locations", "frequencies")
+        )
+
+    def _verdict(self, rejected: bool) -> str:
+        default = "The samples differ" if rejected else "No difference was found"
+        return self.test.verdict(rejected) or default
+
+
+def two_sample_result(
+    test: HypothesisTest,
+    pooled: Pooled,
+    statistic: float,
+    judgement: Judgement,
+    notes: tuple[str, ...] = (),
+) -> TwoSampleResult:
+    """The one way every two-sample test makes its result."""
+    notes = (*notes, *_sample_notes(test, pooled, judgement))
+    null = getattr(test, "null", None)
+    judgement = raised_to_attainable(judgement, null, log_labellings((pooled.n, pooled.m), null))
+    return TwoSampleResult.judged(test, statistic, judgement, notes, pooled=pooled)
+
+
+def _sample_notes(test: HypothesisTest, pooled: Pooled, judgement: Judgement) -> tuple[str, ...]:
+    """What few or repeated observations mean for the p-value."""
+    null, sizes = getattr(test, "null", None), (pooled.n, pooled.m)
+    notes: tuple[str, ...] = ()
+    if null is None or isinstance(null, Permutation):
+        notes = attainable_note(log_labellings(sizes, null), len(judgement.draws), "labellings")
+    copies = copied_rows_note(pooled.first), copied_rows_note(pooled.second, name="y")
+    return (*notes, *shared_rows_note(pooled.first, pooled.second), *copies[0], *copies[1])
+
+
+def _html(title: str, rows: Mapping[str, str]) -> str:
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{escape(k)}</th><td>{escape(v)}</td></tr>"
+        for k, v in rows.items()
+    )
+    return f"<table><caption>{escape(title)}</caption>{cells}</table>"

@@ -1,0 +1,95 @@
+"""A two-sample result in plain words."""
+
+from __future__ import annotations
+
+from math import isinf
+from typing import Any
+
+from mercer.htest.hypothesis_test import verdict_line
+from mercer.htest.samples.attribution import Feature, Features
+from mercer.htest.samples.effect import Effect
+
+_TOLD = 5  # columns that are named
+_SIZES = ((0.2, "very small"), (0.5, "small"), (0.8, "middling"), (float("inf"), "large"))
+
+
+def told(result: Any, level: float, effect: Effect, features: Features | None) -> str:
+    """What was asked, the verdict, how much, and where."""
+    rejected = result.rejects(level)
+    lines = [
+        _question(result),
+        _verdict(result, level),
+        _size(effect),
+        *([_columns(features, rejected, level)] if features is not None else []),
+        *_locations(result),
+        *result.notes,
+    ]
+    return "\n".join(lines)
+
+
+def _question(result: Any) -> str:
+    n, m = result.sizes
+    width = result.width
+    of = "" if width is None else f" of {_counted(width, 'column')}"
+    weighted = ", weighted" if result.pooled.weights is not None else ""
+    return (
+        f"Asked: do two samples ({n:,} and {m:,} observations{of}{weighted}) come from the same "
+        "distribution?"
+    )
+
+
+def _verdict(result: Any, level: float) -> str:
+    return verdict_line(
+        result,
+        level,
+        "they differ",
+        "no difference was found",
+        "This does not show that they are the same: see the interval below, or test for it with "
+        "Equivalence(margin).",
+    )
+
+
+def _size(effect: Effect) -> str:
+    sure = f"{effect.confidence:.0%} interval"
+    if isinf(effect.standardized):
+        return f"Size: MMD^2 = {effect.mmd2:.3g}; each sample is constant, so there is no spread."
+    low, high = effect.standardized_interval
+    share, (least, most) = effect.share, effect.share_interval
+    word = next(word for limit, word in _SIZES if effect.standardized < limit)
+    return (
+        f"Size: standardized distance {effect.standardized:.3g} ({sure} {low:.3g} to {high:.3g}), "
+        f"{word}. Knowing the sample explains {share:.2%} ({least:.2%} to {most:.2%}) of the "
+        f"variation. MMD^2 = {effect.mmd2:.3g} ({effect.interval.low:.3g} to "
+        f"{effect.interval.high:.3g})."
+    )
+
+
+def _columns(features: Features, rejected: bool, level: float) -> str:
+    found = features.differing(level)
+    by = type(features.correction).__name__
+    if found:
+        named = "; ".join(_named(f) for f in found[:_TOLD])
+        more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+        differ = "differs by itself" if len(found) == 1 else "differ by themselves"
+        return (
+            f"Columns: {len(found)} of {len(features)} {differ} (p-values corrected by {by}): "
+            f"{named}{more}."
+        )
+    alone = f"Columns: none of {len(features)} differs by itself (p-values corrected by {by})"
+    if rejected:
+        return f"{alone}: the difference is in how columns go together, or too thin to place."
+    return f"{alone}."
+
+
+def _named(feature: Feature) -> str:
+    return f"{feature.name} ({feature.describe()}; p = {feature.adjusted:.2g})"
+
+
+def _locations(result: Any) -> list[str]:
+    if not result.has_locations:
+        return []
+    return ["Compared at:", *(f"  {place}" for place in result.locations()[:_TOLD])]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

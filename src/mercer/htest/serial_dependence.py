@@ -1,0 +1,112 @@
+"""Observations that depend on those before them: how far they remember, and signs of blocks.
+
+The lag means of a kernel matrix K~ are mean_i K~_i(i+h): what the features of the observations have in
+common with those h steps later. Divided by that at lag 0 they are the kernel autocorrelations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.backend import to_numpy
+from mercer.gram import LazyMatrix, SignWeights
+from mercer.gram.threads import spans
+from mercer.htest.dependence.sums.diagonals import diagonals
+from mercer.htest.nulls import WildBootstrap
+
+_FORGOTTEN = 0.05  # autocorrelation below which a series does not remember
+_LAGS = 256  # looked at for the memory, at most
+_STEPS = 4  # lengths of the memory that make a block
+_FEWEST = 8  # blocks of a series: 2^7 different signs
+_SOME = 64  # diagonals at a time
+
+
+def lag_means(matrix: LazyMatrix) -> np.ndarray:
+    """mean_i K_i(i+h) for h = 0, ..., n - 1, of a symmetric matrix in the order of time: (n,).
+
+    One pass over half of the matrix, a few diagonals at a time.
+    """
+    n = matrix.shape[0]
+    sums = np.zeros(n, dtype=np.float64)
+    for some in spans(n // 2 + 1, _SOME):
+        values = diagonals(matrix, some)  # (n, d), round the corner
+        for d, column in zip(range(some.start, some.stop), values.T, strict=True):
+            sums[d] = column[: n - d].sum()
+            if d and 2 * d != n:
+                sums[n - d] = column[n - d :].sum()
+    return sums / np.arange(n, 0, -1)
+
+
+def first_lag_means(matrix: LazyMatrix, lags: int) -> np.ndarray:
+    """mean_i K_i(i+h) for h = 0, ..., lags - 1, at most half of the observations: (lags,)."""
+    n = matrix.shape[0]
+    parts = []
+    for some in spans(min(lags, n // 2), _SOME):
+        values = diagonals(matrix, some)
+        parts += [values[: n - h, i].mean() for i, h in enumerate(range(some.start, some.stop))]
+    return np.array(parts, dtype=np.float64)
+
+
+def memory(means: np.ndarray) -> int:
+    """The first lag at which the kernel autocorrelation is below 0.05: 1 for independent observations.
+
+    At most a quarter of the observations.
+
+    Examples
+    --------
+    >>> from mercer.gram import Gram
+    >>> from mercer.kernels import Linear
+    >>> x = np.random.default_rng(0).normal(size=(1000, 1))
+    >>> means = lag_means(Gram(Linear(), x).centered())
+    >>> memory(means)
+    1
+    """
+    lags = max(min(len(means) // 4, _LAGS), 1)
+    below = np.flatnonzero(means[:lags] < _FORGOTTEN * max(means[0], 0.0))
+    return max(int(below[0]) if len(below) else lags, 1) if means[0] > 0 else 1
+
+
+def block_length(means: np.ndarray, n: int, *, steps: int = _STEPS, fewest: int = _FEWEST) -> int:
+    """Observations that should share a sign: 1 + steps (m - 1), m the memory; at least `fewest` blocks.
+
+    `means` are lag means of the statistic; those of a product of independent parts are the
+    products of theirs.
+
+    Examples
+    --------
+    >>> block_length(0.5 ** np.arange(500), n=500)
+    17
+    >>> block_length(0.25 ** np.arange(500), n=500)
+    9
+    """
+    return min(1 + steps * (memory(means) - 1), max(n // fewest, 1))
+
+
+def signed_forms(
+    matrix: LazyMatrix, means: np.ndarray, observed: float, null: WildBootstrap, seed: int
+) -> tuple[float, np.ndarray]:
+    """mean_ij H_ij, and mean_ij w_i w_j H_ij for random signs w of blocks.
+
+    The wild bootstrap of a degenerate V-statistic, for observations that depend on those before
+    them (Chwialkowski, Sejdinovic and Gretton 2014, V_b1): what was observed is the form at w = 1,
+    and the test one of randomisation. With signs less their mean (V_b2) it rejects too often.
+
+    Two things make the observed one larger than signs make the others, also where the null
+    hypothesis holds: neighbours on both sides of a border of blocks, and means that were taken
+    from the data. Both are pairs of observations in different blocks, whose H_ij is on average
+    `means`, the lag means under the null hypothesis; so their sum is subtracted from what was
+    observed. In many dimensions, where statistics vary little, it is what keeps the level.
+    """
+    n, block = matrix.shape[0], null.block or 1
+    signs = SignWeights(n, null.resamples, scale=1 / n, block=block, rng=seed)
+    forms = to_numpy(matrix.quad(signs)).astype(np.float64)
+    return observed - across_blocks(means, block), forms
+
+
+def across_blocks(means: np.ndarray, block: int) -> float:
+    """sum of means_|i-j| over the pairs i, j that are in different blocks, divided by n^2."""
+    n = len(means)
+    lags = np.arange(1, n)
+    whole, rest = divmod(n, block)
+    within = whole * np.maximum(block - lags, 0) + np.maximum(rest - lags, 0)
+    return 2 * float((n - lags - within) @ means[1:]) / n**2

@@ -1,0 +1,221 @@
+"""What every learner with a kernel shares: the door for points and targets, parameters inside kernels."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from mercer import frames, validate
+from mercer.backend import (
+    Array,
+    array_like,
+    astype,
+    count,
+    is_array,
+    is_numpy,
+    is_torch,
+    take_rows,
+    to_numpy,
+)
+from mercer.features.kernel_estimator import KernelEstimator, VersionedEstimator
+from mercer.gram import Gram
+from mercer.gram.solve import needs_double
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.prepare import as_table
+from mercer.kernels.take import taken
+from mercer.rkhs.function import Function
+from mercer.rkhs.points import widened_for
+
+__all__ = [
+    "KernelEstimator",
+    "KernelPredictor",
+    "VersionedEstimator",
+    "checked",
+    "doubles",
+    "on_host",
+    "present",
+    "weighted",
+    "with_intercept",
+]
+
+
+class KernelPredictor(KernelEstimator):
+    """A learner with a kernel and a target: numbers, or labels."""
+
+    function_: Function
+
+    def _accept_numbers(
+        self, X: Any, y: Any, sample_weight: Any = None, *, several: bool = True
+    ) -> tuple[Kernel, Points, Array, np.ndarray | None]:
+        """The kernel, the points, numbers (n,) or (n, q) to predict, and weights (n,) or None.
+
+        Numbers have the library, device and dtype of the values of the kernel; points of weight 0
+        are left out.
+        """
+        x, target, weights = self._numbers_of(X, y, sample_weight, several=several)
+        kernel, points = self._learn_from(x)
+        like = kernel.diag(take_rows(points, slice(0, 1)))
+        target = validate.vectors(target, count(points), like, "y")
+        return kernel, points, astype(target, like.dtype), weights
+
+    def _numbers_of(
+        self, X: Any, y: Any, sample_weight: Any, *, several: bool = True, reset: bool = True
+    ) -> tuple[Any, Any, np.ndarray | None]:
+        """X, numbers y and weights, checked, without the points of weight 0."""
+        x, target = self._both(X, y, reset=reset, y_numeric=True, multi_output=several)
+        return weighted(x, target, sample_weight)
+
+    def _accept_labels(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> tuple[Kernel, Points, np.ndarray, np.ndarray | None]:
+        """The kernel, the points, the number of the class of each (n,), and weights (n,) or None.
+
+        Sets `classes_`. Points of weight 0 are left out; at least two classes must be left.
+        """
+        x, target = self._both(X, present(y))
+        check_classification_targets(target)
+        x, target, weights = weighted(x, target, sample_weight)
+        self.classes_, codes = np.unique(target, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs labels of at least two classes, got one class, "
+                f"{self.classes_.tolist()[0]!r}: give observations of another, or use a learner of one class"
+            )
+        kernel, points = self._learn_from(x)
+        return kernel, points, codes, weights
+
+    def _precise(
+        self, kernel: Kernel, points: Points, weights: np.ndarray | None, ridge: float | None
+    ) -> Points:
+        """The points, in float64 where a ridge lets the rounding of float32 kernel values show.
+
+        None stands for a ridge that is chosen by leave-one-out, which mistakes rounding for a signal.
+        """
+        given = points
+        own = to_numpy(kernel.diag(points))
+        own = own if weights is None else own * weights
+        if ridge is None or needs_double(own, ridge):
+            points = widened_for(kernel, given)
+        self._doubled = points is not given
+        return points
+
+    def _values_at(self, X: Any) -> tuple[Gram, Any]:
+        """Kernel values of new points and those of `function_`, and the dtype of what is predicted."""
+        points, kernel, learnt = self._points(X), self._bound, self.function_.points
+        if not self._doubled:
+            gram = Gram(kernel, points, learnt)
+            return gram, gram.like.dtype
+        dtype = kernel.diag(take_rows(points, slice(0, 1))).dtype
+        return Gram(kernel, widened_for(kernel, points), learnt), dtype
+
+    def _both(self, X: Any, y: Any, *, reset: bool = True, **how: Any) -> tuple[Any, Any]:
+        """X and y as scikit-learn would take them; other points as they are, with a checked y."""
+        frames.unmasked(X, "X")
+        frames.unmasked(y, "y")
+        if y is None or self._is_numeric(X):
+            self._check_categories(None, reset=reset)
+            how |= {"y": y, "dtype": (np.float64, np.float32), "reset": reset}
+            x, y = validate_data(self, X, **how)
+            return x, y
+        x = self._numbers(X, reset=reset)
+        if not (is_torch(y) and how.get("y_numeric")):  # a tensor stays where it is
+            y = to_numpy(y) if is_array(y) and not is_numpy(y) else y
+            dtype: Any = np.float64 if how.get("y_numeric") else None
+            y = check_array(y, dtype=dtype, ensure_2d=False, input_name="y")
+            y = y if how.get("multi_output") else column_or_1d(y, warn=True)
+        if count(x) != count(y):
+            check_consistent_length(np.empty(count(x)), np.empty(count(y)))
+        return x, y
+
+
+def with_intercept(values: Array, intercept: float | np.ndarray) -> Array:
+    """f(x) + b for values (n,) and a number b, or values (n, q) and one b for each column (q,)."""
+    if isinstance(intercept, float):
+        return values + intercept
+    return values + array_like(intercept, values)
+
+
+def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
+    """Finite float64 numbers (n, p), and y where one is given, by scikit-learn's own door."""
+    frames.unmasked(X, "X")
+    frames.unmasked(how.get("y"), "y")
+    frame = as_table(X, "X")
+    if frame is not None:
+        frames.numbers(frame, "X")  # refuses categories
+    how = {name: on_host(value) for name, value in how.items()}
+    return validate_data(estimator, on_host(X), dtype=np.float64, **how)
+
+
+def on_host(x: Any) -> Any:
+    """Tensors, on whatever device, as NumPy arrays; everything else as it is."""
+    return to_numpy(x) if is_array(x) else x
+
+
+def doubles(y: Any) -> np.ndarray:
+    """Finite numbers to predict, (n,) or (n, q), in float64."""
+    held = to_numpy(y)
+    return np.asarray(validate.vectors(held, len(held), np.zeros(1), "y"), dtype=np.float64)
+
+
+def present(y: Any) -> Any:
+    """Labels as they came; refused where some are missing, or of kinds that have no order."""
+    frames.unmasked(y, "y")
+    if y is None or (is_array(y) and not is_numpy(y)):
+        return y
+    held = np.asarray(y)
+    if held.dtype.kind != "O":
+        return y
+    missing = [i for i, label in enumerate(held.ravel()) if _is_missing(label)]
+    if missing:
+        raise ValueError(
+            f"y contains missing labels, NaN or None, in {len(missing)} of {len(held)} places (first: "
+            f"{missing[0]}): drop these points, or give them a label of their own"
+        )
+    kinds = {str if isinstance(label, str) else Real for label in held.ravel()}
+    if len(kinds) > 1:
+        raise ValueError(
+            "y must hold labels of one kind, got text and numbers: turn all of them into text"
+        )
+    return y
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, and the values of pandas that are neither equal to themselves nor different."""
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):
+        return True
+
+
+def weighted(x: Any, y: Any, weights: Any) -> tuple[Any, Any, np.ndarray | None]:
+    """Points, target and weights, without the points of weight 0."""
+    if weights is None:
+        return x, y, None
+    weights = _weights(weights, count(x))
+    kept = np.flatnonzero(weights)
+    if len(kept) == len(weights):
+        return x, y, weights
+    if len(kept) == 0:
+        raise ValueError("sample_weight must be positive for some points, got only zeros")
+    return taken(x, kept), taken(y, kept), weights[kept]
+
+
+def _weights(values: Any, n: int) -> np.ndarray:
+    """Non-negative numbers, one for each of n points."""
+    frames.unmasked(values, "sample_weight")
+    dtype: Any = np.float64
+    if np.isscalar(values):
+        values = np.full(n, values, dtype=dtype)
+    held = to_numpy(values) if is_array(values) else values
+    weights = check_array(held, dtype=dtype, ensure_2d=False, input_name="sample_weight")
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), got {weights.shape}")
+    if weights.min() < 0:
+        raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
+    return weights

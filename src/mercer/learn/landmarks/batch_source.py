@@ -1,0 +1,211 @@
+"""Data that comes in batches: arrays and memory maps, Parquet files, iterators."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import count, is_array, on_gpu, take_rows
+from mercer.config import settings
+from mercer.gram.threads import spans
+from mercer.rkhs.sample_rows import settled, stacked, taken
+
+_ROWS = 2**17  # of a batch at most
+_GPU_ROWS = 2**24  # of points on a GPU, whose work on fewer would be too short
+_LEAST = 2**10
+
+Batch = tuple[Any, Any, np.ndarray | None]  # points, numbers to predict, weights
+
+
+class Source(ABC):
+    """Observations that come in batches (X, y), the same each time they are asked for."""
+
+    @abstractmethod
+    def batches(self) -> Iterator[Batch]:
+        """Points X (b, d), targets y (b,) or (b, q), and weights (b,) or None, batch by batch."""
+
+    @property
+    def once(self) -> bool:
+        """Whether the batches can be had one time only."""
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class Held(Source):
+    """Arrays, tensors, memory maps, or lists of objects, and their targets."""
+
+    points: Any
+    target: Any
+    weights: np.ndarray | None = None
+
+    @property
+    def single(self) -> bool:
+        """Whether all of it is one batch."""
+        return count(self.points) <= batch_rows(self.points)
+
+    def batches(self) -> Iterator[Batch]:
+        for rows in spans(count(self.points), batch_rows(self.points)):
+            weights = None if self.weights is None else self.weights[rows]
+            yield take_rows(self.points, rows), take_rows(self.target, rows), weights
+
+
+@dataclass(frozen=True, eq=False)
+class Batches(Source):
+    """Batches (X, y) that your own code makes.
+
+    Parameters
+    ----------
+    make : callable, sequence or iterator
+        A function without arguments that returns an iterable of pairs (X, y), anew each time; a
+        list of such pairs; or an iterator over them, which can be read once only: then landmarks
+        are drawn from its first batch, and one pass must do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.learn import NystromRidge
+    >>> from mercer.kernels import RBF
+    >>> def make():
+    ...     for seed in range(10):
+    ...         x = np.random.default_rng(seed).uniform(-3, 3, size=(1000, 1))
+    ...         yield x, np.sin(x[:, 0])
+    >>> ridge = NystromRidge(RBF(1.0), 1e-3, landmarks=50, random_state=0).fit(Batches(make))
+    >>> ridge.predict([[1.0]]).round(3)  # sin(1)
+    array([0.841])
+    """
+
+    make: Callable[[], Iterable[Any]] | Iterable[Any]
+
+    def __post_init__(self) -> None:
+        if not callable(self.make) and not isinstance(self.make, Iterable):
+            raise TypeError(
+                "make must be a function that returns an iterable of pairs (X, y), or such an "
+                f"iterable, got {self.make!r}"
+            )
+
+    @property
+    def once(self) -> bool:
+        """Whether it is an iterator."""
+        return isinstance(self.make, Iterator)
+
+    def batches(self) -> Iterator[Batch]:
+        for pair in self.make() if callable(self.make) else self.make:
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise TypeError(f"every batch must be a pair (X, y), got {type(pair).__name__}")
+            yield pair[0], pair[1], None
+
+
+@dataclass(frozen=True)
+class Parquet(Source):
+    """A Parquet file, or a folder of them, read batch by batch with pyarrow.
+
+    Parameters
+    ----------
+    path : str or Path
+    target : str or sequence of str
+        The column to predict, or several.
+    columns : sequence of str, optional
+        Those to predict from; None: all others.
+    """
+
+    path: str | Path
+    target: str | Sequence[str]
+    columns: Sequence[str] | None = None
+
+    def batches(self) -> Iterator[Batch]:
+        data = _dataset(self.path)
+        targets = [self.target] if isinstance(self.target, str) else list(self.target)
+        names = [n for n in data.schema.names if n not in targets]
+        chosen = names if self.columns is None else list(self.columns)
+        both = [n for n in chosen if n in targets]
+        if both:
+            raise ValueError(f"{both[0]!r} is the target, and cannot be one of the columns too")
+        missing = [n for n in [*chosen, *targets] if n not in data.schema.names]
+        if missing:
+            raise ValueError(
+                f"no column {missing[0]!r} in {Path(self.path).name}: use "
+                f"{', '.join(data.schema.names)}"
+            )
+        rows = _rows(8 * len(chosen))
+        for batch in data.to_batches(columns=[*chosen, *targets], batch_size=rows):
+            if batch.num_rows:
+                y = [batch.column(name).to_numpy(zero_copy_only=False) for name in targets]
+                numbers = y[0] if isinstance(self.target, str) else np.stack(y, axis=1)
+                yield batch.select(chosen), numbers, None
+
+
+def batch_rows(points: Any) -> int:
+    """Rows of a batch of such points."""
+    if on_gpu(points):
+        return _GPU_ROWS
+    if is_array(points) and points.ndim == 2:
+        return _rows(8 * int(points.shape[1]))
+    return _ROWS
+
+
+def sampled(source: Source, size: int, rng: np.random.Generator) -> tuple[Any, Source]:
+    """So many points drawn uniformly in one pass, and the source, still complete.
+
+    Every point gets a random number, and those with the smallest stay. Of a source that can be
+    read only once the points are those of its first batch.
+    """
+    if source.once:
+        batches = source.batches()
+        first = next(batches, None)
+        if first is None:
+            raise ValueError("there must be at least one batch, got none")
+        whole = Batches((x, y) for x, y, _ in chain([first], batches))
+        return _drawn(first[0], size, rng), whole
+    if isinstance(source, Held):
+        return _drawn(source.points, size, rng), source
+    kept, keys = None, np.empty(0, dtype=np.float64)
+    for x, _, _ in source.batches():
+        fresh = rng.random(count(x) if is_array(x) else len(x))
+        mine = np.arange(len(fresh)) if len(keys) < size else np.flatnonzero(fresh < keys.max())
+        some = taken(settled(x, "X"), mine)
+        _need_width(kept, some)
+        kept = some if kept is None else stacked(kept, some)
+        keys = np.concatenate([keys, fresh[mine]])
+        if len(keys) > size:
+            stay = np.sort(np.argpartition(keys, size)[:size])
+            kept, keys = taken(kept, stay), keys[stay]
+    if kept is None:
+        raise ValueError("there must be at least one batch, got none")
+    return kept, source
+
+
+def _need_width(before: Any, points: Any) -> None:
+    if is_array(before) and is_array(points) and before.shape[1:] != points.shape[1:]:
+        raise ValueError(
+            f"every batch must have as many columns, got {before.shape[-1]} and then "
+            f"{points.shape[-1]}"
+        )
+
+
+def _drawn(points: Any, size: int, rng: np.random.Generator) -> Any:
+    n = count(points) if is_array(points) else len(points)
+    if size >= n:
+        return points
+    return taken(points, np.sort(rng.choice(n, size, replace=False, shuffle=False)))
+
+
+def _rows(bytes_each: int, most: int = _ROWS) -> int:
+    return max(min(settings().memory // 32 // max(bytes_each, 1), most), _LEAST)
+
+
+def _dataset(path: str | Path) -> Any:
+    try:
+        import pyarrow.dataset
+    except ImportError:
+        raise ImportError("Parquet needs pyarrow: pip install 'mercer[frames]'") from None
+    validate.instance("path", path, str | Path, "a path")  # type: ignore[arg-type]
+    if not Path(path).exists():
+        raise FileNotFoundError(f"no file {str(path)!r}: give the path of a Parquet file")
+    return pyarrow.dataset.dataset(str(path), format="parquet")

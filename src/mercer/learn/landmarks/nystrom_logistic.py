@@ -1,0 +1,296 @@
+"""Kernel logistic regression on landmarks, the data streamed."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from mercer import validate
+from mercer.backend import (
+    Array,
+    array_like,
+    astype,
+    double,
+    is_array,
+    namespace,
+    scalar,
+    take_rows,
+    to_numpy,
+    zeros,
+)
+from mercer.errors import NotConverged
+from mercer.features.choose_landmarks import LandmarkRule
+from mercer.gram import Gram, LazyMatrix
+from mercer.gram.positive_definite import lower_factor
+from mercer.kernels.base import Kernel
+from mercer.learn.conjugate_gradients import Look, newton
+from mercer.learn.kernel_learner import present, with_intercept
+from mercer.learn.landmarks.batch_source import Held, Source
+from mercer.learn.landmarks.normal_equations import swept
+from mercer.learn.landmarks.nystrom_ridge import OnLandmarks
+from mercer.learn.landmarks.ridge_solvers import afford, preconditioner
+from mercer.learn.regression.kernel_logistic import ProbabilityMixin
+from mercer.learn.regression.links import Bernoulli, Categorical, Link
+from mercer.rkhs.function import Function
+
+
+class NystromLogistic(ProbabilityMixin, OnLandmarks):
+    """Kernel logistic regression on m landmarks, for as many points as there are.
+
+    f = sum_j c_j k(l_j, .) minimises minus the log-likelihood + ridge |f|^2 over the span of the
+    k(l_j, .), with an intercept that is not penalised; of more than two classes one f each
+    (multinomial). `ridge` belongs to the **summed** loss. By Newton's method, whose systems are
+    solved by conjugate gradients with the preconditioner of `ConjugateGradients`: every step of
+    either is a pass over the data.
+
+    Parameters
+    ----------
+    kernel, ridge, landmarks, rule, random_state
+        As in `NystromRidge`.
+    intercept : bool
+        Whether there is an intercept, one for each class where there are more than two.
+    max_iter : int
+        Steps of Newton's method at most.
+    tolerance : float
+        Stops where the gradient is below this share of the first one.
+
+    Attributes
+    ----------
+    function_ : Function
+        f, a sum over the landmarks; of more than two classes one function each.
+    intercept_ : float or array (classes,)
+    classes_ : array
+    landmarks_ : points (m, d)
+    n_iter_ : int
+    n_passes_ : int
+        How often the data were read.
+    kernel_ : Kernel
+
+    Notes
+    -----
+    There is no `partial_fit`: the curvature of the log-likelihood changes with f, so that sums over
+    earlier batches do not stay right.
+
+    References
+    ----------
+    U. Marteau-Ferey, F. Bach, A. Rudi (2019). Globally convergent Newton methods for ill-conditioned
+    generalized self-concordant losses. NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(20_000, 2))
+    >>> y = np.where(np.sum(x**2, axis=1) < 1.4, "inside", "outside")
+    >>> learner = NystromLogistic(RBF(1.0), 0.1, landmarks=100, random_state=0).fit(x, y)
+    >>> learner.predict([[0.0, 0.0], [2.0, 2.0]])
+    array(['inside', 'outside'], dtype='<U7')
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        ridge: float = 1.0,
+        *,
+        landmarks: Any = 1000,
+        rule: LandmarkRule | None = None,
+        intercept: bool = True,
+        max_iter: int = 50,
+        tolerance: float = 1e-6,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.ridge = ridge
+        self.landmarks = landmarks
+        self.rule = rule
+        self.intercept = intercept
+        self.max_iter = max_iter
+        self.tolerance = tolerance
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from points X and labels y (n,); or from a source of batches, not an iterator."""
+        validate.positive("ridge", self.ridge)
+        validate.truth("intercept", self.intercept)
+        validate.whole("max_iter", self.max_iter)
+        validate.between("tolerance", self.tolerance, 0.0, 1.0)
+        if isinstance(X, Source):
+            self._see_classes(X)
+        elif isinstance(X, np.memmap) and y is not None and sample_weight is None:
+            self._see_classes(Held(X, y))
+        source, some = self._open(X, y, sample_weight)
+        problem = self._problem(source, some)
+        start = zeros((int(problem.outer.shape[0]) + 1, problem.width), problem.outer)
+        found = newton(problem.look, start, self.max_iter, self.tolerance)
+        if found.left > self.tolerance:
+            rounding = found.steps < self.max_iter
+            what = "rounding lets it come no closer" if rounding else "raise max_iter"
+            warnings.warn(
+                f"NystromLogistic stopped after {found.steps} steps with {found.left:.1e} of the "
+                f"gradient left (wanted {self.tolerance:.0e}): {what}, or use a larger ridge",
+                NotConverged,
+                stacklevel=2,
+            )
+        self.n_iter_, self.n_passes_ = found.steps, problem.passes
+        self._keep(problem.outer @ found.point[:-1, :], problem.unit * found.point[-1, :])
+        return self
+
+    def _problem(self, source: Source, some: Array | None) -> StreamedLikelihood:
+        penalty = self._penalty()
+        afford(int(penalty.shape[0]), 5, "The preconditioner", "use fewer landmarks")
+        total = 0.0
+        for _, y, weights in source.batches():
+            total += len(y) if weights is None else float(np.sum(weights))
+        two = len(self.classes_) == 2
+        link: Link = Bernoulli() if two else Categorical()
+        lower = lower_factor(penalty)
+        outer = preconditioner(lower, some, total * link.bound, 2 * float(self.ridge))
+        width = 1 if two else len(self.classes_)
+        unit = (1 / (link.bound * total)) ** 0.5 if self.intercept else 0.0
+        return StreamedLikelihood(
+            self._passes(source), link, float(self.ridge), lower, outer, width, unit
+        )
+
+    def _accept_both(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        kernel, points, codes, weights = self._accept_labels(X, y, sample_weight)
+        return kernel, points, self.classes_[codes], weights
+
+    def _see_classes(self, source: Source) -> None:
+        if source.once:
+            raise ValueError(
+                "logistic regression reads the data many times, got an iterator: hand in a "
+                "function that makes it"
+            )
+        seen = [np.unique(_checked(y)) for _, y, _ in source.batches()]
+        if not seen:
+            raise ValueError("there must be at least one batch, got none")
+        self.classes_ = np.unique(np.concatenate(seen))
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "NystromLogistic needs labels of at least two classes, got one class, "
+                f"{self.classes_[0]!r}: give observations of another"
+            )
+
+    def _target(self, y: Any, design: LazyMatrix) -> Array:
+        codes = np.searchsorted(self.classes_, _labels(y))
+        two = len(self.classes_) == 2
+        hot = codes[:, None] if two else np.eye(len(self.classes_))[codes]
+        return array_like(hot.astype(np.float64), design.like)
+
+    def _values(self, X: Any) -> Array:
+        points = self._points(X)
+        values = Gram(self._bound, points, self.landmarks_) @ self.function_.weights
+        return with_intercept(values, self.intercept_)
+
+    def _keep(self, coefficients: Array, intercepts: Array) -> None:
+        like = self._bound.diag(take_rows(self.landmarks_, slice(0, 1)))
+        two, b = len(self.classes_) == 2, to_numpy(intercepts)
+        weights = astype(coefficients[:, 0] if two else coefficients, like.dtype)
+        self.intercept_ = float(b[0]) if two else b
+        self.function_ = Function(self.kernel_, self.landmarks_, weights, self._columns)
+
+
+@dataclass(eq=False)
+class StreamedLikelihood:
+    """Minus the log-likelihood of F = ZMt + 1b' plus ridge |f|^2, as a function of (t, b): passes over Z.
+
+    Rows of the argument are those of t (m, C), and b last, in units that make its curvature like
+    that of the others.
+    """
+
+    rows: Any  # -> batches of Z, labels and weights
+    link: Link
+    ridge: float
+    lower: Array  # L of the penalty LL'
+    outer: Array  # M
+    width: int
+    unit: float
+    passes: int = 0
+
+    def look(self, point: Array) -> Look:
+        """Value and gradient by one pass; curvature by one more for every v."""
+        c, b = self._coefficients(point)
+        total, extras = self._pass(c, b, None, None)
+        xp = namespace(point)
+        smooth = self._smooth(c)
+        value = scalar(extras[0]) + self.ridge * scalar(xp.sum(c * smooth))
+        gradient = self._outward(total + 2 * self.ridge * smooth, extras[1:])
+
+        def curvature(v: Array) -> Array:
+            dc, db = self._coefficients(v)
+            moved, sums = self._pass(c, b, dc, db)
+            return self._outward(moved + 2 * self.ridge * self._smooth(dc), sums[1:])
+
+        return Look(value, gradient, curvature)
+
+    def _coefficients(self, point: Array) -> tuple[Array, Array]:
+        return self.outer @ point[:-1, :], self.unit * point[-1, :]
+
+    def _smooth(self, c: Array) -> Array:
+        """P c."""
+        return self.lower @ (namespace(c).permute_dims(self.lower, (1, 0)) @ c)
+
+    def _outward(self, own: Array, sums: Array) -> Array:
+        """A gradient with respect to c and b as one with respect to the point."""
+        xp = namespace(own)
+        turned = xp.permute_dims(self.outer, (1, 0)) @ own
+        return xp.concat([turned, self.unit * sums[None, :]])
+
+    def _pass(self, c: Array, b: Array, dc: Array | None, db: Array | None) -> tuple[Array, Array]:
+        self.passes += 1
+        xp = namespace(c)
+        total, extras = None, None
+        for design, hot, weights in self.rows():
+            v = astype(c if dc is None else xp.concat([c, dc], axis=1), design.like.dtype)
+            w = None if weights is None else array_like(weights, design.like, double(design.like))
+            change = _Residual(self.link, hot, w, b, db)
+            part, extra = swept(design, v, change)
+            total = part if total is None else total + part
+            extras = extra if extras is None else extras + extra
+        assert total is not None  # the source has batches: it was read before
+        assert extras is not None
+        return total, extras
+
+
+@dataclass(frozen=True, eq=False)
+class _Residual:
+    """Values -> slopes of the loss; or, with directions, how these change; and sums of both."""
+
+    link: Link
+    hot: Array
+    weights: Array | None
+    b: Array
+    db: Array | None
+
+    def __call__(self, f: Array, rows: slice) -> tuple[Array, Array]:
+        f, hot = astype(f, double(f)), astype(self.hot[rows, :], double(f))
+        xp, width = namespace(f), int(hot.shape[1])
+        here = f[:, :width] + self.b[None, :]
+        p = self.link.mean(here)
+        if self.db is None:
+            r, lost = p - hot, self.link.lost(here, hot)
+        else:
+            r, lost = self.link.change(p, f[:, width:] + self.db[None, :]), 0 * p[:, 0]
+        if self.weights is not None:
+            r, lost = r * self.weights[rows][:, None], lost * self.weights[rows]
+        return r, xp.concat([xp.sum(lost)[None], xp.sum(r, axis=0)])
+
+
+def _labels(y: Any) -> np.ndarray:
+    return to_numpy(y) if is_array(y) else np.asarray(y)
+
+
+def _checked(y: Any) -> np.ndarray:
+    """Labels (n,), none of them missing."""
+    found = _labels(present(y))
+    if found.dtype.kind == "f" and not np.all(np.isfinite(found)):
+        raise ValueError("y has NaN or infinite labels: drop those points first")
+    if found.ndim != 1:
+        raise ValueError(f"y must be a label for each point, (n,), got shape {found.shape}")
+    check_classification_targets(found)
+    return found

@@ -1,0 +1,290 @@
+"""Solvers of ridge regression on landmarks: normal equations in one pass, or conjugate gradients."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import (
+    Array,
+    array_like,
+    astype,
+    double,
+    namespace,
+    ones,
+    to_numpy,
+    transposed,
+    zeros,
+)
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError, NotConverged
+from mercer.gram import LazyMatrix
+from mercer.gram.positive_definite import add_to_diagonal, inverse_lower, lower_factor
+from mercer.learn.conjugate_gradients import conjugate_gradients
+from mercer.learn.landmarks.normal_equations import Means, NormalSums, swept, turned_product
+
+DIRECT = 2000  # landmarks up to which one pass with their products beats many passes without
+_LONGER = 1.5  # what a refinement is multiplied with: see `NormalEquations`
+
+Rows = Iterator[tuple[LazyMatrix, Array, np.ndarray | None]]  # Z (b, m), y (b, q), weights (b,)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """|Zc + 1b' - y|^2 + ridge c'Pc, whose rows come in batches: what a solver is given.
+
+    b is 0 unless there is an `intercept`. `rows()` gives the batches of Z and y anew; `penalty` is P, in float64; `some` are rows of Z
+    drawn uniformly, or None where P is made of such rows; `middle` is about the mean of the rows;
+    `once` tells that they can be read one time only.
+    """
+
+    rows: Callable[[], Rows]
+    penalty: Array
+    ridge: float
+    middle: Array
+    intercept: bool
+    some: Array | None = None
+    once: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Coefficients (m, q), intercepts (q,) if asked for, passes over the data, sums if taken.
+
+    `rounding` estimates how far the rounding of float32 tiles moves the fitted values, as a share of
+    their size; 0 where that was not asked for.
+    """
+
+    coefficients: Array
+    intercepts: Array | None
+    passes: int
+    sums: NormalSums | None = None
+    rounding: float = 0.0
+
+
+class Solver(ABC):
+    """How the coefficients of landmarks are found."""
+
+    @abstractmethod
+    def solve(self, problem: Problem, /) -> Solution:
+        """The coefficients that minimise the penalised sum of squares."""
+
+
+@dataclass(frozen=True)
+class NormalEquations(Solver):
+    """Z'Z and Z'y summed in one pass over the data, in float64, then one Cholesky factorisation.
+
+    Costs n m^2 operations, and holds some matrices of m^2 numbers. Squares the condition number:
+    what the rounding of tiles hides is lost, which in float64 is next to nothing. In float32 most of
+    it is found again by a refinement, c + w F^-1 (Z'(y - Zc) - ridge Pc) for the factor F, which
+    reads the data once more. F has a larger diagonal than the matrix, so that F^-1 is too short: w = 1.5.
+
+    Parameters
+    ----------
+    refinements : int or None
+        How many. None: one for float32, none for float64. Where that one moves the fitted values of
+        `NystromRidge` by more than 5%, everything is computed again in float64.
+    """
+
+    refinements: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.refinements is not None:
+            validate.whole("refinements", self.refinements, 0)
+
+    def solve(self, problem: Problem, /) -> Solution:
+        centred = problem.intercept
+        sums = summed(None, problem.rows(), problem.middle, centred)
+        solve = sums.factored(problem.penalty, problem.ridge, intercept=centred)
+        steps, means = self._steps(problem, sums), sums.means() if centred else None
+        right = sums.right_side(intercept=centred)
+        c, rounding = solve(right), 0.0
+        for _ in range(steps):
+            gradient = _sweep(problem, c, means, residual=True)
+            gradient = gradient - problem.ridge * (problem.penalty @ c)
+            step = solve(gradient)
+            rounding = _share(step, gradient, c, right)
+            c = c + _LONGER * step
+        rounding = rounding if self.refinements is None else 0.0
+        b = None if means is None else means.intercept(c)
+        return Solution(c, b, 1 + steps, sums, rounding)
+
+    def _steps(self, problem: Problem, sums: NormalSums) -> int:
+        if self.refinements and problem.once:
+            raise ValueError(
+                "refinements read the data again, got an iterator: hand in a function that makes it"
+            )
+        if self.refinements is not None:
+            return int(self.refinements)
+        return 1 if sums.precision > 1e-10 and not problem.once else 0
+
+
+@dataclass(frozen=True)
+class ConjugateGradients(Solver):
+    """Conjugate gradients, one pass over the data for each step, preconditioned as in Falkon.
+
+    The preconditioner takes m rows of Z for all of them (Rudi et al. 2017). Costs n m operations
+    for each step: less than `NormalEquations` where there are thousands of landmarks.
+
+    Parameters
+    ----------
+    iterations : int
+        At most.
+    tolerance : float
+        Stops where the residual is below this share of where it began.
+    """
+
+    iterations: int = 50
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        validate.whole("iterations", self.iterations)
+        validate.between("tolerance", self.tolerance, 0.0, 1.0)
+
+    def solve(self, problem: Problem, /) -> Solution:
+        afford(int(problem.penalty.shape[0]), 5, "The preconditioner", "use fewer landmarks")
+        right, rows, means = _right_side(problem)
+        lower = lower_factor(problem.penalty)
+        outer = preconditioner(lower, problem.some, rows, problem.ridge, centred=problem.intercept)
+        inner, upper = transposed(outer), transposed(lower)
+
+        def system(v: Array) -> Array:
+            c = outer @ v
+            return inner @ (_sweep(problem, c, means) + problem.ridge * (lower @ (upper @ c)))
+
+        found, steps, left = conjugate_gradients(
+            system, inner @ right, self.iterations, self.tolerance
+        )
+        if left > self.tolerance:
+            warnings.warn(
+                f"conjugate gradients stopped after {steps} steps at a relative residual of "
+                f"{left:.1e} (wanted {self.tolerance:.0e}): allow more iterations, or a larger ridge",
+                NotConverged,
+                stacklevel=4,
+            )
+        c = outer @ found
+        return Solution(c, None if means is None else means.intercept(c), steps + 1)
+
+
+def summed(sums: NormalSums | None, rows: Rows, middle: Array, intercept: bool) -> NormalSums:
+    """The normal equations of more rows, added to those there are."""
+    columns = int(middle.shape[0])
+    afford(
+        columns, 2 * settings().workers + 6, "Normal equations", "use solver=ConjugateGradients()"
+    )
+    for design, y, weights in rows:
+        if sums is None:
+            sums = NormalSums.empty(middle, _shift(y, intercept), y)
+        if int(y.shape[1]) != int(sums.totals.shape[0]) - 1:
+            raise ValueError(
+                f"y must have as many columns in every batch, got {int(sums.totals.shape[0]) - 1} "
+                f"and then {int(y.shape[1])}"
+            )
+        sums.add(design, y, weights)
+    if sums is None:
+        raise ValueError("there must be at least one batch, got none")
+    return sums
+
+
+def preconditioner(
+    lower: Array, some: Array | None, rows: float, ridge: float, *, centred: bool = False
+) -> Array:
+    """M with M'(Z'Z + ridge LL')M ~ I, for the factor L of the penalty: (m, m) in float64.
+
+    Z'Z ~ (n / r) R'R for r rows R of Z, less their mean where Z is `centred`. With Q = R L'^-1, M = L'^-1 A'^-1 for
+    AA' = (n / r) Q'Q + ridge I (Rudi et al. 2017, eq. 13, where R = LL').
+    """
+    inverse = inverse_lower(lower)
+    q = lower if some is None else astype(some, lower.dtype) @ transposed(inverse)
+    q = q - namespace(q).mean(q, axis=0)[None, :] if centred else q
+    estimate = (transposed(q) @ q) * (rows / int(q.shape[0]))
+    add_to_diagonal(estimate, ridge)
+    return transposed(inverse_lower(lower_factor(estimate)) @ inverse)
+
+
+def chosen(solver: Solver | None, m: int) -> Solver:
+    """The solver that was given, or the quicker one for so many landmarks."""
+    if solver is None:
+        return NormalEquations() if m <= DIRECT else ConjugateGradients()
+    validate.instance("solver", solver, Solver, "NormalEquations(), ConjugateGradients() or None")
+    return solver
+
+
+def _share(step: Array, gradient: Array, c: Array, right: Array) -> float:
+    """|Z step| / |Zc| for the worst column, by step'F step = step'gradient and c'Fc = c'right."""
+    xp = namespace(c)
+    moved, size = (to_numpy(xp.sum(a * b, axis=0)) for a, b in ((step, gradient), (c, right)))
+    some = size > 0
+    return float(np.sqrt(np.max(np.maximum(moved[some], 0.0) / size[some], initial=0.0)))
+
+
+def _right_side(problem: Problem) -> tuple[Array, int, Means | None]:
+    """Z'Wy in float64, the number of rows, and the means; centred where there is an intercept."""
+    total, sums, shift, rows = None, None, None, 0
+    for design, y, weights in problem.rows():
+        xp, shift = namespace(y), _shift(y, problem.intercept) if shift is None else shift
+        wide = xp.concat([y - shift[None, :], ones((design.shape[0], 1), y)], axis=1)
+        wide = wide if weights is None else wide * array_like(weights, y)[:, None]
+        part, ends = turned_product(design, wide), xp.sum(astype(wide, double(wide)), axis=0)
+        total, sums = (part, ends) if total is None else (total + part, sums + ends)
+        rows += design.shape[0]
+    if total is None or sums is None or shift is None:
+        raise ValueError("there must be at least one batch, got none")
+    if not problem.intercept:
+        return total[:, :-1], rows, None
+    means = Means(total[:, -1] / sums[-1], astype(shift, sums.dtype) + sums[:-1] / sums[-1])
+    return total[:, :-1] - means.rows[:, None] * sums[None, :-1], rows, means
+
+
+def _shift(y: Array, intercept: bool) -> Array:
+    """What is subtracted from y (b, q) before its products: its mean, or 0 without an intercept."""
+    xp = namespace(y)
+    mean = astype(xp.mean(astype(y, double(y)), axis=0), y.dtype)
+    return mean if intercept else xp.zeros_like(mean)
+
+
+def _sweep(problem: Problem, c: Array, means: Means | None, *, residual: bool = False) -> Array:
+    """Z'WZc, or Z'W(y - Zc) of the residuals, one pass: (m, q) in float64.
+
+    Z is centred where there are means.
+    """
+    total, sums = zeros(tuple(c.shape), c), zeros((int(c.shape[1]),), c)
+    b = sums
+    if means is not None:
+        b = means.intercept(c) if residual else -(means.rows @ c)
+    for design, y, weights in problem.rows():
+        w = None if weights is None else array_like(weights, c)
+        change = _Residuals(y if residual else None, b, w)
+        part, ends = swept(design, astype(c, design.like.dtype), change)
+        total, sums = total + part, sums + ends
+    return total if means is None else total - means.rows[:, None] * sums[None, :]
+
+
+@dataclass(frozen=True, eq=False)
+class _Residuals:
+    """Zc -> W(Zc + b), or W(y - Zc - b) where there is a y; and the sums of its columns."""
+
+    y: Array | None
+    b: Array
+    weights: Array | None
+
+    def __call__(self, f: Array, rows: slice) -> tuple[Array, Array]:
+        r = astype(f, double(f)) + self.b[None, :]
+        r = r if self.y is None else astype(self.y[rows, :], r.dtype) - r
+        r = r if self.weights is None else r * self.weights[rows][:, None]
+        return r, namespace(r).sum(r, axis=0)
+
+
+def afford(m: int, copies: int, what: str, instead: str) -> None:
+    """Refuse what would hold `copies` arrays of m x m numbers beyond the budget."""
+    needed, budget = 8 * copies * m * m, settings().memory
+    if needed > budget:
+        raise MemoryBudgetError(
+            f"{what} of {m:,} landmarks needs {needed / 2**20:,.0f} MiB, and the budget is "
+            f"{budget / 2**20:,.0f} MiB: {instead}, or raise mercer.config(memory=...)"
+        )

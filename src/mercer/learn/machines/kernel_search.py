@@ -1,0 +1,322 @@
+"""The search for parameters that computes every Gram matrix once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from mercer import validate
+from mercer.backend import count, is_array, is_numpy, set_diagonal, to_numpy
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError
+from mercer.gram.kernel_family import Family
+from mercer.gram.threads import in_order
+from mercer.kernels.base import Kernel, Points
+from mercer.learn.kernel_learner import KernelEstimator, VersionedEstimator, present
+from mercer.learn.machines.cv_scoring import Candidate, Fold, Scoring
+from mercer.learn.machines.precomputed import Looked, core, matrices, naming
+from mercer.learn.machines.smo_compiled import compiled_steps
+from mercer.rkhs.points import widened_for
+
+Params = dict[str, Any]
+_MANY = 50_000  # points in all fits from which compiled steps pay
+
+
+def _has(name: str) -> Any:
+    """Whether the learner that was found, or the one that is searched, has a method."""
+
+    def check(self: KernelSearchCV) -> bool:
+        getattr(getattr(self, "best_estimator_", self.estimator), name)
+        return True
+
+    return check
+
+
+def _of_best(name: str) -> Any:
+    """A method of the best estimator, where it has one."""
+
+    def method(self: KernelSearchCV, X: Any) -> Any:
+        return getattr(self._best, name)(X)
+
+    method.__name__, method.__qualname__ = name, f"KernelSearchCV.{name}"
+    method.__doc__ = f"`{name}` of the best estimator."
+    return available_if(_has(name))(method)
+
+
+class KernelSearchCV(MetaEstimatorMixin, VersionedEstimator):
+    """Cross-validated search over a grid, like `GridSearchCV`, that computes every Gram matrix once.
+
+    Parameters that are not the kernel's, such as ``C`` and ``ridge``, leave the Gram matrix as it is,
+    and so does the choice of folds, which only picks rows and columns. So there is one matrix for
+    each kernel of the grid; bandwidths of one kernel even share the squared distances behind it, and
+    level-2 kernels of distributions the expected kernel (`mercer.rkhs.MeanMap`) that they are on.
+    Machines are moreover solved along rising ``C``, each from the one before (`SVC.path`).
+
+    Parameters
+    ----------
+    estimator : estimator with a kernel
+        `SVC`, `SVR`, `KernelRidge`, ... with a kernel that is given, if its parameters are searched;
+        without one, all folds have that of all points. It sees positions in a matrix instead of
+        points, so it must use points by their kernel only.
+    param_grid : dict or list of dicts
+        Lists of values by name, such as ``{"C": [0.1, 1.0], "kernel__bandwidth": [0.5, 1.0]}``.
+    scoring : str, callable or None
+        As in scikit-learn; None: the score of the estimator.
+    cv : int, splitter, iterable or None
+        As in scikit-learn; None: five folds, of equal shares of classes for classifiers.
+    refit : bool
+        Whether to fit the best on all points, by which `predict` and the like work.
+
+    Attributes
+    ----------
+    best_params_, best_score_, best_index_, best_estimator_, n_splits_, scorer_
+        As in `GridSearchCV`: the largest mean score, the first of equals.
+    cv_results_ : dict of arrays
+        ``params``, ``param_NAME``, ``split0_test_score``, ..., ``mean_test_score``, ``std_test_score``
+        and ``rank_test_score``.
+
+    Notes
+    -----
+    Holds two matrices (n, n) at a time, and refuses what is beyond the memory budget: there use
+    `GridSearchCV`. Folds run on all cores. A pipeline would change the points from fold to
+    fold, and is not for it: put steps that learn nothing from the labels in front of the search.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF
+    >>> from mercer.learn import SVC, KernelSearchCV
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(200, 2))
+    >>> y = x[:, 0] * x[:, 1] > 0
+    >>> grid = {"C": [0.1, 1.0, 10.0], "kernel__bandwidth": [0.1, 1.0, 10.0]}
+    >>> search = KernelSearchCV(SVC(RBF(1.0)), grid).fit(x, y)
+    >>> search.best_params_["kernel__bandwidth"], search.best_score_ > 0.9
+    (1.0, True)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        scoring: Any = None,
+        cv: Any = None,
+        refit: bool = True,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.scoring = scoring
+        self.cv = cv
+        self.refit = refit
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Score every combination on every fold, then fit the best on all points.
+
+        `groups` (n,) are for splitters that keep them together, such as `GroupKFold`.
+        """
+        needed = "an estimator with a kernel, such as SVC(RBF(1.0))"
+        validate.instance("estimator", self.estimator, KernelEstimator, needed)
+        validate.truth("refit", self.refit)
+        if isinstance(self.scoring, list | tuple | set | dict):
+            raise ValueError(f"scoring must be one figure, got {self.scoring!r}: search for each")
+        y = present(y) if is_classifier(self.estimator) else y
+        params = list(ParameterGrid(self.param_grid))
+        candidates = [Candidate(i, self._with(p)) for i, p in enumerate(params)]
+        for candidate in candidates:
+            _need_kernel_only(candidate.estimator)
+        data = _Data.of(candidates, X, y, sample_weight)
+        splitter: Any = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        places = np.zeros((data.n, 1), dtype=np.float64)
+        folds = list(splitter.split(places, y, groups))
+        self.scorer_: Any = check_scoring(self.estimator, self.scoring)
+        scores = np.empty((len(params), len(folds)), dtype=np.float64)
+        if data.n * scores.size >= _MANY and find_spec("numba") is not None:
+            compiled_steps()  # pays, though no single fit may be large
+        scoring = Scoring(self.scorer_, self.scoring is None, data.y, data.weights)
+        for some, kernel in data.matrices(candidates):
+            work = Fold(some, kernel, scoring, settings().memory)
+            for f, found in enumerate(in_order(work, folds, parallel=True)):
+                scores[[c.place for c in some], f] = found
+        self.n_splits_ = len(folds)
+        self._tell(params, scores)
+        self.multimetric_ = False
+        if self.refit:
+            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+            self.best_estimator_ = self._with(self.best_params_).fit(X, y, **weights)
+            for name in ("n_features_in_", "feature_names_in_", "classes_"):
+                if hasattr(self.best_estimator_, name):
+                    setattr(self, name, getattr(self.best_estimator_, name))
+        return self
+
+    @property
+    def function_(self) -> Any:
+        """What the best estimator learnt, an `rkhs.Function`."""
+        return self._best.function_
+
+    predict = _of_best("predict")
+    predict_proba = _of_best("predict_proba")
+    predict_log_proba = _of_best("predict_log_proba")
+    decision_function = _of_best("decision_function")
+    score_samples = _of_best("score_samples")
+    transform = _of_best("transform")
+    inverse_transform = _of_best("inverse_transform")
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The score of the best estimator, by `scoring`."""
+        return float(self.scorer_(self._best, X, y))
+
+    # ---- private ----------------------------------------------------------------------
+
+    def _with(self, params: Mapping[str, Any]) -> Any:
+        estimator: Any = clone(self.estimator)
+        return estimator.set_params(**{k: clone(v, safe=False) for k, v in params.items()})
+
+    @property
+    def _best(self) -> Any:
+        check_is_fitted(self, "cv_results_")
+        if not self.refit:
+            raise AttributeError("refit=False leaves no estimator to predict with: use refit=True")
+        return self.best_estimator_
+
+    def _tell(self, params: list[Params], scores: np.ndarray) -> None:
+        mean = scores.mean(axis=1)
+        ranked = np.nan_to_num(mean, nan=-np.inf)
+        self.cv_results_: dict[str, Any] = {"params": params}
+        for name in sorted({name for p in params for name in p}):
+            values: Any = np.ma.array(np.empty(len(params), dtype=object), mask=True)
+            for i, p in enumerate(params):
+                if name in p:
+                    values[i] = p[name]
+            self.cv_results_[f"param_{name}"] = values
+        for f in range(scores.shape[1]):
+            self.cv_results_[f"split{f}_test_score"] = scores[:, f]
+        self.cv_results_ |= {
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=1),
+            "rank_test_score": np.array([1 + np.sum(ranked > r) for r in ranked], dtype=np.int32),
+        }
+        self.best_index_ = int(np.argmax(ranked))
+        self.best_params_ = params[self.best_index_]
+        self.best_score_ = float(mean[self.best_index_])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = self.estimator.__sklearn_tags__()
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        tags.target_tags = inner.target_tags
+        return tags
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Points as every kernel reads them, targets and weights."""
+
+    kernels: list[Kernel]  # bound to columns, one for each candidate
+    points: list[Points]
+    y: Any
+    weights: np.ndarray | None
+    n: int
+
+    @classmethod
+    def of(cls, candidates: list[Candidate], X: Any, y: Any, sample_weight: Any) -> _Data:
+        kernels, points = [], []
+        read: dict[Any, tuple[Kernel, Points]] = {}
+        held: dict[Any, Points] = {}  # by the core of a kernel that costs much
+        for c in candidates:
+            name = naming(c.estimator.kernel)
+            if name not in read:
+                read[name] = _read(c.estimator, X, held)
+            kernels.append(read[name][0])
+            points.append(read[name][1])
+        n = count(points[0])
+        if y is not None:
+            y = to_numpy(y) if is_array(y) else y
+            kept: Any = None  # whatever its dtype
+            y = check_array(y, ensure_2d=False, dtype=kept, input_name="y")
+            check_consistent_length(np.empty(n), y)
+        if sample_weight is not None:
+            given: Any = np.empty((n, 1), dtype=np.float64)
+            sample_weight = _check_sample_weight(sample_weight, given)
+        return cls(kernels, points, y, sample_weight, n)
+
+    def matrices(self, candidates: list[Candidate]) -> Iterator[tuple[list[Candidate], Looked]]:
+        """The candidates of every kernel, and its values, one kernel at a time."""
+        groups: list[list[int]] = []
+        for i, kernel in enumerate(self.kernels):
+            home = next((g for g in groups if self.kernels[g[0]] == kernel), None)
+            if home is None:
+                groups.append([i])
+            else:
+                home.append(i)
+        cores = [core(self.kernels[g[0]]) for g in groups]
+        groups = [
+            groups[i] for i in sorted(range(len(groups)), key=lambda i: cores.index(cores[i]))
+        ]
+        first = [g[0] for g in groups]
+        whole = slice(0, self.n)
+        self._fit_in_memory()
+        for group, matrix in zip(groups, self._values(first, whole), strict=True):
+            yield [candidates[i] for i in group], Looked(matrix)
+
+    def _values(self, first: list[int], whole: slice) -> Iterator[np.ndarray]:
+        points = [self.points[i] for i in first]
+        kernels = [self.kernels[i] for i in first]
+        shared = len(first) > 1 and all(
+            is_numpy(p, points[0]) and p.dtype.kind == "f" and np.array_equal(p, points[0])
+            for p in points
+        )
+        if not shared:
+            yield from matrices(kernels, points)
+            return
+        family = Family(kernels, points[0])
+        for kernel, matrix in zip(kernels, family.tiles(whole, whole), strict=True):
+            set_diagonal(matrix, 0, 0, kernel.diag(points[0]))
+            yield matrix
+
+    def _fit_in_memory(self) -> None:
+        held = 4 if any(kernel.is_expensive() for kernel in self.kernels) else 3
+        needed, budget = held * 8 * self.n**2, settings().memory
+        if needed > budget:
+            raise MemoryBudgetError(
+                f"a search on {self.n:,} points holds {needed / 2**20:,.0f} MiB, and the budget is "
+                f"{budget / 2**20:,.0f} MiB: use GridSearchCV, which computes everything anew, "
+                "search on some of the points, or raise mercer.config(memory=...)"
+            )
+
+
+def _read(estimator: Any, X: Any, held: dict[Any, Points]) -> tuple[Kernel, Points]:
+    """The kernel and the points to learn from; kernels that cost much read theirs once for all made of them."""
+    kernel: Any = estimator.kernel
+    inside = None if kernel is None else naming(core(kernel))
+    if kernel is not None and inside in held:
+        return kernel, held[inside]
+    reader: Any = clone(estimator)
+    bound, points = reader._accept(X)
+    found = bound, widened_for(bound, points)  # ridges may be small, or chosen by leave-one-out
+    if kernel is not None and reader._columns is None and core(kernel).is_expensive():
+        held[inside] = found[1]
+    return found
+
+
+def _need_kernel_only(estimator: KernelEstimator) -> None:
+    """Refuse what would take positions in a matrix for points."""
+    alone = "kernel" in estimator.get_params(deep=False)
+    reason = estimator._needs_points() if alone else "its kernel is not a parameter"
+    if reason is not None:
+        raise ValueError(
+            f"KernelSearchCV is for estimators that use points by their kernel only, and "
+            f"{type(estimator).__name__} does not, as {reason}: use GridSearchCV"
+        )

@@ -1,0 +1,342 @@
+"""Kernel machines: any convex loss and the norm of an RKHS, by the representer theorem."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.metaestimators import available_if
+
+from mercer import validate
+from mercer.backend import Array, array_like, astype, double, namespace, ones, to_numpy
+from mercer.errors import NotConverged
+from mercer.gram import Gram
+from mercer.kernels.base import Kernel, Points
+from mercer.learn.kernel_learner import KernelPredictor, with_intercept
+from mercer.learn.regression import interior_point
+from mercer.learn.regression.dense_or_refuse import affordable, held
+from mercer.learn.regression.losses import (
+    Loss,
+    PiecewiseLinearLoss,
+    Pinball,
+    SmoothLoss,
+    Squared,
+)
+from mercer.learn.regression.newton import Fit, Penalised, minimise
+from mercer.learn.target_scale import spread, weighted_median
+from mercer.rkhs.function import Function
+
+_INSTEAD = "fit on fewer points, or use NystromRidge, NystromLogistic or SVC"
+_COPIES = 3  # of the matrix, that solvers hold
+
+
+class RepresenterMachine(KernelPredictor):
+    """What machines share: the loss is minimised over a_i and b in f = sum_i a_i k(x_i, .) + b."""
+
+    ridge: float
+    intercept: bool
+    max_iter: int
+    tolerance: float
+
+    def _check(self) -> None:
+        validate.positive("ridge", self.ridge)
+        validate.truth("intercept", self.intercept)
+        validate.whole("max_iter", self.max_iter)
+        validate.between("tolerance", self.tolerance, 0.0, 1.0)
+
+    def _minimise(self, matrix: Any, y: Array, weights: Array, loss: Loss) -> Fit:
+        """The best function of one target (n,)."""
+        centre = 0.0
+        if not loss.margin:
+            y, weights, loss, centre = self._in_units(y, weights, loss)
+        if isinstance(loss, SmoothLoss):
+            problem = Penalised(matrix, y, loss, float(self.ridge), weights, bool(self.intercept))
+            found = minimise(problem, self.max_iter, self.tolerance)
+        elif isinstance(loss, PiecewiseLinearLoss):
+            low, high = loss.interval(y)
+            box = interior_point.Box(
+                matrix, y, low * weights, high * weights, float(self.ridge), bool(self.intercept)
+            )
+            found = interior_point.minimise(box, self.max_iter, self.tolerance)
+        else:
+            raise TypeError(
+                f"loss must be a SmoothLoss or a PiecewiseLinearLoss, got {loss!r}: derive from one"
+            )
+        self._warn(found.gap, found.steps)
+        return replace(found, intercept=found.intercept + centre)
+
+    def _in_units(self, y: Array, weights: Array, loss: Loss) -> tuple[Array, Array, Loss, float]:
+        """Numbers less their median, weights, a loss for them, and the median.
+
+        The median is 0 without an intercept. Weights make up for the unit of y: see `Loss.degree`.
+        """
+        numbers, counts = to_numpy(y), to_numpy(weights)
+        loss = loss.for_target(numbers, counts)
+        if loss.degree is None:
+            return y, weights, loss, 0.0
+        centre = weighted_median(numbers, counts) if self.intercept else 0.0
+        scale = (spread(numbers, counts) or 1.0) ** (2 - loss.degree)
+        return y - centre, scale * weights, loss, centre
+
+    def _warn(self, left: float, steps: int) -> None:
+        if left > self.tolerance:
+            what = "raise max_iter" if steps >= self.max_iter else "rounding lets it come no closer"
+            warnings.warn(
+                f"{type(self).__name__} stopped after {steps} steps short of its tolerance "
+                f"({left:.1e}, wanted {self.tolerance:.0e}): {what}, or use a larger ridge",
+                NotConverged,
+                stacklevel=4,
+            )
+
+    def _matrix(self, kernel: Kernel, points: Points, loss: Loss | None) -> tuple[Any, Array]:
+        """The kernel matrix, held or, for a smooth loss beyond the budget, lazy; and ones (n,) in float64."""
+        gram = Gram(kernel, points)
+        each = ones((gram.shape[0],), gram.like, double(gram.like))
+        if isinstance(loss, SmoothLoss) and not affordable(gram, _COPIES):
+            return gram, each
+        return held(gram, _COPIES, type(self).__name__, _INSTEAD), each
+
+    def _keep(self, points: Points, fits: list[Fit], like: Array, *, one: bool) -> None:
+        """Remember one function, or several of the same points."""
+        xp = namespace(fits[0].coefficients)
+        if one:
+            weights, self.intercept_ = fits[0].coefficients, fits[0].intercept
+        else:
+            weights = xp.stack([fit.coefficients for fit in fits], axis=1)
+            self.intercept_ = np.array([fit.intercept for fit in fits], dtype=np.float64)
+        self.n_iter_ = max(fit.steps for fit in fits)
+        self.gap_ = max(fit.gap for fit in fits)
+        self.function_ = Function(self.kernel_, points, astype(weights, like.dtype), self._columns)
+
+    def _values(self, X: Any) -> Array:
+        """f(x) + b at new points: (n,) or (n, classes)."""
+        gram, dtype = self._values_at(X)
+        values = with_intercept(gram @ self.function_.weights, self.intercept_)
+        return astype(values, dtype)
+
+
+def _is_classifier(machine: KernelMachine) -> bool:
+    return bool(getattr(machine.loss, "margin", False))
+
+
+class KernelMachine(RepresenterMachine):
+    """The f that minimises sum_i w_i l(y_i, f(x_i) + b) + ridge |f|^2, for a convex loss l.
+
+    By the representer theorem f = sum_i a_i k(x_i, .). `ridge` belongs to the **summed** loss; a
+    support vector machine of parameter C is ``KernelMachine(Hinge(), kernel, ridge=1 / (2 C))``.
+    With a loss of margins (`Hinge`, `SquaredHinge`, `Logistic`) it is a classifier, of more than
+    two classes one against the rest; otherwise a regressor. A loss that is proportional to the error
+    (`Pinball`) is multiplied by the spread of y, as in `KernelQuantile`, so that the same ridge serves
+    y in every unit.
+
+    Parameters
+    ----------
+    loss : Loss or None
+        `Squared()`, `Huber(width)`, `Pinball(quantile)`, `Hinge()`, `SquaredHinge()`, `Logistic()`, or
+        your own `SmoothLoss` or `PiecewiseLinearLoss`. None: `Squared()`.
+    kernel : Kernel or None
+        None: RBF at the median distance; `default_kernel` where a frame has categories.
+    ridge : float
+    intercept : bool
+        Whether there is a b, which is not penalised.
+    max_iter : int
+        Steps at most, each of which solves a system of n equations.
+    tolerance : float
+        Stops where a step improves the objective by less than this share of it (smooth losses), or
+        the duality gap is below it (others).
+
+    Attributes
+    ----------
+    function_ : Function
+        f; one for each class where there are more than two.
+    intercept_ : float or array (classes,)
+    gap_ : float
+        The share of the objective that was left at the end.
+    n_iter_ : int
+    classes_ : array
+        Of a classifier.
+    kernel_ : Kernel
+
+    Notes
+    -----
+    Holds the kernel matrix three times, in float64: Newton's method for smooth losses, an interior
+    point method for the others. Beyond the memory budget the systems of smooth losses are solved on
+    tiles, by preconditioned conjugate gradients (`mercer.gram.ridge_solve`); others are refused. A
+    kernel that is not positive definite is refused where a system cannot be solved. Kernel values of
+    float32 points are computed in float64 where the ridge is small, as in `KernelRidge`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF
+    >>> from mercer.learn import Huber
+    >>> x = np.linspace(-3, 3, 100)[:, None]
+    >>> y = np.sin(x[:, 0])
+    >>> y[::10] += 100  # one in ten is nonsense
+    >>> robust = KernelMachine(Huber(0.1), RBF(1.0), 0.1).fit(x, y)
+    >>> bool(abs(robust.predict([[0.5]])[0] - np.sin(0.5)) < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        loss: Loss | None = None,
+        kernel: Kernel | None = None,
+        ridge: float = 1.0,
+        *,
+        intercept: bool = True,
+        max_iter: int = 100,
+        tolerance: float = 1e-10,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.ridge = ridge
+        self.intercept = intercept
+        self.max_iter = max_iter
+        self.tolerance = tolerance
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from points X and numbers or labels y (n,), with weights (n,) if there are any."""
+        loss = self._loss()
+        self._check()
+        if loss.margin:
+            kernel, points, codes, weights = self._accept_labels(X, y, sample_weight)
+            points = self._precise(kernel, points, weights, self.ridge)
+            matrix, each = self._matrix(kernel, points, loss)
+            last = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+            targets = [array_like(np.where(codes == c, 1.0, -1.0), each) for c in last]
+        else:
+            kernel, points, numbers, weights = self._accept_numbers(
+                X, y, sample_weight, several=False
+            )
+            points = self._precise(kernel, points, weights, self.ridge)
+            matrix, each = self._matrix(kernel, points, loss)
+            targets = [astype(numbers, double(numbers))]
+        like = Gram(kernel, points).like
+        w = each if weights is None else array_like(weights, each)
+        fits = [self._minimise(matrix, target, w, loss) for target in targets]
+        self._keep(points, fits, like, one=len(fits) == 1)
+        return self
+
+    @available_if(_is_classifier)
+    def decision_function(self, X: Any) -> Array:
+        """f(x) + b of a classifier: (n,), positive for the second class; (n, classes) where there are more."""
+        return self._values(X)
+
+    def predict(self, X: Any) -> Array:
+        """f(x) + b of a regressor, the class of a classifier: (n,)."""
+        values = self._values(X)
+        return chosen_class(values, self.classes_) if self._loss().margin else values
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy of a classifier, the R^2 of a regressor."""
+        measure = accuracy_score if self._loss().margin else r2_score
+        found = self.predict(X)
+        return float(measure(y, to_numpy(found), sample_weight=sample_weight))
+
+    def _loss(self) -> Loss:
+        loss = Squared() if self.loss is None else self.loss
+        validate.instance("loss", loss, Loss, "a loss, such as Huber(1.0), or None")
+        return loss
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        return as_kind(tags, classifier=_is_classifier(self))
+
+
+class KernelQuantile(RegressorMixin, RepresenterMachine):
+    """Kernel quantile regression: the q-th quantile of y given x.
+
+    Minimises s sum_i w_i p(y_i - f(x_i) - b) + ridge |f|^2 with the pinball loss
+    p(r) = max(q r, (q - 1) r) (Takeuchi et al. 2006). With the intercept b at most a share q of the
+    observations lie below the function and at most 1 - q above it. s is the spread of y, 1.25 times
+    the mean absolute deviation from its median (1.25: the standard deviation of normal data). It makes
+    the loss as quadratic in the unit of y as the penalty, so that the predictions for a y + b are
+    those for y, times a, plus b. For the form of the textbooks, without s, divide the ridge by s.
+
+    Parameters
+    ----------
+    quantile : float
+        q, between 0 and 1; 0.5 is the median.
+    kernel : Kernel or None
+        None: RBF at the median distance; `default_kernel` where a frame has categories.
+    ridge : float
+        Weighs the penalty against the summed loss.
+    intercept, max_iter, tolerance
+        As in `KernelMachine`.
+
+    Attributes
+    ----------
+    function_, intercept_, gap_, n_iter_, kernel_
+        As in `KernelMachine`.
+
+    References
+    ----------
+    I. Takeuchi, Q. V. Le, T. D. Sears, A. J. Smola (2006). Nonparametric quantile estimation.
+    Journal of Machine Learning Research 7, 1231-1264.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 1, size=(500, 1))
+    >>> y = x[:, 0] * rng.exponential(size=500)
+    >>> upper = KernelQuantile(0.9, RBF(0.5), 0.1).fit(x, y)
+    >>> bool(abs(np.mean(y <= upper.predict(x)) - 0.9) < 0.02)
+    True
+    """
+
+    def __init__(
+        self,
+        quantile: float = 0.5,
+        kernel: Kernel | None = None,
+        ridge: float = 1.0,
+        *,
+        intercept: bool = True,
+        max_iter: int = 100,
+        tolerance: float = 1e-10,
+    ) -> None:
+        self.quantile = quantile
+        self.kernel = kernel
+        self.ridge = ridge
+        self.intercept = intercept
+        self.max_iter = max_iter
+        self.tolerance = tolerance
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from points X and numbers y (n,), with weights (n,) if there are any."""
+        loss = Pinball(self.quantile)
+        self._check()
+        kernel, points, numbers, weights = self._accept_numbers(X, y, sample_weight, several=False)
+        points = self._precise(kernel, points, weights, self.ridge)
+        matrix, each = self._matrix(kernel, points, loss)
+        w = each if weights is None else array_like(weights, each)
+        found = self._minimise(matrix, astype(numbers, each.dtype), w, loss)
+        self._keep(points, [found], Gram(kernel, points).like, one=True)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The quantile at new points: (n,)."""
+        return self._values(X)
+
+
+def chosen_class(values: Array, classes: np.ndarray) -> np.ndarray:
+    """The class of the largest value, or of the sign where there is one for two classes."""
+    found = to_numpy(values)
+    return classes[(found > 0).astype(int) if found.ndim == 1 else np.argmax(found, axis=1)]
+
+
+def as_kind(tags: Any, *, classifier: bool) -> Any:
+    """scikit-learn's tags of a classifier or a regressor."""
+    from sklearn.utils import ClassifierTags, RegressorTags
+
+    tags.estimator_type = "classifier" if classifier else "regressor"
+    tags.classifier_tags = ClassifierTags() if classifier else None
+    tags.regressor_tags = None if classifier else RegressorTags()
+    tags.target_tags.required = True
+    return tags

@@ -1,0 +1,258 @@
+"""Exact kernel ridge regression, with paths of ridges and prediction intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, floor
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from mercer import validate
+from mercer.backend import Array, array_like, astype, count, double, namespace, ones, to_numpy
+from mercer.config import settings
+from mercer.gram import Gram, LazyMatrix, Reweighted, ridge_solve
+from mercer.gram.positive_definite import add_to_diagonal, inverse_positive
+from mercer.gram.threads import spans
+from mercer.kernels.base import Kernel
+from mercer.learn.kernel_learner import KernelPredictor, with_intercept
+from mercer.learn.regression.dense_or_refuse import held
+from mercer.learn.regression.ridge_path import Eigen, RidgePath, RidgeScores, best
+from mercer.rkhs.function import Function
+
+
+class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
+    """Kernel ridge regression: f and b minimise sum_i w_i (y_i - f(x_i) - b)^2 + ridge |f|^2.
+
+    By the representer theorem f = sum_i c_i k(x_i, .) with (K + ridge I) c = y - b. The intercept b
+    is not penalised, so that the c_i add up to zero and a constant added to y is added to the
+    predictions. `ridge` belongs to the **summed** loss; for the averaged loss, multiply it by n.
+
+    Parameters
+    ----------
+    kernel : Kernel or None
+        None: RBF at the median distance; `default_kernel` where a frame has categories.
+    ridge : float or RidgePath
+        A positive number; or many, of which the best by leave-one-out (or generalised
+        cross-validation) is taken, all of them from one eigendecomposition.
+    intercept : bool
+        Whether there is an intercept b. False: b = 0, the form of the textbooks, which shrinks the
+        predictions towards 0 instead of towards the mean of y.
+
+    Attributes
+    ----------
+    function_ : Function
+        f, without the intercept; several functions where y has several columns. Its points are
+        float64 where the kernel matrix was made in float64 (see the notes).
+    intercept_ : float or array (q,)
+        b, one for each column of y.
+    kernel_ : Kernel
+    ridge_ : float
+    path_ : RidgeScores or None
+        The figures of all ridges, where a `RidgePath` was asked for.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    One ridge: by Cholesky in the memory of the kernel matrix, in the dtype of X; where the matrix
+    is beyond the memory budget, by preconditioned conjugate gradients on tiles. A path: one
+    eigendecomposition in float64, which holds three such matrices. A kernel that is not positive
+    definite is refused where the matrix plus the ridge is not (one ridge), or the matrix is not
+    (path).
+
+    Small ridges amplify the rounding of kernel values, and leave-one-out mistakes it for a signal.
+    For a path, and for a ridge below 6e-4 sqrt(n) max k(x, x), kernel values of float32 points are
+    therefore computed in float64, to learn and to predict; predictions keep the dtype of X.
+    Kernels with a function (`Transformed`) are left in the dtype that the function was given.
+
+    References
+    ----------
+    C. Saunders, A. Gammerman, V. Vovk (1998). Ridge regression learning algorithm in dual
+    variables. ICML. R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani (2021). Predictive
+    inference with the jackknife+. Annals of Statistics 49(1), 486-507.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-3, 3, size=(200, 1))
+    >>> y = np.sinc(x[:, 0]) + 0.1 * rng.normal(size=200)
+    >>> ridge = KernelRidge(RBF(0.5), RidgePath()).fit(x, y)
+    >>> bool(abs(ridge.predict([[0.0]])[0] - 1) < 0.1)
+    True
+    >>> ridge.predict_interval([[0.0], [2.5]], level=0.9).round(1)
+    array([[ 0.8,  1.2],
+           [-0.1,  0.3]])
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        ridge: float | RidgePath = 1.0,
+        *,
+        intercept: bool = True,
+    ) -> None:
+        self.kernel = kernel
+        self.ridge = ridge
+        self.intercept = intercept
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from points X and numbers y, (n,) or (n, q), with weights (n,) if there are any."""
+        ridge = self._asked()
+        if not isinstance(ridge, RidgePath):
+            validate.positive("ridge", ridge)
+        validate.truth("intercept", self.intercept)
+        kernel, points, target, weights = self._accept_numbers(X, y, sample_weight)
+        number = None if isinstance(ridge, RidgePath) else float(ridge)
+        points = self._precise(kernel, points, weights, number)
+        target = astype(target, double(target)) if self._doubled else target
+        matrix: LazyMatrix = Gram(kernel, points)
+        wide, flat = (target, False) if target.ndim == 2 else (target[:, None], True)
+        mean = _mean(wide, weights) if self.intercept else None
+        wide = wide if mean is None else wide - mean[None, :]
+        root = ones((int(wide.shape[0]), 1), wide)
+        if weights is not None:  # the same problem without weights, for S K S, S y and S 1
+            root = array_like(np.sqrt(weights), wide)[:, None]
+            matrix, wide = Reweighted(matrix, root[:, 0]), root * wide
+        self.path_: RidgeScores | None = None
+        border = root if self.intercept else None
+        if isinstance(ridge, RidgePath):
+            coefficients, offsets = self._from_path(ridge, matrix, wide, border)
+        else:
+            self.ridge_ = float(ridge)
+            coefficients, offsets = _bordered_solve(matrix, wide, self.ridge_, border)
+        c = astype(root * coefficients, target.dtype)
+        self.function_ = Function(self.kernel_, points, c[:, 0] if flat else c, self._columns)
+        self.intercept_: float | np.ndarray = 0.0
+        if mean is not None and offsets is not None:
+            b = to_numpy(astype(mean, offsets.dtype) + offsets)
+            self.intercept_ = float(b[0]) if flat else b
+        self._equal = weights is None or bool(np.all(weights == 1))
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """f(x) + b at new points: (n,) or (n, q)."""
+        gram, dtype = self._values_at(X)
+        values = with_intercept(gram @ self.function_.weights, self.intercept_)
+        return astype(values, dtype)
+
+    def predict_interval(self, X: Any, *, level: float = 0.9) -> Array:
+        """Where a new y is to be expected: lower and upper ends, (n, 2), by the jackknife+.
+
+        The interval at x is made of f(x; -i) -+ |y_i - f(x_i; -i)|, where f(.; -i) was learnt without
+        the i-th point (Barber et al. 2021, eq. 1.1), all of them from one inverse. Whatever the
+        distribution, if all observations are exchangeable it holds a new one with probability
+        2 level - 1 at least, and in practice about `level`. The ridge is taken as given: where it
+        was chosen on the same points the intervals are a little too short. Infinite where fewer
+        points were learnt from than the level needs. Inverts the matrix anew: ask for all points at once.
+        """
+        validate.between("level", level, 0.0, 1.0)
+        gram, dtype = self._values_at(X)
+        learnt = self.function_
+        if learnt.weights.ndim == 2 and learnt.weights.shape[1] > 1:
+            raise ValueError("predict_interval needs one number per point in y: fit each column")
+        if not self._equal:
+            raise ValueError(
+                "predict_interval needs observations of equal weight, got sample_weight: "
+                "fit without weights"
+            )
+        left_out = self._left_out()
+        rows = max(settings().memory // 8 // (16 * count(learnt.points)), 1)
+        ends = [
+            left_out.interval(gram.block(some, slice(0, gram.shape[1])), level)
+            for some in spans(gram.shape[0], rows)
+        ]
+        return astype(namespace(ends[0]).concat(ends), dtype)
+
+    def _asked(self) -> float | RidgePath:
+        """The ridge, or the path of them."""
+        return self.ridge
+
+    def _from_path(
+        self, path: RidgePath, matrix: LazyMatrix, y: Array, border: Array | None
+    ) -> tuple[Array, Array | None]:
+        eigen = Eigen.of(matrix, y, border)
+        self.path_ = eigen.scores(path.on(matrix.trace()))
+        self.ridge_ = best(path, self.path_)
+        return eigen.coefficients(self.ridge_)
+
+    def _left_out(self) -> _LeftOut:
+        """What all the functions learnt without one of the points need."""
+        learnt = self.function_
+        matrix = held(Gram(self._bound, learnt.points), 1, "an interval", "fit on fewer points")
+        add_to_diagonal(matrix, self.ridge_)
+        inverse = inverse_positive(matrix)
+        if inverse is None:
+            raise ValueError("predict_interval needs a kernel that is positive definite")
+        xp, c = namespace(inverse), astype(learnt.weights, inverse.dtype)
+        c = c if c.ndim == 1 else c[:, 0]
+        b, last = float(np.sum(self.intercept_)), xp.zeros_like(c)
+        if self.intercept:  # the inverse of [[K + ridge I, 1], [1', 0]], one rank away
+            g = xp.sum(inverse, axis=0)
+            last = g / xp.sum(g)
+            inverse -= g[:, None] * last[None, :]
+        if self.intercept and int(c.shape[0]) == 1:  # nothing is left without the only point
+            return _LeftOut(inverse, last, xp.full_like(c, float("inf")), c, b)
+        return _LeftOut(inverse, last, c / xp.linalg.diagonal(inverse), c, b)
+
+
+@dataclass(frozen=True, eq=False)
+class _LeftOut:
+    """The functions f_-i learnt without the i-th point, and their errors there.
+
+    With the inverse M of the bordered matrix [[K + ridge I, 1], [1', 0]], of (K + ridge I) where
+    there is no intercept, f_-i(x) = f(x) - (k(x), 1)'M_i e_i and e_i = y_i - f_-i(x_i) = c_i / M_ii.
+    """
+
+    inverse: Array  # of M, the rows and columns of the points: (n, n)
+    last: Array  # of M, the row of the intercept: (n,)
+    errors: Array  # e, (n,)
+    coefficients: Array  # c, (n,)
+    intercept: float
+
+    def interval(self, values: Array, level: float) -> Array:
+        """Ends of the jackknife+ intervals of points with kernel values (r, n): (r, 2)."""
+        xp, n = namespace(values), int(values.shape[1])
+        wide, size = astype(values, self.inverse.dtype), xp.abs(self.errors)[None, :]
+        middle = wide @ self.coefficients + self.intercept
+        infinite = xp.full_like(middle, float("inf"))
+        if not bool(xp.all(xp.isfinite(size))):
+            return astype(xp.stack([-infinite, infinite], axis=1), values.dtype)
+        moved = (wide @ self.inverse + self.last[None, :]) * self.errors[None, :]
+        without = middle[:, None] - moved  # f_-i(x), (r, n)
+        low, high = xp.sort(without - size, axis=1), xp.sort(without + size, axis=1)
+        down, up = floor(round((1 - level) * (n + 1), 9)), ceil(round(level * (n + 1), 9))
+        lower = low[:, down - 1] if down >= 1 else -infinite
+        upper = high[:, up - 1] if up <= n else infinite
+        return astype(xp.stack([lower, upper], axis=1), values.dtype)
+
+
+def _mean(y: Array, weights: np.ndarray | None) -> Array:
+    """The weighted mean of every column of y (n, q), summed in float64: (q,)."""
+    xp, wide = namespace(y), astype(y, double(y))
+    if weights is None:
+        return astype(xp.mean(wide, axis=0), y.dtype)
+    shares = array_like(weights / np.sum(weights), wide)
+    return astype(xp.sum(shares[:, None] * wide, axis=0), y.dtype)
+
+
+def _bordered_solve(
+    matrix: LazyMatrix, y: Array, ridge: float, border: Array | None
+) -> tuple[Array, Array | None]:
+    """c (n, q) and b (q,) of (K + ridge I) c = y - s b with s'c = 0, for a border s (n, 1).
+
+    With G = (K + ridge I)^-1, b = s'Gy / s'Gs: one more column on the right-hand side. Without a
+    border b is None.
+    """
+    if border is None:
+        return ridge_solve(matrix, y, ridge), None
+    xp = namespace(y)
+    solved = ridge_solve(matrix, xp.concat([y, border], axis=1), ridge)
+    solved = astype(solved, double(solved))
+    c, g = solved[:, :-1], solved[:, -1:]
+    s = astype(border, solved.dtype)
+    b = xp.sum(s * c, axis=0) / xp.sum(s * g)
+    return c - g * b[None, :], b

@@ -1,0 +1,98 @@
+"""What the selectors of features share: how many to keep, the order of the rest, scikit-learn's contract."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import validate
+from mercer.learn.kernel_learner import KernelEstimator, checked, on_host
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """All features, the best first, and what each of them is worth (in the order of the columns)."""
+
+    order: np.ndarray
+    scores: np.ndarray
+
+
+class Selector(SelectorMixin, KernelEstimator):
+    """Ranks features by a target and keeps the best `n_features_to_select` of them."""
+
+    n_features_to_select: int | float | None
+
+    @abstractmethod
+    def _rank(self, x: np.ndarray, y: np.ndarray, number: int) -> Ranked:
+        """The order of the features, of which the first `number` will be kept."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Select features of X (n, p) by the target y: labels (n,), or numbers (n,) or (n, q)."""
+        x, y = checked(self, X, y=y, multi_output=True, ensure_min_samples=4)
+        p = x.shape[1]
+        number = _number(self.n_features_to_select, p)
+        found = self._rank(x, _plain(y), number)
+        ranking = np.empty(p, dtype=np.int64)
+        ranking[found.order] = np.arange(1, p + 1)
+        self.ranking_ = ranking
+        self.scores_ = found.scores
+        self.support_ = ranking <= number
+        self.n_features_ = number
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """X with the selected features only, as NumPy array or in the output that was set."""
+        return super().transform(on_host(X))
+
+    def _needs_points(self) -> str | None:
+        return "it chooses among the columns of the points"
+
+    def _get_support_mask(self) -> Any:
+        check_is_fitted(self)
+        return self.support_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def standardized(x: np.ndarray) -> np.ndarray:
+    """Columns of mean 0 and variance 1; 0 where a column does not vary."""
+    moved = x - x.mean(axis=0)
+    deviation = moved.std(axis=0, ddof=1)
+    constant = deviation <= 10 * np.finfo(np.float64).eps * np.abs(x).max(axis=0)
+    return np.where(constant, 0.0, moved / np.where(constant, 1.0, deviation))
+
+
+def _plain(y: np.ndarray) -> np.ndarray:
+    """Labels as texts, numbers as numbers, where they came as objects."""
+    plain = np.asarray(y.tolist()) if y.dtype.kind == "O" else y
+    if plain.dtype.kind == "O":
+        kinds = sorted({type(v).__name__ for v in plain.ravel()[:1000]})
+        raise TypeError(
+            f"y must hold labels (texts or whole numbers) or numbers, got {', '.join(kinds)}: "
+            "drop or fill what is missing"
+        )
+    return plain
+
+
+def _number(wanted: int | float | None, p: int) -> int:
+    """How many of p features to keep: a number, a share, or half of them."""
+    name = "n_features_to_select"
+    if wanted is None:
+        return max(p // 2, 1)
+    if isinstance(wanted, Integral) and not isinstance(wanted, bool):
+        validate.whole(name, wanted)
+        if wanted > p:
+            raise ValueError(f"{name} must be at most the number of features, {p}, got {wanted}")
+        return int(wanted)
+    validate.between(name, wanted, 0.0, 1.0)
+    return max(int(wanted * p), 1)

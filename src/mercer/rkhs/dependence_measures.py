@@ -1,0 +1,256 @@
+"""How much variables depend on each other, as numbers without p-values, beside `hsic`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from math import sqrt
+from operator import mul
+from typing import Any
+
+from mercer import validate
+from mercer.backend import namespace, scalar
+from mercer.gram import Gram, LazyMatrix
+from mercer.kernels.base import Kernel
+from mercer.rkhs.measures import hsic, without_diagonals
+from mercer.rkhs.paired_samples import together
+from mercer.rkhs.points import recentred
+from mercer.rkhs.regularized_gram import (
+    centred_operator,
+    largest_singular_value,
+    shrinkage,
+    trace_of_product,
+)
+
+
+def dhsic(kernels: Sequence[Kernel | None] | None, samples: Sequence[Any]) -> float:
+    """How far M variables are from being jointly independent: |mu_joint - mu_1 x ... x mu_M|^2.
+
+    The squared distance, in the space of the product kernel, of the embeddings of the joint
+    distribution and of the product of its margins; of two variables it is the biased `hsic`. The
+    V-statistic of Pfister et al. (2018, section 2),
+
+        mean_ij prod_k K^k_ij + prod_k mean_ij K^k_ij - 2 mean_i prod_k mean_j K^k_ij,
+
+    is never negative, and too large by O(1/n). For bounded continuous shift-invariant
+    characteristic kernels the limit is zero only under joint independence; for three and more
+    variables, characteristic kernels alone are not enough (Szabo and Sriperumbudur 2018).
+
+    Parameters
+    ----------
+    kernels : sequence of kernels or None, one for each variable; or None
+        None: RBF at the median distance of that variable.
+    samples : sequence of points
+        The variables, of any widths, as many points of each; messages call them x1, x2, ...
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.choice([-1.0, 1.0], size=(2, 300))
+    >>> c = a * b  # pairs are independent, all three together are not
+    >>> dhsic(None, (a, b, c)) > 20 * dhsic(None, (a, b, rng.permutation(c)))
+    True
+    """
+    kernels, names = matched(kernels, samples)
+    if len(samples) == 2:
+        x, y = together(kernels, samples, names)
+        return hsic(x[0], y[0], x[1], y[1])
+    return product_distance([Gram(k, x) for k, x in together(kernels, samples, names)])
+
+
+def coco(kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any) -> float:
+    """Constrained covariance: the largest Cov(f(x), g(y)) with functions of norm one at most.
+
+    The largest singular value of the cross-covariance operator, (1/n) sqrt of the largest
+    eigenvalue of K~L~ (Gretton et al. 2005). The squares of all singular values add up to `hsic`.
+
+    Parameters
+    ----------
+    kernel_x, kernel_y : Kernel or None
+        None: RBF at the median distance of that variable.
+    x, y : points
+        As many of one as of the other; x_i belongs to y_i.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=300)
+    >>> coco(None, None, x, x**2)
+    0.166...
+    """
+    grams = _centred(kernel_x, kernel_y, x, y, 2, "coco")
+    left, right = (centred_operator(gram, "coco") for gram in grams)
+    return largest_singular_value(left, right) / left.n
+
+
+def kcca(
+    kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any, *, ridge: float
+) -> float:
+    """The largest regularised canonical correlation of functions of x and of y.
+
+    max Cov(f, g) / sqrt((Var f + ridge |f|^2) (Var g + ridge |g|^2)) over the spaces of the two
+    kernels, between 0 and 1 (Bach and Jordan 2002; in the form of Fukumizu, Bach and Gretton
+    2007). Without a ridge it would be 1 whatever the data, as functions of a rich space
+    interpolate them.
+
+    Parameters
+    ----------
+    kernel_x, kernel_y : Kernel or None
+        None: RBF at the median distance of that variable.
+    x, y : points
+        As many of one as of the other; x_i belongs to y_i.
+    ridge : float
+        Of the averaged loss: (K~ + n ridge I) stands where K~ would.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=300)
+    >>> kcca(None, None, x, x**2, ridge=0.01) > 0.9
+    True
+    >>> kcca(None, None, x, rng.normal(size=300), ridge=0.01) < 0.3
+    True
+    """
+    validate.positive("ridge", ridge)
+    grams = _centred(kernel_x, kernel_y, x, y, 2, "kcca")
+    left, right = (shrinkage(gram, ridge, "kcca", dense=i == 0) for i, gram in enumerate(grams))
+    return min(largest_singular_value(left, right), 1.0)
+
+
+def nocco(
+    kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any, *, ridge: float
+) -> float:
+    """The squared Hilbert-Schmidt norm of the normalised cross-covariance operator, tr(R_x R_y).
+
+    R = K~ (K~ + n ridge I)^-1. For characteristic kernels, n to infinity and the ridge to 0 slowly
+    enough, it becomes the mean square contingency of the two variables, whatever the kernels
+    (Fukumizu et al. 2008). It adds the squares of all canonical correlations, of
+    which `kcca` is the largest.
+
+    Parameters
+    ----------
+    kernel_x, kernel_y : Kernel or None
+        None: RBF at the median distance of that variable.
+    x, y : points
+        As many of one as of the other; x_i belongs to y_i.
+    ridge : float
+        Of the averaged loss, as in `kcca`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=300)
+    >>> dependent = nocco(None, None, x, x**2, ridge=0.01)
+    >>> dependent > 5 * nocco(None, None, x, rng.normal(size=300), ridge=0.01)
+    True
+    """
+    validate.positive("ridge", ridge)
+    grams = _centred(kernel_x, kernel_y, x, y, 2, "nocco")
+    left, right = (shrinkage(gram, ridge, "nocco", dense=True) for gram in grams)
+    return trace_of_product(left, right)
+
+
+def cka(
+    kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any, *, unbiased: bool = False
+) -> float:
+    """Centred kernel alignment, HSIC(x, y) / sqrt(HSIC(x, x) HSIC(y, y)).
+
+    Cosine of the angle between the two centred Gram matrices (Cortes et al. 2012), 1 where they
+    are multiples of each other. With `Linear` kernels it compares representations (Kornblith et
+    al. 2019); with `Energy` kernels it is the squared distance correlation. It has no
+    unit. A variable that its kernel does not see vary gives 0.
+
+    Parameters
+    ----------
+    kernel_x, kernel_y : Kernel or None
+        None: RBF at the median distance of that variable.
+    x, y : points
+        As many of one as of the other; x_i belongs to y_i.
+    unbiased : bool
+        False: of the biased `hsic`, from 0 to 1, and near 1 where there are more columns than
+        points. True: of the unbiased ones (Song et al. 2012, eq. 5), from -1 to 1, around 0 under
+        independence; needs n >= 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Linear
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(2, 100, 400))
+    >>> cka(Linear(), Linear(), x, y), cka(Linear(), Linear(), x, y, unbiased=True)
+    (0.80..., 0.00...)
+    """
+    left, right = _centred(kernel_x, kernel_y, x, y, 4 if unbiased else 2, "cka")
+    values = [_aligned(a, b, unbiased) for a, b in ((left, right), (left, left), (right, right))]
+    unit = sqrt(max(values[1], 0.0)) * sqrt(max(values[2], 0.0))
+    if unit <= 0:
+        return 0.0
+    return min(max(values[0] / unit, -1.0 if unbiased else 0.0), 1.0)
+
+
+# ---- shared with the tests of joint independence ----------------------------------------------
+
+
+def matched(
+    kernels: Sequence[Kernel | None] | None, samples: Sequence[Any]
+) -> tuple[tuple[Kernel | None, ...], tuple[str, ...]]:
+    """A kernel or None for each of several variables, and what messages call them: x1, x2, ..."""
+    names = tuple(f"x{i}" for i in range(1, len(samples) + 1))
+    if len(samples) < 2:
+        raise ValueError(f"joint independence needs at least 2 variables, got {len(samples)}")
+    if kernels is None:
+        return (None,) * len(samples), names
+    found = several(kernels)
+    if len(found) != len(samples):
+        raise ValueError(
+            f"kernels must be as many as the variables, {len(samples)}, got {len(found)}"
+        )
+    return found, names
+
+
+def several(kernels: Any) -> tuple[Kernel | None, ...]:
+    """Kernels or None, as a tuple."""
+    if isinstance(kernels, str) or not isinstance(kernels, Sequence):
+        raise TypeError(
+            f"kernels must be a sequence with a kernel or None for each variable, got {validate.shown(kernels)}"
+        )
+    for i, kernel in enumerate(kernels):
+        if kernel is not None:
+            validate.instance(
+                f"kernels[{i}]", kernel, Kernel, "a kernel, such as RBF(1.0), or None"
+            )
+    return tuple(kernels)
+
+
+def product_distance(grams: Sequence[LazyMatrix]) -> float:
+    """The V-statistic of `dhsic` from Gram matrices, in one pass over the tiles of each and of all."""
+    n = grams[0].shape[0]
+    xp = namespace(grams[0].like)
+    joint = reduce(mul, grams).sum() / n**2
+    means = [gram.row_sums() / n for gram in grams]
+    split = reduce(mul, (scalar(xp.mean(m)) for m in means))
+    between = scalar(xp.mean(reduce(mul, means)))
+    return max(joint + split - 2 * between, 0.0)
+
+
+# ---- private ------------------------------------------------------------------------------
+
+
+def _centred(
+    kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any, least: int, what: str
+) -> tuple[LazyMatrix, LazyMatrix]:
+    """K~ and L~, not held."""
+    left, right = (
+        Gram(kernel, *recentred(kernel, points)).centered()
+        for kernel, points in together((kernel_x, kernel_y), (x, y), least=least, what=what)
+    )
+    return left, right
+
+
+def _aligned(a: LazyMatrix, b: LazyMatrix, unbiased: bool) -> float:
+    """tr(K~L~), or n (n - 3) times the unbiased HSIC: the unit cancels."""
+    product = a.inner(b)
+    return without_diagonals(product, a.diagonal(), b.diagonal()) if unbiased else product

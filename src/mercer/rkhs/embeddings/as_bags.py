@@ -1,0 +1,60 @@
+"""Distributions of any kind as bags of points, for what works on points."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from mercer import frames
+from mercer.backend import count, is_array, is_numpy
+from mercer.kernels.prepare import as_table
+from mercer.kernels.radial import RBF
+from mercer.rkhs.embeddings.bags import Bags
+from mercer.rkhs.embeddings.batch import batch_of
+from mercer.rkhs.gaussian import Gaussian
+from mercer.rkhs.mixture import Mixture
+from mercer.rkhs.uniform import Dirac, Uniform
+
+KNOWN = Gaussian, Mixture, Uniform
+
+
+def as_bags(x: Any, *, draws: int, rng: Any, name: str = "X") -> Bags:
+    """Bags, from bags, vectors (bags of one point) and distributions, of which `draws` are taken.
+
+    What `MeanMap` would refuse is refused in its words.
+    """
+    if isinstance(x, Bags):
+        return x
+    frame = as_table(x, name)
+    x = x if frame is None else frames.numbers(frame, name)
+    if is_array(x) and not (is_numpy(x) and x.dtype == object):
+        if x.ndim <= 2:
+            x = x[:, None] if x.ndim == 1 else x
+            return Bags(x, np.arange(count(x) + 1))
+        batch_of(RBF(1.0), x, name)
+        return Bags.of(x)
+    batch_of(RBF(1.0), x, name)
+    return Bags.of([sample_of(one, draws, rng) for one in x])
+
+
+def are_known(x: Any) -> np.ndarray:
+    """Which distributions are known, rather than seen by points of theirs: (n,)."""
+    if isinstance(x, Bags) or (is_array(x) and not (is_numpy(x) and x.dtype == object)):
+        return np.zeros(len(x), dtype=bool)
+    return np.array([isinstance(one, KNOWN) for one in x], dtype=bool)
+
+
+def sample_of(one: Any, draws: int, rng: Any) -> Any:
+    """The points of a distribution, or draws from one that is known."""
+    if isinstance(one, KNOWN):
+        return one.sample(draws, rng=rng)
+    if isinstance(one, Dirac):
+        return one.point[None, :]
+    if isinstance(one, Real):
+        return np.array([[one]], dtype=np.float64)
+    if is_array(one):
+        return one[None, :] if one.ndim == 1 else one
+    numbers = isinstance(one, list | tuple) and all(isinstance(v, Real) for v in one)
+    return [one] if numbers else one

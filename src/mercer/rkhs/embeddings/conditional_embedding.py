@@ -1,0 +1,226 @@
+"""Conditional mean embeddings, and the rules of probability for embeddings: sum, chain, Bayes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from mercer import linalg, validate
+from mercer.backend import Array, count, take_rows, to_numpy
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError
+from mercer.gram import Gram, ridge_solve
+from mercer.gram.solve import needs_double
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.compose import Tensor
+from mercer.kernels.prepare import read
+from mercer.rkhs.embeddings.embedding import Embedding, mean_embedding
+from mercer.rkhs.function import Function
+from mercer.rkhs.paired_samples import together
+from mercer.rkhs.points import widened, widened_for
+
+_RIDGES = 10.0 ** np.arange(-8, 2)  # per point, of which leave-one-out chooses
+_CHOSEN_ON = 1000  # points
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConditionalEmbedding:
+    """mu(x) = E[l(Y, .) | X = x] ~ sum_i b_i(x) l(y_i, .): the law of Y given x, for every x.
+
+    The weights are b(x) = (K + ridge I)^-1 k(x), kernel ridge regression of l(Y, .) on X (Song et al.
+    2009; Grunewalder et al. 2012). They may be negative and add up to about one.
+
+    Parameters
+    ----------
+    kernel_x, kernel_y : Kernel
+    x, y : points
+        What is given and what follows, observed together.
+    solve : function (n, m) -> (n, m)
+        From k(x_i, new x_j) to the weights; made by `fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-2, 2, size=500)
+    >>> y = np.sin(2 * x) + 0.3 * rng.normal(size=500)
+    >>> law = ConditionalEmbedding.fit(x, y)
+    >>> law.expectation(lambda y: y, [0.0, 0.8]).round(1)  # sin 0, sin 1.6
+    array([0. , 0.9])
+    >>> law.expectation(lambda y: y > 0, [0.0, 0.8]).round(1)  # probabilities
+    array([0.5, 1. ])
+    """
+
+    kernel_x: Kernel
+    kernel_y: Kernel
+    x: Points
+    y: Points
+    solve: Callable[[Array], Array]
+
+    @classmethod
+    def fit(
+        cls,
+        x: Any,
+        y: Any,
+        *,
+        kernel_x: Kernel | None = None,
+        kernel_y: Kernel | None = None,
+        ridge: float | None = None,
+    ) -> ConditionalEmbedding:
+        """Learn from observations made together.
+
+        Parameters
+        ----------
+        x, y : points
+            As many of one as of the other.
+        kernel_x, kernel_y : Kernel or None
+            None: RBF at the median distance of that variable.
+        ridge : float or None
+            Added to the diagonal of K. None: the best of ten by leave-one-out, on at most 1,000 points,
+            in proportion to their number.
+        """
+        (kernel_x, x), (kernel_y, y) = together((kernel_x, kernel_y), (x, y), least=2)
+        if ridge is None:
+            ridge = _chosen(kernel_x, kernel_y, x, y)
+        validate.positive("ridge", ridge)
+        if needs_double(kernel_x.diag(x), ridge):
+            x = widened_for(kernel_x, x)
+        return cls(kernel_x, kernel_y, x, y, _Ridge(Gram(kernel_x, x), float(ridge)))
+
+    def __repr__(self) -> str:
+        return f"ConditionalEmbedding({self.kernel_x!r}, {self.kernel_y!r}, {count(self.x)} points)"
+
+    def weights(self, x: Any) -> Array:
+        """b_i(x_j): (n, m), a column for each new point."""
+        points, _ = read(self.kernel_x, x, None, "x")
+        if self._doubled:
+            points = widened_for(self.kernel_x, points)
+        return self.solve(Gram(self.kernel_x, self.x, points).dense())
+
+    def __call__(self, x: Any) -> Function:
+        """The embeddings of the laws of Y given each x, as several functions of y."""
+        return Function(self.kernel_y, self._outcomes, self.weights(x))
+
+    def expectation(self, function: Callable[[Any], Any], x: Any) -> np.ndarray:
+        """E[g(Y) | x_j] ~ sum_i b_i(x_j) g(y_i): (m,), or (m, k) where g gives k numbers.
+
+        `function` takes the observed y as an array: (n, d), or (n,) where they are numbers.
+        """
+        flat = self.y[:, 0] if getattr(self.y, "ndim", 0) == 2 and self.y.shape[1] == 1 else self.y
+        values = np.asarray(to_numpy(function(flat)), dtype=np.float64)
+        if values.shape[:1] != (count(self.y),):
+            raise ValueError(
+                f"function must give one value for each of the {count(self.y)} observations, got "
+                f"shape {values.shape}"
+            )
+        return to_numpy(self.weights(x)).T @ values
+
+    # ---- rules of probability ---------------------------------------------------------
+
+    def sum_rule(self, prior: Any) -> Function:
+        """The embedding of Y when X is drawn from `prior`: a distribution, a sample or an embedding.
+
+        mu_Y = C_YX (C_XX + ridge)^-1 mu_prior, with weights (K + ridge I)^-1 mu_prior(x_i).
+        """
+        return Function(self.kernel_y, self._outcomes, self._prior_weights(prior))
+
+    def chain_rule(self, prior: Any) -> Function:
+        """The embedding of (X, Y) together when X is drawn from `prior`: in the RKHS of `Tensor`."""
+        kernel = Tensor(self.kernel_x, self.kernel_y)
+        return Function(kernel, (self.x, self._outcomes), self._prior_weights(prior))
+
+    def bayes_rule(self, prior: Any, *, ridge: float | None = None) -> ConditionalEmbedding:
+        """The posterior: the law of X given y when X is drawn from `prior`.
+
+        With D the diagonal of the weights of the chain rule and L the Gram matrix of y, the weights
+        given y are D L ((D L)^2 + ridge^2 I)^-1 D l(y) (Fukumizu, Song and Gretton 2013).
+
+        `ridge` regularises the inverse of the covariance of y; None: the mean of the eigenvalues
+        of D L times 1/sqrt(n).
+        """
+        weights = to_numpy(self._prior_weights(prior))
+        n = len(weights)
+        if 3 * 8 * n * n > settings().memory:
+            raise MemoryBudgetError(
+                f"Bayes' rule on {n} points takes {3 * 8 * n * n / 2**20:,.0f} MiB and the budget is "
+                f"{settings().memory / 2**20:,.0f} MiB: use fewer points, or raise "
+                "mercer.config(memory=...)"
+            )
+        product = weights[:, None] * to_numpy(Gram(self.kernel_y, self.y).dense())
+        least = np.finfo(np.float64).tiny
+        found = max(float(np.trace(product)) / n, least) / sqrt(n) if ridge is None else ridge
+        validate.positive("ridge", found)
+        square = product @ product
+        square[np.diag_indices(n)] += found * found
+        inverse = product @ linalg.solve(square, np.diag(weights))
+        return ConditionalEmbedding(self.kernel_y, self.kernel_x, self.y, self.x, _Matrix(inverse))
+
+    @property
+    def _doubled(self) -> bool:
+        """Whether x is in float64, as it came or because the ridge is small."""
+        return widened(self.x) is self.x
+
+    @property
+    def _outcomes(self) -> Points:
+        """y, in float64 where x is."""
+        return widened_for(self.kernel_y, self.y) if self._doubled else self.y
+
+    def _prior_weights(self, prior: Any) -> Array:
+        known = isinstance(prior, Embedding | Function)
+        mu = prior if known else mean_embedding(self.kernel_x, prior)
+        if mu.kernel != self.kernel_x:
+            raise ValueError(
+                f"the embedding of the prior must have the kernel {self.kernel_x!r}, got "
+                f"{mu.kernel!r}"
+            )
+        return self.solve(mu(self.x)[:, None])[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ridge:
+    """k -> (K + ridge I)^-1 k."""
+
+    gram: Gram
+    ridge: float
+
+    def __call__(self, k: Array) -> Array:
+        return ridge_solve(self.gram, k, self.ridge)
+
+
+@dataclass(frozen=True, eq=False)
+class _Matrix:
+    """k -> M k."""
+
+    matrix: np.ndarray
+
+    def __call__(self, k: Array) -> Array:
+        return self.matrix @ to_numpy(k)
+
+
+def _chosen(kernel_x: Kernel, kernel_y: Kernel, x: Points, y: Points) -> float:
+    """The ridge with the least leave-one-out error |l(y_i) - mu_-i(x_i)|^2 in the RKHS of y.
+
+    With the smoother S = K (K + ridge)^-1 the residuals without point i are those with it divided by
+    1 - S_ii, and their squared norms the diagonal of (I - S) L (I - S).
+    """
+    n = count(x)
+    some = slice(0, n, -(-n // _CHOSEN_ON))
+    k, outcomes = (
+        to_numpy(Gram(kernel, widened_for(kernel, take_rows(points, some))).dense()).astype(
+            np.float64
+        )
+        for kernel, points in ((kernel_x, x), (kernel_y, y))
+    )
+    values, vectors = linalg.eigh(k)
+    turned = vectors.T @ outcomes @ vectors
+    errors = []
+    for ridge in _RIDGES * len(k):
+        left = ridge / (np.maximum(values, 0.0) + ridge)  # eigenvalues of I - S
+        kept = vectors * left
+        residuals = np.einsum("ij,ij->i", kept @ turned, kept)
+        errors.append(float(np.sum(residuals / (kept * vectors).sum(axis=1) ** 2)))
+    return float(_RIDGES[int(np.argmin(errors))] * n)
