@@ -163,9 +163,15 @@ def test_repeated_logic_is_one_passage_whatever_its_length(counted):
         "one.py": f'def f():\n    """Here."""\n{PASSAGE}    step(6)\n    return 1\n',
         "two.py": f"class A:\n  def g(self):\n    # why\n{PASSAGE}\n    step(6)\n    return 2\n",
         "three.py": f"class A:\n  def __init__(self):\n{PASSAGE}",
-        "four.py": "def f():\n" + PASSAGE.replace("step(5)", "step(50)"),
+        "four.py": "def other():\n" + PASSAGE.replace("step(5)", "step(50)"),
     }
     assert counted(files)["repeated-logic"].occurrences == ("mercer/one.py:3 = mercer/two.py:4",)
+
+
+def test_repeated_logic_runs_over_short_methods(counted):
+    methods = "".join(f'  def m{i}(self):\n    """{{}}"""\n    return {i}\n' for i in range(3))
+    files = {f"{name}.py": f"class A:\n{methods}".replace("{}", name) for name in ("one", "two")}
+    assert counted(files)["repeated-logic"].occurrences == ("mercer/one.py:2 = mercer/two.py:2",)
 
 
 def test_a_walk_counts_the_files_whose_functions_run(counted, tmp_path):

@@ -13,9 +13,10 @@ import argparse
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 from call_walks import WALK_LIMITS, traced_files
 from import_graph import imports, knots, module_names
@@ -201,48 +202,52 @@ def long_functions(sources: list[Source]) -> Metric:
 def _length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     first = function.body[0]
     documented = ast.get_docstring(function, clean=False) is not None
-    docstring = (first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0
-    return (function.end_lineno or function.lineno) - function.lineno + 1 - docstring
+    return len(_lines(function)) - (len(_lines(first)) if documented else 0)
 
 
 def repeated_logic(sources: list[Source]) -> Metric:
-    """Passages of six or more equal lines in functions other than constructors."""
-    bodies = [(s, lines) for s in sources for lines in _function_bodies(s)]
+    """Passages of six or more equal lines in functions; they may run over several short ones."""
+    numbered = [_logic_lines(s) for s in sources]
     windows = defaultdict(list)
-    for body, (_, lines) in enumerate(bodies):
+    for file, lines in enumerate(numbered):
         for start in range(len(lines) - REPEATED_LINES + 1):
             window = tuple(text for _, text in lines[start : start + REPEATED_LINES])
-            windows[window].append((body, start))
+            windows[window].append((file, start))
     repeated = {tuple(places) for places in windows.values() if len(places) > 1}
     # A window that only continues another one belongs to the same passage.
-    passages = [p for p in sorted(repeated) if tuple((b, i - 1) for b, i in p) not in repeated]
+    passages = [p for p in sorted(repeated) if tuple((f, i - 1) for f, i in p) not in repeated]
     lines = (
-        " = ".join(f"{bodies[b][0].path}:{bodies[b][1][i][0]}" for b, i in places)
+        " = ".join(f"{sources[f].path}:{numbered[f][i][0]}" for f, i in places)
         for places in passages
     )
     return _counted(lines, limit=0)
 
 
-def _function_bodies(source: Source) -> Iterator[list[tuple[int, str]]]:
-    """Numbered lines of each function, without docstrings, comments, imports and blank lines."""
+def _logic_lines(source: Source) -> list[tuple[int, str]]:
+    """Numbered lines of all functions and methods, stripped, with one line for each signature.
+
+    Docstrings, comments, imports, constructors and what stands outside functions are left out.
+    """
+    counted: set[int] = set()
+    skipped: set[int] = set()
+    for node in ast.walk(source.tree):
+        if isinstance(node, FUNCTIONS):
+            counted.update(_lines(node), (d.lineno for d in node.decorator_list))
+            skipped.update(range(node.lineno + 1, node.body[0].lineno))
+            if node.name in ("__init__", "__new__"):
+                skipped.update(_lines(node))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)) or _is_string(node):
+            skipped.update(_lines(node))
     text = source.text.splitlines()
-    scopes: list[ast.Module | ast.ClassDef] = [source.tree]
-    scopes += [n for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)]
-    for function in (n for scope in scopes for n in scope.body if isinstance(n, FUNCTIONS)):
-        if function.name in ("__init__", "__new__"):
-            continue
-        skipped = {
-            line
-            for node in ast.walk(function)
-            if isinstance(node, (ast.Import, ast.ImportFrom)) or _is_string(node)
-            for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-        }
-        numbers = range(function.body[0].lineno, (function.end_lineno or function.lineno) + 1)
-        stripped = ((n, text[n - 1].strip()) for n in numbers if n not in skipped)
-        yield [(n, line) for n, line in stripped if line and not line.startswith("#")]
+    stripped = ((n, text[n - 1].strip()) for n in sorted(counted - skipped))
+    return [(n, line) for n, line in stripped if line and not line.startswith("#")]
 
 
-def _is_string(node: ast.AST) -> bool:
+def _lines(node: ast.stmt | ast.expr) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _is_string(node: ast.AST) -> TypeGuard[ast.Expr]:
     """Whether a statement is a bare string, such as a docstring."""
     return isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str)
 
