@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -207,3 +208,23 @@ def test_the_metrics_fail_when_a_limit_is_exceeded(counted, tmp_path, capsys):
     counted(TREE)
     assert counted.tool.main(arguments) == 1
     assert "mercer/htest/goodness/g.py:1: imports" in capsys.readouterr().out
+
+
+def test_a_record_sees_the_last_bit(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    from recorded import differences
+    from recorded_values import quantities
+
+    def recorded(last: float, **more: object) -> dict[str, str]:
+        return dict(
+            quantities({"p": 0.5, "values": np.array([1.0, 2.0, 3.0, 4.0, 5.0, last])} | more)
+        )
+
+    before = recorded(6.0)
+    assert list(differences(before, recorded(6.0, note="A sentence."))) == []
+    (line,) = differences(before, recorded(np.nextafter(6.0, 7.0)))
+    assert line.startswith("different  values")
+    (line,) = differences(before, recorded(6.0, q=1.0))
+    assert line.startswith("new        q")
+    (line,) = differences(recorded(6.0, q=1.0), before)
+    assert line.startswith("missing    q")
