@@ -172,6 +172,14 @@ def test_news_fragments_have_a_kind():
     ] == []
 
 
+def test_the_index_of_results_lists_every_page():
+    folder = ROOT / "benchmarks/results"
+    linked = set(re.findall(r"\]\((\w+\.md)\)", (folder / "README.md").read_text(encoding="utf-8")))
+    pages = {p.name for p in folder.glob("*.md")} - {"README.md"}
+    assert pages - linked == set()
+    assert linked - pages <= {"matrix.md"}  # made by `make matrix`
+
+
 def test_source_files_stay_short():
     folders = ("src", "tests", "benchmarks", "examples", "tools")
     files = [p for folder in folders for p in ROOT.glob(f"{folder}/**/*.py")]
