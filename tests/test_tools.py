@@ -196,7 +196,7 @@ def test_a_walk_counts_the_files_whose_functions_run(counted, tmp_path):
 
 
 def test_the_metrics_fail_when_a_limit_is_exceeded(counted, tmp_path, capsys):
-    arguments = ["--package", str(tmp_path / "mercer"), "--no-walks", "--details", "sideways"]
+    arguments = ["--package", str(tmp_path / "mercer"), "--details", "sideways"]
     counted(
         {
             name: text

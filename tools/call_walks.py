@@ -91,7 +91,9 @@ CALLS = {
     "goodness": _goodness,
     "HSIC": _hsic,
 }
-WALK_LIMITS = {"two_sample": 16, "SVC": 9, "SupportMeasureMachine": 17, "goodness": 19, "HSIC": 14}
+# Two thirds of the traced files before modules that were only passed through were merged
+# (27, 41, 73, 39); for two_sample 16/27 of 34.
+WALK_LIMITS = {"two_sample": 20, "SVC": 18, "SupportMeasureMachine": 27, "goodness": 48, "HSIC": 26}
 
 
 def trace(call: Callable[[], object], package: Path) -> tuple[list[str], dict[str, int]]:

@@ -2,7 +2,7 @@
 
     python tools/code_metrics.py                       # the table; exit status 1 if a limit is exceeded
     python tools/code_metrics.py --details knots       # and every occurrence, as file:line
-    python tools/code_metrics.py --details all --no-walks
+    python tools/code_metrics.py --details all
 
 The table names every metric. A walk is the number of source files that one call enters (`call_walks.py`).
 """
@@ -296,7 +296,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Print the table and the details asked for; 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--package", type=Path, default=ROOT / "src" / "mercer", help="its folder")
-    parser.add_argument("--no-walks", action="store_true", help="leave out the traced calls")
+    parser.add_argument("--walks", action="store_true", help="trace the five calls, too (minutes)")
     parser.add_argument(
         "--details", action="append", default=[], metavar="NAME",
         help="list the occurrences of a metric, of all that begin with NAME, or of `all`",
@@ -304,7 +304,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     sources = read_sources(options.package)
     metrics = {name: count(sources) for name, count in COUNTERS.items()}
-    if not options.no_walks:
+    if options.walks:
         metrics |= walk_metrics(options.package)
     print("\n".join(table(metrics)))
     for name, metric in metrics.items():
