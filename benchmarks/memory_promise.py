@@ -21,14 +21,12 @@ from typing import Any
 
 THREADS = 2  # each has tiles of its own; a fixed number makes figures of two machines comparable
 MMAP = {"MALLOC_MMAP_THRESHOLD_": str(2**22)}  # else glibc keeps freed arrays of up to 32 MiB
-TESTS = Path(__file__).resolve().parents[1] / "tests"
 
 
 def main(arguments: list[str]) -> None:
     """Measure some cases, or all of them."""
-    from memory.cases import CASES
-
     import mercer
+    from tests.memory.cases import CASES
 
     slow, names = "--slow" in arguments, [name for name in arguments if name != "--slow"]
     chosen = names or [name for name, case in CASES.items() if slow or not case.slow]
@@ -91,5 +89,4 @@ if __name__ == "__main__":
             sys.executable, [sys.executable, "-m", __spec__.name, *sys.argv[1:]], os.environ | MMAP
         )
     sys.modules["numba"] = None  # type: ignore[assignment]
-    sys.path.insert(0, str(TESTS))
     main(sys.argv[1:])

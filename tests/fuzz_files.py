@@ -1,6 +1,6 @@
 """Damaged files through the command: counts tracebacks, crashes, hangs and rows lost in silence.
 
-    python tests/fuzz_files.py --files 2000 --seed 1
+    python -m tests.fuzz_files --files 2000 --seed 1
 
 Every file is made from its seed and its number alone. A worker process runs the command on one file
 after another, so that a crash or a hang ends the worker and is put down to the file it had in hand.
@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from damaged_files import DAMAGES, ORIGINALS, ROWS, as_npy, as_text, table_of
+
+from tests.support.damaged_files import DAMAGES, ORIGINALS, ROWS, as_npy, as_text, table_of
 
 PATIENCE = 60.0  # seconds for one file, on a busy machine; most take a twentieth of one
 KINDS = (*ORIGINALS, "gz")

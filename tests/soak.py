@@ -1,4 +1,4 @@
-"""Random calls for as long as you like, and whether they leak: ``python tests/soak.py --minutes 60``.
+"""Random calls for as long as you like, and whether they leak: ``python -m tests.soak --minutes 60``.
 
 Public names on random valid data, with random numbers of threads, sometimes from several Python threads,
 in a forked process, or with Ctrl-C at a random moment. After each block of calls the number of threads, the BLAS
@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from soak_calls import Call, Thunk, calls
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import mercer
+from tests.support.soak_calls import Call, Thunk, calls
 
 _BLAS = 2  # threads at the start: a number that the guard has to give back
 _PATIENCE = 20.0  # seconds in which threads that are no longer needed end
@@ -251,7 +251,7 @@ def page(record: Record, minutes: float, seed: int) -> str:
     lines = [
         "# Random calls, and whether they leak",
         "",
-        f"`python tests/soak.py --minutes {minutes:g} --seed {seed}`: {total:,} calls of "
+        f"`python -m tests.soak --minutes {minutes:g} --seed {seed}`: {total:,} calls of "
         f"{len(record.made)} names in {record.blocks.total():,} blocks ({blocks}), {struck:,} interrupts. "
         "After each block the threads, the BLAS threads, the settings and the open files were "
         "compared with those before; memory was measured with one arena of malloc, after malloc_trim.",

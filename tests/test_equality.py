@@ -9,8 +9,6 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
-from arrays import torch
-from htest_zoo import IDS, ZOO
 
 from mercer.backend import same_values
 from mercer.htest import FSSD, KSD, ME
@@ -25,6 +23,8 @@ from mercer.rkhs import (
     Scores,
     Uniform,
 )
+from tests.support.arrays import torch
+from tests.support.htest_zoo import IDS, ZOO
 
 PACKAGES = ("gram", "kernels", "features", "rkhs", "htest", "learn")
 TWO = np.array([[0.0, 1.0], [2.0, 3.0]])

@@ -33,8 +33,11 @@ def followed(tmp_path_factory):
         "from mercer.kernels.radial import Sech\n__all__.append('Sech')\n",
     )
     append(kernels / "facts.py", f"from mercer.kernels.radial import Sech\n{step('_always')}\n")
-    append(copy / "tests/zoo.py", f"from mercer.kernels import Sech\nZOO += [{step('Entry')}]\n")
-    append(copy / "tests/zoo.py", "IDS.append('Sech')\n")
+    append(
+        copy / "tests/support/zoo.py",
+        f"from mercer.kernels import Sech\nZOO += [{step('Entry')}]\n",
+    )
+    append(copy / "tests/support/zoo.py", "IDS.append('Sech')\n")
     return copy
 
 

@@ -10,14 +10,14 @@ import time
 
 import numpy as np
 import pytest
-import soak
-from soak import Soak, page
-from soak_calls import Call, calls
 from threadpoolctl import threadpool_limits
 
 import mercer
 from mercer.gram import Gram
 from mercer.kernels import RBF
+from tests import soak
+from tests.soak import Soak, page
+from tests.support.soak_calls import Call, calls
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,8 @@ def test_honest_calls_pass():
 
 
 INTERRUPTED = """
-import numpy as np, soak
+import numpy as np
+from tests import soak
 from mercer.gram import Gram
 from mercer.kernels import RBF
 soak._SHARES = {"one by one": 0.3, "interrupted": 0.7}

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from sequential_level import assert_level
 
 from mercer.htest import MMD
 from mercer.testing import assert_same_distribution
+from tests.support.sequential_level import assert_level
 
 
 def samples(shift: float, n: int = 120):

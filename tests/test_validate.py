@@ -8,10 +8,10 @@ from fractions import Fraction
 import array_api_strict
 import numpy as np
 import pytest
-from arrays import torch
 from numpy.testing import assert_array_equal
 
 from mercer import validate
+from tests.support.arrays import torch
 
 X = np.random.default_rng(0).standard_normal((5, 2))
 

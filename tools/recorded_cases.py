@@ -15,7 +15,7 @@ import numpy as np
 from recorded_values import attempt
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "conformance")]
+sys.path.insert(0, str(ROOT))
 
 Call = Callable[[], Any]
 DTYPES = ("float64", "float32")
@@ -69,9 +69,8 @@ def cast(value: Any, dtype: str) -> Any:
 
 def kernel_cases() -> Iterator[Case]:
     """The matrix of every kernel, dense and through a lazy matrix."""
-    from zoo import IDS, ZOO
-
     from mercer.gram import Gram
+    from tests.support.zoo import IDS, ZOO
 
     def matrices(entry: Any, dtype: str) -> Any:
         rng, kernel = np.random.default_rng(0), entry.kernel
@@ -102,8 +101,8 @@ def tested(test: Any, samples: tuple[Any, ...], dtype: str) -> Any:
 
 def hypothesis_test_cases() -> Iterator[Case]:
     """Every hypothesis test on null problems, on an alternative, and on the data of the backends."""
-    from backend_cases import htest_cases
-    from htest_zoo import IDS, ZOO
+    from tests.conformance.backend_cases import htest_cases
+    from tests.support.htest_zoo import IDS, ZOO
 
     def drawn(entry: Any, problem: Any, dtype: str) -> Any:
         return tested(entry.test, problem(np.random.default_rng(0), entry.sizes), dtype)
@@ -148,8 +147,8 @@ def learned(learner: Any, x: Any, y: Any, new: Any, dtype: str) -> Any:
 
 def learner_cases() -> Iterator[Case]:
     """Every learner of the zoo on points, and those of the backends on what they are for."""
-    from backend_cases import learner_cases as backend_learners
-    from learn_zoo import ZOO
+    from tests.conformance.backend_cases import learner_cases as backend_learners
+    from tests.support.learn_zoo import ZOO
 
     for i, learner in enumerate(ZOO):
         x, y, new = _learning_problem(learner)
@@ -187,7 +186,7 @@ def _learning_problem(learner: Any) -> tuple[Any, Any, Any]:
 
 def feature_cases() -> Iterator[Case]:
     """Every feature map."""
-    from features_zoo import ZOO
+    from tests.support.features_zoo import ZOO
 
     x = np.random.default_rng(0).standard_normal((60, 3))
     for i, feature_map in enumerate(ZOO):
@@ -198,7 +197,7 @@ def feature_cases() -> Iterator[Case]:
 
 def public_name_cases() -> Iterator[Case]:
     """A call of every public name that takes data, on few points."""
-    from memory.cases import CASES
+    from tests.memory.cases import CASES
 
     for name, case in CASES.items():
         for size in SIZES[: 0 if case.slow else 2]:
@@ -212,13 +211,13 @@ def prepared(case: Any, size: int) -> Any:
 
 def door_cases() -> Iterator[Case]:
     """The calls that are tried with wrong inputs, with the right ones."""
-    from bad_input.compression_doors import COMPRESSION_DOORS
-    from bad_input.doors import DOORS
-    from bad_input.embedding_doors import EMBEDDING_DOORS
-    from bad_input.goodness_doors import GOODNESS_DOORS
-    from bad_input.joint_doors import JOINT_DOORS
-    from bad_input.sample_doors import SAMPLE_DOORS
-    from bad_input.variable_doors import VARIABLE_DOORS
+    from tests.bad_input.compression_doors import COMPRESSION_DOORS
+    from tests.bad_input.doors import DOORS
+    from tests.bad_input.embedding_doors import EMBEDDING_DOORS
+    from tests.bad_input.goodness_doors import GOODNESS_DOORS
+    from tests.bad_input.joint_doors import JOINT_DOORS
+    from tests.bad_input.sample_doors import SAMPLE_DOORS
+    from tests.bad_input.variable_doors import VARIABLE_DOORS
 
     doors = [*DOORS, *SAMPLE_DOORS, *VARIABLE_DOORS, *JOINT_DOORS]
     for door in [*doors, *GOODNESS_DOORS, *EMBEDDING_DOORS, *COMPRESSION_DOORS]:

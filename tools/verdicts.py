@@ -26,8 +26,8 @@ def here() -> dict[str, float]:
     """The p-value of every test on every problem and seed, on this processor."""
     import numpy as np
 
-    sys.path.insert(0, str(ROOT / "tests"))
-    from htest_zoo import IDS, ZOO
+    sys.path.insert(0, str(ROOT))
+    from tests.support.htest_zoo import IDS, ZOO
 
     found = {}
     for name, entry in zip(IDS, ZOO, strict=True):

@@ -8,16 +8,12 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
-
-_TESTS = Path(__file__).resolve().parents[2] / "tests"
 
 
 def conformance() -> int:
     """Print a row for each test and learner; returns how many cells are not ok."""
-    sys.path.insert(0, str(_TESTS))
-    shared: Any = importlib.import_module("conformance.backend_cases")
+    shared: Any = importlib.import_module("tests.conformance.backend_cases")
     here = [b for b in shared.BACKENDS if b.missing is None]
     for b in shared.BACKENDS:
         if b.missing is not None:

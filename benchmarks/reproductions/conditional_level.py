@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from benchmarks.reproductions.levels import Levels
 
-from htest_conditional_levels import CELLS  # isort: skip  (found by the path that `levels` adds)
+from tests.support.htest_conditional_levels import CELLS  # isort: skip  (found by the path that `levels` adds)
 
 LEVELS = Levels(
     CELLS,

@@ -9,7 +9,6 @@ can be made of short ones.
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
 import zlib
 from collections.abc import Callable, Iterable
@@ -31,10 +30,7 @@ from benchmarks.reproductions.records import (
     timed,
 )
 from mercer.htest import KCI, RCIT, RCoT
-
-sys.path.append(str(Path(__file__).parents[2] / "tests"))  # where the models are
-
-from htest_given import alike, mean, post_nonlinear, sums
+from tests.support.htest_given import alike, mean, post_nonlinear, sums
 
 LEVEL = 0.05
 SIGNALS = {s.__name__: s for s in (mean, sums, alike)}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from benchmarks.reproductions.records import (
@@ -19,10 +17,7 @@ from benchmarks.reproductions.records import (
     rate,
     table,
 )
-
-sys.path.append(str(Path(__file__).parents[2] / "tests"))  # where the cells are
-
-from htest_levels import LEAST, LEVEL, MORE, MOST, RUNS, Cell
+from tests.support.htest_levels import LEAST, LEVEL, MORE, MOST, RUNS, Cell
 
 
 @dataclass(frozen=True)

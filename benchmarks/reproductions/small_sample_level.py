@@ -35,7 +35,7 @@ from mercer.htest import (
     WeightedChi2,
 )
 
-from htest_levels import LEVEL, Cell  # isort: skip  (found by the path that `levels` adds)
+from tests.support.htest_levels import LEVEL, Cell  # isort: skip  (found by the path that `levels` adds)
 
 FITTED = [MMD(null=Gamma()), MMD(null=Spectrum(999)), HSIC(null=Gamma()), HSIC(null=Spectrum(999))]
 FITTED += [DHSIC(null=Gamma())]

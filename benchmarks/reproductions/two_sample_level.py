@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks.reproductions.levels import asked, keep, outside_twice, row
 from benchmarks.reproductions.records import Record, Store, cell, heading, rate, rounds, table
 
-from htest_coverage import SPANS, Span  # isort: skip  (found by the path that `levels` adds)
-from htest_levels import CELLS, LEAST, MORE, MOST, RUNS, Cell  # isort: skip
+from tests.support.htest_coverage import SPANS, Span  # isort: skip  (found by the path that `levels` adds)
+from tests.support.htest_levels import CELLS, LEAST, MORE, MOST, RUNS, Cell  # isort: skip
 
 ALL: dict[str, Cell | Span] = {**CELLS, **SPANS}
 COVERED = ("held", "standardized", "below", "above")  # what a run of a span tells

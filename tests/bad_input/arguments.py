@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from bad_input.doors import MASS, UNIT, K, W, X, Y
 
 from mercer.gram import (
     Gram,
@@ -48,6 +47,7 @@ from mercer.rkhs import (
     nocco,
     witness,
 )
+from tests.bad_input.doors import MASS, UNIT, K, W, X, Y
 
 KERNEL_DOORS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "Gram": ("kernel", lambda k: Gram(k, X)),

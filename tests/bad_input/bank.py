@@ -27,7 +27,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import scipy.sparse
-from arrays import INSTALLED, torch
+
+from tests.support.arrays import INSTALLED, torch
 
 Make = Callable[[np.ndarray], Any]
 LARGE = 2**53 + 1  # float64 has no such number

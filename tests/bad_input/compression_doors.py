@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from bad_input.doors import METRIC, Door, K, X, door
 
 from mercer.rkhs import (
     GaussBernoulliRBM,
@@ -16,6 +15,7 @@ from mercer.rkhs import (
     kernel_thinning,
     stein_thinning,
 )
+from tests.bad_input.doors import METRIC, Door, K, X, door
 
 NORMAL = Gaussian(np.zeros(3), METRIC)
 MACHINE = GaussBernoulliRBM(METRIC, X[0], X[1])

@@ -15,8 +15,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from bad_input.public import NO_DATA
-from zoo import IDS, ZOO, Entry
 
 from mercer.gram import (
     Dense,
@@ -59,6 +57,8 @@ from mercer.rkhs import (
     mmd2,
     witness,
 )
+from tests.bad_input.public import NO_DATA
+from tests.support.zoo import IDS, ZOO, Entry
 
 N = 7  # points of a sample
 # They choose kernels or units by the data, and have doors of their own in the other files.

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from bad_input.doors import Door, K, N, X, Y, door
 
 from mercer.gram import Gram
 from mercer.rkhs import (
@@ -19,6 +18,7 @@ from mercer.rkhs import (
     Uniform,
     mean_embedding,
 )
+from tests.bad_input.doors import Door, K, N, X, Y, door
 
 NUMBER = frozenset({"number", "NumPy number"})
 ROUNDED = ("float16", "pandas, float16", "torch, float16", "torch, bfloat16")

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from bad_input.doors import METRIC, Door, K, X, door, judged
 
 from mercer.htest import (
     FSSD,
@@ -24,6 +23,7 @@ from mercer.htest import (
 )
 from mercer.kernels import RBF
 from mercer.rkhs import Gaussian, Mixture, ksd2
+from tests.bad_input.doors import METRIC, Door, K, X, door, judged
 
 NUMBER = frozenset({"number", "NumPy number"})
 NORMAL = Gaussian(np.zeros(3), METRIC)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from bad_input.doors import PAIRS, Door, K, X, Y, door
 
 from mercer.htest import DHSIC, MMD, Bootstrap, Gamma, Lancaster, Permutation, WildBootstrap
 from mercer.rkhs import cka, coco, dhsic, kcca, nocco
+from tests.bad_input.doors import PAIRS, Door, K, X, Y, door
 
 CATEGORIES = frozenset({"categories"})
 THIRD = np.random.default_rng(2).standard_normal(X.shape)

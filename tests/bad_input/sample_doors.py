@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from bad_input.doors import PAIRS, Door, K, door
 
 from mercer.htest import (
     ME,
@@ -27,6 +26,7 @@ from mercer.htest import (
     two_sample,
 )
 from mercer.rkhs import Empirical
+from tests.bad_input.doors import PAIRS, Door, K, door
 
 P = Permutation(19)
 FIRST, SECOND, THIRD = PAIRS, PAIRS[::-1] * 1.5 + 2.0, PAIRS**2

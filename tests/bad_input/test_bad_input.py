@@ -6,19 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bad_input.arguments import KERNEL_DOORS
-from bad_input.bank import BANK, COLUMN_PAIRS, POINT_PAIRS, Input, pandas, same
-from bad_input.checks import OURS, numbers, says, unchanged
-from bad_input.compression_doors import COMPRESSION_DOORS
-from bad_input.doors import DOORS as OTHER_DOORS
-from bad_input.doors import Door
-from bad_input.embedding_doors import EMBEDDING_DOORS
-from bad_input.everything import gone, without_a_door
-from bad_input.goodness_doors import GOODNESS_DOORS
-from bad_input.joint_doors import JOINT_DOORS
-from bad_input.public import NO_DATA
-from bad_input.sample_doors import SAMPLE_DOORS
-from bad_input.variable_doors import VARIABLE_DOORS
 from numpy.testing import assert_allclose
 
 from mercer import validate
@@ -34,6 +21,19 @@ from mercer.gram import (
 from mercer.kernels import RBF
 from mercer.kernels.prepare import as_table
 from mercer.rkhs import Function
+from tests.bad_input.arguments import KERNEL_DOORS
+from tests.bad_input.bank import BANK, COLUMN_PAIRS, POINT_PAIRS, Input, pandas, same
+from tests.bad_input.checks import OURS, numbers, says, unchanged
+from tests.bad_input.compression_doors import COMPRESSION_DOORS
+from tests.bad_input.doors import DOORS as OTHER_DOORS
+from tests.bad_input.doors import Door
+from tests.bad_input.embedding_doors import EMBEDDING_DOORS
+from tests.bad_input.everything import gone, without_a_door
+from tests.bad_input.goodness_doors import GOODNESS_DOORS
+from tests.bad_input.joint_doors import JOINT_DOORS
+from tests.bad_input.public import NO_DATA
+from tests.bad_input.sample_doors import SAMPLE_DOORS
+from tests.bad_input.variable_doors import VARIABLE_DOORS
 
 DOORS = [
     *OTHER_DOORS,

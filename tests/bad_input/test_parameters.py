@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arrays import INSTALLED, torch
-from bad_input.arguments import NUMBER_DOORS
-from bad_input.checks import OURS, says
-from bad_input.doors import K
 from numpy.testing import assert_allclose
-from zoo import ZOO, Entry
 
 from mercer.kernels import RBF, Kernel, sample_frequencies
+from tests.bad_input.arguments import NUMBER_DOORS
+from tests.bad_input.checks import OURS, says
+from tests.bad_input.doors import K
+from tests.support.arrays import INSTALLED, torch
+from tests.support.zoo import ZOO, Entry
 
 NEVER: dict[str, Any] = {
     "NaN": np.nan,

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from bad_input.doors import PAIRS, Door, door
 
 from mercer.htest import (
     HSIC,
@@ -22,6 +21,7 @@ from mercer.htest import (
     pairwise_independence,
 )
 from mercer.kernels import RBF, Energy
+from tests.bad_input.doors import PAIRS, Door, door
 
 P = Permutation(19)
 CATEGORIES = frozenset({"categories"})

@@ -1,6 +1,6 @@
 """The studies of conditional tests can be run in parts, and go on where they stopped."""
 
-from studies import Study
+from tests.support.studies import Study
 
 
 def test_levels(tmp_path):

@@ -6,22 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from benchmarks.reproductions import deep_sets
+from benchmarks.reproductions import distribution_learners as learners
+from benchmarks.reproductions import distribution_problems as problems
+from benchmarks.reproductions import distribution_regression as study
+from mercer.kernels import RBF
+from mercer.learn import DistributionRegressor, RidgePath
+from mercer.rkhs import MeanMap, ShrunkMeanMap
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT))
-
-pytest.importorskip("sklearn")
-
-from sklearn.base import clone  # noqa: E402
-from sklearn.model_selection import KFold  # noqa: E402
-
-from benchmarks.reproductions import deep_sets  # noqa: E402
-from benchmarks.reproductions import distribution_learners as learners  # noqa: E402
-from benchmarks.reproductions import distribution_problems as problems  # noqa: E402
-from benchmarks.reproductions import distribution_regression as study  # noqa: E402
-from mercer.kernels import RBF  # noqa: E402
-from mercer.learn import DistributionRegressor, RidgePath  # noqa: E402
-from mercer.rkhs import MeanMap, ShrunkMeanMap  # noqa: E402
 
 
 def few(seed: int = 0, number: int = 40, points: int = 60) -> problems.Split:

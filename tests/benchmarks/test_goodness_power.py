@@ -2,7 +2,7 @@
 
 import json
 
-from studies import said
+from tests.support.studies import said
 
 
 def test_the_published_statistics_are_ours_and_the_gradient_is_right():

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from studies import program
+
+from tests.support.studies import program
 
 ROOT = Path(__file__).resolve().parents[2]
 

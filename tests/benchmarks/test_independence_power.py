@@ -2,7 +2,7 @@
 
 import json
 
-from studies import said
+from tests.support.studies import said
 
 
 def test_the_published_statistic_is_ours_and_its_gradient_is_right():

@@ -1,6 +1,6 @@
 """The study of levels can be run in parts, goes on where it stopped, and tells what is outside."""
 
-from studies import Study
+from tests.support.studies import Study
 
 STUDY = Study("two_sample_level", "two_sample_calibration")
 

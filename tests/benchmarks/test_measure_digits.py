@@ -4,7 +4,8 @@ import json
 import os
 
 import pytest
-from studies import Study, said
+
+from tests.support.studies import Study, said
 
 STUDY = Study("measure_digits", "virtual_digits")
 needs_data = pytest.mark.skipif(

@@ -1,6 +1,6 @@
 """Maps of accuracies over the parameters of two kernels: in parts, and by another road."""
 
-from studies import Study, said
+from tests.support.studies import Study, said
 
 STUDY = Study("measure_heatmaps", "measure_heatmaps")
 TINY = ("--setting", "widened", "--embedding", "POLY", "--train", "10", "--test", "5")

@@ -1,22 +1,17 @@
 """The study of rooms: patches, words and topics by a second road, and a small one of real pictures."""
 
 import os
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT))
-
-from benchmarks.reproductions import measure_scenes as study  # noqa: E402
-from benchmarks.reproductions import scene_machines as machines  # noqa: E402
-from benchmarks.reproductions import scene_patches as patches  # noqa: E402
-from benchmarks.reproductions.topics import fold_in, plsa  # noqa: E402
-from mercer.kernels import RBF  # noqa: E402
-from mercer.rkhs import MeanMap  # noqa: E402
+from benchmarks.reproductions import measure_scenes as study
+from benchmarks.reproductions import scene_machines as machines
+from benchmarks.reproductions import scene_patches as patches
+from benchmarks.reproductions.topics import fold_in, plsa
+from mercer.kernels import RBF
+from mercer.rkhs import MeanMap
 
 with_data = pytest.mark.skipif(
     not os.environ.get("MERCER_DATA"), reason="MERCER_DATA names no folder with the scenes"

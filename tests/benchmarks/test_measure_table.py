@@ -2,7 +2,7 @@
 
 import json
 
-from studies import Study, said
+from tests.support.studies import Study, said
 
 STUDY = Study("measure_table", "measure_table")
 TINY = ("--setting", "widened", "--train", "8", "--test", "20", "--folds", "2")

@@ -2,7 +2,7 @@
 
 import json
 
-from studies import said
+from tests.support.studies import said
 
 RECORD = """
 from pathlib import Path

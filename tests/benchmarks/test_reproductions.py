@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from studies import Study, said
+
+from tests.support.studies import Study, said
 
 STUDY = Study("two_sample_power", "two_sample_power")
 

@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from browser.chromium import browser, dom, screenshot
-from browser.test_report import EVIL, LOOK, VECTOR, WORSE, attributes, look
 
 from mercer.htest import FSSD
 from mercer.rkhs import Gaussian
+from tests.browser.chromium import browser, dom, screenshot
+from tests.browser.test_report import EVIL, LOOK, VECTOR, WORSE, attributes, look
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("jinja2")

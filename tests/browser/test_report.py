@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from browser.chromium import browser, dom, screenshot
 
 from mercer.htest import MMD, Permutation
+from tests.browser.chromium import browser, dom, screenshot
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("jinja2")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from htest_goodness_levels import CELLS
-from htest_levels import Cell, judged
+
+from tests.support.htest_goodness_levels import CELLS
+from tests.support.htest_levels import Cell, judged
 
 
 @pytest.mark.slow

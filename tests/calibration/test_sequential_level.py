@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sequential_level import LevelCheck, assert_level
+
+from tests.support.sequential_level import LevelCheck, assert_level
 
 
 @pytest.mark.parametrize("level", [0.05, 0.2])

@@ -6,12 +6,12 @@ import inspect
 
 import numpy as np
 import pytest
-from htest_levels import CELLS, Cell, cell, judged, with_few_resamples
-from htest_zoo import CALIBRATED_ELSEWHERE, IDS, ZOO, Entry
-from sequential_level import assert_level
 
 import mercer.htest
 from mercer.htest import HypothesisTest
+from tests.support.htest_levels import CELLS, Cell, cell, judged, with_few_resamples
+from tests.support.htest_zoo import CALIBRATED_ELSEWHERE, IDS, ZOO, Entry
+from tests.support.sequential_level import assert_level
 
 every_test = pytest.mark.parametrize("entry", ZOO, ids=IDS)
 
@@ -65,6 +65,8 @@ def test_every_public_test_is_in_the_zoo():
 def test_every_two_sample_test_has_its_level_measured():
     measured = {c.test.split("(")[0].split(".")[0] for c in CELLS.values()}
     here = {
-        name for name, place in CALIBRATED_ELSEWHERE.items() if place == "tests/htest_levels.py"
+        name
+        for name, place in CALIBRATED_ELSEWHERE.items()
+        if place == "tests/support/htest_levels.py"
     }
     assert {name for name in here if name in mercer.htest.__all__} <= measured

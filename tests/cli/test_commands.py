@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_runs import refused, run
 from typer.models import OptionInfo
 
 import mercer
 from mercer.cli.options import KernelName, TestName
+from tests.support.cli_runs import refused, run
 
 pd = pytest.importorskip("pandas")
 

@@ -10,13 +10,12 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from damaged_files import ORIGINALS, ROWS, as_arrow, as_parquet, table_of
-from fuzz_files import FAILURES, Worker, fuzz, report, row_counts
-
 import mercer
 from mercer.cli.exits import Refused
 from mercer.cli.read import read
 from mercer.cli.table import Wanted
+from tests.fuzz_files import FAILURES, Worker, fuzz, report, row_counts
+from tests.support.damaged_files import ORIGINALS, ROWS, as_arrow, as_parquet, table_of
 
 COLUMNS = table_of(np.random.default_rng(0))
 

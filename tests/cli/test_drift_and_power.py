@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_runs import refused, run
 
 from mercer.cli.exits import one_line
+from tests.support.cli_runs import refused, run
 
 pd = pytest.importorskip("pandas")
 

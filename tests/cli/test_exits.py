@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_runs import refused, run
 from typer.testing import CliRunner
 
 import mercer
+from tests.support.cli_runs import refused, run
 
 # ---- exit codes -------------------------------------------------------------------------------
 

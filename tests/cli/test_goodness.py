@@ -4,12 +4,12 @@ import json
 import re
 from functools import partial
 
-import cli_runs
 import numpy as np
 import pytest
 
 import mercer
 from mercer.rkhs import Gaussian, Mixture
+from tests.support import cli_runs
 
 pd = pytest.importorskip("pandas")
 

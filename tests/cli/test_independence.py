@@ -3,9 +3,10 @@
 import json
 from functools import partial
 
-import cli_runs
 import numpy as np
 import pytest
+
+from tests.support import cli_runs
 
 pd = pytest.importorskip("pandas")
 

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from cli_runs import refused, run
+
+from tests.support.cli_runs import refused, run
 
 COMMANDS = {
     "two-sample": ["two-sample", "a.csv", "b.csv"],

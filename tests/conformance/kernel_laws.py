@@ -11,13 +11,13 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from arrays import LIBRARIES, to_numpy, torch
 from numpy.testing import assert_allclose, assert_array_equal
-from zoo import Entry
 
 import mercer.kernels
 from mercer.backend import device, namespace
 from mercer.kernels import Kernel, SmoothRadial
+from tests.support.arrays import LIBRARIES, to_numpy, torch
+from tests.support.zoo import Entry
 
 N, M = 14, 9
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conformance.backend_cases import BACKENDS, REFERENCE, Backend, htest_cases, learner_cases
 from sklearn.base import BaseEstimator
 
 from mercer import htest, learn
+from tests.conformance.backend_cases import BACKENDS, REFERENCE, Backend, htest_cases, learner_cases
 
 TESTS, LEARNERS = htest_cases(), learner_cases()
 CASES = [*TESTS, *LEARNERS]

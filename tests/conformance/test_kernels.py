@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from arrays import INSTALLED
-from conformance import kernel_laws as laws
-from conformance.wrong_kernels import WRONG, OddRepr, _Right
-from zoo import IDS, NORMAL, ZOO, Entry
 
 import mercer.kernels
 from mercer.kernels import Kernel, SmoothRadial
+from tests.conformance import kernel_laws as laws
+from tests.conformance.wrong_kernels import WRONG, OddRepr, _Right
+from tests.support.arrays import INSTALLED
+from tests.support.zoo import IDS, NORMAL, ZOO, Entry
 
 every_kernel = pytest.mark.parametrize("entry", ZOO, ids=IDS)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from conformance import kernel_laws as laws
-from zoo import CUBE, NORMAL, Entry
 
 from mercer.backend import namespace, to_numpy
 from mercer.kernels import RBF, Kernel, Radial, SmoothRadial
 from mercer.kernels.metric import squared_distances
+from tests.conformance import kernel_laws as laws
+from tests.support.zoo import CUBE, NORMAL, Entry
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,8 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from arrays import LIBRARIES, to_numpy, torch
-from features_zoo import ZOO
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
-from sklearn_checks import results_of_checks
-from zoo import ZOO as KERNELS
 
 import mercer
 from mercer import features
@@ -43,6 +39,10 @@ from mercer.kernels import (
     Sigmoid,
     sample_frequencies,
 )
+from tests.support.arrays import LIBRARIES, to_numpy, torch
+from tests.support.features_zoo import ZOO
+from tests.support.sklearn_checks import results_of_checks
+from tests.support.zoo import ZOO as KERNELS
 
 X = np.random.default_rng(0).normal(size=(60, 5))
 

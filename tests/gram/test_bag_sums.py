@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import LIBRARIES, to_numpy
 from numpy.testing import assert_allclose
 
 import mercer
@@ -12,6 +11,7 @@ from mercer.errors import MemoryBudgetError
 from mercer.gram import Gram, fast_exp
 from mercer.gram.bag_sums import Segments, bag_sums, paired_bag_sums
 from mercer.kernels import RBF
+from tests.support.arrays import LIBRARIES, to_numpy
 
 SIZES = {
     "one point each": [1] * 700,

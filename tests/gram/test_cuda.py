@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from zoo import ZOO
 
 from mercer.gram.cuda.trace import traced
 from mercer.kernels import RBF, InverseMultiquadric, Matern
 from mercer.kernels.base import DotProduct, Radial
 from mercer.kernels.stein import Stein
+from tests.support.zoo import ZOO
 
 _CHECKS = Path(__file__).with_name("cuda_checks.py")
 PARTS = ("products", "matrices", "weights", "tests", "shared", "learnt")

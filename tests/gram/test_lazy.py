@@ -6,9 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from arrays import LIBRARIES, to_numpy
 from numpy.testing import assert_allclose, assert_array_equal
-from zoo import IDS, ZOO, Entry
 
 import mercer
 from mercer.gram import (
@@ -23,6 +21,8 @@ from mercer.gram import (
     threads,
 )
 from mercer.kernels import RBF, Cauchy, Delta, Exponential, Laplace, Linear, Matern, Polynomial
+from tests.support.arrays import LIBRARIES, to_numpy
+from tests.support.zoo import IDS, ZOO, Entry
 
 KERNELS = [
     RBF(1.3),

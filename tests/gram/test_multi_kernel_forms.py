@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import LIBRARIES, torch
 from numpy.testing import assert_allclose
 
 from mercer.backend import to_numpy
@@ -13,6 +12,7 @@ from mercer.gram.cuda.weight_columns import DeviceColumns
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import labelled
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern, Polynomial
+from tests.support.arrays import LIBRARIES, torch
 
 RNG = np.random.default_rng(0)
 KERNELS = [

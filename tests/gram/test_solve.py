@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import LIBRARIES, to_numpy
 from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 
 import mercer
 from mercer.gram import Dense, Gram, LowRank, ridge_solve, solve, top_eigenpairs
 from mercer.kernels import RBF, Matern, Sigmoid
+from tests.support.arrays import LIBRARIES, to_numpy
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((1500, 3))

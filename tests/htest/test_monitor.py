@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from sequential_level import assert_level
 
 from mercer.htest import Monitor
 from mercer.kernels import RBF
 from mercer.rkhs import Empirical, witness
+from tests.support.sequential_level import assert_level
 
 
 def watch(monitor, rng, batches, n, m, shift=0.0, from_batch=0):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from arrays import torch
 
 from mercer.errors import NoRule
 from mercer.htest import MMD, Bootstrap, Chi2, Gamma, Normal, Permutation
 from mercer.htest.nulls import exceeds, share
 from mercer.kernels import RBF
+from tests.support.arrays import torch
 
 
 class Uniform:

@@ -13,8 +13,6 @@ from math import sqrt
 import numpy as np
 import pandas as pd
 import pytest
-from arrays import torch
-from htest_zoo import IDS, ZOO, short
 
 from mercer.gram import PermutedWeights
 from mercer.htest import (
@@ -46,6 +44,8 @@ from mercer.htest.samples.mean_difference import labellings
 from mercer.htest.ties import coincide, few_points, merged
 from mercer.kernels import RBF, Energy, Laplace, Linear
 from mercer.rkhs import Gaussian
+from tests.support.arrays import torch
+from tests.support.htest_zoo import IDS, ZOO, short
 
 P = Permutation(199)
 PERMUTED = [

@@ -6,11 +6,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from array_api_strict import asarray as strict
-from arrays import torch
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
 
 from mercer.kernels.bandwidth import bandwidth_grid, median_bandwidth, pair_distances
+from tests.support.arrays import torch
 
 
 def data(n, d, seed=0):

@@ -5,13 +5,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
 
 from mercer.kernels import RBF, Delta
 from mercer.kernels.bandwidth import median_bandwidth
 from mercer.kernels.default import default_kernel
 from mercer.kernels.facts import facts
+from tests.support.arrays import torch
 
 CITIES = np.array(["Rome", "Oslo", "Lima"])
 

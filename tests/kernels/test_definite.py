@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
-from zoo import IDS, ZOO
 
 import mercer
 from mercer.kernels import RBF, Kernel, Linear, Sigmoid, Tensor
 from mercer.kernels.definite import Definiteness, is_positive_definite
+from tests.support.arrays import torch
+from tests.support.zoo import IDS, ZOO
 
 
 @dataclass(frozen=True)

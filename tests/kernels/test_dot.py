@@ -7,7 +7,6 @@ from math import factorial, pi, prod
 
 import numpy as np
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from sklearn.metrics.pairwise import polynomial_kernel, sigmoid_kernel
@@ -22,6 +21,7 @@ from mercer.kernels import (
     Polynomial,
     Sigmoid,
 )
+from tests.support.arrays import torch
 
 X, Y = np.random.default_rng(2).standard_normal((2, 9, 3))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
-from peer_libraries import dcor
 from scipy.stats import energy_distance
 from sklearn.metrics.pairwise import laplacian_kernel
 
 from mercer.kernels import Brownian, Energy, Exponential, Laplace, Linear
+from tests.support.arrays import torch
+from tests.support.peer_libraries import dcor
 
 RNG = np.random.default_rng(1)
 X, Y = RNG.standard_normal((30, 3)), RNG.standard_normal((20, 3)) * 1.5 + 0.5

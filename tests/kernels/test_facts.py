@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.polynomial import chebyshev
 from numpy.testing import assert_allclose
-from zoo import IDS, ZOO
 
 import mercer.kernels
 from mercer.kernels import (
@@ -37,6 +36,7 @@ from mercer.kernels import (
 from mercer.kernels.columns_used import reads
 from mercer.kernels.facts import facts
 from mercer.kernels.theory import facts_rule
+from tests.support.zoo import IDS, ZOO
 
 every_kernel = pytest.mark.parametrize("entry", ZOO, ids=IDS)
 

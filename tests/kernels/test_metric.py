@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import LIBRARIES, to_numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from mercer.kernels import RBF
 from mercer.kernels.metric import l1_distances, squared_distances
+from tests.support.arrays import LIBRARIES, to_numpy
 
 
 def exact(x, y):

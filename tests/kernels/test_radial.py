@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.special import gammaln
@@ -21,6 +20,7 @@ from mercer.kernels import (
 )
 from mercer.kernels.radial import _matern, _matern_half, _matern_large
 from mercer.kernels.smooth import radial_form
+from tests.support.arrays import torch
 
 X, Y = np.random.default_rng(0).standard_normal((2, 12, 3))
 DISTANCES = np.array([0.0, 1e-9, 1e-3, 0.3, 1.0, 4.0, 30.0])

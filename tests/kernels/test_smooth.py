@@ -3,7 +3,6 @@
 import array_api_strict
 import numpy as np
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
 
 from mercer.backend import to_numpy
@@ -13,6 +12,7 @@ from mercer.kernels.distance_induced import Laplace
 from mercer.kernels.radial import RBF, Cauchy, Exponential, InverseMultiquadric, Matern
 from mercer.kernels.radial import RationalQuadratic as RQ
 from mercer.kernels.smooth import RadialForm, radial_form
+from tests.support.arrays import torch
 
 SMOOTH = [
     RBF(1.3),

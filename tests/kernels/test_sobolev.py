@@ -7,12 +7,12 @@ from math import factorial
 
 import numpy as np
 import pytest
-from arrays import torch
 from numpy.polynomial.legendre import leggauss
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
 from mercer.kernels import BandLimited, Brownian, HalfLine, Sinc, Sobolev
+from tests.support.arrays import torch
 
 POINTS = [0.15, 0.5, 0.83]
 

@@ -4,11 +4,9 @@ from math import pi
 
 import numpy as np
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.stats import kstest, multivariate_t
-from zoo import IDS, ZOO
 
 from mercer.backend import to_numpy
 from mercer.errors import NoRule
@@ -35,6 +33,8 @@ from mercer.kernels import (
 )
 from mercer.kernels.facts import facts
 from mercer.kernels.spectral_density import sample_frequencies, spectral_density
+from tests.support.arrays import torch
+from tests.support.zoo import IDS, ZOO
 
 DENSE = [
     RBF(1.3),

@@ -4,9 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from arrays import LIBRARIES, to_numpy, torch
 from numpy.testing import assert_allclose
-from zoo import ZOO
 
 from mercer.backend import array_like, namespace
 from mercer.errors import NoRule
@@ -31,6 +29,8 @@ from mercer.kernels import (
     radial_form,
 )
 from mercer.kernels.jets import jets
+from tests.support.arrays import LIBRARIES, to_numpy, torch
+from tests.support.zoo import ZOO
 
 
 def smooth(kernel: Kernel) -> bool:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from zoo import IDS, ZOO
 
 from mercer.kernels import (
     RBF,
@@ -30,6 +29,7 @@ from mercer.kernels import (
 from mercer.kernels.columns_used import reads
 from mercer.kernels.facts import Facts, facts
 from mercer.kernels.theory import IMPLICATIONS
+from tests.support.zoo import IDS, ZOO
 
 
 def contradictions(found):

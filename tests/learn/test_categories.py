@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from arrays import torch
-from learn_zoo import ZOO
 from numpy.testing import assert_allclose
 from sklearn.base import clone, is_classifier
 
@@ -17,6 +15,8 @@ from mercer.errors import UnseenCategory
 from mercer.features import Nystrom
 from mercer.kernels import RBF, Delta
 from mercer.learn import KCCA, KernelRidge, NystromRidge
+from tests.support.arrays import torch
+from tests.support.learn_zoo import ZOO
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame({"a": RNG.normal(size=40), "kind": RNG.choice(["u", "v", "w"], 40)})

@@ -10,17 +10,17 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from learn_zoo import ZOO, expected_failures
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn_checks import results_of_checks
 
 from mercer import learn
 from mercer.learn import HSICSelector
+from tests.support.learn_zoo import ZOO, expected_failures
+from tests.support.sklearn_checks import results_of_checks
 
 each_learner = pytest.mark.parametrize("learner", ZOO, ids=str)
 selectors = [learner for learner in ZOO if isinstance(learner, SelectorMixin)]

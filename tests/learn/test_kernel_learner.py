@@ -8,7 +8,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
-from arrays import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
@@ -17,6 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from mercer.kernels import RBF, Delta, Linear, Matern, Tensor, median_bandwidth
 from mercer.learn import SVC, KernelRidge, KernelSearchCV
 from mercer.rkhs import MeanMap
+from tests.support.arrays import torch
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))

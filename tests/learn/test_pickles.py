@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from features_zoo import ZOO as MAPS
-from learn_zoo import ZOO
 from numpy.testing import assert_allclose
 from sklearn.base import clone, is_classifier
 
@@ -17,6 +15,8 @@ import mercer
 from mercer.errors import InconsistentVersion
 from mercer.kernels import RBF
 from mercer.learn import FourierRidge, KernelRidge, NystromRidge
+from tests.support.features_zoo import ZOO as MAPS
+from tests.support.learn_zoo import ZOO
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))

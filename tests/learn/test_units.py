@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from learn_zoo import ZOO
 from numpy.testing import assert_allclose
 from sklearn.base import clone, is_regressor
 
@@ -23,6 +22,7 @@ from mercer.learn import (
     Pinball,
     RidgePath,
 )
+from tests.support.learn_zoo import ZOO
 
 RNG = np.random.default_rng(11)
 X = RNG.uniform(-2, 2, size=(120, 2))

@@ -6,10 +6,10 @@ n x n matrix, or the labels of all resamples as floats, would go far beyond the 
 
 from __future__ import annotations
 
-from memory.case import Case
-from memory.htest_cases import HTEST_CASES
-from memory.learn_cases import LEARN_CASES
-from memory.rkhs_cases import FEATURE_CASES, GRAM_CASES, RKHS_CASES
+from tests.memory.case import Case
+from tests.memory.htest_cases import HTEST_CASES
+from tests.memory.learn_cases import LEARN_CASES
+from tests.memory.rkhs_cases import FEATURE_CASES, GRAM_CASES, RKHS_CASES
 
 CASES: dict[str, Case] = {
     **GRAM_CASES,

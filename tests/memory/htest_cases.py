@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from memory.case import NORMAL, Case, D, K, on_samples
 
 from mercer import htest, kernels
 from mercer.htest import (
@@ -54,6 +53,7 @@ from mercer.htest import (
     WildBootstrap,
 )
 from mercer.rkhs import Gaussian
+from tests.memory.case import NORMAL, Case, D, K, on_samples
 
 P = Permutation(99)
 TABLE = 31  # columns of which all pairs are tested

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from memory.case import Case, K, on_bags, on_samples, on_square
 
 from mercer.learn import (
     ISA,
@@ -44,6 +43,7 @@ from mercer.learn import (
     SupportMeasureMachine,
     amari_index,
 )
+from tests.memory.case import Case, K, on_bags, on_samples, on_square
 
 
 def numbers(x: np.ndarray) -> np.ndarray:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from memory.case import NORMAL, Case, D, K, on_bags, on_samples, on_square, points
 
 from mercer import rkhs
 from mercer.features import (
@@ -33,6 +32,7 @@ from mercer.gram import (
     top_eigenpairs,
 )
 from mercer.rkhs import Empirical, Gaussian, Mixture
+from tests.memory.case import NORMAL, Case, D, K, on_bags, on_samples, on_square, points
 
 MANY = 20_000  # points where time is linear in their number
 SMALL_MATRIX = 1_400  # points whose matrix just fits

@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from bad_input.public import NO_DATA
-from memory.cases import CASES
+
+from tests.bad_input.public import NO_DATA
+from tests.memory.cases import CASES
 
 ROOT = Path(__file__).resolve().parents[2]
 MIB = 2**20

@@ -5,7 +5,6 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.kernels import RBF, InverseMultiquadric, Laplace, Stein, median_bandwidth
@@ -22,6 +21,7 @@ from mercer.rkhs import (
     stein_thinning,
 )
 from mercer.rkhs.compression import thinning
+from tests.support.arrays import torch
 
 P = Mixture([Gaussian([0.0, 0.0], 1.0), Gaussian([3.0, 1.0], [0.5, 2.0])], [0.4, 0.6])
 K = RBF(1.0)

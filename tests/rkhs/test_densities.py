@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import scipy.stats
-from arrays import LIBRARIES, to_numpy, torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rkhs import Gaussian, Mixture
+from tests.support.arrays import LIBRARIES, to_numpy, torch
 
 COV = np.array([[2.0, 0.6, 0.1], [0.6, 1.0, -0.3], [0.1, -0.3, 0.5]])
 MEAN = np.array([1.0, -2.0, 0.5])

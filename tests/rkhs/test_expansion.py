@@ -4,12 +4,12 @@ from math import factorial
 
 import numpy as np
 import pytest
-from letters import Letters
 from numpy.polynomial.hermite import hermval
 from numpy.testing import assert_allclose
 
 from mercer.kernels import RBF, Brownian, Kernel, Laplace, Linear, Polynomial
 from mercer.rkhs import Quadrature, mercer_expansion
+from tests.support.letters import Letters
 
 GRID = np.linspace(0, 1, 21)
 

@@ -4,12 +4,12 @@ from dataclasses import FrozenInstanceError, dataclass
 
 import numpy as np
 import pytest
-from letters import Letters
 from numpy.testing import assert_allclose
 
 import mercer
 from mercer.kernels import RBF, Energy, Laplace, Linear, Polynomial, Tensor
 from mercer.rkhs import Function
+from tests.support.letters import Letters
 
 RNG = np.random.default_rng(0)
 KERNELS = [

@@ -5,12 +5,12 @@ import sys
 
 import numpy as np
 import pytest
-from arrays import LIBRARIES, needs_torch, to_numpy, torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rkhs import Gaussian, LogDensity, Mixture, Scores, ksd2
 from mercer.rkhs.charts import Chart
 from mercer.rkhs.logdensity import _ROWS
+from tests.support.arrays import LIBRARIES, needs_torch, to_numpy, torch
 
 P = Mixture([Gaussian([0.0, 1.0], [1.0, 2.0]), Gaussian([3.0, 0.0], 0.5)], [0.3, 0.7])
 X = np.random.default_rng(0).normal(size=(40, 2))

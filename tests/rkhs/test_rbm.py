@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from arrays import LIBRARIES, to_numpy, torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rkhs import GaussBernoulliRBM, Gaussian, Mixture
+from tests.support.arrays import LIBRARIES, to_numpy, torch
 
 
 def machine(d=3, m=4, seed=0, scale=0.5):

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
 
 import mercer
 from mercer.errors import NoRule
 from mercer.kernels import RBF, InverseMultiquadric, Laplace, Stein, median_bandwidth
 from mercer.rkhs import Gaussian, Mixture, Quadrature, ksd2
+from tests.support.arrays import torch
 
 P = Gaussian([1.0, -1.0], [[2.0, 0.5], [0.5, 1.0]])
 K = InverseMultiquadric(1.5)

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from sequential_level import assert_level
 
 from mercer.htest import (
     HSIC,
@@ -22,6 +21,7 @@ from mercer.htest import (
     pairwise_independence,
 )
 from mercer.kernels import RBF
+from tests.support.sequential_level import assert_level
 
 
 def table(n: int = 150) -> pd.DataFrame:

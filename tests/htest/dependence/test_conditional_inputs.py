@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from htest_given import drawn, letters
 from numpy.testing import assert_allclose
 
 import mercer
 from mercer.errors import MemoryBudgetError
 from mercer.htest import KCI, RCIT, Permutation, RCoT, WildBootstrap
 from mercer.kernels import RBF, Delta, Energy, Linear
+from tests.support.htest_given import drawn, letters
 
 RANDOM = [KCI(), RCoT(), RCIT()]
 every_test = pytest.mark.parametrize("test", RANDOM, ids=["KCI", "RCoT", "RCIT"])

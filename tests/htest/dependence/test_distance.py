@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from peer_libraries import dcor
 
 from mercer.htest import HSIC, Permutation
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
@@ -21,6 +20,7 @@ from mercer.htest.dependence.sums.distance_covariance_1d import (
 )
 from mercer.htest.dependence.sums.permuted_trace import Banded, Lined
 from mercer.kernels import Energy
+from tests.support.peer_libraries import dcor
 
 SAMPLES = {
     "normal": lambda rng, n: (rng.standard_normal(n), rng.standard_normal(n)),

@@ -7,8 +7,6 @@ from itertools import permutations as every_order
 import numpy as np
 import pandas as pd
 import pytest
-from arrays import torch
-from letters import Letters
 from numpy.testing import assert_allclose
 
 import mercer
@@ -25,6 +23,8 @@ from mercer.htest.dependence.sums.permuted_trace import Banded, Factored, Lined
 from mercer.htest.nulls import share
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Sigmoid
 from mercer.rkhs import hsic
+from tests.support.arrays import torch
+from tests.support.letters import Letters
 
 
 def drawn(n: int, dx: int, dy: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

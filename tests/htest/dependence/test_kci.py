@@ -8,9 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from htest_given import alike, classes, drawn, letters, one, post_nonlinear, switches
 from numpy.testing import assert_allclose
-from sequential_level import assert_level
 
 from mercer.gram import Dense, Gram, ridge_solve
 from mercer.htest import KCI, RCIT, Gamma, RCoT, Spectrum, WeightedChi2, WildBootstrap
@@ -21,6 +19,8 @@ from mercer.htest.dependence.observed_variables import variables
 from mercer.htest.dependence.rcot import _along
 from mercer.htest.dependence.ridge_smoother import Directions, Smoother, smoother
 from mercer.kernels import RBF, Linear, median_bandwidth
+from tests.support.htest_given import alike, classes, drawn, letters, one, post_nonlinear, switches
+from tests.support.sequential_level import assert_level
 
 RANDOM = [KCI(), RCoT(), RCIT()]
 every_test = pytest.mark.parametrize("test", RANDOM, ids=["KCI", "RCoT", "RCIT"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from htest_joint import centred, drawn, every_kernels, turned
 from numpy.testing import assert_allclose
 
 from mercer.htest import (
@@ -16,6 +15,7 @@ from mercer.htest.dependence.hsic_statistic import HSICEvidence
 from mercer.htest.dependence.lancaster_statistic import InteractionEvidence, joined, three_sides
 from mercer.htest.dependence.observed_variables import variables
 from mercer.kernels import RBF, Energy, Laplace
+from tests.support.htest_joint import centred, drawn, every_kernels, turned
 
 
 @every_kernels

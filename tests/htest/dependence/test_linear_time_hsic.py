@@ -2,10 +2,7 @@
 
 import numpy as np
 import pytest
-from arrays import torch
-from htest_pairs import discrete, normal, rejecting, rejections, squares
 from numpy.testing import assert_allclose
-from sequential_level import assert_level
 
 import mercer
 from mercer.datasets import GaussianSign, RotatedUniform, Sinusoid
@@ -16,6 +13,9 @@ from mercer.htest.dependence.sums.cyclic_permutations import Turns
 from mercer.htest.dependence.sums.permuted_low_rank import permutations
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern, Sigmoid
 from mercer.rkhs import hsic
+from tests.support.arrays import torch
+from tests.support.htest_pairs import discrete, normal, rejecting, rejections, squares
+from tests.support.sequential_level import assert_level
 
 BOTH = pytest.mark.parametrize("kind", [FourierHSIC, NystromHSIC])
 EVERY = pytest.mark.parametrize("kind", [FourierHSIC, NystromHSIC, RDC])

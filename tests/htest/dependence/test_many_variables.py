@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from htest_joint import drawn, every_kernels, parity, turned
 from numpy.testing import assert_allclose
 
 import mercer
@@ -33,6 +32,7 @@ from mercer.htest.dependence.observed_variables import variables
 from mercer.htest.dependence.sums.permuted_tensor import Factored, Held, Tiled, Whole, products
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern
 from mercer.rkhs import dhsic
+from tests.support.htest_joint import drawn, every_kernels, parity, turned
 
 
 def distance(grams):

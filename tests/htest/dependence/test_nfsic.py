@@ -5,11 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from arrays import torch
-from htest_pairs import coins, discrete, normal, rejecting, rejections, squares
 from numpy.testing import assert_allclose
 from scipy.stats import chi2
-from sequential_level import assert_level
 
 import mercer
 from mercer.errors import MemoryBudgetError, NoRule
@@ -18,6 +15,9 @@ from mercer.htest.dependence.fsic import FSICEvidence
 from mercer.htest.dependence.sums.cyclic_permutations import Turns
 from mercer.htest.dependence.sums.permuted_low_rank import permutations
 from mercer.kernels import RBF, Cauchy, Delta, Laplace, Linear
+from tests.support.arrays import torch
+from tests.support.htest_pairs import coins, discrete, normal, rejecting, rejections, squares
+from tests.support.sequential_level import assert_level
 
 KERNELS = [RBF(1.5), Cauchy(2.0), Laplace(1.0), RBF(1.0) + Linear()]
 

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from arrays import torch
-from htest_pairs import normal, squares
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.datasets import GaussianSign, Sinusoid
@@ -11,6 +9,8 @@ from mercer.errors import NoRule
 from mercer.htest import NFSIC
 from mercer.htest.dependence.learn_location_pairs import Objective, _forward, _sides, power
 from mercer.kernels import RBF, Cauchy, InverseMultiquadric, Laplace
+from tests.support.arrays import torch
+from tests.support.htest_pairs import normal, squares
 
 
 @pytest.fixture

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from htest_levels import with_few_resamples
 from numpy.testing import assert_allclose
 from scipy.signal import lfilter
-from sequential_level import assert_level
 
 import mercer
 from mercer.errors import NoRule
@@ -31,6 +29,8 @@ from mercer.htest.serial_dependence import across_blocks, block_length, lag_mean
 from mercer.kernels import RBF, Laplace, Linear
 from mercer.kernels import Energy as EnergyKernel
 from mercer.rkhs import Empirical, mmd2
+from tests.support.htest_levels import with_few_resamples
+from tests.support.sequential_level import assert_level
 
 
 def series(rng, n, rho, number=2):
@@ -255,7 +255,7 @@ every_test = pytest.mark.parametrize(("test", "number"), TESTS.values(), ids=TES
 
 @every_test
 def test_level_quickly(test, number):
-    """400 runs each, of other sizes too, are in tests/htest_dependence_levels.py."""
+    """400 runs each, of other sizes too, are in tests/support/htest_dependence_levels.py."""
     quick = with_few_resamples(test)
 
     def rejects(run):

@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from arrays import torch
 from numpy.testing import assert_allclose, assert_array_equal
-from sequential_level import assert_level
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import KernelDensity
 
@@ -26,6 +24,8 @@ from mercer.htest import (
 )
 from mercer.htest.goodness.against_draws import drawn
 from mercer.rkhs import Gaussian, Mixture
+from tests.support.arrays import torch
+from tests.support.sequential_level import assert_level
 
 DATA = np.random.default_rng(0).normal([1.0, -2.0], [1.0, 0.5], size=(400, 2))
 P = Permutation(99)

@@ -6,11 +6,9 @@ from time import process_time
 import numpy as np
 import pandas as pd
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.optimize import brentq, check_grad
-from sequential_level import assert_level
 
 from mercer.errors import NoRule
 from mercer.htest import FSSD, GoodnessResult, ModelDraws, Permutation, Spectrum, WeightedChi2
@@ -19,6 +17,8 @@ from mercer.htest.goodness.stein_features import FeatureMoments, stein_features
 from mercer.kernels import RBF, Exponential, InverseMultiquadric, Matern
 from mercer.kernels.stein import Scored
 from mercer.rkhs import Gaussian, LogDensity, Mixture
+from tests.support.arrays import torch
+from tests.support.sequential_level import assert_level
 
 P = Gaussian([1.0, -1.0], [[2.0, 0.5], [0.5, 1.0]])
 KERNELS = [RBF(1.3), InverseMultiquadric(1.0), Matern(3.5, 2.0) + 0.5 * RBF(0.7)]

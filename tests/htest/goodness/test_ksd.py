@@ -5,15 +5,15 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose, assert_array_equal
-from sequential_level import assert_level
 
 import mercer
 from mercer.errors import NoRule
 from mercer.htest import KSD, GoodnessResult, Permutation, WildBootstrap
 from mercer.kernels import RBF, Exponential, InverseMultiquadric, Stein, median_bandwidth
 from mercer.rkhs import Gaussian, Mixture, ksd2
+from tests.support.arrays import torch
+from tests.support.sequential_level import assert_level
 
 P = Gaussian([1.0, -1.0], [[2.0, 0.5], [0.5, 1.0]])
 B = WildBootstrap(199)

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
 
 import mercer
@@ -17,6 +16,7 @@ from mercer.htest.goodness.score_models import model_of
 from mercer.htest.goodness.stein_sample import sample_of
 from mercer.kernels import RBF, Exponential, InverseMultiquadric, Stein, bandwidth_grid
 from mercer.rkhs import Gaussian, Mixture, ksd2
+from tests.support.arrays import torch
 
 P = Gaussian([1.0, -1.0], [[2.0, 0.5], [0.5, 1.0]])
 B = WildBootstrap(199)

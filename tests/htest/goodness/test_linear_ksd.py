@@ -5,13 +5,13 @@ import tracemalloc
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sequential_level import assert_level
 
 from mercer.errors import NoRule
 from mercer.htest import LinearKSD
 from mercer.htest.samples.linear_time_mmd import unskewed
 from mercer.kernels import RBF, Exponential, Stein
 from mercer.rkhs import Gaussian, ksd2
+from tests.support.sequential_level import assert_level
 
 P = Gaussian([1.0, -1.0], [[2.0, 0.5], [0.5, 1.0]])
 

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 import scipy.stats as stats
-from arrays import torch
 from numpy.testing import assert_allclose
-from sequential_level import assert_level
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
@@ -15,6 +13,8 @@ import mercer
 from mercer.htest import FSSD, KSD, ModelDraws, WildBootstrap
 from mercer.htest.goodness.score_models import model_of
 from mercer.rkhs import Gaussian, LogDensity, Mixture, Scores, Uniform
+from tests.support.arrays import torch
+from tests.support.sequential_level import assert_level
 
 DATA = np.random.default_rng(0).normal(size=(150, 2)) @ [[1.0, 0.4], [0.0, 0.7]] + [1.0, -1.0]
 WEIGHTS = np.linspace(0.5, 2.0, 150)

@@ -5,8 +5,6 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from arrays import LIBRARIES
-from htest_coverage import SPANS, Span, coverage, gaussian_mmd2
 from numpy.testing import assert_allclose
 
 from mercer.htest import MMD
@@ -15,6 +13,8 @@ from mercer.htest.samples.effect import measured, witness_of
 from mercer.htest.samples.pooled_sample import pool
 from mercer.kernels import RBF, Energy, Laplace, Linear
 from mercer.rkhs import Empirical, hsic, mmd2
+from tests.support.arrays import LIBRARIES
+from tests.support.htest_coverage import SPANS, Span, coverage, gaussian_mmd2
 
 
 @pytest.fixture

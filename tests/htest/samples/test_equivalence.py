@@ -4,7 +4,6 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from htest_coverage import gaussian_mmd2
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
@@ -12,6 +11,7 @@ from mercer.htest import MMD, Equivalence
 from mercer.htest.samples.effect import measured
 from mercer.htest.samples.pooled_sample import pool
 from mercer.kernels import RBF
+from tests.support.htest_coverage import gaussian_mmd2
 
 
 def distance(shift):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import f, ttest_ind
-from sequential_level import assert_level
 
 from mercer.htest import Hotelling, Permutation
 from mercer.rkhs import Empirical
+from tests.support.sequential_level import assert_level
 
 
 @pytest.fixture

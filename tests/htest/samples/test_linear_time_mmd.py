@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from peer_libraries import dcor
 from scipy.stats import skew, t
 
 from mercer.htest import BlockMMD, CrossMMD, Energy, Gamma, LinearMMD
@@ -14,6 +13,7 @@ from mercer.htest.samples.pooled_sample import pool
 from mercer.kernels import RBF
 from mercer.rkhs import mmd2, witness
 from mercer.rkhs.distributions import Empirical
+from tests.support.peer_libraries import dcor
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((40, 2)), RNG.standard_normal((40, 2)) + 0.3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
 
 import mercer
@@ -18,6 +17,7 @@ from mercer.htest.ties import merged
 from mercer.kernels import RBF, Laplace
 from mercer.rkhs import mmd2
 from mercer.rkhs.distributions import Empirical
+from tests.support.arrays import torch
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((40, 2)), 1.6 * RNG.standard_normal((30, 2))

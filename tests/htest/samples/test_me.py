@@ -2,12 +2,8 @@
 
 import numpy as np
 import pytest
-from arrays import torch
-from htest_levels import cell
-from htest_zoo import coins, counts, same
 from numpy.testing import assert_allclose
 from scipy.stats import chi2
-from sequential_level import assert_level
 
 from mercer.errors import NoRule
 from mercer.htest import ME, SCF, UME, Chi2, Permutation, Spectrum, WeightedChi2
@@ -24,6 +20,10 @@ from mercer.htest.weighted_chi2 import weighted_chi2_sf
 from mercer.kernels import RBF, Cauchy, Delta, InverseMultiquadric, Laplace, Linear
 from mercer.kernels.smooth import radial_form
 from mercer.rkhs import Empirical
+from tests.support.arrays import torch
+from tests.support.htest_levels import cell
+from tests.support.htest_zoo import coins, counts, same
+from tests.support.sequential_level import assert_level
 
 KERNELS = [RBF(1.5), Cauchy(2.0), Laplace(1.0), RBF(1.0) + Linear()]
 BOTH = pytest.mark.parametrize("test", [ME, UME])

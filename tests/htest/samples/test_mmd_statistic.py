@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
@@ -16,6 +15,7 @@ from mercer.htest.samples.pooled_sample import pool
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear
 from mercer.rkhs import mmd2
 from mercer.rkhs.distributions import Empirical
+from tests.support.arrays import torch
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((23, 3)), RNG.standard_normal((14, 3)) + 0.4

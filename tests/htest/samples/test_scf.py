@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from arrays import torch
-from htest_levels import cell
-from htest_zoo import coins, same
 from numpy.testing import assert_allclose
-from sequential_level import assert_level
 
 from mercer.htest import SCF, Permutation
 from mercer.rkhs import Empirical
+from tests.support.arrays import torch
+from tests.support.htest_levels import cell
+from tests.support.htest_zoo import coins, same
+from tests.support.sequential_level import assert_level
 
 
 @pytest.fixture

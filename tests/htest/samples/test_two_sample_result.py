@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from arrays import LIBRARIES
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.htest import MMD, Bound, Chi2, Gamma, Normal, Permutation, Spectrum
@@ -15,6 +14,7 @@ from mercer.htest.samples.scf import SCF
 from mercer.htest.samples.two_sample_result import SCHEMA, two_sample_result
 from mercer.kernels import RBF, Linear
 from mercer.rkhs import Empirical, witness
+from tests.support.arrays import LIBRARIES
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from htest_levels import P, cell, importance, same, weighted
 from numpy.testing import assert_allclose
-from sequential_level import assert_level
 
 from mercer.htest import (
     ME,
@@ -22,6 +20,8 @@ from mercer.htest.samples.mmd_statistic import QuadraticEvidence
 from mercer.htest.samples.pooled_sample import pool
 from mercer.kernels import RBF
 from mercer.rkhs import Empirical
+from tests.support.htest_levels import P, cell, importance, same, weighted
+from tests.support.sequential_level import assert_level
 
 TESTS = [
     MMD(null=P),

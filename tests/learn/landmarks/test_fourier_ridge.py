@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 
@@ -16,6 +15,7 @@ from mercer.features import RandomFourier
 from mercer.kernels import RBF, Delta, Linear
 from mercer.learn import Batches, ConjugateGradients, FourierRidge, KernelRidge, NormalEquations
 from mercer.rkhs import Function
+from tests.support.arrays import torch
 
 RNG = np.random.default_rng(6)
 X = RNG.normal(size=(700, 2))

@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.errors import NotConverged
 from mercer.features import KMeansPlusPlus
 from mercer.kernels import RBF, Exponential, Linear
 from mercer.learn import Batches, KernelLogistic, NystromLogistic, Parquet
+from tests.support.arrays import torch
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(600, 2))

@@ -9,7 +9,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import Ridge
@@ -28,6 +27,7 @@ from mercer.learn import (
     Parquet,
 )
 from mercer.learn.landmarks import streaming
+from tests.support.arrays import torch
 
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(900, 3))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
 
 from mercer.kernels import RBF
 from mercer.learn import Batches, FourierRidge, NystromLogistic, NystromRidge, Parquet
+from tests.support.arrays import torch
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from learn_libsvm import blobs, sets
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.svm import LinearSVC
@@ -35,6 +34,7 @@ from mercer.learn import (
 from mercer.learn.machines import kernel_search
 from mercer.learn.machines.precomputed import Looked, core, on_core
 from mercer.rkhs import MeanMap
+from tests.support.learn_libsvm import blobs, sets
 
 GRID = {"C": [10.0, 0.1, 1.0], "kernel__bandwidth": [0.5, 1.0, 3.0]}
 

@@ -8,9 +8,6 @@ from math import inf
 import numpy as np
 import pandas as pd
 import pytest
-from arrays import torch
-from learn_libsvm import blobs, libsvm, sets
-from letters import Letters
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import log_loss
@@ -21,6 +18,9 @@ from mercer.kernels import Sigmoid as SigmoidKernel
 from mercer.learn import SVC, OneVsOne, OneVsRest
 from mercer.learn.machines.platt import Sigmoid
 from mercer.learn.machines.precomputed import Looked
+from tests.support.arrays import torch
+from tests.support.learn_libsvm import blobs, libsvm, sets
+from tests.support.letters import Letters
 
 SETS = sets()
 each_set = pytest.mark.parametrize("data", SETS.values(), ids=list(SETS))

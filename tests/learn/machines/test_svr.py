@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from learn_libsvm import blobs
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import datasets, svm
 from sklearn.preprocessing import scale
@@ -13,6 +12,7 @@ from mercer.kernels import RBF, Linear
 from mercer.learn import SVR, OneClassSVC
 from mercer.learn.machines import smo
 from mercer.learn.machines.precomputed import Looked
+from tests.support.learn_libsvm import blobs
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.base import clone
@@ -31,6 +30,7 @@ from mercer.learn import (
     SquaredHinge,
 )
 from mercer.learn.target_scale import spread, weighted_median
+from tests.support.arrays import torch
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(150, 2))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import torch
 from numpy.testing import assert_allclose
 from sklearn.kernel_ridge import KernelRidge as Theirs
 from sklearn.linear_model import Ridge
@@ -14,6 +13,7 @@ from mercer.errors import MemoryBudgetError
 from mercer.kernels import RBF, Linear, Matern, Sigmoid
 from mercer.kernels.wrappers import Transformed
 from mercer.learn import GCV, KernelRidge, LeaveOneOut, RidgePath
+from tests.support.arrays import torch
 
 RNG = np.random.default_rng(1)
 X = RNG.uniform(-2, 2, size=(60, 2))

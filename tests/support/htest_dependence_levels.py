@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from htest_levels import LEVEL, Cell, cell, grid
-from htest_zoo import ZOO, P, Problem, autoregressions, independents, several, short, triples
 
 import mercer
 from mercer.htest import (
@@ -33,6 +31,17 @@ from mercer.htest import (
 )
 from mercer.htest.corrections import Correction
 from mercer.htest.dependence.conditional_base import GivenTest
+from tests.support.htest_levels import LEVEL, Cell, cell, grid
+from tests.support.htest_zoo import (
+    ZOO,
+    P,
+    Problem,
+    autoregressions,
+    independents,
+    several,
+    short,
+    triples,
+)
 
 WILD = WildBootstrap(199, block=None)
 

@@ -6,18 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import features_zoo
-import htest_zoo
-import learn_zoo
 import numpy as np
 import pandas as pd
-import zoo
 from sklearn.base import clone, is_classifier
 
 import mercer
 from mercer.gram import Gram, top_eigenpairs
 from mercer.htest import FSSD, ME, NFSIC, SCF, UME, pairwise_independence
 from mercer.rkhs import Gaussian
+from tests.support import features_zoo, htest_zoo, learn_zoo, zoo
 
 Thunk = Callable[[], Any]
 _SCALES = (1, 1, 1, 2, 4)  # multiples of the size at which a test holds its level

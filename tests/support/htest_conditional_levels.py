@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from htest_given import alike, classes, letters, mean, one, post_nonlinear, sums, switches
-from htest_levels import Cell, grid
-
 from mercer.htest import KCI, RCIT, HypothesisTest, RCoT, Spectrum, WeightedChi2, WildBootstrap
+from tests.support.htest_given import (
+    alike,
+    classes,
+    letters,
+    mean,
+    one,
+    post_nonlinear,
+    sums,
+    switches,
+)
+from tests.support.htest_levels import Cell, grid
 
 SIZES = (200,), (1000,)
 TESTS: tuple[HypothesisTest, ...] = (KCI(), RCoT(), RCIT())

@@ -13,8 +13,6 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from htest_coverage import gaussian_mmd2
-from htest_zoo import ZOO, P, Problem, Samples, coins, counts, named, nulls, same, short
 
 import mercer
 from mercer.frames import Columns, Table
@@ -48,6 +46,19 @@ from mercer.htest import (
 )
 from mercer.kernels import RBF, Delta
 from mercer.rkhs import Empirical
+from tests.support.htest_coverage import gaussian_mmd2
+from tests.support.htest_zoo import (
+    ZOO,
+    P,
+    Problem,
+    Samples,
+    coins,
+    counts,
+    named,
+    nulls,
+    same,
+    short,
+)
 
 LEVEL = 0.05
 LEAST, MOST = 0.0175, 0.09  # of 400 runs at level 0.05: about one in 5,000 is outside by chance

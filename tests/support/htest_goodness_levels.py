@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from htest_levels import LEVEL, Cell, cell, grid
-from htest_zoo import SIGNS, ZOO, P, Problem, Samples, drawn, named, same
 from scipy.stats import norm
 from sklearn.mixture import GaussianMixture
 
@@ -33,6 +31,8 @@ from mercer.htest import (
 )
 from mercer.kernels import RBF
 from mercer.rkhs import Gaussian, LogDensity, Mixture, Uniform
+from tests.support.htest_levels import LEVEL, Cell, cell, grid
+from tests.support.htest_zoo import SIGNS, ZOO, P, Problem, Samples, drawn, named, same
 
 DIMENSIONS, SIZES = (1, 5, 10), (100, 500)
 BLOCKS = WildBootstrap(199, block=None)

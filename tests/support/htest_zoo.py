@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
-import htest_given as given
 import numpy as np
 import pandas as pd
 
@@ -49,6 +48,7 @@ from mercer.htest import (
 )
 from mercer.kernels import RBF
 from mercer.rkhs import Gaussian, LogDensity, Mixture, Uniform
+from tests.support import htest_given as given
 
 Samples = tuple[Any, ...]
 Problem = Callable[[np.random.Generator, tuple[int, ...]], Samples]  # draws samples of these sizes
@@ -270,11 +270,11 @@ ZOO = [
 ]
 IDS = [short(e.test) for e in ZOO]
 CALIBRATED_ELSEWHERE = {  # what they say depends on more than on the samples
-    "AgainstDraws": "tests/htest_goodness_levels.py",
-    "Equivalence": "tests/htest_levels.py",
+    "AgainstDraws": "tests/support/htest_goodness_levels.py",
+    "Equivalence": "tests/support/htest_levels.py",
     "FSSD": "tests/calibration/test_goodness.py",
-    "ME": "tests/htest_levels.py",
+    "ME": "tests/support/htest_levels.py",
     "NFSIC": "tests/calibration/test_independence.py",
-    "SCF": "tests/htest_levels.py",
-    "UME": "tests/htest_levels.py",
+    "SCF": "tests/support/htest_levels.py",
+    "UME": "tests/support/htest_levels.py",
 }

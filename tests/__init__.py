@@ -1,0 +1,1 @@
+"""The tests of mercer: rooms as in the sources, and `support`, what they share."""
