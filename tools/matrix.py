@@ -4,6 +4,7 @@
     python tools/matrix.py oldest zen  # only these; the record keeps the others
     python tools/matrix.py --list
     python tools/matrix.py verdicts    # whether a p-value of the zoo of tests depends on the processor
+    python tools/matrix.py zen --here  # by this Python and its libraries, where no other can be installed
     python tools/matrix.py zen -- -k kmeans   # try a configuration on a few tests; nothing is recorded
 
 Each configuration has a virtual environment under build/matrix, made when it is first needed and kept. The
@@ -23,7 +24,7 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -135,6 +136,16 @@ def made(configuration: Configuration) -> Path:
     return python
 
 
+def as_here(configuration: Configuration) -> Configuration:
+    """The configuration by the Python that runs this program, with the libraries it has."""
+    libraries = versions(Path(sys.executable))
+    python = ".".join(libraries["python"].split(".")[:2])
+    BUILD.mkdir(parents=True, exist_ok=True)
+    return replace(
+        configuration, python=python, torch="torch" in libraries, numba="numba" in libraries
+    )
+
+
 def variables(configuration: Configuration, python: Path) -> dict[str, str]:
     """The environment variables of a run."""
     threads = str(configuration.threads)
@@ -156,9 +167,10 @@ def burners(number: int) -> Iterator[None]:
 # ---- runs -----------------------------------------------------------------------------------
 
 
-def run(configuration: Configuration, workers: int, more: Sequence[str]) -> dict | None:
-    """Run the suite; what came of it, or None where only some tests were asked for."""
-    python = made(configuration)
+def run(
+    configuration: Configuration, python: Path, workers: int, more: Sequence[str]
+) -> dict | None:
+    """Run the suite by this Python; its record, or None where only some tests were asked for."""
     report = BUILD / f"{configuration.name}.xml"
     command = [str(python), "-m", "pytest", "-q", "-n", str(workers)]
     command += ["--dist", "worksteal", f"--junitxml={report}"]
@@ -182,6 +194,7 @@ def run(configuration: Configuration, workers: int, more: Sequence[str]) -> dict
         **counted(report),
         "seconds": round(time.perf_counter() - start),
         "versions": versions(python),
+        "cores": os.cpu_count(),
         "commit": _git("rev-parse", "--short", "HEAD"),
     }
     print(f"{configuration.name}: {_told(record)}, {record['seconds']} s", flush=True)
@@ -243,13 +256,14 @@ def page(records: dict[str, dict]) -> str:
         if record := runs.get(name):
             counts = " | ".join(f"{record[key]:,}" for key in ("passed", "failed", "skipped"))
             ended = f"{record['seconds'] / 60:.1f} | {record['commit']}"
+            configuration = Configuration(**{f.name: record[f.name] for f in fields(Configuration)})
             lines.append(f"| {name} | {configuration.told()} | {counts} | {ended} |")
         else:
             lines.append(f"| {name} | {configuration.told()} | not run | | | | |")
     lines += ["", "## Versions", ""]
     for name, record in runs.items():
         told = ", ".join(f"{library} {version}" for library, version in record["versions"].items())
-        lines.append(f"* {name}: {told}")
+        lines.append(f"* {name}: {told}; {record.get('cores', 2)} cores")
     lines += ["", "## Failing tests", ""]
     failing = [f"* {name}: `{test}`" for name, r in runs.items() for test in r["failing"]]
     lines += failing or ["None."]
@@ -280,6 +294,9 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="configurations; default: all")
     parser.add_argument("--list", action="store_true", help="show the configurations and stop")
     parser.add_argument("--make", action="store_true", help="make the environments and stop")
+    parser.add_argument(
+        "--here", action="store_true", help="by the Python that runs this, whatever its version"
+    )
     parser.add_argument("--workers", type=int, default=2, help="processes of pytest (default: 2)")
     own, more = sys.argv[1:], []
     if "--" in own:
@@ -290,7 +307,7 @@ def main() -> int:
             f"unknown configuration {sorted(unknown)[0]!r}; there are {', '.join(CONFIGURATIONS)}"
         )
     found = [one for name, one in CONFIGURATIONS.items() if name in (asked.names or CONFIGURATIONS)]
-    if not asked.names:
+    if not asked.names and not asked.here:
         found = [one for one in found if interpreter(one.python)]
     if asked.list:
         for one in found:
@@ -300,7 +317,12 @@ def main() -> int:
     for one in found:
         if asked.make:
             made(one)
-        elif record := run(one, asked.workers, more):
+            continue
+        if asked.here:
+            one, python = as_here(one), Path(sys.executable)
+        else:
+            python = made(one)
+        if record := run(one, python, asked.workers, more):
             write(read() | {one.name: record})
             failed += record["failed"] > 0 or record["passed"] == 0
     if not (asked.make or more) and (not asked.names or VERDICTS in asked.names):
