@@ -59,7 +59,7 @@ def test_power_wants_sense(folder):
 
 
 def test_large_files_are_thinned_for_what_looks_at_all_pairs(folder, monkeypatch):
-    monkeypatch.setattr("mercer.report.affordable.MOST", 50)
+    monkeypatch.setattr("mercer.report.affordable.MAX_ROWS_FOR_ALL_PAIRS", 50)
     full = json.loads(run("two-sample", "a.csv", "b.csv", "--json", "-").stdout)
     assert full["files"][0]["rows"] == 90
     assert full["result"]["sizes"] == [90, 80]
@@ -67,7 +67,7 @@ def test_large_files_are_thinned_for_what_looks_at_all_pairs(folder, monkeypatch
 
 
 def test_many_columns_are_not_ranked(folder, monkeypatch):
-    monkeypatch.setattr("mercer.report.affordable._RANK", 10**9)
+    monkeypatch.setattr("mercer.report.affordable._FLOATS_PER_VALUE", 10**9)
     told = run("two-sample", "a.csv", "b.csv", "--report", "out.html")
     assert "too many to be ranked" in one_line(told.stdout)
     assert "Which columns differ?" not in Path("out.html").read_text("utf-8")

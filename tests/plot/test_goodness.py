@@ -137,5 +137,5 @@ def test_what_cannot_be_drawn_is_said():
     with pytest.raises(TypeError, match="witness"):
         plot_misfit(np.zeros(3))  # type: ignore[arg-type]
     line = KSD(LINE).test(LINE.sample(20, rng=0), rng=0)
-    with pytest.raises(ValueError, match="only two columns have a map"):
+    with pytest.raises(ValueError, match="needs two columns"):
         line.plot_evidence()

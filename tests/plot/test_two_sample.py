@@ -126,7 +126,7 @@ def test_categories_are_shares(mixed):
     widths = [b.get_width() for b in ax.patches]
     assert_allclose(sum(widths), 2.0)
     many = plot_shares([f"level {i}" for i in range(30)], np.full(30, 1 / 30), np.full(30, 1 / 30))
-    assert many.get_xlabel() == "share of the sample, 10 of 30"
+    assert many.get_xlabel() == "share of the sample (10 of 30 categories)"
 
 
 def test_features_are_bars(mixed):

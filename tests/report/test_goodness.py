@@ -28,7 +28,7 @@ def test_page_says_what_was_found():
     result = KSD(LINE).test(LINE.sample(100, rng=0) + 1.0, rng=0)
     page = goodness_report(result, again="code that runs it", facts={"seed": "0"})
     assert "The observations do not come from Gaussian(0, 1)" in page
-    assert "Where does it not fit?" in page
+    assert "Where does the model not fit?" in page
     assert "code that runs it" in page
     assert f"{result.effect().relative:.2g}" in page
     assert figures(page) == {"null", "witness"}
@@ -37,7 +37,7 @@ def test_page_says_what_was_found():
 def test_a_model_that_fits():
     page = goodness_report(KSD(LINE).test(LINE.sample(100, rng=0), rng=0), model="my model")
     assert "No misfit was found between the observations and my model" in page
-    assert "That does not show that the model is right" in page
+    assert "This does not prove that the model is right" in page
 
 
 def test_maps_and_locations():
@@ -46,7 +46,7 @@ def test_maps_and_locations():
     result = FSSD.optimized(PLANE, x[::2], locations=2, rng=0).test(x[1::2])
     page = goodness_report(result)
     assert figures(page) == {"null", "witness", "evidence", "columns"}
-    assert "Where the test has looked" in page
+    assert "Locations of the test" in page
     assert len(page) < 1_000_000
 
 
@@ -95,11 +95,11 @@ def test_scores_that_are_known_at_the_observations():
 
 
 def test_large_samples_stay_small(monkeypatch):
-    monkeypatch.setattr("mercer.report.goodness.MOST", 1_000)
+    monkeypatch.setattr("mercer.report.goodness.MAX_ROWS_FOR_ALL_PAIRS", 1_000)
     x = PLANE.sample(1_200, rng=0)
     page = goodness_report(FSSD(PLANE).test(x, rng=0))
     assert len(page) < 1_000_000
-    assert "come from 1,000 observations" in page
+    assert "computed from 1,000 observations" in page
 
 
 def test_only_results_have_reports():

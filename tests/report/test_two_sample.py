@@ -87,7 +87,7 @@ def test_the_page_says_what_the_result_says():
         f"{effect.standardized:.3g}",
         f"{effect.mmd2:.3g}",
         "60 + 60",
-        "1 of 2 differs by itself",
+        "1 of 2 columns differs on its own",
         "mercer two-sample a b",
         "Permutation(resamples=99",
     ):
@@ -101,7 +101,7 @@ def test_no_difference_is_no_proof():
     x, y = frames(shift=0.0)
     page = Page(report(x, y))
     assert "No difference was found between" in page.text
-    assert "That does not show that they are the same" in page.text
+    assert "This does not prove that they are the same" in page.text
 
 
 def test_every_picture_has_a_text():

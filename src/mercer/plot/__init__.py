@@ -1,4 +1,4 @@
-"""Pictures: all of matplotlib is behind this door. Every function draws on an Axes and returns it."""
+"""Plots (need matplotlib). Every function draws on a matplotlib Axes and returns it."""
 
 from mercer.plot.column_differences import plot_features
 from mercer.plot.dependence_witness_map import plot_dependence

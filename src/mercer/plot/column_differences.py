@@ -1,4 +1,4 @@
-"""Columns by how much they differ between two samples."""
+"""Bar chart of how much each column differs between two samples."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import numpy as np
 from mercer import validate
 from mercer.plot.style import FAINT, INK, POSITIVE, axes
 
-_LONGEST = 28  # letters of a column's name
+_MAX_NAME_CHARACTERS = 28  # longer names leave no room for the bars
 
 
 def plot_features(features: Any, *, ax: Any = None, level: float = 0.05, most: int = 15) -> Any:
-    """The standardized distance of each column as a bar, the largest on top.
+    """Draw the standardized distance of each column as a bar, the largest at the top.
 
-    Columns whose corrected p-value is at most `level` are in colour; the p-value stands beside.
+    Columns with a corrected p-value of at most `level` are coloured; the p-value is beside the bar.
 
     Parameters
     ----------
     features : Features
-        From `result.features()`.
+        Result of `TwoSampleResult.features()`.
     ax : matplotlib Axes, optional
-        A new figure if left out.
+        Axes to draw on (default: a new figure).
     level : float
+        Significance level.
     most : int
-        How many columns to show.
+        Largest number of columns to show.
 
     Returns
     -------
@@ -34,27 +35,27 @@ def plot_features(features: Any, *, ax: Any = None, level: float = 0.05, most: i
     validate.between("level", level, 0.0, 1.0)
     validate.whole("most", most)
     ax = axes(ax)
-    every = sorted(features, key=lambda f: (-f.standardized, f.adjusted))
-    shown = every[:most]
+    ordered = sorted(features, key=lambda f: (-f.standardized, f.adjusted))
+    shown = ordered[:most]
     finite = [f.standardized for f in shown if np.isfinite(f.standardized)]
     longest = max(finite, default=0.0) or 1.0
     sizes = [f.standardized if np.isfinite(f.standardized) else 1.15 * longest for f in shown]
-    found = [f.adjusted <= level for f in shown]
-    places = np.arange(len(shown))
-    ax.barh(places, sizes, color=[POSITIVE if f else FAINT for f in found], height=0.7)
-    for place, feature, size in zip(places, shown, sizes, strict=True):
+    colours = [POSITIVE if f.adjusted <= level else FAINT for f in shown]
+    positions = np.arange(len(shown))
+    ax.barh(positions, sizes, color=colours, height=0.7)
+    for position, feature, size in zip(positions, shown, sizes, strict=True):
         text = f"p = {feature.adjusted:.2g}"
         ax.annotate(
-            text, (size, place), (4, 0), textcoords="offset points", va="center",
+            text, (size, position), (4, 0), textcoords="offset points", va="center",
             fontsize="small", color=INK if feature.adjusted <= level else "#666666",
         )  # fmt: skip
-    ax.set_yticks(places, [short(f.name) for f in shown], parse_math=False)
+    ax.set_yticks(positions, [short(f.name) for f in shown], parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(0, 1.22 * max(sizes, default=1.0) or 1.0)
-    left_out = f" ({len(shown)} of {len(every)} columns)" if len(every) > len(shown) else ""
-    ax.set_xlabel(f"standardized distance{left_out}")
+    count = f" ({len(shown)} of {len(ordered)} columns)" if len(ordered) > len(shown) else ""
+    ax.set_xlabel(f"standardized distance{count}")
     ax.set_title(
-        f"in colour: differs at level {level:g}, corrected", fontsize="small", color="#666666",
+        f"coloured: corrected p-value at most {level:g}", fontsize="small", color="#666666",
         loc="left",
     )  # fmt: skip
     for side in ("right", "top"):
@@ -63,5 +64,7 @@ def plot_features(features: Any, *, ax: Any = None, level: float = 0.05, most: i
 
 
 def short(name: str) -> str:
-    """A column's name, cut where it is too long for a picture."""
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    """Truncate a name that is too long for a plot."""
+    if len(name) <= _MAX_NAME_CHARACTERS:
+        return name
+    return name[: _MAX_NAME_CHARACTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -1,4 +1,4 @@
-"""Two histograms behind a picture of two samples: what smoothing leaves out."""
+"""Histograms of two samples, to be drawn behind smoothed curves."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 from mercer import validate
 from mercer.plot.style import NEGATIVE, POSITIVE, axes
 
-_MOST = 40  # bars
+_MAX_BINS = 40  # narrower bars show noise
 
 
 def plot_histograms(x: Any, y: Any, *, ax: Any = None, height: float | None = None) -> Any:
-    """The values of two samples of numbers, as shares, in the colours of the samples.
+    """Draw histograms of two numeric samples, as shares of each sample.
 
     Parameters
     ----------
     x, y : arrays (n,), (m,)
     ax : matplotlib Axes, optional
-        A new figure if left out. An Axes with a picture keeps its limits, and values outside are
-        left out.
+        Axes to draw on (default: a new figure). An Axes that has data keeps its limits, and values
+        outside them are not drawn.
     height : float, optional
-        How high the highest bar is; if left out, its share.
+        Height of the highest bar (default: its share).
 
     Returns
     -------
@@ -36,12 +36,12 @@ def plot_histograms(x: Any, y: Any, *, ax: Any = None, height: float | None = No
     """
     first, second = (np.asarray(validate.vector(v, n)) for v, n in ((x, "x"), (y, "y")))
     ax = axes(ax)
-    both = np.concatenate([first, second]).astype(np.float64)
-    low, high = ax.get_xlim() if ax.has_data() else (both.min(), both.max())
+    values = np.concatenate([first, second]).astype(np.float64)
+    low, high = ax.get_xlim() if ax.has_data() else (values.min(), values.max())
     if not low < high:
         low, high = low - 0.5, high + 0.5
-    bars = int(np.clip(2 * len(both) ** (1 / 3), 8, _MOST))
-    edges = np.linspace(low, high, bars + 1)
+    bins = int(np.clip(2 * len(values) ** (1 / 3), 8, _MAX_BINS))
+    edges = np.linspace(low, high, bins + 1)
     shares = [np.histogram(v, edges)[0] / len(v) for v in (first, second)]
     top = max(float(share.max()) for share in shares) or 1.0
     scale = 1.0 if height is None else height / top

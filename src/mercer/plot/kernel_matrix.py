@@ -1,4 +1,4 @@
-"""A kernel matrix as a picture: what is alike with what."""
+"""Heat map of a kernel matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mercer.gram import Gram
 from mercer.plot.style import SEQUENTIAL, axes
 from mercer.rkhs.sample_rows import taken
 
-_MOST = 160  # rows of the picture
+_MAX_ROWS_SHOWN = 160  # more rows are smaller than a pixel of a small figure
 
 
 def plot_gram(
@@ -24,22 +24,22 @@ def plot_gram(
     names: Sequence[str] | None = None,
     order: Any = None,
 ) -> Any:
-    """A heat map of a kernel matrix, light where points are alike.
+    """Draw a heat map of a kernel matrix, light where points are similar.
 
-    Of more than 160 points some are shown, spread evenly over each group.
+    At most 160 points are shown, evenly spaced within each group.
 
     Parameters
     ----------
     matrix : Gram
-        Of one sample, or of several samples one after the other.
+        Gram matrix of one sample, or of several samples stacked on top of each other.
     ax : matplotlib Axes, optional
-        A new figure if left out.
+        Axes to draw on (default: a new figure).
     sizes : sequence of int, optional
-        How many rows each group has; lines are drawn between the groups.
+        Number of rows of each group; lines separate the groups.
     names : sequence of str, optional
-        What the groups are called.
+        Names of the groups.
     order : array (n,), optional
-        Within its group each point is put in the order of these numbers.
+        Sort keys: points are sorted by them within their group.
 
     Returns
     -------
@@ -55,7 +55,9 @@ def plot_gram(
     validate.instance("matrix", matrix, Gram, "a Gram matrix, such as Gram(RBF(1.0), x)")
     n = matrix.shape[0]
     if not matrix.symmetric:
-        raise ValueError("the matrix must be of one sample with itself: Gram(kernel, x)")
+        raise ValueError(
+            "matrix must be the Gram matrix of one sample with itself, Gram(kernel, x); got that of two samples"
+        )
     sizes = [n] if sizes is None else [int(size) for size in sizes]
     if sum(sizes) != n or min(sizes) < 1:
         raise ValueError(f"sizes must be positive and add up to {n}, got {sizes}")
@@ -64,7 +66,7 @@ def plot_gram(
         raise ValueError(f"order must have {n} numbers, got {len(keys)}")
     ax, shown = axes(ax), _shown(sizes, keys)
     rows = np.concatenate(shown)
-    picture = ax.imshow(_entries(matrix, rows), cmap=SEQUENTIAL, interpolation="none")
+    image = ax.imshow(_entries(matrix, rows), cmap=SEQUENTIAL, interpolation="none")
     edges = np.cumsum([0, *map(len, shown)])
     for edge in edges[1:-1]:
         ax.axhline(edge - 0.5, color="white", linewidth=1.2)
@@ -73,21 +75,21 @@ def plot_gram(
     ax.set_xticks(middles if names else [], names or [])
     ax.set_yticks(middles if names else [], names or [], rotation=90, va="center")
     ax.tick_params(length=0)
-    ax.figure.colorbar(picture, cax=ax.inset_axes((1.03, 0.0, 0.04, 1.0)), label="k(x, y)")
+    ax.figure.colorbar(image, cax=ax.inset_axes((1.03, 0.0, 0.04, 1.0)), label="k(x, y)")
     return ax
 
 
 def _shown(sizes: Sequence[int], keys: np.ndarray) -> list[np.ndarray]:
-    """For each group the rows to show, sorted."""
-    share, start, shown = min(1.0, _MOST / sum(sizes)), 0, []
+    """Rows to show of each group, sorted by their keys."""
+    share, start, shown = min(1.0, _MAX_ROWS_SHOWN / sum(sizes)), 0, []
     for size in sizes:
         rows = start + np.argsort(keys[start : start + size], kind="stable")
-        keep = max(1, round(share * size))
-        shown.append(rows[np.linspace(0, size - 1, keep).round().astype(int)])
+        number = max(1, round(share * size))
+        shown.append(rows[np.linspace(0, size - 1, number).round().astype(int)])
         start += size
     return shown
 
 
 def _entries(matrix: Gram, rows: np.ndarray) -> np.ndarray:
-    """The entries between some rows: (r, r)."""
+    """Submatrix of these rows: (r, r)."""
     return to_numpy(Gram(matrix.kernel, taken(matrix.x, rows)).dense())

@@ -1,4 +1,4 @@
-"""The dependence of the columns of a table as a map: every pair a cell."""
+"""Matrix plot of the dependence between the columns of a table."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from mercer import validate
 from mercer.plot.column_differences import short
 from mercer.plot.style import FAINT, SEQUENTIAL, axes
 
-_NUMBERS = 12  # columns up to which the cells have numbers
-_DARK = 0.6  # effects below which numbers in a cell are white
+_MAX_COLUMNS_FOR_NUMBERS = 12  # beyond, numbers do not fit into the cells
+_MAX_DARK_EFFECT = 0.6  # up to it the colour of a cell is dark, and its number white
 
 
 def plot_pairwise(result: Any, *, ax: Any = None, level: float = 0.05) -> Any:
-    """How strongly every two columns depend on each other, grey where no dependence was found.
+    """Draw the kernel correlation of each pair of columns; pairs that are not significant are grey.
 
     Parameters
     ----------
     result : PairwiseResult
-        Of `pairwise_independence`.
+        Result of `pairwise_independence`.
     ax : matplotlib Axes, optional
-        A new figure if left out.
+        Axes to draw on (default: a new figure).
     level : float
-        Pairs with larger corrected p-values are grey.
+        Significance level: pairs with a larger corrected p-value are grey.
 
     Returns
     -------
@@ -42,21 +42,21 @@ def plot_pairwise(result: Any, *, ax: Any = None, level: float = 0.05) -> Any:
     """
     validate.between("level", level, 0.0, 1.0)
     ax, width = axes(ax), len(result.names)
-    found = result.pvalues <= level  # NaN on the diagonal is not
-    shown = np.where(found, result.effects, np.nan)
+    significant = result.pvalues <= level  # False on the diagonal, where p-values are NaN
+    shown = np.where(significant, result.effects, np.nan)
     import matplotlib as mpl
 
     colours = mpl.colormaps[SEQUENTIAL].with_extremes(bad=FAINT)
-    picture = ax.imshow(shown, cmap=colours, vmin=0.0, vmax=1.0, interpolation="none")
-    if width <= _NUMBERS:
-        for i, j in zip(*np.nonzero(found), strict=True):
+    image = ax.imshow(shown, cmap=colours, vmin=0.0, vmax=1.0, interpolation="none")
+    if width <= _MAX_COLUMNS_FOR_NUMBERS:
+        for i, j in zip(*np.nonzero(significant), strict=True):
             value = float(shown[i, j])
-            colour = "white" if value < _DARK else "black"
+            colour = "white" if value < _MAX_DARK_EFFECT else "black"
             ax.text(j, i, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=8)
     names = [short(name) for name in result.names]
     ax.set_xticks(range(width), names, rotation=90, parse_math=False)
     ax.set_yticks(range(width), names, parse_math=False)
     ax.tick_params(length=0)
-    ax.set_title(f"grey: no dependence found at level {level:g}", fontsize="small")
-    ax.figure.colorbar(picture, ax=ax, label="kernel correlation")
+    ax.set_title(f"grey: corrected p-value above {level:g}", fontsize="small")
+    ax.figure.colorbar(image, ax=ax, label="kernel correlation")
     return ax

@@ -1,4 +1,4 @@
-"""The power of a test by the size of the samples, and the wealth of a monitor by batch."""
+"""Power of a test by sample size, and wealth of a monitor by batch."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from mercer.plot.style import FAINT, INK, NEGATIVE, POSITIVE, axes
 def plot_power(
     curve: Any, *, ax: Any = None, target: float | None = None, needed: int | None = None
 ) -> Any:
-    """A power curve with what the pilot leaves open as a band.
+    """Draw a power curve; the band is its 95% interval given the size of the pilot.
 
     Parameters
     ----------
     curve : PowerCurve
-        From `power` or `sample_size`.
+        Result of `power`, or the curve of `sample_size`.
     ax : matplotlib Axes, optional
-        A new figure if left out.
+        Axes to draw on (default: a new figure).
     target : float, optional
-        A power to mark; 0.8 if left out.
+        Power to mark by a line (default: 0.8).
     needed : int, optional
-        The size that reaches it, to mark too.
+        Sample size that reaches the target, marked by a line.
 
     Returns
     -------
@@ -35,18 +35,18 @@ def plot_power(
     n, power, low, high = (np.asarray(v)[order] for v in (n, curve.power, curve.low, curve.high))
     ax.fill_between(n, low, high, color=NEGATIVE, alpha=0.15, linewidth=0, label="95% interval")
     ax.plot(n, power, color=NEGATIVE, marker="o", markersize=4, label="power")
-    wanted = 0.8 if target is None else target
-    ax.axhline(wanted, color=FAINT, linewidth=0.8, zorder=0)
+    target = 0.8 if target is None else target
+    ax.axhline(target, color=FAINT, linewidth=0.8, zorder=0)
     ax.axhline(curve.level, color=FAINT, linewidth=0.8, linestyle=":", zorder=0)
     ax.set_ylim(0, 1.02)
     if len(n) > 1 and n[-1] / n[0] > 3:
         ax.set_xscale("log")
         ax.xaxis.set_minor_formatter("")
-        ticks = _apart(n)
+        ticks = _separated(n)
         ax.set_xticks(ticks, [f"{v:,.0f}" for v in ticks])
         ax.minorticks_off()
     if needed is not None:
-        ax.axvline(needed, ymax=wanted / 1.02, color=POSITIVE, linewidth=1.2)
+        ax.axvline(needed, ymax=target / 1.02, color=POSITIVE, linewidth=1.2)
         ax.annotate(
             f"n = {needed:,}", (needed, 0.04), (5, 0), textcoords="offset points", color=POSITIVE
         )
@@ -65,23 +65,23 @@ def plot_power(
     return ax
 
 
-def _apart(n: np.ndarray) -> list[float]:
-    """The sizes whose labels do not run into each other on a logarithmic scale."""
-    least, kept = 0.09 * np.log(n[-1] / n[0]), [float(n[-1])]
+def _separated(n: np.ndarray) -> list[float]:
+    """Sizes whose tick labels do not overlap on a logarithmic scale."""
+    distance, ticks = 0.09 * np.log(n[-1] / n[0]), [float(n[-1])]
     for value in n[-2::-1]:
-        if np.log(kept[-1] / value) >= least:
-            kept.append(float(value))
-    return kept[::-1]
+        if np.log(ticks[-1] / value) >= distance:
+            ticks.append(float(value))
+    return ticks[::-1]
 
 
 def plot_wealth(state: Any, *, ax: Any = None) -> Any:
-    """The wealth of a monitor after each batch, on a logarithmic scale, and where it alarms.
+    """Draw the wealth of a monitor after each batch on a logarithmic scale, and the alarm threshold.
 
     Parameters
     ----------
     state : MonitorState
     ax : matplotlib Axes, optional
-        A new figure if left out.
+        Axes to draw on (default: a new figure).
 
     Returns
     -------

@@ -1,23 +1,26 @@
-"""What all pictures share: the Axes they are drawn on, and the colours of plus and minus."""
+"""Colours of the plots, and the Axes they are drawn on."""
 
 from __future__ import annotations
 
 from typing import Any
 
-POSITIVE, NEGATIVE = "#b2182b", "#2166ac"  # the ends of RdBu_r, told apart by every eye
+POSITIVE, NEGATIVE = (
+    "#b2182b",
+    "#2166ac",
+)  # the ends of RdBu_r, which is safe for colour-blind readers
 INK, FAINT = "#222222", "#bbbbbb"
 DIVERGING, SEQUENTIAL = "RdBu_r", "viridis"
 
 
 def axes(ax: Any = None) -> Any:
-    """`ax` itself, or the Axes of a new figure."""
+    """The given Axes after a check, or the Axes of a new figure."""
     try:
         import matplotlib.pyplot as plt
         from matplotlib.axes import Axes
     except ImportError:
-        raise ImportError("pictures need matplotlib: pip install 'mercer[plot]'") from None
+        raise ImportError("plots need matplotlib: pip install 'mercer[plot]'") from None
     if ax is None:
         return plt.subplots(figsize=(6.0, 4.0), layout="constrained")[1]
     if not isinstance(ax, Axes):
-        raise TypeError(f"ax must be a matplotlib Axes, got {ax!r}; for a grid of them pick one")
+        raise TypeError(f"ax must be a matplotlib Axes, got {ax!r}; of a grid of Axes pass one")
     return ax

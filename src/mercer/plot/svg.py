@@ -1,4 +1,4 @@
-"""A figure as SVG text for a page: light, without a window, the same bytes for the same drawing."""
+"""Figures as SVG text for HTML pages, or as files; reproducible, without a window."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 from mercer.plot.style import FAINT, INK, NEGATIVE, POSITIVE
 
-_SCREEN = 72  # points per inch, which SVG takes for pixels
-_COLOURS = {
+_DPI = 72  # matplotlib's points per inch, so that one pixel of SVG is one point
+_CSS_VARIABLES = {
     INK: "ink",
     FAINT: "faint",
     POSITIVE: "first",
@@ -20,7 +20,7 @@ _COLOURS = {
     "#666666": "soft",
     "#ffffff": "paper",
 }
-_LOOKS = {
+_RC_PARAMS = {
     "svg.fonttype": "none",
     "text.parse_math": False,
     "font.family": "sans-serif",
@@ -39,22 +39,22 @@ _LOOKS = {
 def svg_figure(
     draw: Callable[[Any], object], *, name: str, alt: str, width: float = 640, height: float = 320
 ) -> str:
-    """What `draw` draws on the Axes of a new figure, as one ``<svg>`` element for an HTML page.
+    """Draw on the Axes of a new figure and return one ``<svg>`` element for an HTML page.
 
-    The page may set the colours by its CSS variables ``--ink``, ``--soft``, ``--faint``,
-    ``--paper``, ``--first`` and ``--second``, so that one drawing serves light and dark; the
-    background is the page's. Words stay words, and a dollar sign in them is a dollar sign.
+    The page can set the colours with the CSS variables ``--ink``, ``--soft``, ``--faint``,
+    ``--paper``, ``--first`` and ``--second``, so that the same SVG works in light and dark mode. The
+    background is transparent, text stays text, and dollar signs are not parsed as mathematics.
 
     Parameters
     ----------
     draw : callable
-        Takes a matplotlib Axes.
+        Function of a matplotlib Axes.
     name : str
-        A word that makes the ids of this drawing different from those of others on the page.
+        Prefix of the element ids; it must be unique on the page.
     alt : str
-        What the picture shows, for those who cannot see it.
+        Alternative text for those who cannot see the figure.
     width, height : float
-        In pixels; the picture shrinks with the page.
+        Size in pixels; the figure shrinks with the page.
 
     Returns
     -------
@@ -69,20 +69,20 @@ def svg_figure(
     buffer = io.StringIO()
     with _figure(width, height, **{"svg.hashsalt": name}) as figure:
         draw(figure.add_subplot())
-        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
+        metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))  # none: reproducible bytes
+        figure.savefig(buffer, format="svg", transparent=True, metadata=metadata)
     return _embedded(buffer.getvalue(), name, alt)
 
 
 def _embedded(text: str, name: str, alt: str) -> str:
-    """The element alone: its ids the page's own, its colours and its size left to the page."""
+    """The <svg> element with prefixed ids, CSS variables for colours, and no fixed size."""
     from xml.sax.saxutils import quoteattr
 
     body = text[text.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>|<style\b.*?</style>", "", body, flags=re.DOTALL)
     body = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", body)
     body = re.sub(r'\b(id="|url\(#|xlink:href="#)', rf"\g<1>{name}-", body)
-    for colour, variable in _COLOURS.items():
+    for colour, variable in _CSS_VARIABLES.items():
         body = body.replace(f": {colour}", f": var(--{variable}, {colour})")
     size = re.search(r'viewBox="[\d. ]+"', body)
     view = "" if size is None else size[0]
@@ -96,31 +96,31 @@ def _embedded(text: str, name: str, alt: str) -> str:
 def save_figure(
     draw: Callable[[Any], object], path: Any, *, width: float = 640, height: float = 400
 ) -> None:
-    """What `draw` draws on the Axes of a new figure, as a file: PNG, SVG or PDF by its name.
+    """Draw on the Axes of a new figure and save it: PNG, SVG or PDF by the file extension.
 
     Parameters
     ----------
     draw : callable
-        Takes a matplotlib Axes.
+        Function of a matplotlib Axes.
     path : str or Path
     width, height : float
-        In pixels of a screen; a PNG has two for each.
+        Size in pixels of a screen; a PNG has twice the resolution.
     """
     with _figure(width, height) as figure:
         draw(figure.add_subplot())
-        figure.savefig(path, dpi=2 * _SCREEN)
+        figure.savefig(path, dpi=2 * _DPI)
 
 
 @contextmanager
 def _figure(width: float, height: float, **more: Any) -> Iterator[Any]:
-    """A figure without a window, in the looks of mercer's pages."""
+    """A figure without a window, in the style of the reports."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError("pictures need matplotlib: pip install 'mercer[plot]'") from None
+        raise ImportError("plots need matplotlib: pip install 'mercer[plot]'") from None
 
-    looks: Any = {**_LOOKS, **more}
-    with mpl.rc_context(looks), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's fonts have it
-        yield Figure(figsize=(width / _SCREEN, height / _SCREEN), layout="constrained")
+    parameters: Any = {**_RC_PARAMS, **more}
+    with mpl.rc_context(parameters), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the browser has the font
+        yield Figure(figsize=(width / _DPI, height / _DPI), layout="constrained")

@@ -1,4 +1,4 @@
-"""Single-file HTML reports: they open without a network and run no scripts."""
+"""Single-file HTML reports (need jinja2 and matplotlib); they work offline and contain no scripts."""
 
 from mercer.report.goodness import goodness_report
 from mercer.report.independence import independence_report

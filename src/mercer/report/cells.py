@@ -1,4 +1,4 @@
-"""What tables of a report hold: rows of data as text, and what was run where."""
+"""Contents of the tables of a report: rows of data as text, and the versions of the software."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mercer.report.page import brief
 
 
 def cells(rows: Any) -> tuple[list[str], list[list[str]]]:
-    """Column names and values as text, of rows of any kind."""
+    """Column names and values of rows of any kind, as text."""
     table = as_table(rows, "rows")
     if table is None and not is_array(rows):
         return ["value"], [[brief(row)] for row in rows]
@@ -25,10 +25,11 @@ def cells(rows: Any) -> tuple[list[str], list[list[str]]]:
         values = values[:, None] if values.ndim == 1 else values
         names = [f"column {j}" for j in range(values.shape[1])]
         return names, [[figure(float(v), 5) for v in row] for row in values]
-    return list(table.columns.names), [_told(row, table) for row in table.values]
+    return list(table.columns.names), [_table_row(row, table) for row in table.values]
 
 
-def _told(row: np.ndarray, table: Table) -> list[str]:
+def _table_row(row: np.ndarray, table: Table) -> list[str]:
+    """Values of one row of a table as text, categories by their labels."""
     return [
         table.labels.get(float(v), f"{v:g}") if categorical else figure(float(v), 5)
         for v, categorical in zip(row, table.columns.categorical, strict=True)
@@ -36,7 +37,7 @@ def _told(row: np.ndarray, table: Table) -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    """What the page was made with."""
+    """Versions of the software that made the report."""
     return {
         "mercer": mercer.__version__,
         "Python": f"{platform.python_version()}, NumPy {np.__version__}",

@@ -1,4 +1,4 @@
-"""The report of a goodness-of-fit test: verdict, how far off, where, which rows, and how to run it again."""
+"""Report of a goodness-of-fit test: verdict, size and location of the misfit, influential rows, settings."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from mercer.htest.goodness.evidence_map import log_density_of
 from mercer.htest.goodness.goodness_result import GoodnessResult
 from mercer.htest.goodness.misfit_by_column import MisfitColumn
 from mercer.plot.goodness import plot_columns
-from mercer.plot.svg import svg_figure
-from mercer.report.affordable import MOST
+from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 from mercer.report.cells import cells, versions
-from mercer.report.page import brief, page_about, picture
-from mercer.report.two_sample_figures import Picture, null_picture
+from mercer.report.page import brief, page_about
+from mercer.report.report_figure import ReportFigure, null_figure
 from mercer.rkhs.sample_rows import taken
 
-_SOME = 2000  # rows that pictures and columns are made of
-_TELLING = 8  # rows
-_SHOWN = 8  # columns of a row
-_WIDEST = 40  # columns that are looked at one by one
+_MAX_ROWS_FOR_FIGURES = (
+    2000  # maps and columns evaluate the Stein kernel often; more rows look the same
+)
+_ROWS_LISTED = 8
+_COLUMNS_LISTED = 8  # of a row or location; more do not fit the width of the page
+_MAX_COLUMNS_TESTED = 40  # each column costs a pass over all pairs of rows
 
 
 def goodness_report(
@@ -39,30 +40,32 @@ def goodness_report(
     again: str = "",
     numbered: bool = True,
 ) -> str:
-    """One HTML page about the result of a goodness-of-fit test; it opens without a network.
+    """Report of a goodness-of-fit test as a single HTML page that works offline.
 
-    The verdict, how far the model is off, the null distribution, where it does not fit (the witness on
-    the line, maps on the plane, columns beyond), the locations of the test if it has any, and
-    the rows that speak most against the model. It stays under 1 MB whatever the number of
-    observations, runs no scripts, and every string from the data is escaped.
+    It shows the verdict, the size of the misfit, the null distribution, where the model does not fit
+    (the witness for one column, maps for two, a bar chart of the columns for more), the locations of
+    the test if it has any, and the rows that contribute most to the discrepancy. The page stays
+    under 1 MB whatever the number of observations, contains no scripts, and escapes every string
+    from the data.
 
     Parameters
     ----------
     result : GoodnessResult
     model : str, optional
-        What to call the model; by what it is if left out.
+        Name of the model in the report (default: its repr).
     level : float
+        Significance level.
     data : table or array, optional
-        The observations as they were handed in, for their rows in the table; as the result holds
-        them if left out.
+        The original observations, from which the table of rows is filled (default: the
+        observations stored in the result).
     facts : mapping of str to str, optional
-        More lines for the table of what was run.
+        Additional entries of the table of settings.
     notes : sequence of str
-        More remarks.
+        Additional notes.
     again : str
-        The command or the code that runs it again.
+        Command or code that reproduces the result.
     numbered : bool
-        Whether to give the places of rows.
+        Whether to show row numbers.
 
     Returns
     -------
@@ -78,24 +81,25 @@ def goodness_report(
     (True, True)
     """
     validate.instance("result", result, GoodnessResult, "the result of a goodness-of-fit test")
-    many, some = result.thinned(MOST), result.thinned(_SOME)
+    reduced = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
+    plotted = result.thinned(_MAX_ROWS_FOR_FIGURES)
     name = result.model_in_words if model is None else model
-    columns = some.columns() if 1 < result.sample.width <= _WIDEST else ()
+    columns = plotted.columns() if 1 < result.sample.width <= _MAX_COLUMNS_TESTED else ()
     return page_about(
         result,
         "goodness.html",
         {
             "model": name,
-            "misfit": many.effect(),
-            "null": null_picture(result, level, f"the observations came from {brief(name, 80)}"),
-            "pictures": [*_maps(some, name), *_columns_picture(columns)],
+            "misfit": reduced.effect(),
+            "null": null_figure(result, level, f"the observations came from {brief(name, 80)}"),
+            "figures": [*_maps(plotted, name), *_columns_figure(columns)],
             "columns": columns,
-            "locations": _locations(some),
-            "telling": _telling(many, data),
+            "locations": _locations(plotted),
+            "influential": _influential(reduced, data),
             "facts": _facts(result, name, level) | dict(facts or {}),
             "numbered": numbered,
-            "thinned": None if many is result else many.size,
-            "drawn": None if some is result else some.size,
+            "thinned": None if reduced is result else reduced.size,
+            "plotted": None if plotted is result else plotted.size,
             "again": again,
         },
         level=level,
@@ -103,110 +107,122 @@ def goodness_report(
     )
 
 
-def _maps(result: GoodnessResult, name: str) -> list[tuple[str, Picture]]:
-    """The witness on the line; on the plane the evidence too."""
+def _maps(result: GoodnessResult, name: str) -> list[tuple[str, ReportFigure]]:
+    """Figures of one or two columns: the witness, and for two columns the evidence map."""
     width = result.sample.width
     if width > 2:
         return []
-    found = [_witness(result, name)] if result.everywhere else []
-    return [*found, _evidence(result)] if width == 2 else found
+    figures = [_witness(result, name)] if result.everywhere else []
+    return [*figures, _evidence(result)] if width == 2 else figures
 
 
-def _witness(result: GoodnessResult, name: str) -> tuple[str, Picture]:
-    width = result.sample.width
+def _witness(result: GoodnessResult, name: str) -> tuple[str, ReportFigure]:
+    """The Stein witness over the observations."""
+    line = result.sample.width == 1
     alt = (
-        "The Stein witness along the observations: above zero where more of them are than "
-        f"{brief(name, 60)} expects, below where fewer."
-    )
-    known = log_density_of(result.model) is not None
-    shown = " Bars are observations." if width == 1 else " Dots are observations."
-    lines = (
-        " The dashed line is the density of the model."
-        if width == 1
-        else " The lines hold 90, 50 and 10 percent of the model."
+        "Stein witness over the observations: positive where there are more observations than "
+        f"{brief(name, 60)} expects, negative where there are fewer."
     )
     caption = (
-        "Red where more observations are than the model expects, blue where fewer."
-        f"{shown}{lines if known else ''}"
+        "Stein witness: red where there are more observations than the model expects, blue where "
+        f"there are fewer. {'Bars' if line else 'Dots'} are observations."
     )
-    size = (640, 320) if width == 1 else (560, 420)
-    svg = svg_figure(result.plot_witness, name="witness", alt=alt, width=size[0], height=size[1])
-    return "witness", Picture(picture(svg), caption)
+    if log_density_of(result.model) is not None:
+        caption += (
+            " The dashed line is the density of the model."
+            if line
+            else " The contour lines enclose 90, 50 and 10 percent of the model's probability."
+        )
+    width, height = (640, 320) if line else (560, 420)
+    drawn = ReportFigure.drawn(
+        result.plot_witness, name="witness", alt=alt, caption=caption, width=width, height=height
+    )
+    return "witness", drawn
 
 
-def _evidence(result: GoodnessResult) -> tuple[str, Picture]:
+def _evidence(result: GoodnessResult) -> tuple[str, ReportFigure]:
+    """The map of the evidence that a test at a single location would give."""
     alt = (
-        "Map of the evidence against the model: the signal-to-noise ratio of a test at one "
-        f"location. {_told_places(result)}"
+        "Map of the evidence against the model: signal-to-noise ratio of a test at a single "
+        f"location. {_locations_as_text(result)}"
     )
-    stars = " Stars are the locations of the test." if result.places is not None else ""
-    caption = f"Where a test that looks at one location would find most.{stars}"
-    svg = svg_figure(result.plot_evidence, name="evidence", alt=alt, width=560, height=420)
-    return "evidence", Picture(picture(svg), caption)
+    stars = " Stars mark the locations of the test." if result.places is not None else ""
+    caption = (
+        f"Evidence against the model: signal-to-noise ratio of a test at a single location.{stars}"
+    )
+    drawn = ReportFigure.drawn(
+        result.plot_evidence, name="evidence", alt=alt, caption=caption, width=560, height=420
+    )
+    return "evidence", drawn
 
 
-def _columns_picture(columns: Sequence[MisfitColumn]) -> list[tuple[str, Picture]]:
-    """How far the model is off in each column, given the others."""
+def _columns_figure(columns: Sequence[MisfitColumn]) -> list[tuple[str, ReportFigure]]:
+    """The misfit of each column given the others."""
     if not columns:
         return []
-    told = "; ".join(f"{brief(c.name, 40)} {c.misfit.relative:.2g}" for c in columns[:10])
-    alt = f"Relative discrepancies of the columns, each given the others: {told}."
+    values = "; ".join(f"{brief(c.name, 40)} {c.misfit.relative:.2g}" for c in columns[:10])
+    alt = f"Relative discrepancy of each column given the others: {values}."
     caption = (
-        "How far the model is off in each column, given the others: 0 where it is right. Lines are "
-        "95% intervals that hold together; red columns have one without zero."
+        "Relative discrepancy of each column given the others; 0 means that the model is right. "
+        "Lines are simultaneous 95% intervals; columns whose interval excludes 0 are red."
     )
-    draw = lambda ax: plot_columns(columns, ax=ax)  # noqa: E731
-    height = 90 + 26 * min(len(columns), 15)
-    svg = svg_figure(draw, name="columns", alt=alt, height=height)
-    return [("columns", Picture(picture(svg), caption))]
+    drawn = ReportFigure.drawn(
+        lambda ax: plot_columns(columns, ax=ax),
+        name="columns",
+        alt=alt,
+        caption=caption,
+        height=90 + 26 * min(len(columns), 15),
+    )
+    return [("columns", drawn)]
 
 
 def _locations(result: GoodnessResult) -> dict[str, Any] | None:
-    """The locations of the test, as rows of a table."""
+    """The table of the locations of the test; None for tests without locations."""
     if result.places is None:
         return None
-    found = result.locations()
     return {
-        "columns": list(result.sample.names)[:_SHOWN],
+        "columns": list(result.sample.names)[:_COLUMNS_LISTED],
         "rows": [
             {
-                "evidence": place.evidence,
-                "cells": [figure(v, 5) for v in place.coordinates.values()][:_SHOWN],
+                "evidence": location.evidence,
+                "cells": [figure(v, 5) for v in location.coordinates.values()][:_COLUMNS_LISTED],
             }
-            for place in found
+            for location in result.locations()
         ],
     }
 
 
-def _told_places(result: GoodnessResult) -> str:
+def _locations_as_text(result: GoodnessResult) -> str:
+    """The three locations with the most evidence, in a sentence; empty for tests without locations."""
     if result.places is None:
         return ""
-    told = "; ".join(str(place) for place in result.locations()[:3])
-    return f"Locations of the test: {brief(told, 300)}."
+    text = "; ".join(str(location) for location in result.locations()[:3])
+    return f"Locations of the test: {brief(text, 300)}."
 
 
-def _telling(result: GoodnessResult, data: Any) -> dict[str, Any]:
-    """The rows that add most to the discrepancy, with their values."""
-    found = result.points(_TELLING)
+def _influential(result: GoodnessResult, data: Any) -> dict[str, Any]:
+    """The table of the rows that contribute most to the discrepancy."""
+    points = result.points(_ROWS_LISTED)
     if data is None:
         sample = result.sample
         values = to_numpy(sample.observations)
         places = np.arange(len(values)) if sample.places is None else sample.places
-        data = values[np.searchsorted(places, found.indices)]
+        data = values[np.searchsorted(places, points.indices)]
         data = data if sample.columns is None else Table(data, sample.columns)
     else:
-        data = taken(data, found.indices)
+        data = taken(data, points.indices)
     names, rows = cells(data)
     return {
-        "columns": names[:_SHOWN],
+        "columns": names[:_COLUMNS_LISTED],
         "rows": [
-            {"place": int(i) + 1, "contribution": float(c), "cells": row[:_SHOWN]}
-            for i, c, row in zip(found.indices, found.contributions, rows, strict=True)
+            {"place": int(i) + 1, "contribution": float(c), "cells": row[:_COLUMNS_LISTED]}
+            for i, c, row in zip(points.indices, points.contributions, rows, strict=True)
         ],
     }
 
 
 def _facts(result: GoodnessResult, name: str, level: float) -> dict[str, str]:
+    """Entries of the table of settings."""
     return {
         "model": brief(name, 300),
         "test": brief(repr(result.test), 600),

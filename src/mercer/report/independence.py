@@ -1,4 +1,4 @@
-"""The report of an independence test: verdict, strength, which columns, where, and how to run it again."""
+"""Report of an independence test: verdict, strength, dependent columns, location, influential rows, settings."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from mercer.frames import Table
 from mercer.htest.dependence.all_pairs import Pair, PairwiseResult
 from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.observed_variables import Variable, listed
-from mercer.plot.svg import svg_figure
-from mercer.report.affordable import MOST
+from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 from mercer.report.cells import cells, versions
-from mercer.report.page import brief, page_about, picture
-from mercer.report.two_sample_figures import Picture, null_picture
+from mercer.report.page import brief, page_about
+from mercer.report.report_figure import ReportFigure, null_figure
 from mercer.rkhs.sample_rows import taken
 
-_TELLING = 8  # rows
-_PAIRS = 30
-_SHOWN = 8  # columns of a row
-_SIDE = 24  # columns whose matrix is drawn
+_ROWS_LISTED = 8
+_PAIRS_LISTED = 30
+_COLUMNS_LISTED = 8  # of a row; more do not fit the width of the page
 
 
 def independence_report(
@@ -35,30 +33,31 @@ def independence_report(
     again: str = "",
     numbered: bool = True,
 ) -> str:
-    """One HTML page about the result of an independence test; it opens without a network.
+    """Report of an independence test as a single HTML page that works offline.
 
-    The verdict, the strength, the null distribution, the matrix of dependence between columns, the
-    witness as a map where both variables are one column of numbers, and the rows that count most.
-    It stays under 1 MB whatever the number of observations, runs no scripts, and every string
-    from the data is escaped.
+    It shows the verdict, the strength of the dependence, the null distribution, the matrix of
+    dependence between columns, a map of the witness if both variables are single numeric columns, and
+    the rows that contribute most. The page stays under 1 MB whatever the number of observations,
+    contains no scripts, and escapes every string from the data.
 
     Parameters
     ----------
     result : IndependenceResult
     level : float
+        Significance level.
     pairs : PairwiseResult, optional
-        What `pairwise_independence` found about the columns.
+        Result of `pairwise_independence` for the columns.
     samples : sequence of tables or arrays
-        The variables as they were handed in, for their rows in the table; the points as the
-        result holds them if left out.
+        The original variables, from which the table of rows is filled (default: the observations
+        stored in the result).
     facts : mapping of str to str, optional
-        More lines for the table of what was run.
+        Additional entries of the table of settings.
     notes : sequence of str
-        More remarks.
+        Additional notes.
     again : str
-        The command or the code that runs it again.
+        Command or code that reproduces the result.
     numbered : bool
-        Whether to give the places of rows.
+        Whether to show row numbers.
 
     Returns
     -------
@@ -74,25 +73,25 @@ def independence_report(
     (True, True)
     """
     validate.instance("result", result, IndependenceResult, "the result of an independence test")
-    some = result.thinned(MOST)
-    asked = result.variables[:-1] if result.given else result.variables
+    reduced = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
+    tested = result.variables[:-1] if result.given else result.variables
+    names = listed([v.label for v in tested])
     return page_about(
         result,
         "independence.html",
         {
-            "names": listed([v.label for v in asked]),
+            "names": names,
             "given": result.variables[-1].label if result.given else None,
-            "question": listed([v.label for v in asked]),
-            "strength": some.effect() if result.two else None,
-            "null": null_picture(result, level, _null(result)),
+            "strength": reduced.effect() if result.two else None,
+            "null": null_figure(result, level, _null_hypothesis(result)),
             "matrix": None if pairs is None else _matrix(pairs, level),
-            "pairs": [] if pairs is None else _strongest(pairs, _PAIRS),
-            "more_pairs": 0 if pairs is None else max(len(pairs.pairs) - _PAIRS, 0),
-            "witness": _witness(some),
-            "telling": _telling(some, samples) if result.two else None,
+            "pairs": [] if pairs is None else _strongest(pairs, _PAIRS_LISTED),
+            "more_pairs": 0 if pairs is None else max(len(pairs.pairs) - _PAIRS_LISTED, 0),
+            "witness": _witness(reduced),
+            "influential": _influential(reduced, samples) if result.two else None,
             "facts": _facts(result, level) | dict(facts or {}),
-            "numbered": numbered and some is result,
-            "thinned": None if some is result else some.size,
+            "numbered": numbered and reduced is result,
+            "thinned": None if reduced is result else reduced.size,
             "again": again,
         },
         level=level,
@@ -100,90 +99,96 @@ def independence_report(
     )
 
 
-def _null(result: IndependenceResult) -> str:
+def _null_hypothesis(result: IndependenceResult) -> str:
+    """The null hypothesis, as a clause after "if"."""
     if result.given:
         return f"the variables were independent given {brief(result.variables[-1].label, 80)}"
     return "the variables were independent"
 
 
 def _strongest(pairs: PairwiseResult, most: int) -> list[Pair]:
+    """The pairs of columns with the largest kernel correlations."""
     return sorted(pairs.pairs, key=lambda pair: -pair.effect)[:most]
 
 
-def _matrix(pairs: PairwiseResult, level: float) -> Picture:
-    """The kernel correlation of all pairs of columns."""
-    told = "; ".join(
+def _matrix(pairs: PairwiseResult, level: float) -> ReportFigure:
+    """The matrix of kernel correlations between columns."""
+    values = "; ".join(
         f"{brief(p.first, 30)} and {brief(p.second, 30)} {p.effect:.2g} (p = {p.pvalue:.2g})"
         for p in _strongest(pairs, 10)
     )
-    alt = f"Matrix of kernel correlations between columns; the strongest: {told}."
+    alt = f"Matrix of kernel correlations between columns. Strongest pairs: {values}."
     caption = (
-        "How strongly each column depends on each other one by itself: kernel correlations from 0 "
-        f"to 1, where the corrected p-value is not above {level:g}."
+        "Kernel correlation of each pair of columns, from 0 to 1. Pairs whose corrected p-value is "
+        f"above {level:g} are grey."
     )
     side = min(max(280, 60 + 34 * len(pairs.names)), 600)
-    svg = svg_figure(
+    return ReportFigure.drawn(
         lambda ax: pairs.plot(ax, level=level),
         name="matrix",
         alt=alt,
+        caption=caption,
         width=side + 120,
         height=side,
     )
-    return Picture(picture(svg), caption)
 
 
-def _witness(result: IndependenceResult) -> Picture | None:
-    """The map of two columns of numbers; None for others."""
-    if not result.two or not all(_is_line(v) for v in result.variables):
+def _witness(result: IndependenceResult) -> ReportFigure | None:
+    """The map of the dependence of two numeric columns; None for other variables."""
+    if not result.two or not all(_is_numeric_column(v) for v in result.variables):
         return None
-    names = [v.label for v in result.variables]
+    first, second = (brief(v.label, 40) for v in result.variables)
     alt = (
-        f"Map of where {brief(names[0], 40)} and {brief(names[1], 40)} come together more often "
-        "than if they were independent, with the rows as dots."
+        f"Map of where values of {first} and {second} occur together more often than under "
+        "independence, with the rows as dots."
     )
     caption = (
-        "The witness of the dependence: red where such pairs of values come together more often "
-        "than by chance, blue where less often. Dots are rows."
+        "Witness of the dependence: red where values occur together more often than under "
+        "independence, blue where less often. Dots are rows."
     )
-    svg = svg_figure(result.plot_witness, name="witness", alt=alt, width=560, height=420)
-    return Picture(picture(svg), caption)
+    return ReportFigure.drawn(
+        result.plot_witness, name="witness", alt=alt, caption=caption, width=560, height=420
+    )
 
 
-def _telling(result: IndependenceResult, samples: Sequence[Any]) -> dict[str, Any]:
-    """The rows that add most to HSIC, with their values."""
-    found = result.points(_TELLING)
+def _influential(result: IndependenceResult, samples: Sequence[Any]) -> dict[str, Any]:
+    """The table of the rows that contribute most to HSIC."""
+    points = result.points(_ROWS_LISTED)
     sources = samples if samples and len(samples[0]) == result.size else None
     columns: list[str] = []
-    values: list[list[str]] = [[] for _ in found.indices]
+    values: list[list[str]] = [[] for _ in points.indices]
     for number, variable in enumerate(result.variables):
-        held = _held(variable) if sources is None else sources[number]
-        names, rows = cells(taken(held, found.indices))
+        source = _stored_rows(variable) if sources is None else sources[number]
+        names, rows = cells(taken(source, points.indices))
         columns += [variable.name] if names == ["column 0"] else names
         for row, more in zip(values, rows, strict=True):
             row += more
     total = float(result._dependence.contributions.sum()) or 1.0
     return {
-        "columns": columns[:_SHOWN],
+        "columns": columns[:_COLUMNS_LISTED],
         "rows": [
-            {"place": int(i) + 1, "share": float(c) / total, "cells": row[:_SHOWN]}
-            for i, c, row in zip(found.indices, found.contributions, values, strict=True)
+            {"place": int(i) + 1, "share": float(c) / total, "cells": row[:_COLUMNS_LISTED]}
+            for i, c, row in zip(points.indices, points.contributions, values, strict=True)
         ],
     }
 
 
-def _held(variable: Variable) -> Any:
+def _stored_rows(variable: Variable) -> Any:
+    """The observations of a variable as the result stores them, with their column names if known."""
     points = variable.unmoved
     if variable.columns is None or not is_array(points):
         return points
     return Table(to_numpy(points), variable.columns)
 
 
-def _is_line(variable: Variable) -> bool:
+def _is_numeric_column(variable: Variable) -> bool:
+    """Whether a variable is a single column of numbers."""
     categorical = variable.columns is not None and any(variable.columns.categorical)
     return variable.width == 1 and not categorical
 
 
 def _facts(result: IndependenceResult, level: float) -> dict[str, str]:
+    """Entries of the table of settings."""
     return {
         "test": brief(repr(result.test), 600),
         "null distribution": result.null_in_words(),

@@ -1,4 +1,4 @@
-"""A template and what is put into it: every string is escaped, and the page stays small."""
+"""Rendering of report pages from templates: all strings are escaped, and the page size is limited."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import mercer
 from mercer.htest.hypothesis_test import Result
 
-LARGEST = 1_000_000  # bytes of a page
-_CELL = 120  # letters of a value that is shown
+MAX_PAGE_BYTES = 1_000_000  # small enough to send by mail and to open on a telephone
+_MAX_CELL_CHARACTERS = 120  # a longer value makes a table cell unreadable
 
 
 def page_about(
@@ -20,7 +20,7 @@ def page_about(
     level: float,
     notes: Sequence[str],
 ) -> str:
-    """The page about the result of a test: what is its own in `values`, beside what every page has."""
+    """Render the report of a test result: `values` of its kind, plus what all reports show."""
     rejected = result.rejects(level)
     page = rendered(
         template,
@@ -28,19 +28,23 @@ def page_about(
             "result": result,
             "level": level,
             "rejected": rejected,
-            "own_verdict": result.test.verdict(rejected),
+            "comparison": compared_with_level(result.pvalue, level),
+            "test_verdict": result.test.verdict(rejected),
             "notes": [*notes, *result.notes],
             "version": mercer.__version__,
             **values,
         },
     )
-    if len(page.encode()) > LARGEST:
-        raise ValueError(f"the page is larger than {LARGEST:,} bytes: please report this")
+    if len(page.encode()) > MAX_PAGE_BYTES:
+        raise ValueError(
+            f"the report is larger than {MAX_PAGE_BYTES:,} bytes, which is a bug in mercer: "
+            "please report it"
+        )
     return page
 
 
 def rendered(template: str, values: Mapping[str, Any]) -> str:
-    """The page; values are escaped unless they are pictures made by `mercer.plot`."""
+    """Render a template; all values are escaped except SVG marked by `safe_svg`."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
@@ -57,15 +61,21 @@ def rendered(template: str, values: Mapping[str, Any]) -> str:
     return environment.get_template(template).render(values)
 
 
-def picture(text: str) -> Any:
-    """SVG of `mercer.plot.svg.svg_figure`, which has escaped what came from the data."""
+def safe_svg(text: str) -> Any:
+    """Mark SVG made by `mercer.plot.svg.svg_figure`, which escapes strings from the data, as safe."""
     from markupsafe import Markup
 
     return Markup(text)
 
 
-def brief(value: object, most: int = _CELL) -> str:
-    """A value as text: numbers with five digits, long texts cut."""
+def brief(value: object, most: int = _MAX_CELL_CHARACTERS) -> str:
+    """Format a value as one line of text: numbers with five digits, long texts truncated."""
     text = f"{value:.5g}" if isinstance(value, float) else str(value)
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def compared_with_level(pvalue: float, level: float) -> str:
+    """Compare a p-value with the significance level: "below the 0.05 level"."""
+    relation = "below" if pvalue < level else "above" if pvalue > level else "equal to"
+    return f"{relation} the {level:g} level"

@@ -1,4 +1,4 @@
-"""The report of a two-sample test: verdict, size, where, and how to run it again."""
+"""Report of a two-sample test: verdict, effect size, columns and rows that differ, power, settings."""
 
 from __future__ import annotations
 
@@ -11,19 +11,25 @@ from mercer import validate
 from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.kernel_names import told_apart
 from mercer.htest.samples.mmd import MMD
-from mercer.htest.samples.power import PowerCurve, SampleSize, power, sample_size
+from mercer.htest.samples.power import SampleSize, power, sample_size
 from mercer.htest.samples.two_sample_result import TwoSampleResult
-from mercer.report import two_sample_figures
 from mercer.report.affordable import ranked, thinned
 from mercer.report.cells import cells, versions
 from mercer.report.page import brief, page_about
+from mercer.report.report_figure import null_figure
+from mercer.report.two_sample_figures import (
+    gram_figure,
+    power_figure,
+    ranking_figure,
+    witness_figures,
+)
 from mercer.rkhs.sample_rows import taken
 
-_PILOT = 4000  # rows of each sample from which the power curve is drawn
-_STANDOUTS = 5
-_RANKED = 30  # columns in the table
-_SHOWN = 8  # columns of a row that stands out
-_POWER = 0.8
+_MAX_PILOT_ROWS = 4000  # of each sample: the power curve takes time quadratic in them
+_ROWS_LISTED = 5  # of each sample
+_COLUMNS_RANKED = 30  # in the table of columns
+_COLUMNS_LISTED = 8  # of a row; more do not fit the width of the page
+_TARGET_POWER = 0.8  # the customary target of sample-size planning
 
 
 def two_sample_report(
@@ -37,30 +43,30 @@ def two_sample_report(
     again: str = "",
     numbered: bool = True,
 ) -> str:
-    """One HTML page about a two-sample result; it opens without a network.
+    """Report of a two-sample test as a single HTML page that works offline.
 
-    The verdict, the effect size, the null distribution, the columns and rows that differ most, a
-    heat map of the kernel, the power of larger and smaller samples, and what was run. It stays
-    under 1 MB whatever the size of the samples, runs no scripts, and every string from the data
-    is escaped.
+    It shows the verdict, the effect size, the null distribution, the columns and rows that differ
+    most, a heat map of the kernel matrix, the power by sample size, and the settings. The page stays
+    under 1 MB whatever the size of the samples, contains no scripts, and escapes every string from
+    the data.
 
     Parameters
     ----------
     result : TwoSampleResult
     names : pair of str
-        What the samples are called.
+        Names of the samples.
     level : float
+        Significance level.
     features : Features or None
-        None: `result.features(rng=0)` where there is more than one column.
+        Ranking of the columns. None: `result.features(rng=0)` if there is more than one column.
     facts : mapping of str to str, optional
-        More lines for the table of what was run.
+        Additional entries of the table of settings.
     notes : sequence of str
-        More remarks.
+        Additional notes.
     again : str
-        The command or the code that runs it again.
+        Command or code that reproduces the result.
     numbered : bool
-        Whether to give the places of the rows that stand out; not where the result is of some
-        rows of the data only.
+        Whether to show row numbers; pass False if the samples are subsamples of the data.
 
     Returns
     -------
@@ -75,39 +81,27 @@ def two_sample_report(
     (True, True)
     """
     validate.instance("result", result, TwoSampleResult, "the result of a two-sample test")
-    first, second = (str(name) for name in names)
+    labels = str(names[0]), str(names[1])
     features = ranked(result, 0) if features is None else features
-    some = thinned(result)
-    effect = some.effect()
-    curve, needed = _power(some, level)
+    reduced = thinned(result)
     return page_about(
         result,
         "two_sample.html",
         {
-            "names": (first, second),
-            "effect": effect,
-            "null": two_sample_figures.null_picture(
-                result, level, "both samples came from one distribution"
-            ),
-            "features": [] if features is None else list(features)[:_RANKED],
-            "more_features": 0 if features is None else max(len(features) - _RANKED, 0),
-            "differing": () if features is None else features.differing(level),
-            "ranking": None
-            if features is None
-            else two_sample_figures.ranking_picture(features, level),
-            "witness": two_sample_figures.witness_pictures(some, features, (first, second)),
-            "standouts": _standouts(some, features, (first, second)),
-            "locations": [str(place) for place in result.locations()[:_RANKED]]
+            "names": labels,
+            "effect": reduced.effect(),
+            "null": null_figure(result, level, "both samples came from the same distribution"),
+            **_columns(features, level),
+            "witness": witness_figures(reduced, features, labels),
+            "outlying": _outlying(reduced, features, labels),
+            "locations": [str(place) for place in result.locations()[:_COLUMNS_RANKED]]
             if result.has_locations
             else [],
-            "gram": two_sample_figures.gram_picture(some, (first, second)),
-            "power": None
-            if curve is None
-            else two_sample_figures.power_picture(curve, needed, hasattr(result.test, "kernels")),
-            "needed": needed,
+            "gram": gram_figure(reduced, labels),
+            **_power(reduced, level),
             "facts": _facts(result, level) | dict(facts or {}),
-            "numbered": numbered and some is result,
-            "thinned": None if some is result else some.sizes,
+            "numbered": numbered and reduced is result,
+            "thinned": None if reduced is result else reduced.sizes,
             "again": again,
         },
         level=level,
@@ -115,40 +109,61 @@ def two_sample_report(
     )
 
 
-def _power(result: TwoSampleResult, level: float) -> tuple[PowerCurve | None, SampleSize | None]:
-    """The power of the quadratic test with this kernel; None where the samples do not differ."""
+def _columns(features: Features | None, level: float) -> dict[str, Any]:
+    """The ranking of the columns, as a table and as a figure."""
+    if features is None:
+        return {"features": [], "more_features": 0, "differing": (), "ranking": None}
+    return {
+        "features": list(features)[:_COLUMNS_RANKED],
+        "more_features": max(len(features) - _COLUMNS_RANKED, 0),
+        "differing": features.differing(level),
+        "ranking": ranking_figure(features, level),
+    }
+
+
+def _power(result: TwoSampleResult, level: float) -> dict[str, Any]:
+    """The power of the quadratic test with this kernel, and the sample size it needs.
+
+    Both are None if the samples do not differ or are weighted.
+    """
     samples = result.pooled.samples
     if samples is None or result.pooled.weights is not None or result.effect().mmd2 <= 0:
-        return None, None
+        return {"power": None, "needed": None}
     x, y = (_pilot(sample) for sample in samples)
     test = MMD(result.kernel)
+    needed: SampleSize | None = None
     try:
-        needed = sample_size(test, x, y, power=_POWER, level=level, asymptotic=True)
+        needed = sample_size(test, x, y, power=_TARGET_POWER, level=level, asymptotic=True)
+        curve = needed.curve
     except ValueError:  # more than a hundred thousand rows
-        return power(test, x, y, level=level, asymptotic=True), None
-    return needed.curve, needed
+        curve = power(test, x, y, level=level, asymptotic=True)
+    selected = hasattr(result.test, "kernels")
+    return {"power": power_figure(curve, needed, selected), "needed": needed}
 
 
 def _pilot(sample: Any) -> Any:
+    """A random subsample of at most `_MAX_PILOT_ROWS` rows, always the same one."""
     n = len(sample)
-    if n <= _PILOT:
+    if n <= _MAX_PILOT_ROWS:
         return sample
-    return taken(sample, np.sort(np.random.default_rng(0).choice(n, _PILOT, replace=False)))
+    return taken(
+        sample, np.sort(np.random.default_rng(0).choice(n, _MAX_PILOT_ROWS, replace=False))
+    )
 
 
-def _standouts(
+def _outlying(
     result: TwoSampleResult, features: Features | None, names: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """The rows of each sample that are least like the other one."""
-    found = result.points(_STANDOUTS)
+    """For each sample, the table of the rows that are least like the other sample."""
+    points = result.points(_ROWS_LISTED)
     tables = []
-    for name, side in zip(names, (found.first, found.second), strict=True):
+    for name, side in zip(names, (points.first, points.second), strict=True):
         columns, rows = cells(side.rows)
         order = list(range(len(columns)))
         if features is not None and len(features) == len(columns):
             rank = {f.name: r for r, f in enumerate(features)}
             order.sort(key=lambda j, c=columns: rank.get(c[j], j))
-        order = order[:_SHOWN]
+        order = order[:_COLUMNS_LISTED]
         tables.append(
             {
                 "name": name,
@@ -157,13 +172,14 @@ def _standouts(
                     {"place": int(i) + 1, "witness": float(w), "cells": [row[j] for j in order]}
                     for i, w, row in zip(side.indices, side.witness, rows, strict=True)
                 ],
-                "left_out": max(len(columns) - _SHOWN, 0),
+                "omitted": max(len(columns) - _COLUMNS_LISTED, 0),
             }
         )
     return tables
 
 
 def _facts(result: TwoSampleResult, level: float) -> dict[str, str]:
+    """Entries of the table of settings."""
     n, m = result.sizes
     width = result.width
     return {

@@ -1,79 +1,54 @@
-"""The pictures of a two-sample report, each with a text for those who cannot see it."""
+"""Figures of a two-sample report, each with an alternative text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mercer.backend import to_numpy
 from mercer.gram import Gram
-from mercer.htest.hypothesis_test import Result
 from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.power import PowerCurve, SampleSize
 from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.plot.histograms import plot_histograms
 from mercer.plot.kernel_matrix import plot_gram
-from mercer.plot.null import plot_null
-from mercer.plot.svg import svg_figure
-from mercer.report.page import brief, picture
+from mercer.report.page import brief
+from mercer.report.report_figure import ReportFigure
 from mercer.rkhs.sample_rows import taken
 
-_COLUMNS = 4  # along which the witness is shown
-_BARS = 15  # columns in the ranking
-_ROWS = 80  # of each sample in the heat map
-_LEGEND = 24  # letters of a sample's name in a picture
+_WITNESS_COLUMNS = 4  # columns along which the samples are drawn: two rows of two figures
+_COLUMNS_RANKED = 15  # bars of the ranking; the table below it lists more
+_ROWS_IN_HEAT_MAP = 80  # of each sample; more are smaller than a pixel
+_LEGEND_CHARACTERS = 24  # of a sample's name; longer names cover the curves
 
 
-@dataclass(frozen=True)
-class Picture:
-    """An SVG element, what it shows, and how it is read."""
-
-    svg: Any
-    caption: str
-    wide: bool = True
-
-
-def null_picture(result: Result, level: float, null: str) -> Picture:
-    """The null distribution with the statistic in it; `null` says what would be so."""
-    alt = (
-        f"Null distribution of {type(result.test).__name__}, from {result.null_in_words()}; the "
-        f"observed value {_observed(result):.3g} has p = {result.pvalue:.3g}."
-    )
-    caption = (
-        f"What the statistic would be if {null}. The part at or beyond the line is "
-        f"the p-value: {result.pvalue:.3g}, "
-        f"{'not above' if result.rejects(level) else 'above'} the level {level:g}."
-    )
-    draw = lambda ax: plot_null(result, ax=ax)  # noqa: E731
-    return Picture(picture(svg_figure(draw, name="null", alt=alt, height=250)), caption)
-
-
-def ranking_picture(features: Features, level: float) -> Picture:
-    """The columns by how much they differ."""
-    shown = sorted(features, key=lambda f: -f.standardized)[:_BARS]
-    told = "; ".join(
+def ranking_figure(features: Features, level: float) -> ReportFigure:
+    """Draw the standardized distance of each column."""
+    shown = sorted(features, key=lambda f: -f.standardized)[:_COLUMNS_RANKED]
+    values = "; ".join(
         f"{brief(f.name, 40)} {f.standardized:.2g} (p = {f.adjusted:.2g})" for f in shown
     )
-    alt = f"Columns by standardized distance, corrected p-values in brackets: {told}."
-    caption = (
-        "How much each column differs by itself. P-values are corrected for the number of columns; "
-        "what differs only in how columns go together is in none of them."
+    return ReportFigure.drawn(
+        lambda ax: features.plot(ax, level=level, most=_COLUMNS_RANKED),
+        name="ranking",
+        alt=f"Standardized distance of each column, with corrected p-values: {values}.",
+        caption=(
+            "Difference of each column on its own. P-values are corrected for the number of columns. "
+            "A difference in the joint distribution only does not show here."
+        ),
+        height=90 + 26 * len(shown),
     )
-    draw = lambda ax: features.plot(ax, level=level, most=_BARS)  # noqa: E731
-    height = 90 + 26 * len(shown)
-    return Picture(picture(svg_figure(draw, name="ranking", alt=alt, height=height)), caption)
 
 
-def witness_pictures(
+def witness_figures(
     result: TwoSampleResult, features: Features | None, names: Sequence[str]
-) -> list[Picture]:
-    """Both samples along the columns that differ most; the gap between the lines is the witness."""
-    shown = [None] if features is None else list(features)[:_COLUMNS]
+) -> list[ReportFigure]:
+    """Draw both samples along the columns that differ most; the gap between the curves is the witness."""
+    shown = [None] if features is None else list(features)[:_WITNESS_COLUMNS]
     positions = _positions(result)
-    found = []
+    figures = []
     for number, feature in enumerate(shown):
         column = None if feature is None else positions[feature.name]
         alt = f"Both samples along {'the data' if feature is None else brief(feature.name, 60)}"
@@ -86,70 +61,70 @@ def witness_pictures(
                 values = _values(result, column)
                 plot_histograms(*values, ax=ax, height=0.9 * ax.get_ylim()[1])
                 ax.set_xlabel(brief(feature.name, 40))
-            _renamed(ax, names)
+            _name_samples(ax, names)
 
-        svg = svg_figure(draw, name=f"along{number}", alt=f"{alt}.", width=460, height=280)
-        found.append(Picture(picture(svg), "", wide=False))
-    return found
+        figures.append(
+            ReportFigure.drawn(
+                draw, name=f"along{number}", alt=f"{alt}.", width=460, height=280, wide=False
+            )
+        )
+    return figures
 
 
-def gram_picture(result: TwoSampleResult, names: Sequence[str]) -> Picture:
-    """The kernel matrix of some rows of both samples, sorted by the witness."""
-    pooled = result.pooled
+def gram_figure(result: TwoSampleResult, names: Sequence[str]) -> ReportFigure:
+    """Draw the kernel matrix of a subset of both samples, sorted by the witness."""
     n, m = result.sizes
     rows = [_spread(n), _spread(m)]
-    chosen = np.concatenate([rows[0], n + rows[1]])
-    matrix = Gram(pooled.kernel, taken(pooled.points, chosen))
-    order = _witness_at(result, chosen)
+    subset = np.concatenate([rows[0], n + rows[1]])
+    matrix = Gram(result.pooled.kernel, taken(result.pooled.points, subset))
+    order = _witness_ranks(result, subset)
     sizes = [len(r) for r in rows]
-    short = [brief(name, _LEGEND) for name in names]
-    within, between = _means(matrix, sizes[0])
+    labels = [brief(name, _LEGEND_CHARACTERS) for name in names]
+    (first, second), between = _means(matrix, sizes[0])
     alt = (
-        f"Heat map of the kernel between {sizes[0]} rows of {short[0]} and {sizes[1]} of "
-        f"{short[1]}: on average {within[0]:.3g} within the first, {within[1]:.3g} within the "
-        f"second and {between:.3g} between them."
+        f"Heat map of the kernel matrix of {sizes[0]} rows of {labels[0]} and {sizes[1]} rows of "
+        f"{labels[1]}: mean {first:.3g} within the first, {second:.3g} within the second and "
+        f"{between:.3g} between them."
     )
     caption = (
-        f"How alike rows are, {sizes[0] + sizes[1]} of {n + m:,} shown, in the order of the "
-        f"witness. Of these on average {within[0]:.3g} within the first sample, {within[1]:.3g} within the "
-        f"second, {between:.3g} between them: the squared MMD is the sum of the first two less "
-        "twice the third."
+        f"Similarity of rows ({sizes[0] + sizes[1]} of {n + m:,}), sorted by the witness. The mean "
+        f"is {first:.3g} within the first sample, {second:.3g} within the second and {between:.3g} "
+        "between them. The squared MMD is the sum of the first two less twice the third."
+    )
+    return ReportFigure.drawn(
+        lambda ax: plot_gram(matrix, ax=ax, sizes=sizes, names=labels, order=order),
+        name="gram",
+        alt=alt,
+        caption=caption,
+        width=460,
+        height=380,
+        wide=False,
     )
 
-    def draw(ax: Any) -> None:
-        plot_gram(matrix, ax=ax, sizes=sizes, names=short, order=order)
 
-    svg = svg_figure(draw, name="gram", alt=alt, width=460, height=380)
-    return Picture(picture(svg), caption, wide=False)
-
-
-def power_picture(curve: PowerCurve, needed: SampleSize | None, picked: bool) -> Picture:
-    """The chance of finding a difference like this one, by sample size."""
-    told = ", ".join(
+def power_figure(curve: PowerCurve, needed: SampleSize | None, selected: bool) -> ReportFigure:
+    """Draw the power by sample size; `selected` says that the kernel was selected on the same data."""
+    values = ", ".join(
         f"{p:.0%} with {n:,}" for (n, _), p in zip(curve.sizes, curve.power, strict=True)
     )
-    alt = f"Power at level {curve.level:g} by rows in each sample: {told}."
     caption = (
-        "The chance that a test of samples this large finds a difference like this one "
-        f"(level {curve.level:g}, quadratic MMD test, normal approximation). The band is what the "
-        "data leave open about the size of the difference."
+        "Probability that a test detects a difference of this size, by rows in each sample "
+        f"(quadratic MMD test at level {curve.level:g}, normal approximation). The band is the 95% "
+        "interval given the uncertainty about the size of the difference."
     )
-    if picked:
-        caption += " The kernel was picked on the same data, which makes it a little optimistic."
-    drawn = curve if needed is None else needed
-    draw = lambda ax: drawn.plot(ax)  # noqa: E731
-    return Picture(picture(svg_figure(draw, name="power", alt=alt, height=280)), caption)
-
-
-# ---- private ------------------------------------------------------------------------------
-
-
-def _observed(result: Result) -> float:
-    return result.statistic if result.observed is None else result.observed
+    if selected:
+        caption += " The kernel was selected on the same data, so the curve is slightly optimistic."
+    return ReportFigure.drawn(
+        (curve if needed is None else needed).plot,
+        name="power",
+        alt=f"Power at level {curve.level:g} by rows in each sample: {values}.",
+        caption=caption,
+        height=280,
+    )
 
 
 def _positions(result: TwoSampleResult) -> dict[str, int]:
-    """Columns of arrays by their place, whatever they are called on the page."""
+    """Positions of the columns by name; columns of arrays have two names."""
     columns, width = result.pooled.columns, result.width or 0
     if columns is not None:
         return {name: j for j, name in enumerate(columns.names)}
@@ -157,35 +132,37 @@ def _positions(result: TwoSampleResult) -> dict[str, int]:
 
 
 def _values(result: TwoSampleResult, column: int) -> tuple[np.ndarray, np.ndarray]:
-    """One column of both samples."""
+    """Values of a column in both samples."""
     points = to_numpy(result.pooled.unmoved)
     return points[: result.sizes[0], column], points[result.sizes[0] :, column]
 
 
-def _renamed(ax: Any, names: Sequence[str]) -> None:
+def _name_samples(ax: Any, names: Sequence[str]) -> None:
+    """Put the names of the samples into the legend."""
     legend = ax.get_legend()
     texts = [] if legend is None else legend.get_texts()
     if len(texts) == 2:
         for text, name in zip(texts, names, strict=True):
-            text.set(text=brief(name, _LEGEND), fontsize="small", parse_math=False)
+            text.set(text=brief(name, _LEGEND_CHARACTERS), fontsize="small", parse_math=False)
 
 
 def _spread(n: int) -> np.ndarray:
-    """Rows spread evenly over a sample."""
-    return np.unique(np.linspace(0, n - 1, min(n, _ROWS)).round().astype(np.int64))
+    """Positions of at most `_ROWS_IN_HEAT_MAP` rows, evenly spaced in a sample."""
+    return np.unique(np.linspace(0, n - 1, min(n, _ROWS_IN_HEAT_MAP)).round().astype(np.int64))
 
 
-def _witness_at(result: TwoSampleResult, rows: np.ndarray) -> np.ndarray:
-    """Ranks by the witness, of these rows of the pooled sample."""
+def _witness_ranks(result: TwoSampleResult, rows: np.ndarray) -> np.ndarray:
+    """Ranks of rows of the pooled sample by the witness within their sample."""
     n, m = result.sizes
     ranked = result.points(max(n, m))
     ranks = np.empty(n + m, dtype=np.float64)
     ranks[ranked.first.indices] = np.arange(n)
-    ranks[n + ranked.second.indices] = m - np.arange(m)  # the most telling rows are far apart
+    ranks[n + ranked.second.indices] = m - np.arange(m)  # the most different rows are far apart
     return ranks[rows]
 
 
 def _means(matrix: Gram, n: int) -> tuple[tuple[float, float], float]:
+    """Mean kernel values within each sample, without the diagonal, and between the samples."""
     k = np.asarray(matrix.dense(), dtype=np.float64)
     off = k - np.diag(np.diag(k))
     m = len(k) - n
