@@ -41,7 +41,7 @@ html_show_sourcelink = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"/(quickstart|plot_\w+)\.py",
+    "filename_pattern": r"/plot_\w+\.py",
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 10**6,

@@ -2,8 +2,8 @@
 Where two samples differ
 ========================
 
-The witness function is the difference of two mean embeddings: positive where the first sample has
-more mass, negative where the second has.
+The witness function is the difference of two mean embeddings. It is positive where the first
+sample has more mass and negative where the second has more.
 """
 
 import sys
@@ -15,7 +15,8 @@ from mercer.kernels import RBF
 from mercer.rkhs import witness
 
 # %%
-# Both samples have mean zero and unit covariance; one is a round cloud, the other four small ones.
+# Both samples have mean zero and unit covariance. The first is one round cloud; the second
+# consists of four small clouds.
 
 rng = np.random.default_rng(0)
 n = 500
@@ -24,7 +25,8 @@ y = (12 * rng.choice([-1, 1], size=(n, 2)) + 5 * rng.normal(size=(n, 2))) / 13  
 difference = witness(RBF(0.5), x, y)
 
 # %%
-# An element of the RKHS can be evaluated anywhere, here on a grid.
+# The witness function is an element of the RKHS and can be evaluated anywhere. Here it is
+# evaluated on a grid.
 
 side = np.linspace(-3, 3, 121)
 grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
@@ -47,7 +49,7 @@ for ax in (left, middle, right):
     ax.set(aspect="equal", xlim=(-3, 3), ylim=(-3, 3))
 
 # %%
-# ``python examples/plot_witness.py docs/_static/witness.png`` draws the picture of the README.
+# ``python examples/plot_witness.py docs/_static/witness.png`` draws the figure of the README.
 
 if sys.argv[1:2] and sys.argv[1].endswith(".png"):
     figure.savefig(sys.argv[1], dpi=120)

@@ -246,10 +246,12 @@ def test_types_are_shipped():
     assert (ROOT / "src/mercer/py.typed").is_file()
 
 
-def test_quick_start_answers_in_the_terminal():
-    done = python("examples/quickstart.py")
+def test_example_draws_the_figure_of_the_readme(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    done = python("examples/plot_witness.py", str(tmp_path / "witness.png"))
     assert done.returncode == 0, done.stderr
-    assert "p-value" in done.stdout
+    assert (tmp_path / "witness.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_command_tells_its_version():

@@ -1,10 +1,10 @@
 """
-Boundaries between distributions
-================================
+Decision boundaries between distributions
+=========================================
 
-What does a machine learn from distributions that it does not learn from their means, or from points
-drawn from them? Seven Gaussians in the plane show it, as in Figure 1a of Muandet et al. (2012), and
-ninety kernels show which of their parameters matter, as in Figure 1b.
+What does a machine learn from distributions that it cannot learn from their means, or from points
+drawn from them? Seven Gaussians in the plane show the difference, as in Figure 1a of Muandet et
+al. (2012), and ninety kernels show which of their parameters matter, as in Figure 1b.
 """
 
 from typing import Any
@@ -19,8 +19,9 @@ from mercer.learn import SVC, AugmentedSVC, KernelSearchCV, SupportMeasureMachin
 from mercer.rkhs import Bags, Gaussian, MeanMap
 
 # %%
-# Seven Gaussians, some wide and some narrow, most of them longer than broad: center, standard
-# deviations along two axes, angle, class. (The paper does not print its own.)
+# Seven Gaussians, some wide and some narrow, most of them elongated. Each row gives the centre,
+# the standard deviations along two axes, the angle and the class. (The paper does not print its
+# values.)
 
 made = [
     (-3.4, 1.6, 0.5, 0.5, 0, 0),
@@ -45,17 +46,18 @@ labels = np.array([row[5] for row in made])
 means = np.array([row[:2] for row in made])
 
 # %%
-# Three machines with the same kernel, exp(-0.25/2 \|x - y\|^2): a support vector machine that sees the
-# means, one that sees 30 points of each Gaussian (augmented), and a support measure machine, which
-# sees the Gaussians. The kernel of two Gaussians is the mean of the kernel over both, in closed
-# form; a point is a Gaussian of no width, so that all three can be asked for every point.
+# Three machines use the same kernel, exp(-0.25/2 \|x - y\|^2): a support vector machine (SVM) on
+# the means, an SVM on 30 points drawn from each Gaussian (augmented SVM), and a support measure
+# machine (SMM) on the Gaussians themselves. The kernel between two Gaussians is the expected
+# kernel, in closed form. A point is a Gaussian of zero width, so all three machines can be
+# evaluated at every point.
 
 rng = np.random.default_rng(4)
 kernel, price = RBF(0.25**-0.5), 10.0
 
 
 def augmented() -> SVC:
-    """Learnt from 30 new points of each Gaussian."""
+    """SVM trained on 30 new points of each Gaussian."""
     drawn = Bags.of([p.sample(30, rng=rng) for p in gaussians])
     return AugmentedSVC(SVC(kernel, price)).fit(drawn, labels).machine_
 
@@ -70,14 +72,14 @@ RED, BLUE = "#b2182b", "#2166ac"
 
 
 def boundary(ax: Axes, machine: SVC, **how: Any) -> np.ndarray:
-    """The line where the decision value is 0; returns the values on the grid."""
+    """Draw the line where the decision value is 0; return the values on the grid."""
     values = machine.decision_function(grid).reshape(across.shape)
     ax.contour(across, up, values, levels=[0], **how)
     return values
 
 
 def show(ax: Axes, machine: SVC) -> None:
-    """Decision values as colours, the boundary as a line, the Gaussians as ellipses of one and two sd."""
+    """Draw decision values as colours, the boundary, and ellipses of one and two standard deviations."""
     values = boundary(ax, machine, colors="k", linewidths=1.6)
     top = np.abs(values).max()
     ax.contourf(across, up, values, levels=np.linspace(-top, top, 21), cmap="RdBu_r", alpha=0.6)
@@ -101,16 +103,16 @@ for other in asvm[1:]:
 boundary(axes[2], svm, colors="0.25", linewidths=1.0, linestyles="--")
 
 # %%
-# How much of the Gaussians lies on the wrong side? The SVM on means knows nothing of their widths; the
-# SMM gives way to the long one in the middle (dashed: the boundary of the SVM). The augmented SVM,
-# whose points say most about the ends of the ellipses, does best here, with more support vectors and
-# a boundary that moves with every draw (thin lines).
+# How much of the Gaussians' mass is on the wrong side? The SVM on means does not know their
+# widths; the SMM adapts to the elongated Gaussian in the centre (dashed: the boundary of the
+# SVM). The augmented SVM performs best here, because its points describe the ends of the
+# ellipses. It needs more support vectors, and its boundary varies from draw to draw (thin lines).
 
 fresh = Bags.of([p.sample(5000, rng=rng) for p in gaussians])
 
 
 def wrong_side(machine: SVC) -> float:
-    """The share of the points of all Gaussians that the machine takes for the other class."""
+    """Proportion of the mass of all Gaussians that the machine assigns to the wrong class."""
     wrong = (machine.decision_function(fresh.values) > 0) != np.repeat(labels == 1, fresh.sizes)
     return float(np.mean(wrong))
 
@@ -121,16 +123,17 @@ print(f"augmented SVM {np.mean(several):.1%}, {min(several):.1%} to {max(several
 print(f"SMM           {wrong_side(smm):.1%}")
 
 # %%
-# The embedding kernel says what is seen of a distribution: its mean (linear), its mean and covariance
-# (polynomial of degree 2), or everything (RBF). A kernel on top, of level 2, makes nonlinear functions
-# of the embeddings. With the linear embedding, all machines are machines on means.
+# The embedding kernel determines which properties of a distribution are visible: its mean
+# (linear), its mean and covariance (polynomial of degree 2), or everything (RBF). A level-2
+# kernel on top gives nonlinear functions of the embeddings. With the linear embedding, all
+# machines depend on the means only.
 
 embeddings = {"linear": Linear(), "polynomial": Polynomial(2), "RBF": kernel}
 tops = {"linear": Linear(), "polynomial": Polynomial(2), "RBF": None}
 
 
 def level2(top: Linear | Polynomial | None, embedding: Kernel) -> Kernel:
-    """A kernel on the embeddings; RBF at the median distance of the Gaussians."""
+    """Level-2 kernel; for RBF, with the median distance between the Gaussians as bandwidth."""
     inner = MeanMap(embedding)
     if top is not None:
         return top.on(inner)
@@ -146,11 +149,12 @@ for line, (below, embedding) in zip(axes, embeddings.items(), strict=True):
         ax.set_title(f"embedding {below}, level 2 {above}", fontsize=9)
 
 # %%
-# Which parameters matter? Gaussians in ten dimensions, from two classes that differ in the middle of
-# their means and in their covariances (Wishart draws), as in the paper, with means spread wide enough
-# that they do not tell the classes apart alone: N(1, 2.3 I) and N(2, 2.3 I). Accuracy by five
-# folds at the best C: every Gram matrix of the inner kernel is computed once. Polynomial
-# embeddings are divided by a typical length, which grows fast with the degree.
+# Which parameters matter? The data are Gaussians in ten dimensions from two classes that differ
+# in the centre of their means and in their covariances (Wishart draws), as in the paper. The
+# means are spread widely enough that they do not separate the classes alone: N(1, 2.3 I) and N(2,
+# 2.3 I). The accuracy is cross-validated with five folds at the best C, and every Gram matrix of
+# the inner kernel is computed once. Polynomial embeddings are divided by a typical norm, which
+# grows fast with the degree.
 
 
 def draw(n: int, mean: float, scale: float) -> list[Gaussian]:
@@ -168,7 +172,7 @@ rbf = [RBF(float(gamma**-0.5)) for gamma in 10.0**powers]
 
 
 def accuracies(inner: list[Kernel]) -> np.ndarray:
-    """Cross-validated accuracies, for every kernel of distributions and every RBF on top of it."""
+    """Cross-validated accuracies for every embedding and every RBF on top of it."""
     kernels = [top.on(k) for k in inner for top in rbf]
     prices = 2.0 ** np.arange(-3, 8, 2)
     search = KernelSearchCV(
@@ -183,7 +187,7 @@ def accuracies(inner: list[Kernel]) -> np.ndarray:
 
 
 def polynomial(degree: int) -> Kernel:
-    """The expected polynomial kernel, over its median on the Gaussians themselves."""
+    """Expected polynomial kernel, divided by the median of its diagonal."""
     inner = MeanMap(Polynomial(degree))
     return inner * float(1 / np.median(np.diag(inner(many[::5]))))
 
@@ -192,9 +196,9 @@ by_degree = accuracies([polynomial(int(degree)) for degree in degrees])
 by_width = accuracies([MeanMap(k) for k in rbf])
 
 # %%
-# With an RBF embedding of the right width most kernels on top of it do well; with a wrong one little is
-# told apart, and no kernel of level 2 helps. A polynomial embedding of degree 1 sees means alone, and
-# from degree 2 on it sees covariances too.
+# With an RBF embedding of a suitable bandwidth, most level-2 kernels perform well. With an
+# unsuitable bandwidth little is separated, and no level-2 kernel helps. A polynomial embedding of
+# degree 1 sees only means; from degree 2 on it sees covariances as well.
 
 figure, axes = plt.subplots(
     1, 3, figsize=(12, 3.6), layout="constrained", width_ratios=[1, 1.1, 1.1]
@@ -204,7 +208,9 @@ for best, style, name in (
     (by_width.max(axis=0), "s--", "on top of it"),
 ):
     axes[0].plot(10.0**powers, best, style, label=f"RBF {name}")
-axes[0].set(xscale="log", xlabel="gamma", ylabel="accuracy, the other at its best", ylim=(0.45, 1))
+axes[0].set(
+    xscale="log", xlabel="gamma", ylabel="accuracy, other parameter optimal", ylim=(0.45, 1)
+)
 axes[0].legend(loc="lower left")
 ticks = [f"$10^{{{power}}}$" for power in powers]
 for ax, values, marks, label in (
@@ -220,6 +226,6 @@ axes[1].set_title("accuracy, polynomial embedding", fontsize=10)
 axes[2].set_title("accuracy, RBF embedding", fontsize=10)
 
 print(f"best: polynomial embedding {by_degree.max():.3f}, RBF embedding {by_width.max():.3f}")
-print(f"lost by the worst width of the embedding: {np.ptp(by_width.max(axis=1)):.3f}")
-print(f"lost by the worst width on top of it:     {np.ptp(by_width.max(axis=0)):.3f}")
+print(f"loss at the worst embedding bandwidth: {np.ptp(by_width.max(axis=1)):.3f}")
+print(f"loss at the worst level-2 bandwidth:   {np.ptp(by_width.max(axis=0)):.3f}")
 plt.show()

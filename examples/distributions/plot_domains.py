@@ -2,12 +2,12 @@
 New domains without labels
 ==========================
 
-Labels come from some patients, sensors or sites, and predictions are wanted for others, of which there are only
-unlabelled points. *Marginal transfer learning* takes the distribution of those points as a part of the
-input: a point is a pair (P, x) of the distribution of its domain and its own place, and the kernel of pairs
-is a product, k(P, P') k(x, x'). That is `Tensor`, with a kernel of distributions for the first part.
-(G. Blanchard, G. Lee, C. Scott, 2011. Generalizing from several related classification tasks to a new
-unlabeled sample. NIPS 24.)
+Labels come from some patients, sensors or sites, and predictions are wanted for others, for which
+only unlabelled points are available. *Marginal transfer learning* makes the distribution of those
+points part of the input: an example is a pair (P, x) of the distribution of its domain and a
+point, and the kernel on pairs is a product, k(P, P') k(x, x'). This kernel is `Tensor`, with a
+kernel between distributions as its first factor. (G. Blanchard, G. Lee, C. Scott, 2011.
+Generalizing from several related classification tasks to a new unlabeled sample. NIPS 24.)
 """
 
 import os
@@ -21,18 +21,18 @@ from mercer.learn import SVC, KernelRidge, KernelSearchCV
 from mercer.rkhs import Empirical, MeanMap
 
 # %%
-# Domains that are turned
-# -----------------------
+# Rotated domains
+# ---------------
 #
-# A domain is a drop with a tail, turned by an angle of its own; its two classes are the sides of the
-# tail. All domains have mean zero, and every place is in both classes equally often: pooled labels say
-# nothing at all. Where the tail points to is seen without labels.
+# A domain is a drop with a tail, rotated by a random angle; its two classes are the two sides of
+# the tail. All domains have mean zero, and every location belongs to both classes equally often,
+# so pooled labels carry no information. The direction of the tail is visible without labels.
 
 EACH = 40
 
 
 def turned(angles: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Points (domains, EACH, 2) and labels of domains at these angles; one label in twenty is wrong."""
+    """Points (domains, EACH, 2) and labels of domains at these angles; 5% of the labels are wrong."""
     shape = (len(angles), EACH)
     along, across = rng.exponential(size=shape) - 1, 0.5 * rng.normal(size=shape)
     cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
@@ -46,19 +46,19 @@ points, labels = turned(angles, rng)
 old, new = np.arange(60), np.arange(60, 100)
 
 # %%
-# What a machine learns from: for every point, the distribution of its domain and the point. A distribution
-# is the same object for all points of a domain, so it is embedded once.
+# The input consists of the distribution of the domain and the point, for every point. All points
+# of a domain share the same distribution object, so it is embedded once.
 
 domains = [Empirical(sample) for sample in points]
 
 
 def pairs(which: np.ndarray) -> tuple[list[Empirical], np.ndarray]:
-    """The points of some domains, each with its domain."""
+    """The points of the selected domains, each with its domain."""
     return [domains[d] for d in which for _ in range(EACH)], points[which].reshape(-1, 2)
 
 
 def spread(kernel: Kernel, distributions: list[Empirical]) -> float:
-    """The median distance of distributions in the RKHS of a kernel."""
+    """Median distance between distributions in the RKHS of a kernel."""
     values = kernel(distributions)
     own = np.diagonal(values)
     return float(
@@ -72,19 +72,20 @@ transfer = Tensor(of_domains, RBF(1.0))
 print(transfer)
 
 # %%
-# Parameters are chosen by leaving domains out, not points: what counts is how well labels carry over.
+# Parameters are chosen by cross-validation over domains rather than points, because labels have
+# to generalise to new domains.
 
-widths, prices = [0.5, 1.0, 2.0], [1.0, 10.0]  # of points
+widths, prices = [0.5, 1.0, 2.0], [1.0, 10.0]  # bandwidths on points, and C
 
 
 def folds(which: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Three parts of the domains, each left out once."""
+    """Three folds of domains."""
     owner = np.repeat(which, EACH)
     return list(GroupKFold(3).split(owner, groups=owner))
 
 
 def fitted(which: np.ndarray) -> tuple[KernelSearchCV, KernelSearchCV]:
-    """A machine of pairs, and one of pooled points."""
+    """A machine on pairs, and one on pooled points."""
     y = labels[which].ravel()
     near = {"kernel__kernels__1__bandwidth": widths, "C": prices}
     one = KernelSearchCV(SVC(transfer), near, cv=folds(which)).fit(pairs(which), y)
@@ -104,23 +105,24 @@ for number in numbers:
 assert scores["marginal transfer"][-1] > 0.8 > 0.6 > scores["pooled"][-1]
 
 # %%
-# The best that can be: labels of the new domain itself, of half of its points; and the right side of
-# the tail, with one label in twenty wrong.
+# Two upper limits: training on labels of half of the points of the new domain itself, and knowing
+# the correct side of the tail when one label in twenty is wrong.
 
 
 def with_own_labels(d: int) -> float:
-    """The share of right labels in half of a domain, learnt from the other half."""
+    """Accuracy on half of a domain after training on the other half."""
     half = slice(0, EACH // 2), slice(EACH // 2, None)
     machine = SVC(RBF(1.0), 10.0).fit(points[d, half[0]], labels[d, half[0]])
     return machine.score(points[d, half[1]], labels[d, half[1]])
 
 
 own = float(np.mean([with_own_labels(d) for d in new]))
-print(f"with labels of the new domain: {100 * own:.0f}%")
+print(f"trained on labels of the new domain: {100 * own:.0f}%")
 
 # %%
-# Four domains that were never seen, and what the machine makes of them: one function of the pair, whose
-# boundary turns with the distribution. Arrows point where the tails do, which no machine is told.
+# Four held-out domains and the decision function on each. It is one function of the pair, and its
+# boundary rotates with the distribution. The arrows show the directions of the tails, which are
+# not given to the machine.
 
 side = np.linspace(-2.2, 2.2, 61)
 across, up = np.meshgrid(side, side)
@@ -137,7 +139,7 @@ for ax, d in zip(axes, shown, strict=False):
     ax.contour(across, up, values, levels=[0], colors="k", linewidths=1)
     ax.scatter(*points[d].T, c=np.where(labels[d], "tab:red", "tab:blue"), s=10)
     right = one.score(([domains[d]] * EACH, points[d]), labels[d])
-    ax.set_title(f"{100 * right:.0f}% right", fontsize=10)
+    ax.set_title(f"accuracy {100 * right:.0f}%", fontsize=10)
     ax.annotate(
         "",
         2.0 * np.array([np.cos(angles[d]), np.sin(angles[d])]),
@@ -148,25 +150,25 @@ for ax, d in zip(axes, shown, strict=False):
 last = axes[4]
 for name, found in scores.items():
     last.plot(numbers, 100 * np.array(found), "o-", label=name)
-last.axhline(100 * own, color="0.4", ls="--", label="20 labels of the domain itself")
-last.axhline(95, color="0.7", ls=":", label="the best possible")
-last.set(xlabel="domains learnt from", ylabel="right labels in new domains, %", ylim=(40, 100))
+last.axhline(100 * own, color="0.4", ls="--", label="20 labels of the new domain")
+last.axhline(95, color="0.7", ls=":", label="upper limit")
+last.set(xlabel="training domains", ylabel="accuracy in new domains, %", ylim=(40, 100))
 last.legend(frameon=False, fontsize=8, loc="center right", bbox_to_anchor=(1.0, 0.42))
 
 # %%
 # Patients
 # --------
 #
-# Does it help where the truth is not made? `fetch_parkinsons` has 42 patients who recorded their voices at
-# home, each with a motor score that moves slowly; the task is the score of recordings of patients whose
-# scores are not known. Without the folder that ``MERCER_DATA`` names, made-up patients stand in, whose
-# measures and scores all have an offset.
+# Does the method help on real data? `fetch_parkinsons` contains voice recordings that 42 patients
+# made at home, with a motor score that changes slowly. The task is to predict the score for
+# recordings of held-out patients. Without the folder named by ``MERCER_DATA``, simulated patients
+# are used, whose voice measures and scores have patient-specific offsets.
 
 RECORDINGS = 20
 
 
 def patients() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Whose recording, measures of the voice, and the score: some recordings of every patient."""
+    """Patient, voice measures and score of some recordings of every patient."""
     rng = np.random.default_rng(1)
     if not os.environ.get("MERCER_DATA"):
         offset = rng.normal(size=(42, 4))
@@ -194,17 +196,19 @@ names = np.unique(whose)
 samples = {p: Empirical(voice[whose == p]) for p in names}
 
 # %%
-# Seven times six patients are left out. Three guesses of their scores: the mean of the others, ridge regression on
-# pooled recordings, and on pairs of patient and recording. Ridges and widths are chosen by leaving patients out.
+# Six patients are held out in each of seven folds. Three predictions of their scores are
+# compared: the mean of the other patients, ridge regression on pooled recordings, and ridge
+# regression on pairs of patient and recording. Ridges and bandwidths are chosen by
+# cross-validation over patients.
 
 
 def recordings(rows: np.ndarray) -> tuple[list[Empirical], np.ndarray]:
-    """Recordings, each with its patient."""
+    """Recordings, each with the sample of its patient."""
     return [samples[p] for p in whose[rows]], voice[rows]
 
 
 def errors(train: np.ndarray, test: np.ndarray) -> dict[str, np.ndarray]:
-    """What each of the guesses is off by, for every recording left out."""
+    """Errors of each prediction, for every held-out recording."""
     inner = list(GroupKFold(5).split(train, groups=whose[train]))
     width = median_bandwidth(voice[train])
     ridges = [1.0, 10.0, 100.0, 1000.0]
@@ -238,10 +242,11 @@ for name, by_patient in found.items():
     print(f"{name}: root mean square error {np.sqrt(np.mean(np.square(by_patient))):.2f}")
 
 # %%
-# For the real patients nothing is gained: neither the voice nor the distribution of all recordings of a patient
-# tells much about the score of somebody new, and the mean of the others is at least as good a guess. Thirty-six
-# patients are few to learn a function of distributions from; the curve above says how many it
-# takes where there is something to learn. Each dot is a patient.
+# For the real patients nothing is gained: neither the voice nor the distribution of all
+# recordings of a patient says much about the score of a new patient, and the mean of the other
+# patients predicts at least as well. Thirty-six patients are few for learning a function of
+# distributions; the curve above shows how many domains are needed when there is something to
+# learn. Each dot is a patient.
 
 figure, ax = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
 ax.plot(found["pooled"], found["marginal transfer"], "o", ms=5)

@@ -1,11 +1,12 @@
 """
-Which kernel of distributions?
-==============================
+Which kernel for distributions?
+===============================
 
-A support measure machine needs two kernels: one embeds the distributions, another, on top of it, compares the
-embeddings. Muandet, Fukumizu, Dinuzzo and Schölkopf (2012, Table 2) tried fifteen pairs on Gaussians of two classes
-and concluded that the embedding kernel matters more than the level-2 kernel, and that RBF on RBF is best. This is
-a small version of their table, and what it shows.
+A support measure machine needs two kernels: one embeds the distributions, and the level-2 kernel
+on top compares the embeddings. Muandet, Fukumizu, Dinuzzo and Schölkopf (2012, Table 2) tried
+fifteen pairs on Gaussians of two classes and concluded that the embedding kernel matters more
+than the level-2 kernel, and that RBF on RBF is best. This example reproduces a small version of
+their table.
 """
 
 import warnings
@@ -20,9 +21,9 @@ from mercer.learn import KernelSearchCV, SupportMeasureMachine
 from mercer.rkhs import Gaussian, MeanMap
 
 # %%
-# Every example is a Gaussian in ten dimensions. Its mean comes from N((1, ..., 1), v I) in the first class and from
-# N((2, ..., 2), v I) in the second, and its covariance from a Wishart distribution of 10 degrees of freedom
-# with scale 0.6 I or 1.2 I. The paper prints v = 0.5.
+# Every example is a Gaussian in ten dimensions. Its mean is drawn from N((1, ..., 1), v I) in the
+# first class and from N((2, ..., 2), v I) in the second, and its covariance from a Wishart
+# distribution with 10 degrees of freedom and scale 0.6 I or 1.2 I. The paper prints v = 0.5.
 
 
 def gaussians(n, v, rng):
@@ -36,21 +37,22 @@ def gaussians(n, v, rng):
 
 
 # %%
-# How far could one get? The linear embedding keeps the mean of a distribution and forgets everything else, and the
-# means of the two classes are sqrt(10) apart. With v = 0.5 that is enough for 98.7% right answers, where the paper
-# prints 85.2; means that spread more would give that. The covariances, which all other embeddings see, tell
-# the classes apart at any v: the trace of one is 0.6 or 1.2 times a chi-squared number of 100 degrees of freedom.
+# What accuracy is possible? The linear embedding keeps only the mean of a distribution, and the
+# means of the two classes are sqrt(10) apart. With v = 0.5 that allows an accuracy of 98.7%,
+# whereas the paper prints 85.2; a larger spread of the means would give that value. The
+# covariances, which all other embeddings see, separate the classes at any v: the trace of a
+# covariance is 0.6 or 1.2 times a chi-square variable with 100 degrees of freedom.
 
 spreads = 0.5, 2.14
 for v in spreads:
-    print(f"v = {v}: means alone {norm.cdf(np.sqrt(10) / 2 / np.sqrt(v)):.1%}")
+    print(f"v = {v}: accuracy from means alone {norm.cdf(np.sqrt(10) / 2 / np.sqrt(v)):.1%}")
 limit = 100 * np.sqrt(2)  # for the trace over 0.6
-print(f"traces alone {(chi2.cdf(limit, 100) + chi2.sf(limit / 2, 100)) / 2:.1%}")
+print(f"accuracy from traces alone {(chi2.cdf(limit, 100) + chi2.sf(limit / 2, 100)) / 2:.1%}")
 
 # %%
-# The kernels. An expected kernel of Gaussians has a closed form for each of these embeddings (`MeanMap`); NRBF is
-# the RBF embedding with all norms made one. Bandwidths and degrees are chosen by cross-validation, and so
-# is C, from the grids of the paper.
+# The kernels. The expected kernel between Gaussians has a closed form for each of these
+# embeddings (`MeanMap`); NRBF is the normalised RBF embedding. Bandwidths, degrees and C are
+# chosen by cross-validation from the grids of the paper.
 
 gammas = 10.0 ** np.arange(-3, 3)
 embeddings = {
@@ -68,7 +70,7 @@ levels = {
 
 
 def accuracy(embedding, level, train, test):
-    """Of the best machine with an embedding kernel and a level-2 kernel."""
+    """Test accuracy of the best machine with an embedding kernel and a level-2 kernel."""
     kernels = [k for inner in embeddings[embedding] for k in levels[level](inner)]
     grid = {"kernel": kernels, "C": [0.125, 1.0, 8.0, 64.0]}
     machine = SupportMeasureMachine(kernels[0], max_iter=20_000)
@@ -84,12 +86,12 @@ def table(v, n=60):
 
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", NotConverged)  # unscaled polynomials of large numbers
+    warnings.simplefilter("ignore", NotConverged)  # unscaled polynomials of large values
     found = {v: table(v) for v in spreads}
 
 # %%
-# The numbers of the paper, as they are remembered (only 85.2, of LIN-LIN, is known from a second source), beside
-# those found here.
+# The published numbers next to those computed here. They are quoted from memory; only 85.2, for
+# LIN-LIN, is confirmed by a second source.
 
 paper = np.array(
     [
@@ -101,7 +103,7 @@ paper = np.array(
 panels = {
     "paper": paper,
     "as printed, v = 0.5": found[0.5],
-    "means spread more, v = 2.14": found[2.14],
+    "wider spread of means, v = 2.14": found[2.14],
 }
 figure, axes = plt.subplots(1, 3, figsize=(14, 3.2), layout="constrained", sharey=True)
 for ax, (title, values) in zip(axes, panels.items(), strict=True):
@@ -116,16 +118,17 @@ axes[0].set_ylabel("level-2 kernel")
 figure.colorbar(axes[0].images[0], ax=axes, label="accuracy in percent")
 
 # %%
-# As printed, nearly all pairs are right in 99 of 100 cases, and neither kernel matters: an embedding that is blind to
-# covariances does as well as the others. With means that spread more, the embedding kernel does matter more
-# than the level-2 kernel: LIN stays at 85, and those that see covariances reach 93 to 97, RBF most of all. But
-# the paper's 73 to 90 for them do not come from these Gaussians, whatever the spread. Polynomials of
-# distributions have to be scaled before an RBF kernel: squared distances of POLY3 embeddings are above 10,000 here, so that
-# with gamma = 0.001 already everything is far from everything else.
+# As printed, nearly all pairs are correct in 99% of cases, and neither kernel matters: an
+# embedding that ignores covariances performs as well as the others. If the means are spread more
+# widely, the embedding kernel does matter more than the level-2 kernel: LIN stays at 85, and the
+# embeddings that see covariances reach 93 to 97, with RBF best. However, the paper's 73 to 90 for
+# these embeddings cannot come from these Gaussians, whatever the spread. Polynomial embeddings
+# have to be scaled before an RBF kernel is applied: squared distances between POLY3 embeddings
+# exceed 10,000 here, so even with gamma = 0.001 all kernel values are close to zero.
 #
-# ``python -m benchmarks.reproductions.measure_table`` makes the tables in full: 1,000 Gaussians to learn from,
-# ten folds, 30 repetitions.
+# ``python -m benchmarks.reproductions.measure_table`` computes the full tables: 1,000 training
+# Gaussians, ten folds, 30 repetitions.
 
-print("embedding, level-2: standard deviations of the mean accuracies")
+print("standard deviation of the mean accuracies over embedding and level-2 kernels")
 for v, values in found.items():
     print(f"v = {v}: {values.mean(axis=0).std():.1f}, {values.mean(axis=1).std():.1f}")

@@ -1,10 +1,11 @@
 """
-Numbers learnt from bags
-========================
+Regression on bags
+==================
 
-Each row is a sample, and what is to be predicted belongs to the distribution it comes from: its entropy, its
-skewness, the state of a patient who was recorded a hundred times. `DistributionRegressor` is ridge
-regression on the mean embeddings of the samples; nothing about entropy or skewness is told to it.
+Each observation is a sample, and the target is a property of the distribution it was drawn from:
+its entropy, its skewness, or the state of a patient who was recorded a hundred times.
+`DistributionRegressor` is ridge regression on the mean embeddings of the samples; it has no
+built-in knowledge of entropy or skewness.
 """
 
 import os
@@ -21,16 +22,17 @@ rng = np.random.default_rng(0)
 # %%
 # Entropy
 # -------
-# A Gaussian in the plane is turned by some angle, and the entropy of its first coordinate is wanted
-# (the study of Poczos et al. 2013 and Szabo et al. 2016). Every mean is zero: averaging the bag
-# leaves nothing to learn from. 50 samples of 200 points are learnt from, 50 are predicted.
+#
+# A Gaussian in the plane is rotated, and the target is the entropy of its first coordinate (the
+# study of Poczos et al. 2013 and Szabo et al. 2016). All means are zero, so the average of a bag
+# carries no information. 50 samples of 200 points are used for training and 50 for testing.
 
 ANGLES, POINTS = np.linspace(0, np.pi, 100), 200
 root = np.array([[0.9, 0.3], [0.2, 0.4]])
 
 
 def turned(angle: float) -> np.ndarray:
-    """A root of the covariance after the turn."""
+    """A square root of the covariance after the rotation."""
     return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) @ root
 
 
@@ -40,8 +42,9 @@ entropy = np.array([0.5 * np.log(2 * np.pi * np.e * np.sum(turned(a)[0] ** 2)) f
 # %%
 # Skewness
 # --------
-# The same for beta distributions with one parameter that varies; once as they are, and once with every sample
-# moved and scaled to mean zero and variance one, so that only its shape is left.
+#
+# The second study uses beta distributions with one varying parameter: once as they are, and once
+# with every sample standardised to mean zero and variance one, so that only its shape remains.
 
 shapes = np.sort(rng.uniform(3, 20, size=100))
 samples = [rng.beta(a, 3.0, size=(POINTS, 1)) for a in shapes]
@@ -50,9 +53,10 @@ alike = Bags.of([(s - s.mean()) / s.std() for s in samples])
 skewness = 2 * (3 - shapes) * np.sqrt(shapes + 4) / ((shapes + 5) * np.sqrt(3 * shapes))
 
 # %%
-# The default kernel is an RBF of the distance of two embeddings, both bandwidths at a median distance; the ridge
-# is chosen by leave-one-out. A sample's own plug-in estimate, which knows that it comes from a
-# Gaussian, errs by about one over the root of twice its points: 0.05.
+# The default kernel is an RBF of the distance between two embeddings, with median distances for
+# both bandwidths; the ridge is chosen by leave-one-out. For comparison, the plug-in estimate from
+# a single sample that is known to be Gaussian has an error of about one over the square root of
+# twice its size: 0.05.
 
 learnt = rng.permutation(100) < 50
 asked = ~learnt
@@ -71,21 +75,22 @@ for ax, bags, y, x, what in (
     ax.plot(x, y, color="0.6", lw=2, label="truth", zorder=0)
     ax.scatter(x[asked], plain, s=16, marker="x", lw=1, color="tab:orange", label="ridge on means")
     ax.scatter(x[asked], found, s=14, color="tab:blue", label="mean embeddings")
-axes[0].set(xlabel="angle of the turn, degrees", ylabel="entropy", title="Turned Gaussians")
+axes[0].set(xlabel="rotation angle, degrees", ylabel="entropy", title="Rotated Gaussians")
 axes[1].set(xlabel="a", ylabel="skewness", title="Beta(a, 3)")
 axes[2].set(xlabel="a", title="Beta(a, 3), standardised samples")
 axes[1].legend(frameon=False, fontsize=8, loc="upper right")
 
 # %%
-# With one parameter that varies, the skewness is nearly a straight line of the mean: the published study does not
-# need embeddings, and averaging the bag errs even less. Where the mean is taken away they
-# are needed, as for the entropy.
+# With one varying parameter the skewness is nearly a linear function of the mean. The published
+# study therefore does not need embeddings, and averaging the bag gives an even smaller error. If
+# the mean is removed, embeddings are needed, as for the entropy.
 #
 # Patients
 # --------
-# 42 people with Parkinson's disease, each recorded more than a hundred times: 16 measures of the voice. How ill is
-# a patient who was never seen, on the scale that neurologists use? `fetch_parkinsons` reads the table from the
-# folder that ``MERCER_DATA`` names; without it, made-up patients stand in.
+#
+# 42 people with Parkinson's disease were recorded more than a hundred times each, with 16 voice
+# measures. Can the clinical score of a new patient be predicted? `fetch_parkinsons` reads the
+# table from the folder named by ``MERCER_DATA``; without it, simulated patients are used.
 
 
 def patients() -> tuple[list[np.ndarray], np.ndarray]:
@@ -111,7 +116,7 @@ points = np.concatenate(voices)
 people = Bags.of([(v - points.mean(axis=0)) / points.std(axis=0) for v in voices])
 
 # %%
-# Six folds of seven patients. `BayesianDistributionRegressor` also says how sure it is.
+# Six folds of seven patients. `BayesianDistributionRegressor` also reports its uncertainty.
 
 base, plain, found, bayes, sd = np.empty((5, 42))
 for left_out in np.array_split(rng.permutation(42), 6):
@@ -133,20 +138,21 @@ errors = {
 for who, error in errors.items():
     print(f"{who:16} error {np.sqrt(np.mean(error**2)):.1f} points")
 inside = np.abs(bayes - score) < 1.645 * sd
-print(f"in the 90% intervals: {inside.sum()} of 42")
+print(f"covered by the 90% intervals: {inside.sum()} of 42")
 
 # %%
-# Left: bars are what the neurologists said, sorted; dots what is predicted, with 90% intervals. Right: the errors. The
-# voice says little about how ill a stranger is: all predictions stay near the mean, no learner beats that mean,
-# and the intervals, which are as wide as the scores are spread, say so. With 42 bags, the
-# hundred recordings of each do not help: what is unknown lies between patients, not within them.
-# ``python -m benchmarks.reproductions.distribution_regression`` compares more learners, deep sets among them.
+# Left: bars are the clinical scores, sorted; dots are predictions with 90% intervals. Right: the
+# errors. The voice says little about the score of a new patient: all predictions stay near the
+# mean, no learner beats the mean, and the intervals are as wide as the spread of the scores. With
+# 42 bags, a hundred recordings of each do not help, because the unexplained variation is between
+# patients, not within them. ``python -m benchmarks.reproductions.distribution_regression``
+# compares more learners, including deep sets.
 
 order = np.argsort(score)
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(9.0, 3.6), layout="constrained", width_ratios=(2.4, 1)
 )
-left.bar(np.arange(42), score[order], color="0.85", label="seen by neurologists")
+left.bar(np.arange(42), score[order], color="0.85", label="clinical score")
 left.errorbar(
     np.arange(42),
     bayes[order],

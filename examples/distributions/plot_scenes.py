@@ -1,11 +1,12 @@
 """
-Rooms as heaps of patches
-=========================
+Classifying rooms from bags of patches
+======================================
 
-A picture is a heap of small patches, each a vector (SIFT), and a heap is a sample of a distribution. Which room does it show?
-The classical way makes words of the patches and compares histograms. A support measure machine
-compares distributions: histograms on words that know which words are alike, or the patches as they are.
-(K. Muandet, K. Fukumizu, F. Dinuzzo, B. Schölkopf, 2012. Learning from distributions via support
+An image is a set of small patches, each described by a vector (SIFT), and such a set is a sample
+from a distribution. Which room does the image show? The classical approach quantises the patches
+into visual words and compares histograms. A support measure machine compares distributions:
+histograms over words whose similarity is taken into account, or the patches themselves. (K.
+Muandet, K. Fukumizu, F. Dinuzzo, B. Schölkopf, 2012. Learning from distributions via support
 measure machines. NIPS 25, section 5.3.)
 """
 
@@ -22,15 +23,16 @@ from mercer.learn import SVC, KernelRidge, KernelSearchCV, MeanFeatures, Support
 from mercer.rkhs import Bags, Empirical, MeanMap
 
 # %%
-# `fetch_scenes` reads bags of 100 patches of bedrooms, kitchens, living rooms and offices from the folder
-# that ``MERCER_DATA`` names. 16 pictures come twice, and their second copies are left out: a machine
-# that has seen a test picture knows it. Without the folder, made-up rooms stand in.
+# `fetch_scenes` reads bags of 100 patches from images of bedrooms, kitchens, living rooms and
+# offices from the folder named by ``MERCER_DATA``. 16 images occur twice; their second copies are
+# left out so that no test image is also a training image. Without the folder, simulated rooms are
+# used.
 
 LEARNT = 100
 
 
 def rooms() -> tuple[np.ndarray, np.ndarray]:
-    """Patches (pictures, 100, dimensions) of length one, and which room it is."""
+    """Patches (images, 100, dimensions) of unit norm, and the room of each image."""
     if os.environ.get("MERCER_DATA"):
         from mercer.datasets import fetch_scenes
 
@@ -51,11 +53,11 @@ rng = np.random.default_rng(0)
 kinds = np.unique(labels)
 train = np.concatenate([rng.permutation(np.flatnonzero(labels == k))[:LEARNT] for k in kinds])
 test = np.setdiff1d(np.arange(len(labels)), train)
-print(f"{len(labels)} pictures, {len(train)} to learn from")
+print(f"{len(labels)} images, {len(train)} for training")
 
 # %%
-# Words: the centres of k-means on patches of training pictures. A picture is the histogram of the words that its
-# patches are nearest to.
+# Words are the centres of k-means on patches of the training images. An image is represented by
+# the histogram of the words nearest to its patches.
 
 book = MiniBatchKMeans(100, n_init=3, batch_size=4096, random_state=0)
 book.fit(patches[train].reshape(-1, patches.shape[2]))
@@ -64,22 +66,22 @@ nearest = book.predict(patches.reshape(-1, patches.shape[2])).reshape(len(labels
 histograms = (nearest[:, :, None] == np.arange(100)).mean(axis=1)
 
 # %%
-# As distributions, histograms are weighted samples of the words: `MeanMap` then takes words for alike that
-# are near each other, as far as the width of its kernel goes. A kernel of level 2 on top is not linear in the
-# histogram any more.
+# As distributions, histograms are weighted samples of the words: `MeanMap` then treats nearby
+# words as similar, on the scale of its bandwidth. A level-2 kernel on top is nonlinear in the
+# histogram.
 
 on_words = [Empirical(words, h) for h in histograms]
 
 
 def spread(kernel: Kernel, x: list | np.ndarray) -> float:
-    """The median squared distance in the RKHS of a kernel."""
+    """Median squared distance in the RKHS of a kernel."""
     values = kernel(x)
     own = np.diagonal(values)
     return float(np.median((own[:, None] + own - 2 * values)[np.triu_indices(len(own), 1)]))
 
 
 def some(x: list | np.ndarray, rows: np.ndarray) -> list | np.ndarray:
-    """Some of the pictures."""
+    """The selected images."""
     return x[rows] if isinstance(x, np.ndarray) else [x[i] for i in rows]
 
 
@@ -87,11 +89,11 @@ said: dict[str, np.ndarray] = {}
 
 
 def ask(name: str, machine: SVC, x: list | np.ndarray, scale: float = 1.0) -> None:
-    """Learn with the best of some C, and ask for the test pictures."""
+    """Train with cross-validated C and predict the test images."""
     prices = [c / scale for c in (0.3, 1.0, 3.0, 10.0)]
     search = KernelSearchCV(machine, {"C": prices}).fit(some(x, train), labels[train])
     said[name] = search.predict(some(x, test))
-    print(f"{name}: {100 * np.mean(said[name] == labels[test]):.1f}% right")
+    print(f"{name}: accuracy {100 * np.mean(said[name] == labels[test]):.1f}%")
 
 
 chi2 = np.median(-np.log(Chi2(1.0)(histograms[train])))
@@ -102,8 +104,9 @@ ask("SMM, linear", SupportMeasureMachine(linear), on_words, scale)
 ask("SMM, RBF", SupportMeasureMachine(RBF(scale**0.5).on(linear)), on_words)
 
 # %%
-# Without words: random features of the patches, averaged over each picture, make vectors whose inner products
-# are about those of the embeddings. Nothing is lost to words, and time is linear in the patches.
+# Without words: random features of the patches, averaged over each image, give vectors whose
+# inner products approximate those of the embeddings. No information is lost by quantisation, and
+# the time is linear in the number of patches.
 
 bags = Bags.of(list(patches))
 width = 0.5 * median_bandwidth(patches[:20].reshape(-1, patches.shape[2]))
@@ -113,9 +116,10 @@ ask("bags, linear", SVC(Linear()), z, scale)
 ask("bags, RBF", SVC(RBF(scale**0.5)), z)
 
 # %%
-# Left: how often each is right, with its standard error; dotted, the share of the commonest room. Middle: test
-# pictures by what ridge regression, on the same embeddings, says of the four rooms: two principal
-# components. Large dots are the means of the rooms. Right: which rooms the last machine takes for which.
+# Left: accuracy with its standard error; the dotted line is the proportion of the most frequent
+# room. Middle: test images, by two principal components of the outputs of ridge regression on the
+# same embeddings; large dots are the means of the rooms. Right: the confusion matrix of the last
+# machine.
 
 figure, (left, middle, right) = plt.subplots(
     1, 3, figsize=(13.5, 4.0), layout="constrained", width_ratios=[1.1, 1.1, 1]
@@ -129,7 +133,7 @@ left.errorbar(
 often = max(np.mean(labels[test] == kind) for kind in kinds)
 left.axvline(100 * often, color="0.3", ls=":", lw=1)
 left.set_yticks(places, list(said))
-left.set(xlabel="right rooms, %", xlim=(0, 100))
+left.set(xlabel="accuracy, %", xlim=(0, 100))
 is_room = (labels[train][:, None] == kinds).astype(float)
 values = KernelRidge(RBF(scale**0.5), 1.0).fit(z[train], is_room).predict(z[test])
 values -= values.mean(axis=0)
@@ -148,10 +152,11 @@ for (i, j), share in np.ndenumerate(table):
     )
 right.set_xticks(range(4), kinds, rotation=20)
 right.set_yticks(range(4), kinds)
-right.set(xlabel="said", ylabel="is")
+right.set(xlabel="predicted", ylabel="true")
 
 # %%
-# One split and few patches tell little. `benchmarks/results/measure_scenes.md` has more splits, searched
-# parameters, and patches from all over the pictures. There too, of the support measure machines, those on bags
-# without words do best. What the paper found, that the nonlinear machine on words is better than the SVM of
-# histograms, is not seen: they are not told apart, and with 800 words the SVM is ahead of all.
+# One split and few patches allow only rough conclusions. `benchmarks/results/measure_scenes.md`
+# uses more splits, tuned parameters, and patches from the whole images. There too, among the
+# support measure machines, those on bags without words perform best. The published finding that
+# the nonlinear machine on words is better than the SVM on histograms is not reproduced: the two
+# cannot be distinguished, and with 800 words the SVM is ahead of all others.

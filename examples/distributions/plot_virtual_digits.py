@@ -2,11 +2,11 @@
 Digits as distributions of digits
 =================================
 
-A picture that is moved, scaled or turned a little shows the same digit. So a picture may stand for
-a distribution: that of all pictures it could become. A support measure machine learns from these
-distributions, of which bags of *virtual examples* are drawn; an augmented support vector machine
-takes every virtual example for an example of its own. This is the experiment of Figures 2 and 3 of
-Muandet et al. (2012), in small; the numbers of the whole of it are in
+An image that is slightly shifted, scaled or rotated shows the same digit. An image may therefore
+represent a distribution: that of all its transformed versions. A support measure machine learns
+from these distributions, each represented by a bag of *virtual examples*; an augmented support
+vector machine treats every virtual example as a separate training example. This is a small
+version of the experiment in Figures 2 and 3 of Muandet et al. (2012); the full results are in
 ``benchmarks/results/virtual_digits.md``.
 """
 
@@ -26,8 +26,8 @@ from mercer.learn import SVC, AugmentedSVC, KernelSearchCV, SupportMeasureMachin
 from mercer.rkhs import Bags, MeanMap
 
 # %%
-# The USPS digits, 16 x 16, are read from the folder that ``MERCER_DATA`` names; without it, the
-# smaller ones that come with scikit-learn stand in.
+# The USPS digits, 16 x 16, are read from the folder named by ``MERCER_DATA``; without it, the
+# smaller digits of scikit-learn are used.
 
 
 def digits() -> Images:
@@ -45,23 +45,23 @@ side = data.images.shape[1]
 rng = np.random.default_rng(0)
 
 # %%
-# Parameters are Gaussian: scale factors N(1, 0.1), displacements N(0, 5) in pixels (of 16), and angles
-# N(0, pi). Second parameters are variances, and that of the angle is read in radians here: a
-# standard deviation of 102 degrees, by which many sixes become nines.
+# The parameters are Gaussian: scale factors N(1, 0.1), shifts N(0, 5) in pixels (of 16), and
+# angles N(0, pi). The second parameters are variances. The variance of the angle is taken in
+# radians here: a standard deviation of 102 degrees, which turns many sixes into nines.
 
 
 def scaling() -> tuple[np.ndarray, np.ndarray]:
-    """A matrix and a shift, as all of these."""
+    """Matrix and shift of a random scaling."""
     return np.diag(np.maximum(rng.normal(1, np.sqrt(0.1), size=2), 0.1)), np.zeros(2)
 
 
 def translation() -> tuple[np.ndarray, np.ndarray]:
-    """Nothing but a shift."""
+    """Matrix and shift of a random translation."""
     return np.eye(2), rng.normal(0, np.sqrt(5), size=2) * side / 16
 
 
 def rotation() -> tuple[np.ndarray, np.ndarray]:
-    """By an angle that may be large."""
+    """Matrix and shift of a random rotation, whose angle may be large."""
     a = rng.normal(0, np.sqrt(np.pi))
     return np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]), np.zeros(2)
 
@@ -70,7 +70,7 @@ kinds = {"scaling": scaling, "translation": translation, "rotation": rotation}
 
 
 def virtual(image: np.ndarray, kind: str, m: int) -> np.ndarray:
-    """m pictures that a picture becomes: (m, pixels)."""
+    """m randomly transformed copies of an image: (m, pixels)."""
     middle, made = np.full(2, (side - 1) / 2), []
     for _ in range(m):
         matrix, shift = kinds[kind]()
@@ -92,30 +92,30 @@ for part, kind in zip(parts, ["", *kinds], strict=True):
             ax.set(xticks=[], yticks=[])
 
 # %%
-# One experiment: 67 pictures of either digit to learn from and 33 to test with, virtual examples of all
-# of them, 16 principal components. Widths and C are found by cross-validation, with all virtual
-# examples of a picture in the same fold. The augmented SVM is scored for every virtual example, and
-# for every picture by the vote of its virtual examples; the SMM looks at the bag.
+# In one experiment, 67 images of each digit are used for training and 33 for testing, with
+# virtual examples of all of them and 16 principal components. Bandwidths and C are chosen by
+# cross-validation, with all virtual examples of an image in the same fold. The augmented SVM is
+# scored on every virtual example and, by majority vote, on every image; the SMM classifies bags.
 
 prices, widths = [0.5, 8.0, 128.0], [1.0, 3.0, 10.0]
 Scores = dict[str, float]
 
 
 def split(pair: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pictures, labels, and which of them are to learn from."""
+    """Images, labels, and a mask of the training images."""
     chosen = [rng.permutation(np.flatnonzero(data.labels == digit))[:100] for digit in pair]
     learn = np.tile(np.arange(100) >= 33, 2)
     return data.images[np.concatenate(chosen)], np.repeat(pair, 100), learn
 
 
 def folds(labels: np.ndarray, m: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Three folds of bags of m points, as positions of points."""
+    """Three folds of bags of m points, as indices of points."""
     turn = np.repeat(np.arange(len(labels)) % 3, m)
     return [(np.flatnonzero(turn != f), np.flatnonzero(turn == f)) for f in range(3)]
 
 
 def experiment(values: np.ndarray, labels: np.ndarray, learn: np.ndarray) -> tuple[Scores, Scores]:
-    """Accuracies and seconds of one processor, from virtual examples (n, m, pixels)."""
+    """Accuracies and CPU seconds from virtual examples (n, m, pixels)."""
     n, m, _ = values.shape
     pca = PCA(16).fit(values[learn].reshape(-1, side**2))
     bags = Bags(pca.transform(values.reshape(n * m, -1)), m * np.arange(n + 1))
@@ -138,8 +138,8 @@ def experiment(values: np.ndarray, labels: np.ndarray, learn: np.ndarray) -> tup
 
 
 # %%
-# Threes and eights, and sixes and nines that are turned; two draws of pictures, and 10, 20 and 30 virtual
-# examples.
+# The tasks are threes against eights, and rotated sixes against nines, with two draws of images
+# and 10, 20 and 30 virtual examples.
 
 numbers = [10, 20, 30]
 tasks = [("scaling", (3, 8)), ("translation", (3, 8)), ("rotation", (3, 8)), ("rotation", (6, 9))]
@@ -155,21 +155,22 @@ for kind, pair in tasks * 2:
 
 
 def accurate(task: tuple[str, tuple[int, int]], m: int, name: str) -> float:
-    """The mean accuracy, in percent."""
+    """Mean accuracy, in percent."""
     return 100 * float(np.mean([row[name] for row in accuracy[task][m]]))
 
 
 def least(m: int, name: str) -> float:
-    """The least of the seconds, which noise only makes larger."""
+    """Minimum of the measured times; noise can only increase them."""
     return min(row[name] for row in cost[m])
 
 
 # %%
-# For threes and eights, the vote over a bag is as good as the machine of bags; for single virtual
-# examples, which is the harder question, the augmented SVM is a little worse. A six that is turned is
-# a nine, so that single pictures say little, and neither does a vote; the distribution of a bag, in
-# which some angles are more frequent than others, says more. And the SMM costs less: it learns from 134
-# bags whatever their size, and its kernel matrix is made once for all C and folds.
+# For threes and eights, the majority vote over a bag is as accurate as the machine on bags. On
+# single virtual examples, which is the harder task, the augmented SVM is slightly worse. A
+# rotated six is a nine, so neither single images nor a vote are informative; the distribution of
+# a bag, in which some angles are more frequent than others, is more informative. The SMM is also
+# cheaper: it learns from 134 bags whatever their size, and its kernel matrix is computed once for
+# all values of C and all folds.
 
 styles = {"SMM": "o-", "augmented SVM, vote": "s--", "augmented SVM, each": "^:"}
 figure, axes = plt.subplots(1, 5, figsize=(14, 3.2), layout="constrained")
@@ -183,7 +184,7 @@ axes[0].legend(loc="lower right", fontsize=8)
 for name, style in (("SMM", "o-"), ("augmented SVM", "s--")):
     costs = [least(m, name) / least(numbers[0], "SMM") for m in numbers]
     axes[4].plot(numbers, costs, style, label=name)
-axes[4].set_title("cost / cost of the SMM with 10", fontsize=10)
+axes[4].set_title("time / time of the SMM with 10", fontsize=10)
 axes[4].set(xlabel="virtual examples", xticks=numbers, yscale="log")
 axes[4].set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
 axes[4].minorticks_off()

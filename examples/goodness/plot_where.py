@@ -2,8 +2,9 @@
 Where a model does not fit
 ==========================
 
-A test tells that a model is wrong; the witness tells where. Three cases: tails that are too heavy, an island
-that the model does not know, and one column among several.
+A goodness-of-fit test shows that a model is wrong, and the witness function shows where. The
+three cases are heavy tails, a cluster that the model does not contain, and misfit in single
+columns of a table.
 """
 
 import matplotlib.pyplot as plt
@@ -16,17 +17,19 @@ from mercer.rkhs import Gaussian, Mixture
 rng = np.random.default_rng(0)
 
 # %%
-# A thousand draws from Student's distribution with three degrees of freedom, and a Gaussian of the same
-# variance. Nothing has to be chosen: `goodness_of_fit` looks at ten scales.
+# A thousand draws from Student's t distribution with three degrees of freedom are compared with a
+# Gaussian of the same variance. No bandwidth has to be chosen: `goodness_of_fit` combines ten
+# bandwidths.
 
 tails = rng.standard_t(3, size=1000)
 first = mercer.goodness_of_fit(Gaussian(0.0, 3.0), tails, rng=0)
 print(first.summary())
 
 # %%
-# On the plane: is it *some* Gaussian? The model is fitted to the observations, so it fits better than it should,
-# and a plain test would hardly ever reject. `Composite` fits a model to every resample as well. One in ten
-# observations comes from an island; a mixture of two Gaussians knows it.
+# Next, a composite hypothesis in the plane: is there *any* Gaussian that fits? A model fitted to
+# the observations fits them better than the true model does, so a plain test would hardly ever
+# reject. `Composite` refits the model to every resample. One observation in ten comes from a
+# separate cluster, which a mixture of two Gaussians describes.
 
 plane = rng.normal(size=(400, 2)) @ [[1.0, 0.6], [0.0, 0.8]]
 plane[:40] = rng.normal([3.0, -1.0], 0.4, size=(40, 2))
@@ -36,9 +39,9 @@ better = Composite(lambda x: Mixture.fit(x, 2, rng=0), resamples=99).test(plane,
 print(f"two Gaussians: p = {better.pvalue:.2f}")
 
 # %%
-# In five columns there is no map. But the score of a column is that of its distribution given the others, so that
-# the discrepancy comes apart into columns: the third is skewed, the last two depend on each other, and the
-# model knows of neither.
+# In five columns no map can be drawn. However, the score of a column is the score of its
+# conditional distribution given the other columns, so the discrepancy decomposes into columns.
+# The third column is skewed and the last two are dependent; the model assumes neither.
 
 table = rng.normal(size=(800, 5))
 table[:, 2] = (rng.gamma(4.0, size=800) - 4.0) / 2.0
@@ -51,12 +54,12 @@ for column in third.columns():
     )
 
 # %%
-# Red is where more observations are than the model expects, blue where fewer.
+# Red marks regions with more observations than the model predicts, and blue regions with fewer.
 
 figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
 first.plot(axes[0])
 axes[0].set(xlim=(-8, 8), title="heavy tails")
 second.plot(axes[1])
-axes[1].set_title("an island")
+axes[1].set_title("a separate cluster")
 third.plot_columns(axes[2])
-axes[2].set_title("columns, given the others")
+axes[2].set_title("columns, conditional on the others")

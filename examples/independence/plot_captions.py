@@ -2,9 +2,9 @@
 The same picture in two languages
 =================================
 
-English and French captions of the same pictures. Does what one says depend on what the other says? Captions
-are bags of words here, and two captions are as alike as the words that they share, rare words counting
-more: no dictionary, no model of language.
+Are English and French captions of the same pictures dependent? Captions are represented as bags
+of words. Two captions are similar if they share words, and rare words count more; neither a
+dictionary nor a language model is needed.
 """
 
 import os
@@ -18,15 +18,16 @@ from mercer.htest import HSIC
 from mercer.kernels import Linear
 
 # %%
-# `fetch_multi30k` reads the captions from the folder that ``MERCER_DATA`` names; without it, captions of a few
-# imaginary pictures stand in. Every caption becomes a vector of its words, weighted by how rare they are,
-# of length one; the linear kernel of these is the cosine between captions.
+# `fetch_multi30k` reads the captions from the folder named by ``MERCER_DATA``; without it,
+# simulated captions are used. Every caption becomes a vector of word counts, weighted by the
+# rarity of the words and normalised to length one, so the linear kernel is the cosine similarity
+# of two captions.
 
 PICTURES = 300
 
 
 def captions() -> tuple[list[str], list[str]]:
-    """English and French lines, of the same pictures."""
+    """English and French captions of the same pictures."""
     if "MERCER_DATA" in os.environ:
         found = fetch_multi30k(validation=True)
         return list(found.english[:PICTURES]), list(found.french[:PICTURES])
@@ -47,7 +48,7 @@ def captions() -> tuple[list[str], list[str]]:
 
 
 def words(lines: list[str]) -> np.ndarray:
-    """Bags of words, rare ones weighted more, of length one: (lines, words)."""
+    """Bags of words, weighted by rarity and normalised to length one: (captions, words)."""
     bags = [re.findall(r"\w+", line.lower()) for line in lines]
     place = {word: j for j, word in enumerate(sorted({w for bag in bags for w in bag}))}
     counts = np.zeros((len(bags), len(place)))
@@ -65,17 +66,18 @@ paired = test.test(x, y, rng=0)
 print(paired.summary())
 
 # %%
-# Shuffled, the captions are of different pictures, and the dependence is gone. A hundred shuffles, at
-# level 0.05:
+# After shuffling, the captions belong to different pictures and are independent. The test is
+# repeated on a hundred shuffled data sets at level 0.05:
 
 rng = np.random.default_rng(1)
 shuffled = [test.test(x, y[rng.permutation(len(y))], rng=i).pvalue for i in range(100)]
 print(
-    f"paired p = {paired.pvalue:.3g}; shuffled: {np.mean(np.array(shuffled) <= 0.05):.0%} below 0.05"
+    f"paired p = {paired.pvalue:.3g}; shuffled: {np.mean(np.array(shuffled) <= 0.05):.0%} rejected at 0.05"
 )
 
 # %%
-# The captions that add most to the dependence are like those of other pictures in both languages.
+# The captions that contribute most to the dependence are similar to captions of other pictures in
+# both languages.
 
 for i in paired.points(3).indices:
     print(f"{english[i].strip()}\n    {french[i].strip()}")
@@ -84,5 +86,5 @@ fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 paired.plot(axes[0])
 axes[0].set_title("captions of the same picture")
 axes[1].hist(shuffled, bins=np.linspace(0, 1, 11), color="0.7", edgecolor="white")
-axes[1].set(title="p-values of shuffled captions", xlabel="p-value", ylabel="of 100 shuffles")
+axes[1].set(title="p-values of shuffled captions", xlabel="p-value", ylabel="number of shuffles")
 plt.show()

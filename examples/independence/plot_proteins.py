@@ -2,10 +2,10 @@
 Proteins in a cell
 ==================
 
-Eleven proteins were measured in thousands of single cells, under nine conditions that excite or inhibit
-some of them (Sachs et al. 2005). Which of them depend on each other, and does the dependence stay when
-the conditions and the accepted causes are known? Conditional independence tests, on real data, with
-what they find and what they do not.
+Eleven proteins were measured in thousands of single cells under nine conditions that stimulate or
+inhibit some of them (Sachs et al. 2005). Which proteins are dependent, and does the dependence
+remain given the experimental condition and the accepted causes? This example applies conditional
+independence tests to real data and shows what they find and what they miss.
 """
 
 import os
@@ -19,12 +19,12 @@ from mercer.datasets import fetch_sachs
 from mercer.htest import HSIC, KCI, MMD, Gamma
 
 # %%
-# `fetch_sachs` reads the cells from the folder that ``MERCER_DATA`` names. They come in the order of
-# the conditions, whose sizes are those of the publication. Without the folder, imaginary
-# cells stand in: a chain of proteins, and conditions that move them.
+# `fetch_sachs` reads the cells from the folder named by ``MERCER_DATA``. They are ordered by
+# condition, and the group sizes are those of the publication. Without the folder, simulated cells
+# are used: a chain of proteins, and conditions that shift them.
 
 SIZES = (853, 902, 911, 723, 810, 799, 848, 913, 707)
-CELLS = 60  # of each condition, so that this page takes seconds
+CELLS = 60  # per condition, so that the example runs in seconds
 
 
 def real_cells() -> tuple[pd.DataFrame, tuple[tuple[str, str], ...]]:
@@ -56,11 +56,14 @@ everything, edges = real_cells() if os.environ.get("MERCER_DATA") else imaginary
 proteins = [name for name in everything.columns if name != "condition"]
 
 # %%
-# Is the order that of the conditions? A hundred cells on either side of a border differ; a hundred
-# cells on either side of the middle of a condition need not.
+# Are the cells really ordered by condition? A hundred cells before and after a boundary between
+# conditions differ; a hundred cells before and after the middle of a condition need not.
 
 border, middle = SIZES[0], SIZES[0] // 2
-for name, row in (("middle of the first condition", middle), ("its end", border)):
+for name, row in (
+    ("middle of the first condition", middle),
+    ("end of the first condition", border),
+):
     p = MMD().test(
         everything[proteins].iloc[row - 100 : row],
         everything[proteins].iloc[row : row + 100],
@@ -76,14 +79,15 @@ chosen = [
 cells = everything.iloc[np.sort(np.concatenate(chosen))].reset_index(drop=True)
 
 # %%
-# Raf activates Mek, Mek activates Erk (p44/42). Raf and Erk should depend on each other, and not once
-# Mek is known. In the pooled cells the dependence is strong, and Mek explains nearly all of
-# it. But so does the condition, a column of categories, alone: within a condition even Mek and Erk
-# show no dependence in these cells. Their edge was found by interventions, not by looking.
+# Raf activates Mek, and Mek activates Erk (p44/42). Raf and Erk should be dependent, but
+# conditionally independent given Mek. In the pooled cells the dependence is strong, and Mek
+# explains nearly all of it. However, so does the condition, a categorical column, on its own:
+# within a condition even Mek and Erk show no dependence in these cells. Their edge was
+# established by interventions, not by observation.
 
 
 def pvalue(a: str, b: str, given: list[str]) -> float:
-    """Of independence of two proteins, given some columns."""
+    """p-value of the independence of two proteins given some columns."""
     if not given:
         return HSIC(null=Gamma()).test(cells[[a]], cells[[b]]).pvalue
     return KCI().test(cells[[a]], cells[[b]], cells[given]).pvalue
@@ -100,8 +104,9 @@ for (a, b, given), p in zip(asked, found, strict=True):
     print(f"{a:6} {b:8} given {', '.join(given) or 'nothing':16} p = {p:.2g}")
 
 # %%
-# Now all pairs, given the condition and the accepted causes of both: with a true graph and no
-# others in between, edges should stay and everything else should go.
+# Next, all pairs are tested given the condition and the accepted causes of both proteins. If the
+# graph is correct and there are no hidden common causes, edges should remain dependent and all
+# other pairs should become independent.
 
 causes = {name: {a for a, b in edges if b == name} for name in proteins}
 accepted = {frozenset(edge) for edge in edges}
@@ -113,16 +118,17 @@ pairs = [(i, j) for i, j in combinations(range(len(proteins)), 2)]
 edge = np.array([frozenset((proteins[i], proteins[j])) in accepted for i, j in pairs])
 rejected = np.array([logp[j, i] > 2 for i, j in pairs])
 print(f"edges: {rejected[edge].sum()} of {edge.sum()} rejected at level 0.01")
-print(f"other pairs: {rejected[~edge].sum()} of {(~edge).sum()} rejected")
+print(f"other pairs: {rejected[~edge].sum()} of {(~edge).sum()} rejected at level 0.01")
 for (i, j), is_edge, no in zip(pairs, edge, rejected, strict=True):
     if no and not is_edge:
         print(f"  {proteins[i]} and {proteins[j]}")
 
 # %%
-# Strong edges stay (Raf and Mek, PKC and P38, PIP2 and PIP3); several accepted ones leave no trace in a
-# few hundred cells within conditions. Of the other pairs very few are left: Erk and Akt above all, which
-# the publication itself reports as an edge and confirmed, and P38 and JNK, whose common cause
-# PKC is measured with noise, so that knowing it may not explain everything.
+# Strong edges remain (Raf and Mek, PKC and P38, PIP2 and PIP3); several accepted edges leave no
+# trace in a few hundred cells within conditions. Very few other pairs are rejected. The clearest
+# is Erk and Akt, which the publication itself reports and confirms as an edge. Another is P38 and
+# JNK: their common cause PKC is measured with noise, so conditioning on it may not remove all of
+# the dependence.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
 heights = [-np.log10(max(p, 1e-16)) for p in found]
@@ -133,7 +139,7 @@ left.set_yticks(range(len(asked)), labels, fontsize=8)
 left.invert_yaxis()
 left.axvline(2, color="0.3", linewidth=0.8, linestyle="--")
 left.set_xlabel("-log10 p")
-left.set_title("given nothing, Mek, the condition")
+left.set_title("unconditional, given Mek, given the condition")
 image = right.imshow(logp, cmap="Greys", vmin=0, vmax=8)
 right.set_xticks(range(len(proteins)), proteins, rotation=60, ha="right", fontsize=8)
 right.set_yticks(range(len(proteins)), proteins, fontsize=8)

@@ -1,12 +1,12 @@
 """
-Clean digits from noisy ones
-============================
+Denoising digits with kernel PCA
+================================
 
-Principal components of clean pictures say what pictures look like; a noisy picture, projected on
-them, loses what does not look like one. Linear PCA needs many components to draw a digit, and
-many components draw noise, too. Components in the space of a Gaussian kernel follow the curved set of
-digits; the price is that a projection is a function, and a picture for it, a pre-image, has to be
-found. The experiment is that of Mika et al. (1999).
+Principal components of clean images describe what digits look like; projecting a noisy image onto
+them removes what does not look like a digit. Linear PCA needs many components to reproduce a
+digit, and many components reproduce the noise as well. Components in the feature space of a
+Gaussian kernel follow the curved set of digits. The price is that a projection is a function, and
+an image for it, a pre-image, has to be computed. The experiment follows Mika et al. (1999).
 """
 
 import os
@@ -19,13 +19,13 @@ from mercer.kernels import RBF, median_bandwidth
 from mercer.learn import FixedPoint, KernelPCA, LearnedMap
 
 # %%
-# The USPS digits are read from the folder that ``MERCER_DATA`` names; without it, the small
-# digits that come with scikit-learn stand in. Clean pictures of some digits are learnt from, others
-# are made noisy. Grey values go from -1 to 1.
+# The USPS digits are read from the folder named by ``MERCER_DATA``; without it, the smaller
+# digits of scikit-learn are used. The components are computed from clean training images, and
+# noise is added to held-out images. Grey values range from -1 to 1.
 
 
 def usps() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Pictures 16 x 16 and their labels, to learn from and to test with."""
+    """Training and test images, 16 x 16, with their labels."""
     from mercer.datasets import fetch_usps
 
     train, test = fetch_usps(), fetch_usps(test=True)
@@ -33,7 +33,7 @@ def usps() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def small() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The same, 8 x 8."""
+    """Training and test images, 8 x 8, with their labels."""
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
@@ -48,19 +48,19 @@ rng = np.random.default_rng(0)
 clean = np.concatenate([test[test_labels == digit][:tested] for digit in range(10)])
 known = np.concatenate(
     [rng.permutation(train[labels == digit])[:each] for digit in range(10)]
-)  # as many of every digit
+)  # the same number of every digit
 noisy = clean + 0.5 * rng.normal(size=clean.shape)
 
 # %%
-# All components are found once; the first few of them are those of a smaller model. The bandwidth is
-# twice the median distance: the kernel sees digits as neighbours of each other.
+# The bandwidth is twice the median distance, so that the kernel treats digits as neighbours of
+# each other.
 
 numbers = [4, 16, 64, 256] if real else [4, 16, 32, 64]
 bandwidth = 2 * median_bandwidth(known)
 
 
 def error(pictures: np.ndarray) -> float:
-    """The mean squared distance from the clean pictures."""
+    """Mean squared distance from the clean images."""
     return float(np.mean(np.sum((pictures - clean) ** 2, axis=1)))
 
 
@@ -73,10 +73,10 @@ for number in numbers:
         recovered[name][number] = pca.denoise(noisy)
 
 # %%
-# How far pictures are from the clean ones: squared distances, on average. A learnt map from scores to
-# pictures beats linear PCA at every number of components, and so does, by less, the nearest
-# picture that the fixed-point iteration finds. All linear components together give the noise
-# back; those of the kernel do not.
+# The errors are mean squared distances to the clean images. The learnt map from scores to images
+# beats linear PCA at every number of components, and so, by a smaller margin, does the
+# fixed-point iteration, which finds the nearest image. All linear components together reproduce
+# the noise; those of the kernel do not.
 
 print(f"{'components':14}" + "".join(f"{number:>9}" for number in numbers))
 print(f"{'noisy':14}" + f"{error(noisy):9.1f}" * len(numbers))
@@ -87,7 +87,7 @@ for name in ("fixed point", "learned map"):
     assert all(np.array(errors[name]) < np.array(errors["linear PCA"])), name
 
 # %%
-# One picture of every digit: clean, noisy, and recovered by the three ways.
+# One image of every digit: clean, noisy, and denoised by the three methods.
 
 size = int(np.sqrt(clean.shape[1]))
 shown = np.arange(10) * tested

@@ -1,10 +1,11 @@
 """
-How good are random features?
-=============================
+How accurate are random features?
+=================================
 
-Random Fourier features replace a kernel by dot products of cosines. Their error falls as one over the root of
-their number, stays under its bound, and is smaller where frequencies are orthogonal. Here it is
-measured: four ways to draw frequencies, the bound, and what the error does to a regression.
+Random Fourier features replace a kernel by dot products of sines and cosines. Their error
+decreases as one over the square root of their number, stays below its bound, and is smaller if
+the frequencies are orthogonal. This example measures the error for several ways to draw
+frequencies, compares it with the bound, and shows its effect on a regression.
 """
 
 import matplotlib.pyplot as plt
@@ -15,18 +16,18 @@ from mercer.kernels import RBF
 from mercer.learn import FourierRidge, KernelRidge, NystromRidge
 
 # %%
-# The largest error over all pairs of 100 points, for ten draws of each number of features: plain
-# frequencies, orthogonal ones, and frequencies of a Sobol sequence. The dashed line is the bound that
-# `RandomFourier` reports: nineteen draws of twenty stay below it.
+# The error over all pairs of 100 points, for ten draws of each number of features: independent
+# frequencies, orthogonal frequencies, and frequencies from a Sobol sequence. The dashed line is
+# the bound reported by `RandomFourier`, which holds with probability 95%.
 
 rng = np.random.default_rng(0)
 sizes = [32, 64, 128, 256, 512, 1024, 2048, 4096]
 makers = {
-    "plain": lambda d, s: RandomFourier(kernel, d, orthogonal=False, random_state=s),
+    "independent": lambda d, s: RandomFourier(kernel, d, orthogonal=False, random_state=s),
     "orthogonal": lambda d, s: RandomFourier(kernel, d, random_state=s),
     "Sobol": lambda d, s: QuasiMonteCarloFourier(kernel, d, random_state=s),
 }
-colours = {"plain": "tab:blue", "orthogonal": "tab:orange", "Sobol": "tab:green"}
+colours = {"independent": "tab:blue", "orthogonal": "tab:orange", "Sobol": "tab:green"}
 
 
 def errors(x: np.ndarray, make, size: int) -> tuple[float, float]:
@@ -48,15 +49,17 @@ for panel, dim in zip(panels, (2, 10), strict=True):
     x = rng.normal(size=(100, dim))
     for name, make in makers.items():
         found = np.array([errors(x, make, size) for size in sizes])
-        panel.loglog(sizes, found[:, 0], "o-", color=colours[name], label=f"{name}: typical")
-        panel.loglog(sizes, found[:, 1], ":", color=colours[name], label=f"{name}: largest of all")
+        panel.loglog(
+            sizes, found[:, 0], "o-", color=colours[name], label=f"{name}: root mean square"
+        )
+        panel.loglog(sizes, found[:, 1], ":", color=colours[name], label=f"{name}: maximum")
         slopes[dim, name] = float(np.polyfit(np.log(sizes), np.log(found[:, 0]), 1)[0])
-        if name == "plain":
+        if name == "independent":
             plain = found
         if name == "orthogonal":
             gain = plain[:, 0] / found[:, 0]
             print(f"{dim} dimensions: orthogonal errors are {gain.mean():.2f} times smaller")
-    bounds = [makers["plain"](size, 0).fit(x).error_bound_ for size in sizes]
+    bounds = [makers["independent"](size, 0).fit(x).error_bound_ for size in sizes]
     assert np.all(plain[:, 1] < bounds)
     panel.loglog(sizes, bounds, "--", color="0.3", label="bound")
     panel.set(xlabel="features", title=f"{dim} dimensions")
@@ -64,16 +67,17 @@ panels[0].set_ylabel("error of a kernel value")
 panels[1].legend(fontsize=8)
 
 # %%
-# In two dimensions even sequences win by far; in ten orthogonality helps at once, even sequences only where
-# there are many features. The slope of the plain error is about minus one half, as it should be:
+# In two dimensions the low-discrepancy sequence is best by far. In ten dimensions orthogonality
+# helps for any number of features, and the low-discrepancy sequence only for many. The slope of
+# the error with independent frequencies is about minus one half, as theory predicts:
 
 for (dim, name), slope in slopes.items():
-    print(f"{dim:2} dimensions, {name:10}: error ~ D^{slope:.2f}")
+    print(f"{dim:2} dimensions, {name:11}: error ~ D^{slope:.2f}")
 
 # %%
-# What does it do to learning? Ridge regression on features against the exact one, by the error on new
-# points. Landmarks look at the data and, from a hundred columns on, do more with them than frequencies,
-# which do not.
+# How does this affect learning? Ridge regression on features is compared with exact ridge
+# regression by the error on new points. Landmarks are chosen from the data; from about a hundred
+# columns on they give smaller errors than frequencies, which do not depend on the data.
 
 kernel = RBF(2.0)
 x = rng.normal(size=(3000, 5))
@@ -95,15 +99,15 @@ for name, learner in learners.items():
         for m in columns
     ]
     ax.loglog(columns, off, "o-", label=name)
-ax.axhline(best, color="0.3", linestyle="--", label="all points")
+ax.axhline(best, color="0.3", linestyle="--", label="exact")
 ax.set_xticks(columns, [str(m) for m in columns])
 ax.minorticks_off()
-ax.set(xlabel="features or landmarks", ylabel="error on new points", title="Ridge regression")
+ax.set(xlabel="features or landmarks", ylabel="error on new points (RMS)", title="Ridge regression")
 ax.legend()
 assert off[-1] < 1.1 * best  # landmarks reach the exact solution
 
 # %%
-# `Nystrom` tells how much of the kernel its landmarks miss: the mean of ``k(x, x) - |z(x)|^2``.
+# `Nystrom` reports how much of the kernel its landmarks miss: the mean of ``k(x, x) - |z(x)|^2``.
 
 for m in columns[:4]:
     print(f"{m:4} landmarks: {Nystrom(kernel, m, random_state=0).fit(x[train]).error_:.3f} missed")

@@ -1,12 +1,12 @@
 """
-Pictures of different kinds, aligned by what they share
-=======================================================
+Image registration by dependence
+================================
 
-Two pictures of one scene, taken by instruments that see different things, have no colours to
-compare: what is bright in one may be dark in the other, or both dark and bright things may look
-the same. Where they are aligned, though, the value of one pixel says something about the other.
-Measures of dependence do not care what: the transformation of one picture at which its pixels depend
-most on those of the other aligns them.
+Two images of one scene, taken by different instruments, may have no grey values in common: what
+is bright in one may be dark in the other, or different materials may look the same. If the images
+are aligned, however, the value of a pixel in one is informative about the other. Maximising a
+measure of dependence over transformations therefore aligns the images, whatever the relation
+between their grey values.
 """
 
 import matplotlib.pyplot as plt
@@ -19,9 +19,9 @@ from mercer.kernels import RBF, median_bandwidth
 from mercer.rkhs import cka, kcca
 
 # %%
-# One picture is the red channel of a photograph. The other is made from the blue channel by a map
-# that is not monotone, so that middle values become dark and both ends bright; it has noise, and it is
-# turned and moved.
+# The first image is the red channel of a photograph. The second is computed from the blue channel
+# by a map that is not monotone: intermediate values become dark and both extremes become bright.
+# It is then rotated and shifted, and noise is added.
 
 photograph = load_sample_image("china.jpg")[100:420, 300:620] / 255.0
 photograph = photograph.reshape(160, 2, 160, 2, 3).mean(axis=(1, 3))  # half the size
@@ -35,29 +35,30 @@ TRUTH = np.array([8.0, 5.0, -7.0])  # degrees, pixels down, pixels across
 
 
 def turned(places: np.ndarray, how: np.ndarray) -> np.ndarray:
-    """Places (2, n) of the fixed picture in the other one."""
+    """Coordinates (2, n) of the fixed image in the other one."""
     angle = np.deg2rad(how[0])
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     return turn @ (places - middle) + middle + how[1:, None]
 
 
 def resampled(picture: np.ndarray, how: np.ndarray) -> np.ndarray:
-    """The picture, seen at the turned places of all pixels."""
+    """The image, resampled at the transformed coordinates of all pixels."""
     grid = np.stack(np.meshgrid(np.arange(side), np.arange(side), indexing="ij")).reshape(2, -1)
     return map_coordinates(picture, turned(grid, how), order=1, mode="nearest").reshape(side, side)
 
 
-angle = np.deg2rad(-TRUTH[0])  # the other picture is moved the other way round
+angle = np.deg2rad(-TRUTH[0])  # the other image is transformed by the inverse
 back = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
 offset = middle - back @ (middle + TRUTH[1:])
 moving = affine_transform(other, back, offset, order=1, mode="nearest")
 moving += 0.02 * rng.normal(size=moving.shape)
 
 # %%
-# Dependence is measured at a few hundred pixels. Kernels stay the same during the search; pictures
-# are blurred at first, which makes the hill wide, and less so later. A coarse grid finds the hill, and
-# the simplex of Nelder and Mead its top. HSIC is divided by that of either picture with itself, as
-# correlations are (centred kernel alignment): it must not grow where a picture just has more contrast.
+# Dependence is measured at a few hundred pixels. The kernels stay fixed during the search. The
+# images are strongly blurred at first, which widens the basin of attraction, and less so later. A
+# coarse grid locates the maximum, and the Nelder-Mead simplex method refines it. HSIC is divided
+# by the HSIC of each image with itself, as in a correlation (centred kernel alignment); otherwise
+# it would increase wherever an image just has more contrast.
 
 radius, number = 0.36 * side, 400
 spread = rng.uniform(-1, 1, size=(2, 4 * number))
@@ -66,7 +67,7 @@ places = middle + radius * spread
 
 
 def objective(measure, blur: float):
-    """The dependence at a transformation, to be maximised."""
+    """Dependence as a function of the transformation, to be maximised."""
     seen = map_coordinates(gaussian_filter(fixed, blur), places, order=1)
     blurred = gaussian_filter(moving, blur)
     kernels = RBF(median_bandwidth(seen)), RBF(median_bandwidth(blurred[::4, ::4].ravel()))
@@ -86,14 +87,14 @@ measures = {
 
 
 def climbed(value, start: np.ndarray) -> np.ndarray:
-    """The top of the hill next to a beginning."""
+    """Local maximum reached from a starting point."""
     simplex = start + np.concatenate([np.zeros((1, 3)), 2 * np.eye(3)])
     how = {"initial_simplex": simplex, "xatol": 0.02, "fatol": 1e-6}
     return minimize(lambda v: -value(v), start, method="Nelder-Mead", options=how).x
 
 
 def aligned(measure) -> np.ndarray:
-    """The transformation at which the measure is largest."""
+    """Transformation that maximises the measure."""
     coarse, fine = objective(measure, 2.0), objective(measure, 1.0)
     steps = np.linspace(-12, 12, 5)
     grid = [np.array([a, b, c]) for a in steps for b in steps for c in steps]
@@ -103,13 +104,13 @@ def aligned(measure) -> np.ndarray:
 
 
 def distance(how: np.ndarray) -> float:
-    """How far pixels are from where they belong, in pixels, on average."""
+    """Mean distance of pixels from their true positions, in pixels."""
     gap = turned(places, how) - turned(places, TRUTH)
     return float(np.mean(np.hypot(*gap)))
 
 
 found = {name: aligned(measure) for name, measure in measures.items()}
-print(f"{'':14}{'degrees':>9}{'down':>9}{'across':>9}{'off by, pixels':>17}")
+print(f"{'':14}{'degrees':>9}{'down':>9}{'across':>9}{'error, pixels':>17}")
 print(f"{'truth':14}" + "".join(f"{v:9.2f}" for v in TRUTH))
 for name, how in found.items():
     print(f"{name:14}" + "".join(f"{v:9.2f}" for v in how) + f"{distance(how):17.2f}")
@@ -117,32 +118,32 @@ assert distance(found["HSIC"]) < 1.0
 assert distance(found["KCCA"]) < 1.0
 
 # %%
-# The two pictures, and the second laid back on the first by each measure: squares of the one beside
-# squares of the other, edges of houses meet where the alignment is right.
+# The two images, and the second image mapped back onto the first by each measure, shown as a
+# checkerboard of both. Edges of buildings are continuous where the alignment is correct.
 
 figure, axes = plt.subplots(1, 5, figsize=(11.0, 2.6), layout="constrained")
 squares = np.add.outer(np.arange(side) // 20, np.arange(side) // 20) % 2 == 0
 
 
 def ranked(picture: np.ndarray) -> np.ndarray:
-    """Grey values from 0 to 1, as many of each."""
+    """Grey values replaced by their ranks, from 0 to 1."""
     return np.argsort(np.argsort(picture.ravel())).reshape(picture.shape) / picture.size
 
 
-pictures = {"one instrument": ranked(fixed), "the other": ranked(moving)}
+pictures = {"first image": ranked(fixed), "second image": ranked(moving)}
 for name in measures:
     laid = np.where(squares, ranked(fixed), ranked(resampled(moving, found[name])))
-    pictures[f"{name}: off by {distance(found[name]):.1f}"] = laid
+    pictures[f"{name}: error {distance(found[name]):.1f}"] = laid
 for ax, (title, picture) in zip(axes, pictures.items(), strict=True):
     ax.imshow(picture, cmap="gray")
     ax.set_title(title, fontsize=10)
     ax.set(xticks=[], yticks=[])
 
 # %%
-# The hills that were climbed, along the angle and along one of the shifts, the rest at its true value.
-# Both kernel measures have their tops at the truth. Correlation hardly falls beyond it, and is higher
-# still where all three go astray together: it looks for a line where there is none, and lays one kind
-# of ground on another.
+# The objective along the angle and along one of the shifts, with the other parameters at their
+# true values. Both kernel measures peak at the true value. The correlation hardly decreases
+# beyond it and is even higher where all three parameters are wrong: it looks for a linear
+# relation where there is none.
 
 figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.0), sharey=True, layout="constrained")
 for ax, column, label in zip(axes, (0, 1), ("degrees", "pixels down"), strict=True):
@@ -157,5 +158,5 @@ for ax, column, label in zip(axes, (0, 1), ("degrees", "pixels down"), strict=Tr
         ax.plot(track, np.array(hill) / max(hill), label=name)
     ax.axvline(TRUTH[column], color="0.6", linewidth=0.8, zorder=0)
     ax.set_xlabel(label)
-axes[0].set_ylabel("dependence, largest is 1")
+axes[0].set_ylabel("dependence / maximum")
 axes[0].legend(frameon=False)

@@ -1,10 +1,10 @@
 """
-The margin, and what C does to it
-=================================
+The margin and the parameter C
+==============================
 
-A support vector machine separates two classes with the largest margin it can afford: points
-inside the margin cost C each. Only the points on it or inside it, the support vectors, make
-the function.
+A support vector machine separates two classes with a large margin, and points inside the margin
+are penalised in proportion to C. Only the points on or inside the margin, the support vectors,
+determine the function.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ from mercer.kernels import RBF
 from mercer.learn import SVC, KernelSearchCV
 
 # %%
-# Two half moons that touch.
+# The data are two half-moons that overlap.
 
 rng = np.random.default_rng(0)
 n = 200
@@ -29,9 +29,10 @@ x = moons + 0.2 * rng.normal(size=(n, 2))
 y = np.where(upper, "upper", "lower")
 
 # %%
-# A path of machines, each solved from the one before it. The line is where f(x) + b = 0, the dashed ones are the
-# margin, f(x) + b = -1 and 1; circles are support vectors. A small C buys a wide margin with many
-# points in it. With ``C=inf`` no point may lie inside, and the line follows the noise.
+# A path of machines, each solved starting from the previous one. The solid line is the decision
+# boundary f(x) + b = 0, the dashed lines are the margin, f(x) + b = -1 and 1, and circles mark
+# support vectors. A small C gives a wide margin with many points inside it. With ``C=inf`` no
+# point may lie inside the margin, and the boundary follows the noise.
 
 prices = [0.1, 1.0, 100.0, np.inf]
 path = SVC(RBF(0.5)).path(x, y, prices)
@@ -52,14 +53,14 @@ for machine, ax in zip(path, axes.flat, strict=True):
 figure.tight_layout()
 
 # %%
-# The larger C, the smaller the margin, and never the other way round.
+# The margin decreases as C increases.
 
 margins = np.array([machine.margin_[0] for machine in path])
 print(margins.round(3), bool(np.all(np.diff(margins) < 0)))
 
 # %%
-# Which C, which bandwidth? Cross-validation tells; every Gram matrix is computed once, whatever
-# the number of folds and of C.
+# C and the bandwidth are chosen by cross-validation. Every Gram matrix is computed once, for any
+# number of folds and values of C.
 
 bandwidths, many = np.geomspace(0.05, 5, 9), np.geomspace(0.01, 1000, 11)
 search = KernelSearchCV(SVC(RBF(1.0)), {"kernel__bandwidth": bandwidths, "C": many}, cv=10)
@@ -81,7 +82,13 @@ picture = ax.pcolormesh(many, bandwidths, scores, shading="nearest")
 ax.plot(
     search.best_params_["C"], search.best_params_["kernel__bandwidth"], "r*", ms=14, label="best"
 )
-ax.set(xscale="log", yscale="log", xlabel="C", ylabel="bandwidth", title="accuracy on ten folds")
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel="C",
+    ylabel="bandwidth",
+    title="accuracy, 10-fold cross-validation",
+)
 ax.legend(loc="lower left")
 figure.colorbar(picture)
 figure.tight_layout()

@@ -2,10 +2,10 @@
 One space for three languages
 =============================
 
-Captions of the same pictures in English, French and German, each a bag of words. Kernel canonical
-correlation analysis finds functions of the words of each language that say the same about pictures:
-coordinates that no language owns. A caption that was never seen can then be looked up in another
-language, without a dictionary.
+Captions of the same pictures in English, French and German are represented as bags of words.
+Kernel canonical correlation analysis finds functions of the words of each language that are
+maximally correlated over pictures, which gives coordinates shared by all languages. A new caption
+can then be retrieved in another language without a dictionary.
 """
 
 import os
@@ -18,15 +18,16 @@ from mercer.kernels import Linear
 from mercer.learn import KCCA
 
 # %%
-# `fetch_multi30k` reads the captions from the folder that ``MERCER_DATA`` names; without it, captions of
-# imaginary pictures in imaginary languages stand in. Words are weighted by how rare they are, and
-# captions have length one: the linear kernel is the cosine between captions.
+# `fetch_multi30k` reads the captions from the folder named by ``MERCER_DATA``; without it,
+# simulated captions in simulated languages are used. Words are weighted by their rarity and
+# captions are normalised to length one, so the linear kernel is the cosine similarity of two
+# captions.
 
 LEARNT, LOOKED_UP = 1200, 300
 
 
 def captions() -> dict[str, list[str]]:
-    """Lines in three languages, of the same pictures."""
+    """Captions of the same pictures in three languages."""
     number = LEARNT + LOOKED_UP
     if os.environ.get("MERCER_DATA"):
         from mercer.datasets import fetch_multi30k
@@ -53,7 +54,8 @@ for language, text in lines.items():
     print(f"{language}: {views[language].shape[1]} words")
 
 # %%
-# The ridge is chosen by cross-validation; a factor of 400 columns stands for each Gram matrix.
+# The ridge is chosen by cross-validation. Each Gram matrix is represented by a factor with 400
+# columns.
 
 learn, look = slice(0, LEARNT), slice(LEARNT, None)
 kcca = KCCA(
@@ -67,11 +69,12 @@ kcca = KCCA(
 )
 kcca.fit(views[first][learn], (views[second][learn], views[third][learn]))
 for ridge, score in zip(kcca.ridges_, kcca.ridge_scores_, strict=True):
-    print(f"ridge {ridge:.0e}: mean correlation of captions left out {score:.2f}")
+    print(f"ridge {ridge:.0e}: mean correlation on held-out captions {score:.2f}")
 
 # %%
-# For every unseen caption, the nearest captions of another language in the common space, by the cosine of
-# their coordinates, each weighted by how well it correlates: how often is the right one among the first?
+# For every held-out caption, the captions of another language are ranked by cosine similarity in
+# the common space, with each coordinate weighted by its canonical correlation. How often is the
+# correct caption first, or among the first ten?
 
 scores = kcca.variates(views[first][look], (views[second][look], views[third][look]))
 found = {
@@ -81,14 +84,12 @@ found = {
 
 
 def rank(asked: str, answered: str) -> np.ndarray:
-    """The place of the right caption among all answers, 1 for the first: (LOOKED_UP,)."""
+    """Rank of the correct caption among all candidates, 1 for the first: (LOOKED_UP,)."""
     alike = found[asked] @ found[answered].T
     return 1 + np.sum(alike > np.diag(alike)[:, None], axis=1)
 
 
-print(
-    f"{'':24}{'first':>8}{'among 10':>10}   (by chance {1 / LOOKED_UP:.1%}, {10 / LOOKED_UP:.1%})"
-)
+print(f"{'':24}{'first':>8}{'top 10':>10}   (by chance {1 / LOOKED_UP:.1%}, {10 / LOOKED_UP:.1%})")
 ranks = {}
 for asked in lines:
     for answered in lines:
@@ -99,7 +100,7 @@ for asked in lines:
 assert min(np.mean(r <= 10) for r in ranks.values()) > 0.5
 
 # %%
-# Some captions and what was found for them.
+# Some captions and the captions retrieved for them.
 
 for i in range(4):
     alike = found[first][i] @ found[third].T
@@ -107,8 +108,8 @@ for i in range(4):
     print("   ", lines[third][LEARNT + int(np.argmax(alike))].strip())
 
 # %%
-# Left: two of the canonical variates, English against German, of captions that were not learnt from.
-# Right: how often the right caption is among the first k.
+# Left: the first two canonical variates of held-out captions, English against German. Right: the
+# proportion of correct captions among the first k.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.6), layout="constrained")
 for j, marker in ((0, "o"), (1, "s")):
@@ -119,5 +120,5 @@ places = np.arange(1, 31)
 for (asked, answered), r in ranks.items():
     right.plot(places, [np.mean(r <= k) for k in places], label=f"{asked} to {answered}")
 right.plot(places, places / LOOKED_UP, color="0.6", linestyle=":", label="chance")
-right.set(xlabel="k", ylabel="right one among the first k", ylim=(0, 1))
+right.set(xlabel="k", ylabel="correct caption among the first k", ylim=(0, 1))
 right.legend(frameon=False, fontsize=8)

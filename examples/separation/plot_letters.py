@@ -1,10 +1,10 @@
 """
-Letters out of a mixture
-========================
+Separating a mixture of letters
+===============================
 
-Six sources, each a point on a letter, are mixed by a random matrix: twelve numbers at a time, none
-of which shows a letter. Independent subspace analysis finds the six planes again, and the letters
-in them, each up to a linear map of the plane.
+Six two-dimensional sources, each uniform on the shape of a letter, are mixed by a random matrix
+into twelve signals, none of which shows a letter. Independent subspace analysis recovers the six
+planes and the letters in them, each up to a linear map of its plane.
 """
 
 import os
@@ -17,13 +17,13 @@ from mercer.learn import ISA, amari_index
 WORD = "MERCER"
 
 # %%
-# The letters are pictures that `fetch_letters` reads from the folder that ``MERCER_DATA`` names.
-# Without it, letters of a font stand in. A source is uniform on the ink of its letter; two sources
-# with the same letter are as independent as any others.
+# The letters are images that `fetch_letters` reads from the folder named by ``MERCER_DATA``.
+# Without it, letters of a font are used. A source is uniform on the ink of its letter; two
+# sources with the same letter are independent like any others.
 
 
 def fetched(letter: str) -> np.ndarray:
-    """A picture from the data set: True where there is ink."""
+    """Image from the data set: True where there is ink."""
     from mercer.datasets import fetch_letters
 
     data = fetch_letters()
@@ -31,7 +31,7 @@ def fetched(letter: str) -> np.ndarray:
 
 
 def printed(letter: str) -> np.ndarray:
-    """The same from a font."""
+    """Image of a letter from a font: True where there is ink."""
     from matplotlib.path import Path
     from matplotlib.textpath import TextPath
 
@@ -57,8 +57,9 @@ mixing = rng.normal(size=(width, width))
 observed = sources @ mixing.T
 
 # %%
-# All that is known is the mixture and that there are planes. The Amari index compares what was
-# found with the truth: 0 if every plane is one source, 1 if all of them are in all planes.
+# Only the mixture and the dimension of the subspaces are known. The Amari index compares the
+# result with the truth: it is 0 if every plane is one source and 1 if all sources are equally
+# mixed in all planes.
 
 isa = ISA(2, random_state=0).fit(observed)
 found = isa.transform(observed)
@@ -68,9 +69,9 @@ print(f"{len(WORD)} sources, {n} points: Amari index {index:.1%}")
 assert index < 0.05
 
 # %%
-# Which plane is which letter, and how it is turned, nobody can know. To read the word, the planes are
-# put in the order of the letters and turned back with the help of the truth; the third row shows
-# them as they came.
+# The order of the planes and the orientation of each letter cannot be identified. To make the
+# word readable, the planes are put into the order of the letters and mapped back with the help of
+# the truth. The third row shows the planes as they were estimated.
 
 strength = np.array(
     [
@@ -87,8 +88,8 @@ for letter, group in enumerate(isa.subspaces_[m] for m in plane):
 rows = {
     "sources": [sources[:, 2 * m : 2 * m + 2] for m in range(len(WORD))],
     "mixture": [observed[:, 2 * m : 2 * m + 2] for m in range(len(WORD))],
-    "found": [found[:, isa.subspaces_[m]] for m in plane],
-    "turned back": turned,
+    "estimated": [found[:, isa.subspaces_[m]] for m in plane],
+    "mapped back": turned,
 }
 figure, axes = plt.subplots(4, len(WORD), figsize=(9.6, 6.6), layout="constrained")
 for line, (name, clouds) in zip(axes, rows.items(), strict=True):
@@ -100,10 +101,11 @@ for line, (name, clouds) in zip(axes, rows.items(), strict=True):
 figure.suptitle(f"Amari index {index:.1%}", fontsize=11)
 
 # %%
-# Why it works: components of one letter depend on each other, and those of different letters do not.
-# On the left is how much every two of the components that were found depend on each other, which is
-# what they were grouped by: the root of their HSIC, divided by that of each with itself, so that it
-# lies between 0 and 1. On the right, which needs the truth, how much of which source is in them.
+# The method works because components of one letter are dependent and those of different letters
+# are not. Left: the dependence between every two estimated components, by which they were
+# grouped. It is the square root of their HSIC, divided by that of each component with itself, so
+# it lies between 0 and 1. Right: the contribution of each source to each component, which
+# requires the truth.
 
 own = np.sqrt(np.diag(isa.dependence_))
 related = np.sqrt(np.clip(isa.dependence_ / np.outer(own, own), 0, None))
@@ -111,12 +113,12 @@ np.fill_diagonal(related, 0)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.2), layout="constrained")
 image = left.imshow(related, cmap="Greys", vmin=0)
-left.set_title("dependence of components")
+left.set_title("dependence between components")
 figure.colorbar(image, ax=left, shrink=0.8)
 limit = np.abs(shares).max()
 order = np.concatenate([[2 * m, 2 * m + 1] for m in np.argsort(plane)])
 image = right.imshow(shares[:, order], cmap="RdBu_r", vmin=-limit, vmax=limit)
-right.set_title("sources in components")
+right.set_title("contribution of sources to components")
 figure.colorbar(image, ax=right, shrink=0.8)
 for ax in (left, right):
     ax.set_xticks(np.arange(0.5, width, 2), [WORD[m] for m in np.argsort(plane)])

@@ -2,8 +2,8 @@
 Threes and eights
 =================
 
-Do handwritten threes and eights differ, and where? The test learns the places where they differ
-most, and these places are pictures that can be looked at.
+Do handwritten threes and eights differ, and where? The test learns the locations where the two
+samples differ most. Each location can be displayed as an image.
 """
 
 import os
@@ -16,8 +16,8 @@ from mercer.datasets import Images, fetch_usps
 from mercer.htest import ME, MMD, Permutation, TwoSampleResult
 
 # %%
-# The digits are those of the USPS, 16 x 16 pixels, which `fetch_usps` reads from the folder that
-# ``MERCER_DATA`` names. Without it, the smaller ones that come with scikit-learn stand in.
+# The USPS digits, 16 x 16 pixels, are read by `fetch_usps` from the folder named by
+# ``MERCER_DATA``. Without it, the smaller digits of scikit-learn are used.
 
 
 def digits() -> Images:
@@ -36,8 +36,9 @@ threes, eights = (rng.permutation(data.of(label)) for label in (3, 8))
 print(f"{data.description}: {len(threes)} threes, {len(eights)} eights")
 
 # %%
-# Threes and eights differ. Threes split in two halves by lot do not: the p-values of 200 such
-# splits are spread evenly, as they must be.
+# Threes and eights differ. When the threes are split at random into two halves, the null
+# hypothesis is true, and the p-values of 200 such splits are uniformly distributed, as they
+# should be.
 
 differ = MMD().test(threes, eights, rng=0)
 print(f"threes and eights: p = {differ.pvalue:.3f}")
@@ -50,10 +51,11 @@ def split_in_two() -> float:
 
 
 same = np.array([split_in_two() for _ in range(200)])
-print(f"the same digit, split: {np.mean(same <= 0.05):.1%} of p-values are at most 0.05")
+print(f"threes split at random: {np.mean(same <= 0.05):.1%} rejected at level 0.05")
 
 # %%
-# The digits that stand out: threes that no eight is near, eights that no three is near.
+# The most distinctive digits: threes that are far from all eights, and eights that are far from
+# all threes.
 
 side = data.images.shape[1]
 telling = differ.points(5)
@@ -66,14 +68,15 @@ for ax, picture in zip(axes, [*telling.first.rows, *telling.second.rows], strict
 axes[10].hist(same, bins=np.linspace(0, 1, 11), color="0.6", edgecolor="white")
 axes[10].axhline(len(same) / 10, color="0.2", linewidth=0.8)
 axes[10].set(yticks=[])
-axes[10].set_title("p-values, threes split in two", fontsize=8)
+axes[10].set_title("p-values, random splits", fontsize=8)
 
 # %%
-# Where do they differ? `ME.optimized` learns two places in the space of pictures, on half of the
-# digits; the other half is for the test. Pictures are described by principal components of the
-# half that is learnt from, so that a place is a combination of digits and not a cloud of pixels.
-# Ten components are for the eye: the places look like digits. The verdict does not hang on them;
-# with other numbers of components, and for digits of one kind split by lot, it is as it should be.
+# Where do the samples differ? `ME.optimized` learns two locations in the space of images on one
+# half of the digits, and the other half is used for the test. Images are represented by principal
+# components of the training half, so that a location is a combination of digits rather than a
+# cloud of pixels. Ten components are used for display, because the locations then look like
+# digits. The conclusion does not depend on this number: other numbers of components give the same
+# decision, and threes split at random are not rejected.
 
 half = [slice(None, None, 2), slice(1, None, 2)]
 train = np.concatenate([threes[half[0]], eights[half[0]]])
@@ -82,13 +85,13 @@ directions = np.linalg.svd(train - middle, full_matrices=False)[2]
 
 
 def learn(first: np.ndarray, second: np.ndarray, number: int) -> tuple[ME, TwoSampleResult]:
-    """The test learnt on every other picture in `number` components, and its result on the rest."""
+    """Test learnt on every other image in `number` components, and its result on the rest."""
     inputs = [(sample - middle) @ directions[:number].T for sample in (first, second)]
     learnt = ME.optimized(*(sample[half[0]] for sample in inputs), locations=2, rng=0)
     return learnt, learnt.test(*(sample[half[1]] for sample in inputs), rng=0)
 
 
-even = len(threes) // 4 * 2  # what the components were made of stays in the learning half
+even = len(threes) // 4 * 2  # rows that defined the components stay in the training half
 for number in (3, 5, 10, 20, 40):
     differing = learn(threes, eights, number)[1].pvalue
     alike = learn(threes[:even], threes[even:], number)[1].pvalue
@@ -101,7 +104,7 @@ components = directions[:10]
 
 # %%
 # The witness function is positive where there are more threes and negative where there are more
-# eights. One place is where threes are, the other where eights are; what tells them apart is the
+# eights. One location lies among the threes and the other among the eights; they differ on the
 # left side of the two loops.
 
 places = learnt.locations[np.argsort(-result.witness()(learnt.locations))]

@@ -2,8 +2,9 @@
 Papers by field
 ===============
 
-Do the papers of two fields use different words, and which? Papers are bags of words; the verdicts
-are checked on groups that are known to be the same, because they are one group split by lot.
+Do the papers of two fields use different words, and which words? Papers are represented as bags
+of words. The level of the test is checked on random splits of one field, where the null
+hypothesis is true.
 """
 
 import os
@@ -24,8 +25,8 @@ FIELDS = {
 }
 
 # %%
-# The papers are those of NIPS, 1987 to 1999, which `fetch_nips_papers` reads from the folder that
-# ``MERCER_DATA`` names. Without it, imaginary papers stand in, with some words typical of a field.
+# The NIPS papers of 1987 to 1999 are read by `fetch_nips_papers` from the folder named by
+# ``MERCER_DATA``. Without it, simulated papers are used, with some words typical of each field.
 
 
 def real_papers() -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
@@ -51,7 +52,8 @@ def imaginary_papers() -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
 counts, words, rows = real_papers() if os.environ.get("MERCER_DATA") else imaginary_papers()
 
 # %%
-# A paper becomes a point on the sphere: logarithms of counts, rare words weighing more.
+# A paper becomes a point on the sphere: logarithms of word counts, with more weight on rare
+# words.
 
 rare = np.log(len(counts) / np.count_nonzero(counts, axis=0))
 points = np.log1p(counts) * rare
@@ -60,8 +62,8 @@ rng = np.random.default_rng(0)
 samples = {name: points[rng.permutation(r)] for name, r in zip(FIELDS, rows, strict=True)}
 
 # %%
-# Every two fields differ. The halves of one field do not: among 200 splits of the papers on
-# algorithms about one in twenty has a p-value below 0.05, as it should be.
+# Every two fields differ. Random halves of one field do not: among 200 splits of the papers on
+# algorithms, about one in twenty has a p-value below 0.05, as it should.
 
 names = list(samples)
 distance = np.zeros((5, 5))
@@ -78,14 +80,15 @@ def split_in_two() -> float:
 
 
 same = np.array([split_in_two() for _ in range(200)])
-print(f"one field, split: {np.mean(same <= 0.05):.1%} of p-values are at most 0.05")
+print(f"one field, split: {np.mean(same <= 0.05):.1%} rejected at level 0.05")
 
 # %%
-# Which words tell neuroscience from theory? `ME.optimized` learns one place where the two fields
-# differ most, on half of the papers; the other half is for the test. Papers are described by
-# principal components of the half that is learnt from, so that the place is a combination of papers.
-# Twenty of them are for the eye: the words of the place can be read. The verdict does not hang on
-# their number; with others, and for one field split by lot, it is as it should be.
+# Which words distinguish neuroscience from theory? `ME.optimized` learns the location where the
+# two fields differ most on one half of the papers, and the other half is used for the test.
+# Papers are represented by principal components of the training half, so that the location is a
+# combination of papers. Twenty components are used for display, because the words of the location
+# are then readable. The conclusion does not depend on this number: other numbers give the same
+# decision, and random splits of one field are not rejected.
 
 x, y = samples["neuroscience"], samples["theory"]
 train = np.concatenate([x[::2], y[::2]])
@@ -94,7 +97,7 @@ directions = np.linalg.svd(train - middle, full_matrices=False)[2]
 
 
 def learn(first: np.ndarray, second: np.ndarray, number: int) -> tuple[ME, TwoSampleResult]:
-    """The test learnt on every other paper in `number` components, and its result on the rest."""
+    """Test learnt on every other paper in `number` components, and its result on the rest."""
     inputs = [(sample - middle) @ directions[:number].T for sample in (first, second)]
     learnt = ME.optimized(*(sample[::2] for sample in inputs), locations=1, rng=0)
     return learnt, learnt.test(*(sample[1::2] for sample in inputs), rng=0)
@@ -108,10 +111,11 @@ for number in (5, 10, 20, 40, 80):
 learnt, result = learn(x, y, 20)
 components = directions[:20]
 more = "neuroscience" if result.witness()(learnt.locations)[0] > 0 else "theory"
-print(f"one learnt place: p = {result.pvalue:.3f}; more papers on {more} are near it")
+print(f"one learnt location: p = {result.pvalue:.3f}; more papers on {more} are near it")
 
 # %%
-# The place is an imaginary paper. These words it has more of than the average paper, and these less.
+# The location corresponds to an imaginary paper. The plot shows the words that it uses more, and
+# less, than the average paper.
 
 weight = learnt.locations[0] @ components
 order = np.argsort(weight)
@@ -121,10 +125,10 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), layout="constraine
 image = left.imshow(distance, cmap="Greys", vmin=0)
 left.set_xticks(range(5), names, rotation=30, ha="right")
 left.set_yticks(range(5), names)
-left.set_title("how far fields are apart, MMD²")
+left.set_title("distance between fields, MMD²")
 figure.colorbar(image, ax=left, shrink=0.8)
 colors = np.where(weight[shown] > 0, "#b2182b", "#2166ac")
 right.barh(range(24), weight[shown] / np.abs(weight).max(), color=colors)
 right.set_yticks(range(24), words[shown], fontsize=8)
 right.axvline(0, color="0.3", linewidth=0.8)
-right.set_title(f"the learnt place: more {more} here")
+right.set_title(f"learnt location: more {more} here")
