@@ -39,8 +39,8 @@ from mercer.htest import (
 from mercer.htest.aggregation import aggregated
 from mercer.htest.dependence.hsicagg import collected
 from mercer.htest.dependence.sums.cyclic_permutations import Turns
-from mercer.htest.samples.kernel_collection import pool_for
 from mercer.htest.samples.mean_difference import labellings
+from mercer.htest.samples.pooled_sample import pool_for
 from mercer.htest.ties import coincide, few_points, merged
 from mercer.kernels import RBF, Energy, Laplace, Linear
 from mercer.rkhs import Gaussian

@@ -1,5 +1,6 @@
 """Hypothesis tests: two samples, independence, goodness of fit; their nulls and results."""
 
+from mercer.htest.against_model_draws import AgainstDraws
 from mercer.htest.corrections import BenjaminiHochberg, Correction, Holm, WestfallYoung
 from mercer.htest.dependence.all_pairs import Pair, PairwiseResult, pairwise_independence
 from mercer.htest.dependence.block_hsic import BlockHSIC
@@ -18,7 +19,6 @@ from mercer.htest.dependence.rcot import RCIT, RCoT
 from mercer.htest.dependence.rdc import RDC
 from mercer.htest.dependence.shift_hsic import ShiftHSIC
 from mercer.htest.dependence.strength import Strength
-from mercer.htest.goodness.against_draws import AgainstDraws
 from mercer.htest.goodness.composite import Composite, CompositeResult
 from mercer.htest.goodness.evidence_map import Evidence
 from mercer.htest.goodness.fssd import FSSD

@@ -14,15 +14,20 @@ from mercer.htest.nulls import Bound, Judgement
 
 
 class HypothesisTest(ABC):
-    """Configuration only: reusable, printable, comparable. What a call learns, it returns."""
+    """A frozen configuration: reusable, printable, comparable. What a call learns, it returns.
+
+    Subclasses name their samples and options: `test(x, y, *, rng=None)` of two samples or variables,
+    `test(x, *, rng=None)` of one. (A signature of `*samples: Any, **options: Any` is compatible with
+    all of these.)
+    """
 
     @abstractmethod
-    def statistic(self, *samples: Any) -> float:
-        """The number the test looks at."""
+    def statistic(self, *samples: Any, **options: Any) -> float:
+        """The test statistic of these samples."""
 
     @abstractmethod
-    def test(self, *samples: Any, rng: Any = None) -> Result:
-        """The statistic, its p-value, and what else is known."""
+    def test(self, *samples: Any, **options: Any) -> Result:
+        """The statistic and its p-value; `rng=` seeds whatever is random."""
 
     def verdict(self, rejected: bool) -> str | None:
         """What a rejection, or none, means in plain words, where it is not what one expects."""

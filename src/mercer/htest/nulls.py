@@ -1,8 +1,7 @@
 """Null distributions, once for all tests: resampled, fitted by moments, spectral, asymptotic, bounded.
 
-A test hands its evidence to a null; the null asks it for what it needs (resampled statistics,
-moments, eigenvalues, a bound) and answers with a p-value. Large values of a statistic speak
-against the null hypothesis, everywhere.
+A test hands its evidence to a null, which asks for what it needs (resampled statistics, moments,
+eigenvalues, a bound: the protocols of `mercer.htest.evidence`) and returns a p-value.
 """
 
 from __future__ import annotations
@@ -15,6 +14,17 @@ import numpy as np
 
 from mercer import validate
 from mercer.errors import NoRule
+from mercer.htest.evidence import (
+    Bootstrappable,
+    Bounded,
+    ChiSquareDistributed,
+    HasMoments,
+    HasSkewness,
+    HasSpectrum,
+    Permutable,
+    SignFlippable,
+    Studentized,
+)
 
 _TIE = 100 * np.finfo(np.float64).eps
 _FIRST_LOOK = 256  # resamples before the first thought of stopping early
@@ -40,31 +50,30 @@ class Null(ABC):
 
     @abstractmethod
     def judge(self, evidence: Any, rng: Any = None) -> Judgement:
-        """The p-value of what was observed."""
+        """The p-value of the evidence; `NoRule` where it lacks what this null needs."""
 
-    def _ask(self, evidence: object, power: str) -> Any:
-        found = getattr(evidence, power, None)
-        if found is None:
-            raise NoRule(
-                f"{type(self).__name__}() does not serve this test, whose evidence has no "
-                f"{power}: use Permutation()"
-            )
-        return found
+    def _lacking(self, what: str) -> NoRule:
+        """The error for evidence that does not satisfy the protocol of this null."""
+        return NoRule(
+            f"{type(self).__name__}() does not serve this test, which has no {what}: "
+            "use Permutation()"
+        )
 
 
-def exceeds(draws: np.ndarray, observed: float, tie: float = 0.0) -> np.ndarray:
+def exceeds(draws: np.ndarray, observed: float, tolerance: float = 0.0) -> np.ndarray:
     """Which draws are at least as large as what was observed, ties by rounding included.
 
-    `tie` is how far equal draws may be apart, where their arithmetic is coarser than float64.
+    `tolerance` is the largest difference by rounding between equal draws, where their arithmetic is
+    coarser than float64.
     """
     finite = draws[np.isfinite(draws)]
     size = max(abs(observed), float(np.max(np.abs(finite), initial=0.0)))
-    return draws >= observed - max(_TIE * size, tie)
+    return draws >= observed - max(_TIE * size, tolerance)
 
 
-def share(draws: np.ndarray, observed: float, tie: float = 0.0) -> float:
+def share(draws: np.ndarray, observed: float, tolerance: float = 0.0) -> float:
     """(1 + #{draws >= observed}) / (1 + B), never 0."""
-    return float((1 + np.count_nonzero(exceeds(draws, observed, tie))) / (1 + len(draws)))
+    return float((1 + np.count_nonzero(exceeds(draws, observed, tolerance))) / (1 + len(draws)))
 
 
 @dataclass(frozen=True)
@@ -115,22 +124,26 @@ class Permutation(Null):
             if self.paired:
                 raise ValueError("choose blocks or paired, not both: pairs are blocks of two")
 
-    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
-        """Resample by `evidence.permuted(null, columns, seed)`; column 0 is what was observed."""
-        permuted = self._ask(evidence, "permuted")
+    def judge(self, evidence: Permutable, rng: Any = None) -> Judgement:
+        """Share of the permutations whose statistic is at least the observed one."""
+        if not isinstance(evidence, Permutable):
+            raise self._lacking("permuted statistics")
         seed = int(validate.generator(rng).integers(2**63))
         values, step = _NONE, _FIRST_LOOK if self.stop_early else self.resamples + 1
         while True:
             columns = slice(len(values), min(len(values) + step, self.resamples + 1))
-            values, step = np.concatenate([values, permuted(self, columns, seed)]), 2 * step
+            values, step = (
+                np.concatenate([values, evidence.permuted(self, columns, seed)]),
+                2 * step,
+            )
             observed, draws = float(values[0]), values[1:]
-            tie = float(getattr(evidence, "tie", 0.0))
-            hits = np.flatnonzero(exceeds(draws, observed, tie))
+            tolerance = float(evidence.tolerance())
+            hits = np.flatnonzero(exceeds(draws, observed, tolerance))
             if self.stop_early and len(hits) >= self.enough:
                 last = int(hits[self.enough - 1]) + 1
                 return Judgement(self.enough / last, draws[:last], observed)
             if len(draws) == self.resamples:
-                return Judgement(share(draws, observed, tie), draws, observed)
+                return Judgement(share(draws, observed, tolerance), draws, observed)
 
 
 @dataclass(frozen=True)
@@ -157,19 +170,21 @@ class WildBootstrap(Null):
         if self.block is not None:
             validate.whole("block", self.block)
 
-    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
-        """Give signs to the evidence: `evidence.signed(null, seed)`, in blocks of `evidence.block`."""
-        signed, seed = self._ask(evidence, "signed"), int(validate.generator(rng).integers(2**63))
+    def judge(self, evidence: SignFlippable, rng: Any = None) -> Judgement:
+        """Share of the draws of signs whose statistic is at least the observed one."""
+        if not isinstance(evidence, SignFlippable):
+            raise self._lacking("statistics with random signs")
+        seed = int(validate.generator(rng).integers(2**63))
         null, notes = self, ()
         if self.block is None:
-            null = replace(self, block=self._ask(evidence, "block"))
+            null = replace(self, block=evidence.block_length())
             alone = "Every observation has a sign of its own: none remembers the one before."
             notes = (
                 alone if null.block == 1 else f"Blocks of {null.block} observations share a sign.",
             )
-        observed, draws = signed(null, seed)
-        tie = float(getattr(evidence, "tie", 0.0))
-        return Judgement(share(draws, observed, tie), draws, observed, notes=notes)
+        observed, draws = evidence.signed(null, seed)
+        pvalue = share(draws, observed, float(evidence.tolerance()))
+        return Judgement(pvalue, draws, observed, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -186,13 +201,13 @@ class Bootstrap(Null):
     def __post_init__(self) -> None:
         validate.whole("resamples", self.resamples)
 
-    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
-        """Draw by `evidence.bootstrapped(null, seed)`."""
+    def judge(self, evidence: Bootstrappable, rng: Any = None) -> Judgement:
+        """Share of the bootstrap samples whose statistic is at least the observed one."""
+        if not isinstance(evidence, Bootstrappable):
+            raise self._lacking("bootstrapped statistics")
         seed = int(validate.generator(rng).integers(2**63))
-        observed, draws = self._ask(evidence, "bootstrapped")(self, seed)
-        return Judgement(
-            share(draws, observed, float(getattr(evidence, "tie", 0.0))), draws, observed
-        )
+        observed, draws = evidence.bootstrapped(self, seed)
+        return Judgement(share(draws, observed, float(evidence.tolerance())), draws, observed)
 
 
 @dataclass(frozen=True)
@@ -205,13 +220,15 @@ class Gamma(Null):
     never below the smallest one that the permutations it replaces could attain.
     """
 
-    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
-        """Fit `evidence.moments()`: the observed form, and its mean and variance under the null."""
-        observed, mean, variance = self._ask(evidence, "moments")()
+    def judge(self, evidence: HasMoments, rng: Any = None) -> Judgement:
+        """Survival function of the gamma distribution with the moments of the evidence."""
+        if not isinstance(evidence, HasMoments):
+            raise self._lacking("moments under the null hypothesis")
+        observed, mean, variance = evidence.moments()
         if not (mean > 0 and variance > _TIE * mean**2):  # the kernel sees no difference at all
             return Judgement(1.0, _NONE, observed)
-        third = getattr(evidence, "skewness", None)
-        law = _gamma(mean, variance, None if third is None else third())
+        skewness = evidence.skewness() if isinstance(evidence, HasSkewness) else None
+        law = _gamma(mean, variance, skewness)
         return Judgement(_positive(law.sf(observed)), _NONE, observed, law)
 
 
@@ -244,9 +261,11 @@ class Spectrum(Null):
         validate.whole("resamples", self.resamples)
         validate.whole("rank", self.rank)
 
-    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
-        """Draw from `evidence.spectrum(rank)`: the observed form, eigenvalues, and the rest."""
-        observed, eigenvalues, rest = self._ask(evidence, "spectrum")(self.rank)
+    def judge(self, evidence: HasSpectrum, rng: Any = None) -> Judgement:
+        """Share of the draws of the weighted sum that are at least the observed statistic."""
+        if not isinstance(evidence, HasSpectrum):
+            raise self._lacking("limit as a sum of chi-squares")
+        observed, eigenvalues, rest = evidence.spectrum(self.rank)
         rng = validate.generator(rng)
         draws = np.full(self.resamples, rest, dtype=np.float64)
         for start in range(0, self.resamples, 1024):
@@ -259,11 +278,14 @@ class Spectrum(Null):
 class Chi2(Null):
     """A chi-square distribution; its degrees of freedom come from the test."""
 
-    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
-        """The survival function at `evidence.observed` with `evidence.degrees`."""
+    def judge(self, evidence: ChiSquareDistributed, rng: Any = None) -> Judgement:
+        """Survival function of the chi-square distribution at the observed statistic."""
         from scipy.stats import chi2
 
-        law, observed = chi2(self._ask(evidence, "degrees")), float(evidence.observed)
+        if not isinstance(evidence, ChiSquareDistributed):
+            raise self._lacking("chi-square limit")
+        statistic, degrees = evidence.chi_square()
+        law, observed = chi2(degrees), float(statistic)
         return Judgement(_positive(law.sf(observed)), _NONE, observed, law)
 
 
@@ -275,12 +297,13 @@ class Normal(Null):
     there are few terms; the test knows the degrees of freedom. From a hundred on the two are one.
     """
 
-    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
-        """The survival function at `evidence.studentized`, with `evidence.error_degrees`."""
+    def judge(self, evidence: Studentized, rng: Any = None) -> Judgement:
+        """Survival function of the normal or Student's t distribution at the studentised statistic."""
         from scipy.stats import norm, t
 
-        observed = float(self._ask(evidence, "studentized"))
-        degrees = getattr(evidence, "error_degrees", None)
+        if not isinstance(evidence, Studentized):
+            raise self._lacking("standard error")
+        observed, degrees = float(evidence.studentized()), evidence.error_degrees()
         law = norm() if degrees is None else t(degrees)
         return Judgement(_positive(law.sf(observed)), _NONE, observed, law)
 
@@ -293,9 +316,11 @@ class Bound(Null):
     4): needs a bounded kernel.
     """
 
-    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
-        """`evidence.bound()`: the observed form and the bound."""
-        observed, bound = self._ask(evidence, "bound")()
+    def judge(self, evidence: Bounded, rng: Any = None) -> Judgement:
+        """The bound itself, in the place of a p-value."""
+        if not isinstance(evidence, Bounded):
+            raise self._lacking("bound on the p-value")
+        observed, bound = evidence.bound()
         return Judgement(float(bound), _NONE, observed)
 
 

@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mercer.htest.evidence import HasSpectrum
 from mercer.htest.nulls import Judgement, Null
 
 _TINY = float(np.finfo(np.float64).tiny)
+_MAX_WEIGHTS = 10_000  # more are replaced by their sum
 _STEP, _NODES = 0.05, 700  # of the trapezoidal rule along the contour
 
 
@@ -21,9 +23,11 @@ class WeightedChi2(Null):
     What `Spectrum` draws, for tests whose weights are few: no draws, and p-values of any size.
     """
 
-    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
-        """The survival function at `evidence.spectrum(rank)`: the observed form and the weights."""
-        observed, weights, rest = self._ask(evidence, "spectrum")(10_000)
+    def judge(self, evidence: HasSpectrum, rng: Any = None) -> Judgement:
+        """Survival function of the weighted sum of chi-squares at the observed statistic."""
+        if not isinstance(evidence, HasSpectrum):
+            raise self._lacking("limit as a sum of chi-squares")
+        observed, weights, rest = evidence.spectrum(_MAX_WEIGHTS)
         law = WeightedChi2Law(np.asarray(weights, dtype=np.float64), float(rest))
         shown = law if law.std() > 0 else None  # all mass in one point has no density
         tail = max(float(law.sf(observed)), _TINY)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
+from mercer.htest.kernel_names import told_apart
 from mercer.htest.samples.attribution import Features
-from mercer.htest.samples.kernel_names import told_apart
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.power import SampleSize, power, sample_size
 from mercer.htest.samples.two_sample_result import TwoSampleResult

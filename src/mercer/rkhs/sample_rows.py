@@ -7,18 +7,31 @@ from typing import Any
 
 import numpy as np
 
+from mercer import validate
 from mercer.backend import is_array
 from mercer.frames import Table, table
 from mercer.kernels.prepare import aligned
 from mercer.kernels.take import taken
 from mercer.rkhs.points import joined
 
-__all__ = ["settled", "stacked", "taken"]
+__all__ = ["one_sample", "settled", "stacked", "taken"]
 
 
 def settled(x: Any, name: str = "x") -> Any:
     """`x` with data frames read once, into a `Table`; rows of what is returned are cheap."""
     return x if is_array(x) or isinstance(x, list | tuple) else table(x, name) or x
+
+
+def one_sample(x: Any, name: str) -> Any:
+    """A checked sample whose rows can be taken: a `Table`, an array, or a sequence of objects.
+
+    Data frames are read once, here; missing and infinite numbers in them are refused.
+    """
+    x = settled(x, name)
+    if isinstance(x, Table):
+        validate.finite(x.values, name)
+        return x
+    return validate.points_or_objects(x, name)
 
 
 def stacked(x: Any, y: Any) -> Any:

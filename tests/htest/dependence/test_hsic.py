@@ -146,7 +146,7 @@ def test_permutations_are_those_of_the_naive_loop(n, widths, kernels, road, unbi
     assert_allclose(values[: len(orders)], expected, rtol=0, atol=1e-12 * size)
     assert_allclose(values[0], evidence.observed, rtol=1e-10, atol=1e-13 * size)
     if n <= 500:
-        p = share(expected[1:], float(expected[0]), evidence.tie)
+        p = share(expected[1:], float(expected[0]), evidence.tolerance())
         assert null.judge(evidence, _Fixed(7)).pvalue == p
 
 
@@ -270,7 +270,7 @@ def test_ties_count():
         for p in orders
     ]
     assert result.pvalue == (1 + sum(as_far)) / 500
-    assert evidence.tie < 1e-12
+    assert evidence.tolerance() < 1e-12
 
 
 # ---- nulls without permutations --------------------------------------------------------------

@@ -169,8 +169,8 @@ def test_blocks_follow_the_data():
     for rho, low, high in ((0.0, 1, 9), (0.8, 10, 60)):
         x, y = series(rng, 1000, rho)
         evidence = HSICEvidence.of(*variables((None, None), (x, y)))
-        assert low <= evidence.block <= high
-        assert evidence.block <= pooled_block(pool(None, x, y))
+        assert low <= evidence.block_length() <= high
+        assert evidence.block_length() <= pooled_block(pool(None, x, y))
         result = HSIC(null=WildBootstrap(19, None)).test(x, y, rng=0)
         assert "sign" in result.notes[-1]
     assert MMD(null=WildBootstrap(19, None)).test(x, y, rng=0).notes[-1].startswith("Blocks of ")

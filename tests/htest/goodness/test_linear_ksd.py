@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from mercer.errors import NoRule
 from mercer.htest import LinearKSD
-from mercer.htest.samples.linear_time_mmd import unskewed
+from mercer.htest.mean_statistic import unskewed
 from mercer.kernels import RBF, Exponential, Stein
 from mercer.rkhs import Gaussian, ksd2
 from tests.support.sequential_level import assert_level

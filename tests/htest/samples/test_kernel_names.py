@@ -9,9 +9,9 @@ import pytest
 import mercer
 from mercer.htest import MaxMMD, MMDAgg, MMDFuse, Permutation
 from mercer.htest.aggregation import aggregated
-from mercer.htest.samples.kernel_collection import pool_for
-from mercer.htest.samples.kernel_names import CHOSEN, LEVEL, formula, told_apart
+from mercer.htest.kernel_names import CHOSEN, LEVEL, formula, told_apart
 from mercer.htest.samples.mmdagg import _Evidence
+from mercer.htest.samples.pooled_sample import pool_for
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern, default_kernel
 
 RNG = np.random.default_rng(0)

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import skew, t
 
 from mercer.htest import BlockMMD, CrossMMD, Energy, Gamma, LinearMMD
-from mercer.htest.samples.linear_time_mmd import Terms, in_random_order, unskewed
+from mercer.htest.mean_statistic import IndependentTerms, unskewed
+from mercer.htest.samples.linear_time_mmd import in_random_order
 from mercer.htest.samples.pooled_sample import pool
 from mercer.kernels import RBF
 from mercer.rkhs import mmd2, witness
@@ -63,7 +64,8 @@ def test_few_skewed_blocks_hold_the_level(number, weights):
     rng, runs, l = np.random.default_rng(5), 4000, np.array(weights)
     skewness = 8 * np.sum(l**3) / (2 * np.sum(l**2)) ** 1.5
     plain = [
-        Terms(b).studentized for b in (rng.standard_normal((runs, number, len(l))) ** 2 - 1) @ l
+        IndependentTerms(b).studentized()
+        for b in (rng.standard_normal((runs, number, len(l))) ** 2 - 1) @ l
     ]
     critical = t.isf(0.05, number - 1)
     found = np.mean([unskewed(v, skewness, number) > critical for v in plain])

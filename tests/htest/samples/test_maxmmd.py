@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.htest import MMD, KSample, MaxMMD, MMDAgg, MMDFuse, Permutation
-from mercer.htest.samples.kernel_collection import pool_for
 from mercer.htest.samples.landmark_mmd import Projected
 from mercer.htest.samples.mmd_statistic import Discrepancies
+from mercer.htest.samples.pooled_sample import pool_for
 from mercer.htest.samples.two_sample import chosen
 from mercer.htest.ties import merged
 from mercer.kernels import RBF, Laplace

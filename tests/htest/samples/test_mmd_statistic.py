@@ -149,7 +149,7 @@ def test_ties_are_ties():
     counts = ones.sum(axis=0)  # the statistic is a function of this number alone
     draws = evidence.permuted(Permutation(499), slice(0, 500), 1)
     for number in np.unique(counts):
-        assert np.ptp(draws[counts == number]) <= evidence.tie
+        assert np.ptp(draws[counts == number]) <= evidence.tolerance()
 
 
 def test_tensors():

@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.htest import MMD, Permutation
-from mercer.htest.samples.kernel_collection import pool_for
-from mercer.htest.samples.pooled_sample import pool
+from mercer.htest.samples.pooled_sample import pool, pool_for
 from mercer.kernels import RBF, Delta, Laplace, default_kernel, median_bandwidth
 from mercer.rkhs import mmd2
 from mercer.rkhs.distributions import Empirical

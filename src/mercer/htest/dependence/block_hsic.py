@@ -14,8 +14,8 @@ from mercer.htest.dependence.hsic_statistic import HSICEvidence
 from mercer.htest.dependence.observed_variables import Variable
 from mercer.htest.dependence.sums.centered_gram import Tiled
 from mercer.htest.dependence.two_variable_test import NormalPairTest, in_random_order
+from mercer.htest.mean_statistic import SkewedTerms, skewness_about_zero
 from mercer.htest.nulls import Permutation
-from mercer.htest.samples.linear_time_mmd import SkewedTerms, skewness_about_zero
 from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import taken
 

@@ -46,12 +46,12 @@ class GivenTest(HypothesisTest):
     ) -> PartialEvidence:
         """Residuals of x and y; `z` is the third variable as it was handed in."""
 
-    def statistic(self, x: Any, y: Any, z: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any, z: Any) -> float:
         """The squared norm of what the residuals of x and y share; what is random has seed 0."""
         found = self._variables(x, y, z)
         return self._evidence(found, z, validate.generator(SEED)).observed
 
-    def test(self, x: Any, y: Any, z: Any, *, rng: Any = None) -> IndependenceResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, z: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value."""
         found, rng = self._variables(x, y, z), validate.generator(rng)
         evidence = self._evidence(found, z, rng)

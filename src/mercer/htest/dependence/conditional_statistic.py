@@ -133,11 +133,14 @@ class PartialEvidence(ABC):
         )
         return self.observed, to_numpy(self.matrix.quad(signs)).astype(np.float64)
 
-    @property
-    def block(self) -> int:
+    def block_length(self) -> int:
         """How many observations should share a sign, by the autocorrelations of the residuals."""
         first, second = (lag_means(LowRank(e.values)) for e in (self.x, self.y))
         return block_length(first * second, self.n)
+
+    def tolerance(self) -> float:
+        """0: draws of signs are not compared beyond the rounding of float64."""
+        return 0.0
 
 
 class KernelEvidence(PartialEvidence):

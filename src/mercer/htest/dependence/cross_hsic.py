@@ -62,7 +62,6 @@ class CrossTerms:
         """<C', C> with C' the operator of the first half, without bias."""
         return float(self.values.sum()) / (len(self.values) - 1)
 
-    @property
     def studentized(self) -> float:
         """The mean in units of its standard error, that of a U-statistic of degree two.
 
@@ -73,7 +72,6 @@ class CrossTerms:
         error = spread * n / ((n - 2) * sqrt(n))
         return self.mean / error if error > 0 else 0.0
 
-    @property
     def error_degrees(self) -> int:
         """Degrees of freedom of the standard error."""
         return len(self.values) - 1

@@ -63,9 +63,8 @@ class JointEvidence:
         draws = [self._redrawn(orders) for orders in zip(*drawn, strict=True)]
         return self.observed, np.concatenate(draws)
 
-    @property
-    def tie(self) -> float:
-        """How far equal resampled statistics may be apart by rounding."""
+    def tolerance(self) -> float:
+        """Largest difference by rounding between resampled statistics that are equal."""
         return rounding_of_mean(self.n, prod(abs(s.single[0]) for s in self._sums))
 
     def moments(self) -> tuple[float, float, float]:
@@ -90,8 +89,7 @@ class JointEvidence:
         """The statistic mean_ij H_ij, and w'Hw / n^2 for random signs w: see `Projected`."""
         return signed_forms(self._projected, self._lags, self.observed, null, seed)
 
-    @property
-    def block(self) -> int:
+    def block_length(self) -> int:
         """How many observations should share a sign, by what the variables remember."""
         return block_length(self._lags, self.n)
 

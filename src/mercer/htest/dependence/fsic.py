@@ -94,15 +94,18 @@ class FSICEvidence:
             parts.extend(in_order(work, tasks, parallel=many, shown=False))
         return np.concatenate(parts)
 
+    def chi_square(self) -> tuple[float, int]:
+        """The statistic and its degrees of freedom."""
+        return self.observed, self.degrees
+
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
         """The statistic, and the weights of the chi-squares it is a sum of under independence."""
         values = np.maximum(linalg.eigvalsh(self._own.s)[::-1], 0.0)
         weights = values / (values + self.ridge)
         return self.observed, weights[:rank], float(weights[rank:].sum())
 
-    @property
-    def tie(self) -> float:
-        """How far equal resampled statistics may be apart by rounding."""
+    def tolerance(self) -> float:
+        """Largest difference by rounding between resampled statistics that are equal."""
         return _TIE * (1 + self.observed)
 
     _drawn: tuple[Permutation, int, np.ndarray] | None = None

@@ -55,11 +55,11 @@ class HSIC(PairTest):
         validate.truth("unbiased", self.unbiased)
         validate.instance("null", self.null, Null, "a null, such as Permutation(999)")
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """HSIC of two variables."""
         return HSICEvidence.of(*self._variables(x, y), self.unbiased).observed
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value."""
         found = self._variables(x, y)
         evidence = HSICEvidence.of(*found, self.unbiased)

@@ -62,9 +62,8 @@ class HSICEvidence:
             parts.append(self._values(self.product.permuted(orders), own))
         return np.concatenate(parts)
 
-    @property
-    def tie(self) -> float:
-        """How far equal resampled statistics may be apart by rounding."""
+    def tolerance(self) -> float:
+        """Largest difference by rounding between resampled statistics that are equal."""
         return rounding(self.first, self.second)
 
     def moments(self) -> tuple[float, float, float]:
@@ -104,8 +103,7 @@ class HSICEvidence:
         matrix = self.first.matrix() * self.second.matrix()
         return signed_forms(matrix, self._lags, self._form, null, seed)
 
-    @property
-    def block(self) -> int:
+    def block_length(self) -> int:
         """How many observations should share a sign, by what both variables remember."""
         return block_length(self._lags, self.n)
 

@@ -20,14 +20,14 @@ from mercer.htest.dependence.observed_variables import (
 )
 from mercer.htest.dependence.sums.kernel_grid import Grid
 from mercer.htest.hypothesis_test import HypothesisTest
-from mercer.htest.nulls import Permutation
-from mercer.htest.samples.kernel_collection import (
+from mercer.htest.kernel_collection import (
     checked_kernels,
     collection,
     frame_collection,
     unfolded,
 )
-from mercer.htest.samples.kernel_names import CHOSEN, LEVEL, told_apart
+from mercer.htest.kernel_names import CHOSEN, LEVEL, told_apart
+from mercer.htest.nulls import Permutation
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import RBF
@@ -75,11 +75,11 @@ class HSICAgg(HypothesisTest):
             object.__setattr__(self, name, checked_kernels(getattr(self, name), name))
         never_early(self.null, "HSICAgg")
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """-log10 of the smallest weighted p-value, with permutations of a fixed seed."""
         return self.test(x, y, rng=0).statistic
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value."""
         evidence = _Evidence(*collected(self.kernels_x, self.kernels_y, x, y))
         judgement = self.null.judge(evidence, rng)
@@ -128,6 +128,10 @@ class _Evidence:
         first, second = divmod(found.best, values.shape[1])
         self.best, self.rejecting = (first, second), found.rejecting(LEVEL)
         return found.scores
+
+    def tolerance(self) -> float:
+        """0: statistics that are equal have the same score."""
+        return 0.0
 
 
 def _told(evidence: _Evidence, pvalue: float) -> tuple[str, ...]:

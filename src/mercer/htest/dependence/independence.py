@@ -11,7 +11,7 @@ from mercer.htest.dependence.hsicagg import HSICAgg
 from mercer.htest.dependence.kci import KCI
 from mercer.htest.dependence.linear_time_hsic import NystromHSIC
 from mercer.htest.dependence.rcot import RCoT
-from mercer.htest.samples.pooled_sample import one_sample
+from mercer.rkhs.sample_rows import one_sample
 
 _ALL_PAIRS = 2000  # observations up to which all pairs are looked at
 

@@ -94,11 +94,11 @@ class Lancaster(HypothesisTest):
         validate.truth("total", self.total)
         validate.instance("null", self.null, Null, "a null, such as Permutation(999)")
 
-    def statistic(self, x: Any, y: Any, z: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any, z: Any) -> float:
         """The squared norm of the interaction."""
         return InteractionEvidence(three_sides(self._variables(x, y, z))).observed
 
-    def test(self, x: Any, y: Any, z: Any, *, rng: Any = None) -> InteractionResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, z: Any, *, rng: Any = None) -> InteractionResult:
         """The statistic and its p-value."""
         found, rng = self._variables(x, y, z), validate.generator(rng)
         evidence = InteractionEvidence(three_sides(found))

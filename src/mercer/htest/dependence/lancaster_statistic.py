@@ -115,9 +115,8 @@ class InteractionEvidence:
         parts = [self._products.sums([None, *orders]) for orders in zip(*drawn, strict=True)]
         return np.maximum(np.concatenate(parts), 0.0) / self.n**2
 
-    @property
-    def tie(self) -> float:
-        """How far equal resampled statistics may be apart by rounding."""
+    def tolerance(self) -> float:
+        """Largest difference by rounding between resampled statistics that are equal."""
         sizes = (float(np.mean(np.abs(side.own))) for side in self.sides)
         return rounding_of_mean(self.n, prod(sizes))
 
@@ -140,8 +139,7 @@ class InteractionEvidence:
         """The statistic, and w'(K~ o L~ o M~)w / n^2 for random signs w."""
         return signed_forms(self.matrix, self._lags, self.observed, null, seed)
 
-    @property
-    def block(self) -> int:
+    def block_length(self) -> int:
         """How many observations should share a sign, by what the variables remember."""
         return block_length(self._lags, self.n)
 

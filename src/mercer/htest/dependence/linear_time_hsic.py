@@ -40,11 +40,11 @@ class FeatureHSIC(PairTest):
     def _features(self, variable: Variable, rng: np.random.Generator) -> np.ndarray:
         """Z: (n, features)."""
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """HSIC of two variables; features are drawn with seed 0."""
         return self._evidence(self._variables(x, y), validate.generator(SEED)).observed
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value."""
         rng, both = validate.generator(rng), self._variables(x, y)
         evidence = self._evidence(both, rng)

@@ -131,11 +131,11 @@ class NFSIC(WithArrays):
         learnt_x, learnt_y, v, w = best_pairs((kernel_x, kernel_y), x, y, locations, rng)
         return cls(learnt_x, learnt_y, locations=(v, w))
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """The statistic; locations that are left open are drawn with seed 0."""
         return self._evidence(x, y, validate.generator(SEED))[0].observed
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value; `result.test` is this test with what was drawn."""
         rng = validate.generator(rng)
         evidence, both, used = self._evidence(x, y, rng)

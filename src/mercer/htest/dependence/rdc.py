@@ -62,11 +62,11 @@ class RDC(HypothesisTest):
             validate.positive("bandwidth", self.bandwidth)
         validate.instance("null", self.null, Null, "a null, such as Permutation(999)")
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """The largest canonical correlation; features are drawn with seed 0."""
         return self._evidence(_both(x, y), validate.generator(SEED)).observed
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value."""
         rng, both = validate.generator(rng), _both(x, y)
         evidence = self._evidence(both, rng)
@@ -106,9 +106,8 @@ class CanonicalEvidence:
         orders = permutations(len(self.x), null, columns, seed)
         return np.concatenate([self._values(order) for order in orders])
 
-    @property
-    def tie(self) -> float:
-        """How far equal resampled statistics may be apart by rounding."""
+    def tolerance(self) -> float:
+        """Largest difference by rounding between resampled statistics that are equal."""
         return _TIE
 
     _drawn: tuple[Permutation, int, np.ndarray] | None = None

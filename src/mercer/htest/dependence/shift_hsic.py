@@ -70,11 +70,11 @@ class ShiftHSIC(PairTest):
         if self.head is not None:
             validate.whole("head", self.head)
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """HSIC of the two series, tr(KHLH) / n^2."""
         return HSICEvidence.of(*self._variables(x, y)).observed
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value; `rng` is not needed."""
         validate.generator(rng)
         found = self._variables(x, y)
@@ -88,7 +88,7 @@ class ShiftHSIC(PairTest):
             )
         values = np.maximum(evidence.product.drawn(Shifts(n)), 0.0) / n**2
         draws, observed = values[head : n - head + 1], float(values[0])
-        judgement = Judgement(share(draws, observed, evidence.tie), draws, observed)
+        judgement = Judgement(share(draws, observed, evidence.tolerance()), draws, observed)
         notes = (f"Shifts by {head} to {n - head} steps of one series against the other.",)
         return independence_result(self, found, evidence.observed, judgement, notes)
 

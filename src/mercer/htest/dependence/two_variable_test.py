@@ -11,8 +11,8 @@ from mercer.backend import count
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
 from mercer.htest.dependence.observed_variables import Variable, check_kernels, variables
 from mercer.htest.hypothesis_test import HypothesisTest
+from mercer.htest.mean_statistic import OBSERVATIONS_FOR_NORMAL, MeanEvidence
 from mercer.htest.nulls import Normal
-from mercer.htest.samples.linear_time_mmd import ENOUGH, MeanEvidence
 from mercer.kernels.base import Kernel
 
 _LEAST = 8  # observations, for two groups of four
@@ -40,18 +40,18 @@ class NormalPairTest(PairTest):
     def _terms(self, x: Variable, y: Variable) -> MeanEvidence:
         """What the mean is taken of."""
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """An unbiased estimate of HSIC."""
         return self._terms(*self._variables(x, y, _LEAST)).mean
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value; nothing is random."""
         found = self._variables(x, y, _LEAST)
         terms, n = self._terms(*found), count(found[0].points)
         notes = ()
-        if n < ENOUGH:
+        if n < OBSERVATIONS_FOR_NORMAL:
             notes = (
-                f"The null of {type(self).__name__} holds from about {ENOUGH} observations on, and "
+                f"The null of {type(self).__name__} holds from about {OBSERVATIONS_FOR_NORMAL} observations on, and "
                 f"there are {n}: its p-value is approximate; HSIC(null=Permutation()) is exact.",
             )
         return independence_result(self, found, terms.mean, Normal().judge(terms), notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,8 @@ from mercer import validate
 from mercer.backend import array_like, count, is_array, is_numpy
 from mercer.htest.hypothesis_test import HypothesisTest, Result
 from mercer.htest.nulls import Permutation
-from mercer.htest.samples.mmdagg import MMDAgg
-from mercer.htest.samples.pooled_sample import one_sample
 from mercer.rkhs.distributions import Empirical
+from mercer.rkhs.sample_rows import one_sample
 
 _NEEDED = (
     "what can be drawn from: a Gaussian or Mixture, a frozen distribution of SciPy, a fitted "
@@ -28,47 +27,12 @@ _SEED = 0  # of the draws in `statistic`, which has no rng
 Sampler = Callable[[int, np.random.Generator], Any]
 
 
-@dataclass(frozen=True)
-class AgainstDraws(HypothesisTest):
-    """Do observations come from a model? By any two-sample test, against draws from the model.
-
-    For models without a score, such as simulators, and as a second opinion on others: draws vary,
-    so that it sees less than `KSD` where there is a score. Under the null
-    hypothesis draws and observations are samples of one distribution, and the level is that of
-    the two-sample test: exact for permutations.
-
-    Parameters
-    ----------
-    model : distribution, fitted estimator or function
-        `Gaussian`, `Mixture`, a frozen distribution or `gaussian_kde` of SciPy, a fitted `GaussianMixture`
-        or `KernelDensity` of scikit-learn, any object with a method `sample(n, rng=)`, or a function
-        (n, rng) -> draws (n, d), with rng a `numpy.random.Generator`.
-    by : two-sample test
-        `MMDAgg()`, `MMD()`, `ME()` or another one of `mercer.htest`.
-    draws : int or None
-        How many; more give more power. None: as many as there are observations.
-
-    Returns
-    -------
-    The result of the two-sample test, whose second sample are the draws: effect, witness, points
-    and columns are those of observations against the model.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.stats import gamma
-    >>> from mercer.htest import MMD
-    >>> x = np.random.default_rng(0).exponential(size=300)
-    >>> AgainstDraws(gamma(1.0)).test(x, rng=0).rejects()
-    False
-    >>> result = AgainstDraws(gamma(2.0, scale=0.5), MMD(), draws=1000).test(x, rng=0)
-    >>> result.rejects(), result.sizes
-    (True, (300, 1000))
-    """
+class DrawsTest(HypothesisTest):
+    """A two-sample test of observations against draws from a model; `AgainstDraws` has the defaults."""
 
     model: Any
-    by: HypothesisTest = field(default=MMDAgg())
-    draws: int | None = field(default=None, kw_only=True)
+    by: HypothesisTest
+    draws: int | None
 
     def __post_init__(self) -> None:
         sampler_of(self.model)
@@ -76,7 +40,7 @@ class AgainstDraws(HypothesisTest):
         if self.draws is not None:
             validate.whole("draws", self.draws, least=2)
 
-    def statistic(self, x: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any) -> float:
         """The statistic of the two-sample test, with draws of a fixed seed."""
         return self.redrawn(x, _SEED)
 
@@ -84,7 +48,7 @@ class AgainstDraws(HypothesisTest):
         """The same with draws of `rng`."""
         return self.by.statistic(*self._samples(x, validate.generator(rng)))
 
-    def test(self, x: Any, *, rng: Any = None) -> Result:  # type: ignore[override]
+    def test(self, x: Any, *, rng: Any = None) -> Result:
         """The result of the two-sample test of x and of draws."""
         rng = validate.generator(rng)
         x, y = self._samples(x, rng)

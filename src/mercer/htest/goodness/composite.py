@@ -15,7 +15,7 @@ from mercer.backend import to_numpy
 from mercer.frames import Table
 from mercer.gram.threads import in_order
 from mercer.htest.aggregation import aggregated, shares
-from mercer.htest.goodness.against_draws import AgainstDraws, drawn
+from mercer.htest.goodness.against_draws import DrawsTest, drawn
 from mercer.htest.goodness.fssd import FSSD
 from mercer.htest.goodness.goodness_result import GoodnessResult
 from mercer.htest.goodness.ksd import KSD
@@ -24,8 +24,8 @@ from mercer.htest.goodness.score_models import model_of
 from mercer.htest.goodness.stein_sample import Sample
 from mercer.htest.hypothesis_test import HypothesisTest, Result
 from mercer.htest.nulls import share
-from mercer.htest.samples.pooled_sample import one_sample
 from mercer.kernels.stein import Stein
+from mercer.rkhs.sample_rows import one_sample
 
 _SEED = 0  # of what is random in a statistic, which has no rng
 _TIE = 100 * float(np.finfo(np.float64).eps)
@@ -127,7 +127,7 @@ class Composite(HypothesisTest):
             )
         validate.whole("resamples", self.resamples)
 
-    def statistic(self, x: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any) -> float:
         """The statistic of the test of the fitted model; what is random in it has a fixed seed."""
         points = _numbers(one_sample(x, "x"))
         test = self._test(_fitted(self.fit, points, validate.generator(_SEED)))
@@ -135,7 +135,7 @@ class Composite(HypothesisTest):
             return self.test(x, rng=_SEED).statistic
         return test.statistic(x)
 
-    def test(self, x: Any, *, rng: Any = None) -> Result:  # type: ignore[override]
+    def test(self, x: Any, *, rng: Any = None) -> Result:
         """The statistic and its p-value, with a model that is fitted to x and to every resample."""
         rng, sample = validate.generator(rng), one_sample(x, "x")
         points = _numbers(sample)
@@ -193,7 +193,7 @@ def _statistics(test: HypothesisTest, x: np.ndarray, rng: np.random.Generator) -
     """The statistic without its unit where the test knows it, of all kernels of an aggregated test: (k,)."""
     if isinstance(test, KSD | KSDAgg | FSSD):
         return test.unitless(x)
-    if isinstance(test, AgainstDraws):  # whose draws vary as much as the observations do
+    if isinstance(test, DrawsTest):  # whose draws vary as much as the observations do
         return np.array([test.redrawn(x, rng)], dtype=np.float64)
     return np.array([test.statistic(x)], dtype=np.float64)
 

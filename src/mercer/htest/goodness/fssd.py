@@ -121,7 +121,7 @@ class FSSD(WithArrays):
         learnt, places = best_locations(sample, kernel, locations, validate.generator(rng))
         return cls(model, learnt, locations=_outer(sample, places))
 
-    def statistic(self, x: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any) -> float:
         """FSSD^2; locations that are left open are drawn with seed 0."""
         return self._evidence(x, validate.generator(SEED))[0].moments.observed
 
@@ -131,7 +131,7 @@ class FSSD(WithArrays):
         own = float(np.trace(moments.products))
         return np.array([moments.observed / own if own > 0 else 0.0], dtype=np.float64)
 
-    def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:  # type: ignore[override]
+    def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:
         """The statistic and its p-value; `result.test` is this test with what was drawn."""
         rng = validate.generator(rng)
         evidence, used = self._evidence(x, rng)

@@ -22,8 +22,7 @@ from mercer.htest.goodness.score_models import model_of
 from mercer.htest.goodness.standardized_model import FitInUnits, InUnits, divided, units_of
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import WildBootstrap
-from mercer.htest.samples.pooled_sample import one_sample
-from mercer.rkhs.sample_rows import taken
+from mercer.rkhs.sample_rows import one_sample, taken
 
 _FEW = 5000  # observations up to which all pairs are looked at by several kernels
 _ALL_PAIRS = 20_000  # observations up to which all pairs are looked at

@@ -77,7 +77,7 @@ class KSD(HypothesisTest):
             "null", self.null, WildBootstrap, "a WildBootstrap, such as WildBootstrap(999)"
         )
 
-    def statistic(self, x: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any) -> float:
         """The squared discrepancy."""
         return SteinEvidence(self._sample(x), self.unbiased).observed
 
@@ -85,7 +85,7 @@ class KSD(HypothesisTest):
         """The squared discrepancy, i = j included, over mean k_p(x_i, x_i), which has no unit: (1,)."""
         return SteinEvidence(self._sample(x)).forms.unitless
 
-    def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:  # type: ignore[override]
+    def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:
         """The statistic and its p-value."""
         sample = self._sample(x)
         evidence = SteinEvidence(sample, self.unbiased)

@@ -159,14 +159,12 @@ class SteinEvidence:
         values = self._values(self.forms.signed(null, seed)[0])
         return float(values[0]), values[1:]
 
-    @property
-    def block(self) -> int:
+    def block_length(self) -> int:
         """How many observations should share a sign, by the autocorrelations of the Stein features."""
         return shared_block(self.sample)
 
-    @property
-    def tie(self) -> float:
-        """How far equal statistics may be apart by rounding."""
+    def tolerance(self) -> float:
+        """Largest difference by rounding between resampled statistics that are equal."""
         return float(self.forms.ties[0])
 
     def _values(self, means: np.ndarray) -> np.ndarray:

@@ -17,9 +17,9 @@ from mercer.htest.goodness.ksd_statistic import SteinForms, shared_block
 from mercer.htest.goodness.score_models import model_of
 from mercer.htest.goodness.stein_sample import Sample, sample_of
 from mercer.htest.hypothesis_test import HypothesisTest
+from mercer.htest.kernel_collection import checked_kernels, unfolded
+from mercer.htest.kernel_names import CHOSEN, LEVEL, told_apart
 from mercer.htest.nulls import WildBootstrap
-from mercer.htest.samples.kernel_collection import checked_kernels, unfolded
-from mercer.htest.samples.kernel_names import CHOSEN, LEVEL, told_apart
 from mercer.kernels.bandwidth import bandwidth_grid, usable
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import RBF, InverseMultiquadric
@@ -115,7 +115,7 @@ class KSDAgg(HypothesisTest):
                 validate.positive(f"weights[{i}]", weight)
             shares(self.weights, len(self.weights if self.kernels is None else self.kernels))
 
-    def statistic(self, x: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any) -> float:
         """-log10 of the smallest weighted p-value, with signs of a fixed seed."""
         return self.test(x, rng=0).statistic
 
@@ -123,7 +123,7 @@ class KSDAgg(HypothesisTest):
         """By every kernel the squared discrepancy over mean k_p(x_i, x_i), which has no unit: (k,)."""
         return SteinForms(*self._collected(x)).unitless
 
-    def test(self, x: Any, *, rng: Any = None) -> KSDAggResult:  # type: ignore[override]
+    def test(self, x: Any, *, rng: Any = None) -> KSDAggResult:
         """The statistic and its p-value."""
         sample, kernels = self._collected(x)
         evidence = _Evidence(SteinForms(sample, kernels), shares(self.weights, len(kernels)))
@@ -167,10 +167,13 @@ class _Evidence:
         self.found = aggregated(values, self.forms.ties, self.weights)
         return float(self.found.scores[0]), self.found.scores[1:]
 
-    @property
-    def block(self) -> int:
+    def block_length(self) -> int:
         """How many observations should share a sign."""
         return shared_block(self.forms.sample)
+
+    def tolerance(self) -> float:
+        """0: statistics that are equal have the same score."""
+        return 0.0
 
 
 def _told(result: KSDAggResult) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from mercer.htest.goodness.goodness_result import GoodnessResult, goodness_resul
 from mercer.htest.goodness.score_models import model_of
 from mercer.htest.goodness.stein_sample import Sample, sample_of
 from mercer.htest.hypothesis_test import HypothesisTest
+from mercer.htest.mean_statistic import SkewedTerms
 from mercer.htest.nulls import Normal
-from mercer.htest.samples.linear_time_mmd import SkewedTerms
 from mercer.kernels.base import Kernel
 from mercer.kernels.stein import Stein
 from mercer.rkhs.sample_rows import taken
@@ -63,11 +63,11 @@ class LinearKSD(HypothesisTest):
             validate.instance("kernel", self.kernel, Kernel, "a kernel or None")
             Stein(self.kernel, model.score)  # refused here where it is not smooth enough
 
-    def statistic(self, x: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any) -> float:
         """An unbiased estimate of the squared discrepancy, which may be negative."""
         return _Pairs(self._sample(x)).mean
 
-    def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:  # type: ignore[override]
+    def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:
         """The statistic and its p-value; nothing is random."""
         sample = self._sample(x)
         terms = _Pairs(sample)

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from mercer import validate
+from mercer.htest.evidence import HasSpectrum
 from mercer.htest.nulls import Judgement, Null
 from mercer.htest.weighted_chi2 import WeightedChi2
+
+
+@runtime_checkable
+class Redrawable(Protocol):
+    """Evidence of features that can also be taken of draws from the model, for `ModelDraws`."""
+
+    def of_draws(self, draws: int, rng: np.random.Generator) -> HasSpectrum:
+        """The observed statistic, with the limit by the features of draws from the model."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -39,7 +51,8 @@ class ModelDraws(Null):
     def __post_init__(self) -> None:
         validate.whole("draws", self.draws, least=2)
 
-    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
-        """The weighted chi-square of `evidence.of_draws(draws, rng)`."""
-        drawn = self._ask(evidence, "of_draws")(self.draws, validate.generator(rng))
-        return WeightedChi2().judge(drawn)
+    def judge(self, evidence: Redrawable, rng: Any = None) -> Judgement:
+        """Survival function of the weighted sum of chi-squares of draws from the model."""
+        if not isinstance(evidence, Redrawable):
+            raise self._lacking("features of draws from a model")
+        return WeightedChi2().judge(evidence.of_draws(self.draws, validate.generator(rng)))

@@ -134,11 +134,11 @@ class RelativeKSD(HypothesisTest):
             for model in models:
                 Stein(self.kernel, model.score)  # refused here where it is not smooth enough
 
-    def statistic(self, x: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any) -> float:
         """The squared discrepancy of the first model less that of the second, unbiased."""
         return _Comparison(*self._samples(x)).value
 
-    def test(self, x: Any, *, rng: Any = None) -> RelativeResult:  # type: ignore[override]
+    def test(self, x: Any, *, rng: Any = None) -> RelativeResult:
         """The statistic and its two-sided p-value; nothing is random."""
         from scipy.stats import halfnorm
 

@@ -68,13 +68,11 @@ class _Evidence:
         """The difference of the means."""
         return float(self.x.mean() - self.y.mean())
 
-    @property
     def studentized(self) -> float:
         """The difference in units of its standard error."""
         error = sqrt(sum(self._errors))
         return self.mean / error if error > 0 else 0.0
 
-    @property
     def error_degrees(self) -> float:
         """Welch's degrees of freedom."""
         (a, b), sizes = self._errors, (len(self.x), len(self.y))

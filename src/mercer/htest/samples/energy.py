@@ -48,11 +48,11 @@ class Energy(HypothesisTest):
         kernels.Energy(self.power)  # refuses what is not a power
         validate.instance("null", self.null, Null, "a null, such as Permutation(999)")
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """The energy distance."""
         return self._evidence(x, y).observed
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The energy distance and its p-value."""
         evidence = self._evidence(x, y)
         judgement = self.null.judge(evidence, rng)

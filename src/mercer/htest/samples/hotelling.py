@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,16 +22,27 @@ _TINY = float(np.finfo(np.float64).tiny)
 _NONE = np.empty(0, dtype=np.float64)
 
 
+@runtime_checkable
+class FDistributed(Protocol):
+    """Evidence with an F distribution under the null hypothesis, for `FisherF`."""
+
+    def f_ratio(self) -> tuple[float, tuple[int, int]]:
+        """The observed ratio and its degrees of freedom."""
+        ...
+
+
 @dataclass(frozen=True)
 class FisherF(Null):
     """An F distribution; its degrees of freedom come from the test."""
 
-    def judge(self, evidence: Any, rng: Any = None) -> Judgement:
-        """The survival function at `evidence.ratio` with `evidence.f_degrees`."""
+    def judge(self, evidence: FDistributed, rng: Any = None) -> Judgement:
+        """Survival function of the F distribution at the observed ratio."""
         from scipy.stats import f
 
-        first, second = self._ask(evidence, "f_degrees")
-        law, observed = f(first, second), float(evidence.ratio)
+        if not isinstance(evidence, FDistributed):
+            raise self._lacking("F distribution")
+        ratio, (first, second) = evidence.f_ratio()
+        law, observed = f(first, second), float(ratio)
         return Judgement(max(float(law.sf(observed)), _TINY), _NONE, observed, law)
 
 
@@ -62,11 +73,11 @@ class Hotelling(HypothesisTest):
     def __post_init__(self) -> None:
         validate.instance("null", self.null, Null, "a null, such as Permutation(999)")
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """T^2."""
         return _Evidence(pool(Linear(), x, y)).observed
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The statistic and its p-value."""
         evidence = _Evidence(pool(Linear(), x, y))
         judgement = self.null.judge(evidence, rng)
@@ -105,11 +116,14 @@ class _Evidence:
         delta = self.points[:n].mean(axis=0) - self.points[n:].mean(axis=0)
         return float(self._values(np.array([delta @ delta]))[0])
 
-    @property
-    def ratio(self) -> float:
-        """T^2 on the scale of an F distribution."""
+    def f_ratio(self) -> tuple[float, tuple[int, int]]:
+        """T^2 on the scale of an F distribution, and its degrees of freedom."""
         rank, rest = self.f_degrees
-        return self.observed * rest / (rank * (len(self.points) - 2))
+        return self.observed * rest / (rank * (len(self.points) - 2)), self.f_degrees
+
+    def tolerance(self) -> float:
+        """0: labellings are not compared beyond the rounding of float64."""
+        return 0.0
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         """T^2 of some labellings."""

@@ -125,9 +125,8 @@ class _Evidence:
             out[a, b] = out[b, a] = means[a] + means[b] - 2 * between / (n[a] * n[b])
         return out
 
-    @property
-    def tie(self) -> float:
-        """How far equal resampled statistics may be apart by rounding."""
+    def tolerance(self) -> float:
+        """Largest difference by rounding between resampled statistics that are equal."""
         return float(double_noise(self._sums)[0])
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:

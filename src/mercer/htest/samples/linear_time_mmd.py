@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from math import isqrt, sqrt
-from typing import Any, Protocol
+from math import isqrt
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,13 @@ from mercer.backend import is_numpy, to_numpy
 from mercer.gram import Gram
 from mercer.gram.threads import in_order
 from mercer.htest.hypothesis_test import HypothesisTest
+from mercer.htest.mean_statistic import (
+    OBSERVATIONS_FOR_NORMAL,
+    IndependentTerms,
+    MeanEvidence,
+    SkewedTerms,
+    skewness_about_zero,
+)
 from mercer.htest.nulls import Normal, Permutation
 from mercer.htest.samples.mmd_statistic import Discrepancies
 from mercer.htest.samples.pooled_sample import Pooled, pool
@@ -21,7 +28,6 @@ from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_r
 from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import taken
 
-ENOUGH = 500  # observations in each sample from which the normal null holds
 _ORDER = 0  # seed of the order in which points are taken, so that sorted data do no harm
 _CHUNK = 100_000  # pairs whose kernel values are held at a time
 _BLOCKS, _RELABELLED = 32, 1024  # blocks and labellings in all that tell the skewness of a block
@@ -40,11 +46,11 @@ class NormalTest(HypothesisTest):
     def _terms(self, pooled: Pooled) -> MeanEvidence:
         """What the mean is taken of."""
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """An unbiased estimate of MMD^2."""
         return self._terms(self._pooled(x, y)).mean
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The statistic and its p-value; nothing is random."""
         pooled = self._pooled(x, y)
         terms = self._terms(pooled)
@@ -56,17 +62,6 @@ class NormalTest(HypothesisTest):
         if pooled.weights is not None:
             raise TypeError(f"{type(self).__name__} takes no weighted samples: use MMD()")
         return pooled
-
-
-class MeanEvidence(Protocol):
-    """A mean, and what `Normal` asks about it."""
-
-    @property
-    def mean(self) -> float: ...
-    @property
-    def studentized(self) -> float: ...
-    @property
-    def error_degrees(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -96,7 +91,7 @@ class LinearMMD(NormalTest):
 
     kernel: Kernel | None = None
 
-    def _terms(self, pooled: Pooled) -> Terms:
+    def _terms(self, pooled: Pooled) -> IndependentTerms:
         return _groups(pooled)
 
 
@@ -135,7 +130,7 @@ class BlockMMD(NormalTest):
         if self.block is not None:
             validate.whole("block", self.block, least=2)
 
-    def _terms(self, pooled: Pooled) -> Terms:
+    def _terms(self, pooled: Pooled) -> IndependentTerms:
         least = min(pooled.n, pooled.m)
         block = self.block or max(2, min(isqrt(least), least // 8))
         number = least // block
@@ -145,45 +140,10 @@ class BlockMMD(NormalTest):
                 f"points; got {block}: use block={max(2, least // 8)}, or MMD()"
             )
         first, second = (np.array_split(rows, number) for rows in in_random_order(pooled))
-        return BlockTerms(pooled, list(zip(first, second, strict=True)))
+        return BlockMMDTerms(pooled, list(zip(first, second, strict=True)))
 
 
-class Terms:
-    """Independent terms whose mean is the statistic."""
-
-    def __init__(self, values: np.ndarray) -> None:
-        self.values = values
-
-    @property
-    def mean(self) -> float:
-        return float(np.mean(self.values))
-
-    @property
-    def studentized(self) -> float:
-        """The mean in units of its standard error."""
-        error = float(np.std(self.values, ddof=1)) / sqrt(len(self.values))
-        return self.mean / error if error > 0 else 0.0
-
-    @property
-    def error_degrees(self) -> int:
-        """Degrees of freedom of the standard error."""
-        return len(self.values) - 1
-
-
-class SkewedTerms(Terms, ABC):
-    """Terms with a long right tail: where they are few, their skewness counts."""
-
-    @abstractmethod
-    def skewness(self) -> float:
-        """Of a term under the null hypothesis."""
-
-    @property
-    def studentized(self) -> float:
-        """The mean in units of its standard error, without the skewness of that ratio."""
-        return unskewed(super().studentized, self.skewness(), len(self.values))
-
-
-class BlockTerms(SkewedTerms):
+class BlockMMDTerms(SkewedTerms):
     """The squared discrepancies of blocks."""
 
     def __init__(self, pooled: Pooled, blocks: list[tuple[np.ndarray, np.ndarray]]) -> None:
@@ -206,30 +166,12 @@ class BlockTerms(SkewedTerms):
         return skewness_about_zero(draws)
 
 
-def skewness_about_zero(draws: np.ndarray) -> float:
-    """The skewness of draws of something whose mean is known to be zero."""
-    variance = float(np.mean(draws**2))
-    return float(np.mean(draws**3)) / variance**1.5 if variance > 0 else 0.0
-
-
-def unskewed(t: float, skewness: float, number: int) -> float:
-    """A mean over its standard error, brought nearer to Student's t where terms are skewed.
-
-    Where the mean of few terms with a long right tail is large, so is its standard error, and t
-    exceeds the quantiles too rarely. t + a t^2 / 3 + a^2 t^3 / 27 + a / 6 with
-    a = skewness / sqrt(number) grows with t and is symmetric to second order (Hall 1992, On the
-    removal of skewness by transformation). Squared distances have no long left tail.
-    """
-    a = max(skewness, 0.0) / sqrt(number)
-    return t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6
-
-
 def small_note(name: str, least: int) -> tuple[str, ...]:
     """What to say about an asymptotic null and small samples."""
-    if least >= ENOUGH:
+    if least >= OBSERVATIONS_FOR_NORMAL:
         return ()
     return (
-        f"The null of {name} holds from about {ENOUGH} observations in each sample on, and the "
+        f"The null of {name} holds from about {OBSERVATIONS_FOR_NORMAL} observations in each sample on, and the "
         f"smaller one has {least}: its p-value is approximate; MMD(null=Permutation()) is exact.",
     )
 
@@ -261,14 +203,14 @@ def _part(pooled: Pooled, rows: tuple[np.ndarray, np.ndarray]) -> Pooled:
     return replace(pooled, points=points, n=len(rows[0]), m=len(rows[1]), samples=None)
 
 
-def _groups(pooled: Pooled) -> Terms:
+def _groups(pooled: Pooled) -> IndependentTerms:
     """The terms of the linear statistic, one of each group."""
     number = min(pooled.n, pooled.m) // 2
     x, y = (_Places(rows, 2 * number) for rows in in_random_order(pooled))
     large, small = (x, y) if pooled.n >= pooled.m else (y, x)
     # what stands in one place of a group meets what stands in the other place
     terms = _means(pooled, *x.partners(x), number) + _means(pooled, *y.partners(y), number)
-    return Terms(terms - 2 * _means(pooled, *large.partners(small, every=True), number))
+    return IndependentTerms(terms - 2 * _means(pooled, *large.partners(small, every=True), number))
 
 
 class _Places:

@@ -42,11 +42,11 @@ class FeatureTest(WithArrays):
     def _evidence(self, x: Any, y: Any, rng: np.random.Generator) -> tuple[Evidence, Pooled, Self]:
         """What the nulls ask, the pooled sample, and this test with everything fixed."""
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """The statistic; what the test leaves open is drawn with seed 0."""
         return self._evidence(x, y, validate.generator(SEED))[0].observed
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The statistic and its p-value; `result.test` is this test with what was drawn."""
         rng = validate.generator(rng)
         evidence, pooled, used = self._evidence(x, y, rng)

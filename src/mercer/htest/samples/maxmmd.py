@@ -12,11 +12,11 @@ import numpy as np
 
 from mercer import validate
 from mercer.htest.hypothesis_test import HypothesisTest
+from mercer.htest.kernel_collection import checked_kernels
+from mercer.htest.kernel_names import sees_most
 from mercer.htest.nulls import Permutation
-from mercer.htest.samples.kernel_collection import checked_kernels, pool_for
-from mercer.htest.samples.kernel_names import sees_most
 from mercer.htest.samples.mmd_statistic import Discrepancies
-from mercer.htest.samples.pooled_sample import Pooled
+from mercer.htest.samples.pooled_sample import Pooled, pool_for
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel
 
@@ -32,11 +32,11 @@ class KernelsTest(HypothesisTest):
         object.__setattr__(self, "kernels", checked_kernels(self.kernels))
         validate.instance("null", self.null, Permutation, "a Permutation, such as Permutation(999)")
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """The statistic of all kernels together."""
         return self._kind(*pool_for(self.kernels, x, y)).observed
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The statistic and its p-value."""
         evidence = self._kind(*pool_for(self.kernels, x, y))
         judgement = self.null.judge(evidence, rng)
@@ -75,9 +75,8 @@ class KernelsEvidence(ABC):
         """The statistic in full precision."""
         return float(self.joined(self.each[:, None])[0])
 
-    @property
-    def tie(self) -> float:
-        """How far equal resampled statistics may be apart by rounding."""
+    def tolerance(self) -> float:
+        """Largest difference by rounding between resampled statistics that are equal."""
         return float(np.max(self._over(self.discrepancies.ties)))
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:

@@ -119,6 +119,7 @@ class DifferenceEvidence(ABC):
     """A statistic of the difference of mean features, observed and of other labellings."""
 
     difference: MeanDifference
+    degrees: int
 
     @cached_property
     def observed(self) -> float:
@@ -129,6 +130,14 @@ class DifferenceEvidence(ABC):
         """The statistic of some labellings."""
         parts = self.difference.relabelled(null, columns, seed)
         return np.concatenate([self._values(part) for part in parts])
+
+    def tolerance(self) -> float:
+        """0: labellings are not compared beyond the rounding of float64."""
+        return 0.0
+
+    def chi_square(self) -> tuple[float, int]:
+        """The statistic and its degrees of freedom."""
+        return self.observed, self.degrees
 
     @abstractmethod
     def _values(self, found: Difference) -> np.ndarray:

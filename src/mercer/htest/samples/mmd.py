@@ -58,11 +58,11 @@ class MMD(HypothesisTest):
             validate.instance("kernel", self.kernel, Kernel, "a kernel or None")
         validate.instance("null", self.null, Null, "a null, such as Permutation(999)")
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """MMD^2 of two samples."""
         return QuadraticEvidence(pool(self.kernel, x, y), self.unbiased).observed
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The statistic and its p-value."""
         evidence = QuadraticEvidence(pool(self.kernel, x, y), self.unbiased)
         judgement = self.null.judge(evidence, rng)

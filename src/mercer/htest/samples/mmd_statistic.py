@@ -216,9 +216,8 @@ class QuadraticEvidence:
         """The statistic of the labellings in some columns; column 0 is the observed one."""
         return self._scale * self.discrepancies.resampled(null, columns, seed)[0]
 
-    @property
-    def tie(self) -> float:
-        """How far equal resampled statistics may be apart by rounding."""
+    def tolerance(self) -> float:
+        """Largest difference by rounding between resampled statistics that are equal."""
         return self._scale * float(self.discrepancies.ties[0])
 
     def moments(self) -> tuple[float, float, float]:
@@ -264,8 +263,7 @@ class QuadraticEvidence:
         """w'Kw, and the same with blocks of observations that change their samples."""
         return self._form, block_forms(self.pooled, null, seed)
 
-    @property
-    def block(self) -> int:
+    def block_length(self) -> int:
         """How many observations should share a sign, if the samples are time series."""
         return pooled_block(self.pooled)
 

@@ -11,12 +11,12 @@ import numpy as np
 from mercer import validate
 from mercer.htest.aggregation import aggregated, never_early, shares
 from mercer.htest.hypothesis_test import HypothesisTest
+from mercer.htest.kernel_collection import checked_kernels
+from mercer.htest.kernel_names import LEVEL, rejecting
 from mercer.htest.nulls import Permutation
-from mercer.htest.samples.kernel_collection import checked_kernels, pool_for
-from mercer.htest.samples.kernel_names import LEVEL, rejecting
 from mercer.htest.samples.landmark_mmd import Projected
 from mercer.htest.samples.mmd_statistic import Discrepancies
-from mercer.htest.samples.pooled_sample import Pooled
+from mercer.htest.samples.pooled_sample import Pooled, pool_for
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel
 
@@ -78,11 +78,11 @@ class MMDAgg(HypothesisTest):
         if self.landmarks is not None:
             validate.whole("landmarks", self.landmarks)
 
-    def statistic(self, x: Any, y: Any) -> float:  # type: ignore[override]
+    def statistic(self, x: Any, y: Any) -> float:
         """-log10 of the smallest weighted p-value, with permutations of a fixed seed."""
         return self.test(x, y, rng=0).statistic
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:  # type: ignore[override]
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The statistic and its p-value."""
         pooled, kernels = pool_for(self.kernels, x, y)
         rng = validate.generator(rng)
@@ -122,3 +122,7 @@ class _Evidence:
         found = aggregated(values, self.discrepancies.ties, self.weights)
         self.best, self.rejecting = found.best, found.rejecting(LEVEL)
         return found.scores
+
+    def tolerance(self) -> float:
+        """0: statistics that are equal have the same score."""
+        return 0.0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from mercer import validate
 from mercer.backend import Array, count, detached, take_rows, to_numpy
 from mercer.frames import Columns, Table
 from mercer.gram import Gram
+from mercer.htest.kernel_collection import collection, frame_collection, unfolded
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel, varying
@@ -19,7 +22,7 @@ from mercer.kernels.prepare import aligned, as_table, bound, prepare
 from mercer.kernels.radial import RBF
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.points import joined, recentred
-from mercer.rkhs.sample_rows import settled
+from mercer.rkhs.sample_rows import one_sample
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,21 @@ def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
     return Pooled(used, points, n, m, _weights(given, (n, m)), columns, (kept[0], kept[1]), origin)
 
 
+def pool_for(kernels: Sequence[Kernel] | None, x: Any, y: Any) -> tuple[Pooled, tuple[Kernel, ...]]:
+    """Two samples as one, and the kernels bound to their columns; None: a collection that fits."""
+    if kernels is None:
+        points = tuple(s.points if isinstance(s, Empirical) else s for s in (x, y))
+        frame = as_table(points[0], "x")
+        if frame is None:
+            pooled = pool(RBF(1.0), x, y)
+            kernels = collection(pooled.points)
+            return replace(pooled, kernel=kernels[len(kernels) // 4]), kernels
+        kernels = frame_collection(stacked_table(frame, points[1]))
+    pooled = pool(reduce(add, kernels), x, y)
+    bound_kernels = unfolded(pooled.kernel, len(kernels))
+    return replace(pooled, kernel=bound_kernels[0]), bound_kernels
+
+
 def in_own_units(kernel: Kernel, x: Any, y: Any) -> Kernel:
     """For data frames: the kernel of their numbers divided by standard deviations; else as it is."""
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
@@ -107,15 +125,6 @@ def two_samples(x: Any, y: Any) -> tuple[Any, Any]:
     if isinstance(x, Table) and not isinstance(y, Table):
         return x, Table(plain_numbers(x, y), x.columns)
     return x, validate.points(y, "y") if isinstance(y, Table) and not isinstance(x, Table) else y
-
-
-def one_sample(x: Any, name: str) -> Any:
-    """A sample whose rows can be taken: a data frame is read once, other numbers are an array."""
-    x = settled(x, name)
-    if isinstance(x, Table):
-        validate.finite(x.values, name)
-        return x
-    return validate.points_or_objects(x, name)
 
 
 def plain_numbers(first: Table, y: Any) -> Array:

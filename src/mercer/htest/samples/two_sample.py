@@ -9,9 +9,9 @@ from mercer.backend import count
 from mercer.frames import Table
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.mmdagg import MMDAgg
-from mercer.htest.samples.pooled_sample import one_sample
 from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.rkhs.distributions import Empirical
+from mercer.rkhs.sample_rows import one_sample
 
 _ALL_PAIRS = 4000  # observations together, up to which all pairs are looked at
 _MANY = 200_000  # observations together, beyond which fewer permutations are drawn

@@ -1,11 +1,8 @@
-"""Kernels for tests that look through several at once, and samples on their way into these."""
+"""Default collections of kernels, for tests that aggregate over several of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -13,34 +10,16 @@ import numpy as np
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.frames import Table
-from mercer.htest.samples.pooled_sample import Pooled, pool, stacked_table
 from mercer.kernels.bandwidth import usable
 from mercer.kernels.base import Kernel
 from mercer.kernels.default import categories, product, varying
 from mercer.kernels.distance_induced import Laplace
 from mercer.kernels.metric import l1_distances, squared_distances
-from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import RBF
-from mercer.rkhs.distributions import Empirical
 
 NUMBER = 10  # bandwidths of the Gaussian kernel, and as many of the Laplace kernel
 _SOME = 512  # points whose distances tell the scales of the data
 _SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the kernel on categories, where there are no numbers
-
-
-def pool_for(kernels: Sequence[Kernel] | None, x: Any, y: Any) -> tuple[Pooled, tuple[Kernel, ...]]:
-    """Two samples as one, and the kernels bound to their columns; None: a collection that fits."""
-    if kernels is None:
-        points = tuple(s.points if isinstance(s, Empirical) else s for s in (x, y))
-        frame = as_table(points[0], "x")
-        if frame is None:
-            pooled = pool(RBF(1.0), x, y)
-            kernels = collection(pooled.points)
-            return replace(pooled, kernel=kernels[len(kernels) // 4]), kernels
-        kernels = frame_collection(stacked_table(frame, points[1]))
-    pooled = pool(reduce(add, kernels), x, y)
-    bound = unfolded(pooled.kernel, len(kernels))
-    return replace(pooled, kernel=bound[0]), bound
 
 
 def collection(points: Any, number: int = NUMBER, name: str = "x and y") -> tuple[Kernel, ...]:
