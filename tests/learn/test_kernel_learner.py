@@ -46,7 +46,7 @@ def test_every_listed_parameter_can_be_set():
 def test_parameters_that_are_not_there():
     with pytest.raises(ValueError, match="RBF has no parameter 'width'"):
         KernelRidge(RBF(1.0)).set_params(kernel__width=1.0)
-    with pytest.raises(ValueError, match="kernel is None: give it first"):
+    with pytest.raises(ValueError, match="kernel is None: set kernel first"):
         KernelRidge().set_params(kernel__bandwidth=1.0)
     with pytest.raises(ValueError, match="Invalid parameter 'kernels'"):
         KernelRidge().set_params(kernels__bandwidth=1.0)
@@ -59,7 +59,7 @@ def test_a_grid_over_the_bandwidth():
 
 def test_without_a_kernel():
     assert KernelRidge().fit(X, Y).kernel_ == RBF(median_bandwidth(X))
-    with pytest.raises(ValueError, match="n_samples = 1: give a kernel"):
+    with pytest.raises(ValueError, match="n_samples = 1: pass a kernel"):
         KernelRidge().fit(X[:1], Y[:1])
     with pytest.raises(ValueError, match="all points of X are equal"):
         KernelRidge().fit(np.ones((5, 2)), Y[:5])

@@ -1,4 +1,4 @@
-"""Which points become landmarks: any, far apart from each other, or those that matter most."""
+"""Rules that select landmarks: uniform, k-means++ and ridge leverage scores."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from mercer.gram.positive_definite import add_to_diagonal
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.take import taken
 
-_POOL = 10  # points looked at for each landmark, by the rules that look
+# Candidates per landmark for the rules that compare points: the cost grows with it in proportion.
+_CANDIDATES_PER_LANDMARK = 10
 
 
 class LandmarkRule(ABC):
-    """How landmarks are chosen from points that were drawn uniformly from the data."""
+    """Rule that selects landmarks from a uniform subsample of the data."""
 
     @abstractmethod
     def pool(self, number: int, /) -> int:
-        """How many points to draw for so many landmarks."""
+        """Size of the subsample from which `number` landmarks are selected."""
 
     @abstractmethod
     def choose(
         self, kernel: Kernel, points: Points, number: int, rng: np.random.Generator, /
     ) -> np.ndarray:
-        """Positions of the landmarks among the points, in rising order: (number,)."""
+        """Positions of the landmarks among the points, increasing: (number,)."""
 
 
 @dataclass(frozen=True)
 class UniformLandmarks(LandmarkRule):
-    """Every point is as likely as any other."""
+    """Landmarks drawn uniformly without replacement."""
 
     def pool(self, number: int, /) -> int:
         return number
@@ -47,45 +48,48 @@ class UniformLandmarks(LandmarkRule):
 
 @dataclass(frozen=True)
 class KMeansPlusPlus(LandmarkRule):
-    """Points far apart from each other, as k-means++ begins (Arthur and Vassilvitskii 2007).
+    """Landmarks far from each other, by k-means++ seeding (Arthur and Vassilvitskii 2007).
 
-    The next landmark is drawn in proportion to the squared distance to the nearest one so far, in
-    the RKHS: k(x, x) + k(l, l) - 2 k(x, l). Looks at ten points for each landmark.
+    The next landmark is drawn with probability proportional to the squared distance to the nearest
+    landmark so far in the RKHS, k(x, x) + k(l, l) - 2 k(x, l). There are ten candidates per landmark.
     """
 
     def pool(self, number: int, /) -> int:
-        return _POOL * number
+        return _CANDIDATES_PER_LANDMARK * number
 
     def choose(
         self, kernel: Kernel, points: Points, number: int, rng: np.random.Generator, /
     ) -> np.ndarray:
         gram = Gram(kernel, points)
-        own = to_numpy(gram.diagonal()).astype(np.float64)
-        n, near, chosen = len(own), own + own.max(), [int(rng.integers(len(own)))]
+        diagonal = to_numpy(gram.diagonal()).astype(np.float64)
+        n = len(diagonal)
+        nearest, landmarks = diagonal + diagonal.max(), [int(rng.integers(n))]
         while True:
-            last = chosen[-1]
+            last = landmarks[-1]
             column = gram.block(slice(0, n), slice(last, last + 1))[:, 0]
-            apart = own + own[last] - 2 * to_numpy(column).astype(np.float64)
-            near = np.minimum(near, np.maximum(apart, 0))
-            near[chosen] = 0
-            left = near.sum()
-            if len(chosen) == min(number, n) or not left > n * eps(gram.like) * own.max():
-                return np.sort(chosen)  # what is left are copies
-            chosen.append(int(rng.choice(n, p=near / left)))
+            distance2 = diagonal + diagonal[last] - 2 * to_numpy(column).astype(np.float64)
+            nearest = np.minimum(nearest, np.maximum(distance2, 0))
+            nearest[landmarks] = 0
+            total = nearest.sum()
+            distinct = total > n * eps(gram.like) * diagonal.max()
+            if len(landmarks) == min(number, n) or not distinct:
+                return np.sort(landmarks)  # all other points are copies of landmarks
+            landmarks.append(int(rng.choice(n, p=nearest / total)))
 
 
 @dataclass(frozen=True)
 class LeverageScores(LandmarkRule):
-    """Points in proportion to their ridge leverage, the influence of y_i on f(x_i).
+    """Landmarks drawn with probability proportional to their ridge leverage scores.
 
-    l_i = (K (K + ridge I)^-1)_ii, here of ten points for each landmark and estimated from a first,
-    uniform draw S of landmarks: (k_ii - k_iS (K_SS + ridge I)^-1 k_Si) / ridge (Musco and Musco
-    2017, lemma 6; Rudi et al. 2018, eq. 3). Rare points count more than under `UniformLandmarks`.
+    l_i = (K (K + ridge I)^-1)_ii is the influence of y_i on f(x_i). It is computed for ten candidates
+    per landmark and estimated from a uniform subsample S: (k_ii - k_iS (K_SS + ridge I)^-1 k_Si) / ridge
+    (Musco and Musco 2017, lemma 6; Rudi et al. 2018, eq. 3). Isolated points are selected more often
+    than by `UniformLandmarks`.
 
     Parameters
     ----------
     ridge : float
-        Of the summed loss on the points looked at.
+        Ridge of the summed loss on the candidates.
     """
 
     ridge: float = 1.0
@@ -94,7 +98,7 @@ class LeverageScores(LandmarkRule):
         validate.positive("ridge", self.ridge)
 
     def pool(self, number: int, /) -> int:
-        return _POOL * number
+        return _CANDIDATES_PER_LANDMARK * number
 
     def choose(
         self, kernel: Kernel, points: Points, number: int, rng: np.random.Generator, /
@@ -106,14 +110,14 @@ class LeverageScores(LandmarkRule):
         return np.sort(rng.choice(n, number, replace=False, p=scores / scores.sum()))
 
     def scores(self, kernel: Kernel, points: Points, first: np.ndarray) -> np.ndarray:
-        """Estimates of the leverage of every point from those at the positions `first`: (n,)."""
-        some = taken(points, first)
-        own = Gram(kernel, some).dense()
-        own = astype(own, double(own))
-        add_to_diagonal(own, self.ridge)
-        xp = namespace(own)
-        inverse = linalg.inv(linalg.cholesky(own))
-        columns = astype(Gram(kernel, some, points).dense(), own.dtype)  # (|S|, n)
+        """Leverage scores of all points, estimated from those at the positions `first`: (n,)."""
+        subsample = taken(points, first)
+        matrix = Gram(kernel, subsample).dense()
+        matrix = astype(matrix, double(matrix))
+        add_to_diagonal(matrix, self.ridge)
+        xp = namespace(matrix)
+        inverse = linalg.inv(linalg.cholesky(matrix))
+        columns = astype(Gram(kernel, subsample, points).dense(), matrix.dtype)  # (|S|, n)
         explained = to_numpy(xp.sum((inverse @ columns) ** 2, axis=0))
         diagonal = to_numpy(Gram(kernel, points).diagonal()).astype(np.float64)
         return np.clip((diagonal - explained) / self.ridge, 1e-12, 1.0)

@@ -1,4 +1,4 @@
-"""What feature maps share: a function z of points with k(x, y) ~ <z(x), z(y)>, as a transformer."""
+"""Base of feature maps: a function z of points with k(x, y) ~ <z(x), z(y)>, as a transformer."""
 
 from __future__ import annotations
 
@@ -19,31 +19,32 @@ from mercer.gram import LazyMatrix
 from mercer.gram.threads import in_order, spans
 from mercer.kernels.base import Kernel, Points
 
-_ROWS = 1024  # points whose features are made at a time
+# Points per task of `transform`: a few MiB at hundreds of features, so that a task stays in cache.
+_POINTS_PER_TASK = 1024
 
 
 class Map(ABC):
-    """z: points (n, d) -> features (n, D), a formula on points that were checked before."""
+    """Function z from checked points (n, d) to features (n, D)."""
 
     width: int  # D, the number of features
 
     @abstractmethod
     def __call__(self, x: Points, /) -> Array:
-        """The features of points, in their library and dtype: (n, D)."""
+        """Features of points, in their array library and dtype: (n, D)."""
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
-    """A transformer that replaces points by features whose dot products are kernel values, nearly."""
+    """Transformer from points to features whose dot products approximate kernel values."""
 
     n_components: int
     random_state: Any
 
     @abstractmethod
     def _map(self, kernel: Kernel, points: Points, rng: np.random.Generator) -> Map:
-        """Choose the features."""
+        """The fitted map."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose the features for points X; y is not looked at."""
+        """Fit the feature map to the points X; y is ignored."""
         validate.whole("n_components", self.n_components)
         kernel, points = self._accept(X)
         self.map_ = self._map(kernel, points, generator(self.random_state))
@@ -51,21 +52,21 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstima
         return self
 
     def transform(self, X: Any) -> Array:
-        """The features of points, (n, D): their dot products are kernel values, nearly."""
+        """Features of points, whose dot products approximate kernel values: (n, D)."""
         points = self._points(X)
-        return Mapped(self.map_, points).whole()
+        return Mapped(self.map_, points).computed()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mapped(LazyMatrix):
-    """The features of points as a matrix (n, D) that is known by its rows."""
+    """Lazy matrix (n, D) of the features of points, computed by rows."""
 
     map: Map
     points: Points
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Points and features."""
+        """Number of points and number of features."""
         return count(self.points), self.map.width
 
     @property
@@ -75,15 +76,15 @@ class Mapped(LazyMatrix):
 
     @property
     def symmetric(self) -> bool:
-        """Never."""
+        """Always False."""
         return False
 
     def block(self, rows: slice, columns: slice, /) -> Array:
-        """Features of some points."""
+        """Features of a slice of the points."""
         return self.map(take_rows(self.points, rows))[:, columns]
 
-    def whole(self) -> Array:
-        """All features, made on all cores, if the memory budget allows it."""
+    def computed(self) -> Array:
+        """All features, computed on all cores, if the memory budget allows it: (n, D)."""
         (n, width), like = self.shape, self.like
         needed, budget = n * width * itemsize(like), settings().memory
         if needed > budget:
@@ -92,16 +93,16 @@ class Mapped(LazyMatrix):
                 f"is {budget / 2**20:,.0f} MiB: transform fewer points at a time, use a learner that "
                 "streams them, or raise mercer.config(memory=...)"
             )
-        out, tasks = zeros((n, width), like), spans(n, _ROWS)
-        made = in_order(_Rows(self), tasks, parallel=is_numpy(like))
-        for rows, part in zip(tasks, made, strict=True):
-            out[rows, :] = part
+        out, tasks = zeros((n, width), like), spans(n, _POINTS_PER_TASK)
+        blocks = in_order(_FeaturesOfRows(self), tasks, parallel=is_numpy(like))
+        for rows, block in zip(tasks, blocks, strict=True):
+            out[rows, :] = block
         return out
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """rows -> all features of these points."""
+class _FeaturesOfRows:
+    """Task of the thread pool: all features of a slice of the points."""
 
     matrix: Mapped
 

@@ -1,10 +1,10 @@
-"""Draws from a spectrum at the points of a Sobol sequence instead of at random ones."""
+"""Quasi-random frequencies: a spectrum sampled at the points of a Sobol sequence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, log2
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,24 +12,31 @@ from mercer.errors import NoRule
 from mercer.kernels.base import Kernel
 from mercer.kernels.spectrum_algebra import draw
 
-_EDGE = 2.0**-32  # numbers of the sequence stay away from 0 and 1 by this
+# Distance of the sequence from 0 and 1, where quantile functions are infinite: half the resolution
+# of Sobol points, which have about 30 bits.
+_EDGE = 2.0**-32
 
 
 def quasi_frequencies(
     kernel: Kernel, number: int, dim: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Frequencies of a kernel that fill its spectrum evenly: (number, dim)."""
-    trial = Quasi(lambda n, k: rng.random((n, k)), number)
-    draw(kernel, number, dim, trial)  # type: ignore[arg-type]
-    held = _sobol(number, max(trial.used, 1), rng)
-    return draw(kernel, number, dim, Quasi(_from(held), number))  # type: ignore[arg-type]
+    trial = QuasiGenerator(lambda n, k: rng.random((n, k)), number)  # counts the columns needed
+    draw(kernel, number, dim, _as_generator(trial))
+    points = _sobol(number, max(trial.used, 1), rng)
+    sequence = QuasiGenerator(lambda n, k: points[:n, :k], number)
+    return draw(kernel, number, dim, _as_generator(sequence))
 
 
-class Quasi:
-    """What a spectrum asks of a Generator, answered from columns of numbers in (0, 1).
+def _as_generator(source: QuasiGenerator) -> np.random.Generator:
+    """The source in the type that spectra declare; of a Generator they use the methods below."""
+    return cast(np.random.Generator, source)
 
-    Every number that is asked for takes a column of its own, turned into the distribution by its
-    quantile function.
+
+class QuasiGenerator:
+    """Methods of a `numpy.random.Generator`, computed from columns of numbers in (0, 1).
+
+    Every random variable uses one column, transformed by the quantile function of its distribution.
     """
 
     def __init__(self, columns: Callable[[int, int], np.ndarray], rows: int) -> None:
@@ -44,41 +51,41 @@ class Quasi:
         width = int(np.prod(shape)) // max(n, 1)
         if n > self._rows:
             raise NoRule(
-                "this kernel draws its frequencies by rejection, which has no even sequence: use "
-                "RandomFourier"
+                "this kernel draws its frequencies by rejection sampling, which needs independent "
+                "numbers: use RandomFourier"
             )
-        drawn = self._columns(n, self.used + width)[:, self.used :]
+        numbers = self._columns(n, self.used + width)[:, self.used :]
         self.used += width
         if len(shape) == 3:
-            return drawn.reshape(n, shape[0], shape[2]).transpose(1, 0, 2)
-        return drawn.reshape(shape)
+            return numbers.reshape(n, shape[0], shape[2]).transpose(1, 0, 2)
+        return numbers.reshape(shape)
 
     def uniform(self, low: float, high: float, size: Any) -> np.ndarray:
         """Uniform on (low, high)."""
         return low + (high - low) * self.random(size)
 
     def standard_normal(self, size: Any) -> np.ndarray:
-        """Normal numbers."""
+        """Standard normal numbers."""
         from scipy.special import ndtri
 
         return ndtri(self.random(size))
 
     def standard_cauchy(self, size: Any) -> np.ndarray:
-        """Cauchy numbers."""
+        """Standard Cauchy numbers."""
         return np.tan(np.pi * (self.random(size) - 0.5))
 
     def standard_gamma(self, shape: float, size: Any) -> np.ndarray:
-        """Gamma numbers of this shape."""
+        """Gamma numbers with this shape parameter and scale 1."""
         from scipy.special import gammaincinv
 
         return gammaincinv(shape, self.random(size))
 
     def choice(self, values: Any, size: Any) -> np.ndarray:
-        """One of some values."""
+        """Values drawn with equal probabilities."""
         return np.asarray(values)[(self.random(size) * len(values)).astype(np.int64)]
 
     def integers(self, low: int, high: int, size: Any) -> np.ndarray:
-        """Whole numbers from low to high - 1."""
+        """Integers from low to high - 1."""
         return low + np.floor(self.random(size) * (high - low)).astype(np.int64)
 
     def geometric(self, p: float, size: Any) -> np.ndarray:
@@ -86,24 +93,21 @@ class Quasi:
         return np.ceil(np.log(self.random(size)) / np.log1p(-p)).astype(np.int64)
 
     def poisson(self, mean: float, size: Any) -> np.ndarray:
-        """Refused: what follows is drawn as often as this says, which has no columns."""
+        """Not available: a random number of draws follows, and so of columns."""
         raise NoRule(
-            "the spectrum of exp(k) is drawn with random numbers of terms, which has no even "
-            "sequence: use RandomFourier"
+            "frequencies of exp(k) are sums of a random number of terms, which a Sobol sequence does "
+            "not provide: use RandomFourier"
         )
 
 
 def _sobol(number: int, dim: int, rng: np.random.Generator) -> np.ndarray:
-    """The first points of a scrambled Sobol sequence, away from 0 and 1: (number, dim)."""
+    """First points of a scrambled Sobol sequence, clipped away from 0 and 1: (number, dim)."""
     from scipy.stats import qmc
 
     try:
         sequence = qmc.Sobol(dim, scramble=True, rng=rng)
     except TypeError:  # SciPy before 1.15
-        sequence = qmc.Sobol(dim, scramble=True, seed=rng)  # type: ignore[call-arg]
+        options: dict[str, Any] = {"seed": rng}
+        sequence = qmc.Sobol(dim, scramble=True, **options)
     points = sequence.random_base2(max(ceil(log2(number)), 0))[:number]
     return np.clip(points, _EDGE, 1 - _EDGE)
-
-
-def _from(held: np.ndarray) -> Callable[[int, int], np.ndarray]:
-    return lambda n, k: held[:n, :k]

@@ -1,7 +1,8 @@
-"""Random Fourier features: cosines and sines of frequencies drawn from the spectrum of a kernel."""
+"""Random Fourier features: cosines and sines at frequencies drawn from the spectrum of a kernel."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import log, pi, sqrt
 from typing import Any
@@ -19,15 +20,15 @@ from mercer.kernels.spectral_density import sample_frequencies
 from mercer.kernels.spectrum_algebra import top
 from mercer.kernels.wrappers import Scaled
 
-_LEVEL = 0.95  # of `error_bound_`
+_ERROR_BOUND_LEVEL = 0.95  # probability with which `error_bound_` holds, the usual one
 
 
 @dataclass(frozen=True, eq=False)
 class FourierMap(Map):
-    """z(x) = sqrt(2 k(0) / D) (cos w_1'x ... cos w_m'x, sin w_1'x ... sin w_m'x).
+    """Feature map z(x) = sqrt(2 k(0) / D) (cos w_1'x ... cos w_m'x, sin w_1'x ... sin w_m'x).
 
-    Of an odd number D of features the last frequency has one only, cos(w_m'x + shift) with a random
-    shift, whose products are right on average.
+    If D is odd, the last frequency has a single feature cos(w_m'x + shift) with a random shift, whose
+    products are unbiased.
     """
 
     frequencies: np.ndarray  # (m, d)
@@ -51,63 +52,63 @@ class FourierMap(Map):
 
 
 class Fourier(FeatureMap):
-    """Features of frequencies: k(x, y) = k(0) E cos(w'(x - y)) for a stationary kernel (Bochner)."""
+    """Fourier features of a stationary kernel, k(x, y) = k(0) E cos(w'(x - y)) by Bochner's theorem."""
 
     error_bound_: float
 
     def _needs_points(self) -> str | None:
-        return "it makes features of the points"
+        return "it computes features of the points"
 
+    @abstractmethod
     def _frequencies(
         self, kernel: Kernel, number: int, dim: int, rng: np.random.Generator
     ) -> np.ndarray:
-        raise NotImplementedError
+        """Frequencies from the spectrum of the kernel: (number, dim)."""
 
     def _map(self, kernel: Kernel, points: Points, rng: np.random.Generator) -> FourierMap:
         if not (is_array(points) and points.ndim == 2):
             raise NoRule(
-                f"Fourier features need numbers and a stationary kernel, got {kernel!r}: use "
+                f"Fourier features need numeric points and a stationary kernel, got {kernel!r}: use "
                 "Nystrom, which takes any kernel"
             )
         width, dim = int(self.n_components), int(points.shape[1])
         omega = self._frequencies(kernel, (width + 1) // 2, dim, rng)
         self._top = top(kernel, dim)
-        self.error_bound_ = self.error_bound(max(count(points), 2), level=_LEVEL)
+        self.error_bound_ = self.error_bound(max(count(points), 2), level=_ERROR_BOUND_LEVEL)
         shift = float(rng.uniform(0, 2 * pi)) if width % 2 else 0.0
         return FourierMap(omega, width, sqrt(2 * self._top / width), shift)
 
-    def error_bound(self, n: int, *, level: float = _LEVEL) -> float:
-        """With probability `level` no kernel value of n points is off by more than this.
+    def error_bound(self, n: int, *, level: float = _ERROR_BOUND_LEVEL) -> float:
+        """Bound on the error of all kernel values of n points, which holds with probability `level`.
 
         k(0) sqrt(4 log(n (n - 1) / (1 - level)) / D) with D features: Hoeffding's inequality for the
-        mean of D / 2 independent cosines, over all pairs. It falls as 1 / sqrt(D) and does not know
-        the dimension.
+        mean of D / 2 independent cosines and a union bound over all pairs. It decreases as 1 / sqrt(D)
+        and does not depend on the dimension.
         """
         validate.whole("n", n, 2)
         validate.between("level", level, 0.0, 1.0)
-        pairs = n * (n - 1)  # each of the n (n - 1) / 2 pairs, above and below
-        width = self.n_components + self.n_components % 2  # a feature alone varies as two together
-        spread = width / self.n_components**2
-        return self._top * sqrt(4 * log(pairs / (1 - level)) * spread)
+        deviations = n * (n - 1)  # each of the n (n - 1) / 2 pairs, upwards and downwards
+        width = self.n_components + self.n_components % 2  # a single feature has the range of two
+        variance = width / self.n_components**2
+        return self._top * sqrt(4 * log(deviations / (1 - level)) * variance)
 
 
 class RandomFourier(Fourier):
     """Random Fourier features of a stationary kernel: <z(x), z(y)> ~ k(x, y).
 
     Frequencies w are drawn from the spectrum of the kernel, and z has a cosine and a sine of each
-    (Rahimi and Recht 2007), which is better than one cosine with a random shift (Sutherland and
-    Schneider 2015). Where the spectrum is the same in all directions, frequencies are made
-    orthogonal in blocks of d: each of them keeps its distribution, and errors get smaller (Yu et
-    al. 2016).
+    (Rahimi and Recht 2007), which has a smaller variance than one cosine with a random shift
+    (Sutherland and Schneider 2015). For isotropic kernels, frequencies are made orthogonal in blocks
+    of d, which keeps the distribution of each and reduces the error (Yu et al. 2016).
 
     Parameters
     ----------
     kernel : Kernel or None
-        With a known spectrum (`sample_frequencies`). None: RBF at the median distance.
+        A kernel with a known spectrum (`sample_frequencies`). None: RBF at the median distance.
     n_components : int
-        How many features; half as many frequencies.
+        Number of features; there are half as many frequencies.
     orthogonal : bool
-        Whether frequencies of a block are orthogonal, where the kernel is radial.
+        Whether to make the frequencies orthogonal in blocks, if the kernel is radial.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -115,9 +116,9 @@ class RandomFourier(Fourier):
     map_ : FourierMap
         `frequencies` (m, d), and the `scale` of the features.
     error_bound_ : float
-        With probability 95% no kernel value between the points of `fit` is off by more: see
-        `error_bound`. Proved for independent frequencies; those of a block are not, and the errors
-        of orthogonal ones are smaller still.
+        Bound on the error of all kernel values between the points of `fit`, which holds with
+        probability 95%; see `error_bound`. It is proved for independent frequencies; orthogonal
+        frequencies have smaller errors.
     orthogonal_ : bool
         Whether the frequencies are orthogonal.
     kernel_ : Kernel
@@ -163,33 +164,33 @@ class RandomFourier(Fourier):
         self.orthogonal_ = bool(self.orthogonal) and dim > 1 and radial_form(inner) is not None
         if not self.orthogonal_:
             return sample_frequencies(kernel, number, dim, rng=rng)
-        drawn = sample_frequencies(inner, number, dim, rng=rng)
-        lengths = np.linalg.norm(drawn, axis=1, keepdims=True)
+        independent = sample_frequencies(inner, number, dim, rng=rng)
+        lengths = np.linalg.norm(independent, axis=1, keepdims=True)
         return lengths * directions(number, dim, rng) * np.asarray(factors, dtype=np.float64)
 
 
 class QuasiMonteCarloFourier(Fourier):
-    """Fourier features whose frequencies fill the spectrum evenly: a scrambled Sobol sequence.
+    """Fourier features with quasi-Monte Carlo frequencies from a scrambled Sobol sequence.
 
-    The mean of cosines over frequencies is an integral, and points that leave no gaps estimate it
-    better than points drawn at random (Avron et al. 2016): with smooth kernels in few dimensions the
-    error falls almost as 1 / m.
+    The mean of cosines over frequencies estimates an integral, and evenly spread points estimate it
+    better than random ones (Avron et al. 2016): for smooth kernels in low dimension the error
+    decreases almost as 1 / m.
 
     Parameters
     ----------
     kernel : Kernel or None
-        With a spectrum that is drawn by transformation (all radial ones, `Laplace`, `Sinc`, the
-        periodic ones, and what is made of them). None: RBF at the median distance.
+        A kernel whose spectrum is sampled by transformation: all radial kernels, `Laplace`, `Sinc`,
+        the periodic kernels, and combinations of them. None: RBF at the median distance.
     n_components : int
-        How many features; half as many frequencies. Powers of two are best.
+        Number of features; there are half as many frequencies. Powers of two are best.
     random_state : int, Generator, RandomState or None
-        Scrambles the sequence.
+        Source of the scrambling.
 
     Attributes
     ----------
     map_ : FourierMap
     error_bound_ : float
-        That of independent frequencies, which these stay below.
+        The bound for independent frequencies, whose errors are larger.
     kernel_ : Kernel
 
     References
@@ -221,9 +222,11 @@ class QuasiMonteCarloFourier(Fourier):
 
 
 def directions(number: int, dim: int, rng: np.random.Generator) -> np.ndarray:
-    """Unit vectors, uniform on the sphere, orthogonal to each other in blocks of `dim`: (number, dim)."""
+    """Unit vectors, uniform on the sphere and orthogonal in blocks of `dim`: (number, dim)."""
     blocks = []
     for start in range(0, number, dim):
         q, r = linalg.qr(rng.standard_normal((dim, dim)))
-        blocks.append((q * np.sign(np.diagonal(r)))[: number - start])  # signs: Haar's measure
+        blocks.append(
+            (q * np.sign(np.diagonal(r)))[: number - start]
+        )  # signs make it Haar distributed
     return np.concatenate(blocks)

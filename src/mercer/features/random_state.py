@@ -1,4 +1,4 @@
-"""Random states of scikit-learn as generators of NumPy."""
+"""Conversion between scikit-learn's `random_state` and NumPy generators."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mercer import validate
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """A generator from a `random_state`: None, an int, a Generator or a RandomState.
+    """NumPy generator from a `random_state`: None, an int, a Generator or a RandomState.
 
-    What is drawn from the global state of NumPy is drawn nowhere: None is a fresh seed.
+    None is a fresh seed; the global state of NumPy is never used.
     """
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1))
@@ -21,7 +21,7 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def state(random_state: Any) -> np.random.RandomState:
-    """The same for scikit-learn's own functions, which take no Generator: it shares its bits."""
+    """RandomState for functions of scikit-learn, which accept no Generator; it shares the bit stream."""
     if isinstance(random_state, np.random.Generator):
         return np.random.RandomState(random_state.bit_generator)
     if not isinstance(random_state, np.random.RandomState):

@@ -1,4 +1,4 @@
-"""Tensor sketches: features of polynomial kernels by products of fast Fourier transforms."""
+"""Tensor sketches: features of polynomial kernels by fast Fourier transforms."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mercer.kernels.dot import Polynomial
 
 @dataclass(frozen=True, eq=False)
 class SketchMap(Map):
-    """The convolution of `degree` count sketches of (x, sqrt(offset)).
+    """Circular convolution of `degree` count sketches of (x, sqrt(offset)).
 
-    The t-th sketch sends column j to place `places[t, j]` with sign `signs[t, j]`; the sketch of a
-    tensor product is the circular convolution of the sketches of its factors.
+    The t-th sketch adds column j, with the sign `signs[t, j]`, to the entry `places[t, j]`; the sketch
+    of a tensor product is the circular convolution of the sketches of its factors.
     """
 
     places: np.ndarray  # (degree, d + 1)
@@ -30,13 +30,13 @@ class SketchMap(Map):
 
     def __call__(self, x: Points, /) -> Array:
         xp = namespace(x)
-        last = sqrt(self.offset) * ones((x.shape[0], 1), x)
-        wide = xp.concat([x, last], axis=1)
+        offset = sqrt(self.offset) * ones((x.shape[0], 1), x)
+        extended = xp.concat([x, offset], axis=1)
         product = None
         for places, signs in zip(self.places, self.signs, strict=True):
             table = np.zeros((len(places), self.width), dtype=np.float64)
             table[np.arange(len(places)), places] = signs
-            spectrum = xp.fft.rfft(wide @ array_like(table, x), axis=1)
+            spectrum = xp.fft.rfft(extended @ array_like(table, x), axis=1)
             product = spectrum if product is None else product * spectrum
         return astype(xp.fft.irfft(product, n=self.width, axis=1), x.dtype)
 
@@ -44,16 +44,16 @@ class SketchMap(Map):
 class TensorSketch(FeatureMap):
     """Features of a polynomial kernel: E <z(x), z(y)> = (<x, y> + c)^p.
 
-    Count sketches of p copies of x, convolved (Pham and Pagh 2013): n (p d + p D log D) operations,
-    where all monomials would be d^p. The variance of a dot product is at most
-    3^p |x|^2p |y|^2p / D (with sqrt(c) as one more number of x).
+    Convolved count sketches of p copies of x (Pham and Pagh 2013) take n (p d + p D log D) operations,
+    whereas there are d^p monomials. The variance of a dot product is at most 3^p |x|^2p |y|^2p / D,
+    where x and y have sqrt(c) as an additional coordinate.
 
     Parameters
     ----------
     kernel : Polynomial or None
-        None: ``Polynomial()``, the degree 3 and the offset 1.
+        None: ``Polynomial()``, with degree 3 and offset 1.
     n_components : int
-        D, how many features.
+        Number of features D.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -83,7 +83,7 @@ class TensorSketch(FeatureMap):
         self.random_state = random_state
 
     def _needs_points(self) -> str | None:
-        return "it makes features of the points"
+        return "it computes features of the points"
 
     def _default_kernel(self, x: Any) -> Kernel:
         return Polynomial()

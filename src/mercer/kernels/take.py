@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from mercer import frames
-from mercer.backend import array_like, astype, double, is_array, is_single, namespace
+from mercer import frames, validate
+from mercer.backend import (
+    Array,
+    array_like,
+    astype,
+    count,
+    double,
+    is_array,
+    is_single,
+    namespace,
+    take_rows,
+)
 from mercer.frames import Table
 from mercer.kernels.compose import Grouped
 
@@ -58,6 +68,31 @@ class Both(Rows):
     def widened(self) -> Both:
         left, right = widened(self.left), widened(self.right)
         return self if left is self.left and right is self.right else Both(left, right)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureRows(Rows):
+    """Points represented by the rows of a matrix of features (n, D)."""
+
+    vectors: Array
+
+    def __len__(self) -> int:
+        return count(self.vectors)
+
+    def __getitem__(self, rows: slice, /) -> Self:
+        return replace(self, vectors=take_rows(self.vectors, rows))
+
+    def taken(self, rows: np.ndarray, /) -> Self:
+        return replace(self, vectors=taken(self.vectors, rows))
+
+    def joined(self, others: Self, /) -> Self:
+        validate.same_width(self.vectors, others.vectors)
+        vectors = namespace(self.vectors).concat([self.vectors, others.vectors])
+        return replace(self, vectors=vectors)
+
+    def widened(self) -> Self:
+        wide = widened(self.vectors)
+        return self if wide is self.vectors else replace(self, vectors=wide)
 
 
 def joined_rows(x: Any, y: Any) -> Any:

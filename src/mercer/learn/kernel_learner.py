@@ -30,7 +30,7 @@ from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import as_table
 from mercer.kernels.take import taken
 from mercer.rkhs.function import Function
-from mercer.rkhs.points import widened_for
+from mercer.rkhs.sample_rows import widened_for
 
 __all__ = [
     "KernelEstimator",

@@ -14,13 +14,13 @@ from mercer.gram import Gram, LazyMatrix
 from mercer.kernels.base import Kernel
 from mercer.rkhs.measures import hsic, without_diagonals
 from mercer.rkhs.paired_samples import together
-from mercer.rkhs.points import recentred
 from mercer.rkhs.regularized_gram import (
     centred_operator,
     largest_singular_value,
     shrinkage,
     trace_of_product,
 )
+from mercer.rkhs.sample_rows import recentred
 
 
 def dhsic(kernels: Sequence[Kernel | None] | None, samples: Sequence[Any]) -> float:

@@ -1,4 +1,4 @@
-"""Principal directions of centred Gram matrices, on which measures of dependence are small matrices."""
+"""Principal directions of centred Gram matrices, in which dependence operators are small matrices."""
 
 from __future__ import annotations
 
@@ -11,58 +11,63 @@ from mercer.errors import MemoryBudgetError
 from mercer.gram import Centered, Factor, Gram, LazyMatrix, cholesky
 from mercer.kernels import facts
 
-_EXACT = 1e-14  # of the trace, below which the rest of a factor is rounding
-_PART = 4  # of n: a factor with more than n / 4 columns is slower than all eigenvectors
+# Trace of the residual, relative to tr(K), below which a low-rank factor is exact up to rounding.
+_EXACT_TOLERANCE = 1e-14
+# A factor with more than n / 4 columns takes longer than all eigenvectors of the matrix.
+_MIN_ROWS_PER_COLUMN = 4
 
 
-class Directions(NamedTuple):
-    """K~ = U diag(l^2) U': `vectors` are U, orthonormal (n, r), and `lengths` are l (r,)."""
+class PrincipalDirections(NamedTuple):
+    """Eigenvectors of K~ = U diag(l^2) U': `vectors` are U, orthonormal (n, r), `lengths` are l (r,)."""
 
     vectors: Array
     lengths: Array
 
     def gains(self, ridge: float) -> Array:
-        """l / sqrt(l^2 + n ridge): what the regularised operator leaves of every direction."""
+        """Shrinkage factor l / sqrt(l^2 + n ridge) of every direction: (r,)."""
         noise = self.vectors.shape[0] * ridge
         return self.lengths / namespace(self.lengths).sqrt(self.lengths**2 + noise)
 
 
-def principal(centred: LazyMatrix, what: str) -> Directions:
-    """By a factor of few columns where one is exact to rounding, else by all eigenvectors."""
+def principal(centred: LazyMatrix, what: str) -> PrincipalDirections:
+    """Principal directions from a low-rank factor where one is exact up to rounding, else from `eigh`.
+
+    `what` is the name of the caller in the message of `MemoryBudgetError`.
+    """
     n, xp = centred.shape[0], namespace(centred.like)
-    found = low_rank(centred.matrix) if isinstance(centred, Centered) else None
-    if found is not None:
-        a = found.columns - xp.mean(found.columns, axis=0)
-        parts = linalg.svd(a)
-        return Directions(parts[0], parts[1])
+    factor = low_rank(centred.matrix) if isinstance(centred, Centered) else None
+    if factor is not None:
+        a = factor.columns - xp.mean(factor.columns, axis=0)
+        decomposition = linalg.svd(a)
+        return PrincipalDirections(decomposition[0], decomposition[1])
     afford_dense(n, what)
-    held = astype(centred.dense(), double(centred.like))
-    values, vectors = linalg.eigh(held)
-    return Directions(vectors, xp.sqrt(xp.clip(values, 0, None)))
+    dense = astype(centred.dense(), double(centred.like))
+    values, vectors = linalg.eigh(dense)
+    return PrincipalDirections(vectors, xp.sqrt(xp.clip(values, 0, None)))
 
 
 def low_rank(matrix: LazyMatrix) -> Factor | None:
-    """A factor K = AA', exact to rounding, where there is one of few columns; else None."""
+    """Low-rank factor K = AA', exact up to rounding; None where it would have too many columns."""
     if not (isinstance(matrix, Gram) and facts(matrix.kernel).positive_definite is True):
         return None
     n = matrix.shape[0]
-    most = max(min(n // _PART, settings().memory // (32 * n)), 2)
-    found = cholesky(matrix, tolerance=_EXACT, most=most + 1)
-    return found if len(found.pivots) <= most else None
+    max_rank = max(min(n // _MIN_ROWS_PER_COLUMN, settings().memory // (32 * n)), 2)
+    factor = cholesky(matrix, tolerance=_EXACT_TOLERANCE, most=max_rank + 1)
+    return factor if len(factor.pivots) <= max_rank else None
 
 
 def afford_dense(n: int, what: str) -> None:
-    """Refuse what would hold matrices of n x n numbers beyond the budget."""
+    """Raise `MemoryBudgetError` if four n x n matrices of float64 exceed the memory budget."""
     if 4 * 8 * n**2 > settings().memory:
         raise MemoryBudgetError(
-            f"{what} needs dense matrices of the size of the kernel matrix, {n} x {n}, as that is of "
+            f"{what} needs dense matrices of the size of the kernel matrix, {n} x {n}, because that has "
             f"full rank, and the budget is {settings().memory / 2**20:,.0f} MiB: use fewer points or a "
             "smoother kernel, or raise mercer.config(memory=...)"
         )
 
 
-def crossed(a: Array, b: Array, left: Directions, right: Directions) -> Array:
-    """diag(a) U'V diag(b), whose singular values are those of the operator: (r, s)."""
+def crossed(a: Array, b: Array, left: PrincipalDirections, right: PrincipalDirections) -> Array:
+    """Matrix diag(a) U'V diag(b) of the operator in both sets of principal directions: (r, s)."""
     xp = namespace(left.vectors)
     product = xp.permute_dims(left.vectors, (1, 0)) @ array_like(right.vectors, left.vectors)
     return a[:, None] * product * b[None, :]

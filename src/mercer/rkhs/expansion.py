@@ -13,8 +13,8 @@ from mercer.frames import Columns
 from mercer.gram import Gram, LazyMatrix, LowRank, top_eigenpairs
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.dot import Linear
+from mercer.kernels.prepare import bound_to, read
 from mercer.rkhs.function import Function
-from mercer.rkhs.points import bound_to, read
 from mercer.rkhs.quadrature import Quadrature
 
 

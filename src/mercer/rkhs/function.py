@@ -13,7 +13,8 @@ from mercer.backend import Array, astype, count, double, namespace, scalar, take
 from mercer.frames import Columns
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel, Points
-from mercer.rkhs.points import bound_to, joined, read
+from mercer.kernels.prepare import bound_to, read
+from mercer.rkhs.sample_rows import joined
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,11 +12,11 @@ from mercer.frames import Columns
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.prepare import prepare
+from mercer.kernels.prepare import prepare, read
 from mercer.kernels.radial import RBF
 from mercer.rkhs.function import Function
 from mercer.rkhs.paired_samples import together
-from mercer.rkhs.points import joined, read, recentred
+from mercer.rkhs.sample_rows import joined, recentred
 
 
 def mmd2(kernel: Kernel | None, x: Any, y: Any, *, unbiased: bool = True) -> float:

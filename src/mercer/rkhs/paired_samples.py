@@ -9,8 +9,8 @@ from mercer import validate
 from mercer.backend import count, is_array
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
+from mercer.kernels.prepare import bound_to, read
 from mercer.kernels.radial import RBF
-from mercer.rkhs.points import bound_to, read
 
 
 def together(

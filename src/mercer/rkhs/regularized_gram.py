@@ -1,8 +1,8 @@
 """Centred Gram matrices K~ and their shrinkage K~ (K~ + c I)^-1 as operators, without eigenvectors.
 
-A factor of few columns, K~ = AA', gives K~ (K~ + c I)^-1 = WW' with W = A L^-T, LL' = A'A + c I. A matrix of
-full rank has I - c (K~ + c I)^-1 by its Cholesky factor, many times faster than by its eigenvectors. Both
-lose eps tr(K~) / c by rounding: where c is so small that this counts, singular vectors are taken.
+A low-rank factor, K~ = AA', gives K~ (K~ + c I)^-1 = WW' with W = A L^-T and LL' = A'A + c I. For a matrix of
+full rank, I - c (K~ + c I)^-1 from its Cholesky factor is many times faster than from its eigenvectors. Both
+have a rounding error of eps tr(K~) / c; where c is too small for that, singular vectors are used instead.
 """
 
 from __future__ import annotations
@@ -26,16 +26,23 @@ from mercer.gram import Centered, Gram, LazyMatrix
 from mercer.gram.lanczos import largest_eigenvalue
 from mercer.gram.positive_definite import add_to_diagonal, factored, inverse_positive, lower_factor
 from mercer.kernels import facts
-from mercer.rkhs.directions import Directions, afford_dense, low_rank, principal
+from mercer.rkhs.directions import PrincipalDirections, afford_dense, low_rank, principal
 
-_SAFE = 1e-6  # of the trace: the least c for which rounding errors stay below 1e-9
+# Smallest c, relative to the trace, at which a Cholesky factor is used: the rounding error
+# eps tr(K~) / c then stays below 1e-9.
+_MIN_RELATIVE_RIDGE = 1e-6
 
 
+@dataclass(frozen=True, eq=False)
 class Operator(ABC):
-    """A symmetric positive semi-definite matrix R (n, n)."""
+    """A symmetric positive semi-definite matrix R (n, n), represented by an array with n rows."""
 
-    like: Array  # an array of the library, device and dtype of its products
-    n: int
+    array: Array
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
+        return int(self.array.shape[0])
 
     @abstractmethod
     def times(self, v: Array) -> Array:
@@ -43,135 +50,116 @@ class Operator(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Rooted(Operator):
-    """R = WW' with W (n, r)."""
-
-    root: Array
-
-    @property
-    def like(self) -> Array:  # type: ignore[override]
-        """W."""
-        return self.root
-
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        """The number of points."""
-        return int(self.root.shape[0])
+class LowRankOperator(Operator):
+    """R = WW', where the array is W (n, r)."""
 
     def times(self, v: Array) -> Array:
         """W (W'v)."""
-        return self.root @ (transposed(self.root) @ v)
+        return self.array @ (transposed(self.array) @ v)
 
 
 @dataclass(frozen=True, eq=False)
-class Applied(Operator):
-    """R by its products."""
-
-    product: Callable[[Array], Array]
-    like: Array
-    n: int
+class DenseOperator(Operator):
+    """R itself, as a dense array."""
 
     def times(self, v: Array) -> Array:
         """R v."""
-        return self.product(v)
+        return self.array @ v
 
 
 @dataclass(frozen=True, eq=False)
-class Whole(Operator):
-    """R as a dense matrix."""
+class SolvedOperator(Operator):
+    """R = I - c M^-1, where the array is the Cholesky factor of M and `solve` applies M^-1."""
 
-    matrix: Array
-
-    @property
-    def like(self) -> Array:  # type: ignore[override]
-        """R."""
-        return self.matrix
-
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        """The number of points."""
-        return int(self.matrix.shape[0])
+    solve: Callable[[Array], Array]
+    c: float
 
     def times(self, v: Array) -> Array:
-        """R v."""
-        return self.matrix @ v
+        """v - c M^-1 v."""
+        return v - self.c * self.solve(v)
 
 
 def centred_operator(centred: LazyMatrix, what: str) -> Operator:
-    """K~ itself."""
+    """Centred Gram matrix K~ as an operator, low-rank where its factor is.
+
+    `what` is the name of the caller in the message of `MemoryBudgetError`.
+    """
     if not _definite(centred):
         return _by_directions(principal(centred, what))
     columns = _centred_columns(centred)
     if columns is not None:
-        return Rooted(columns)
+        return LowRankOperator(columns)
     afford_dense(centred.shape[0], what)
-    return Whole(astype(centred.dense(), double(centred.like)))
+    return DenseOperator(astype(centred.dense(), double(centred.like)))
 
 
 def shrinkage(centred: LazyMatrix, ridge: float, what: str, *, dense: bool = False) -> Operator:
-    """K~ (K~ + c I)^-1 with c = n ridge; where a Cholesky factor gives it, as a matrix only if `dense`."""
+    """Shrinkage operator K~ (K~ + c I)^-1 with c = n ridge.
+
+    Where it comes from a Cholesky factor of K~ + c I, it is formed as a matrix only if `dense`.
+    """
     n = centred.shape[0]
     c = n * ridge
-    if not (_definite(centred) and c >= _SAFE * centred.trace()):
+    if not (_definite(centred) and c >= _MIN_RELATIVE_RIDGE * centred.trace()):
         return _by_directions(principal(centred, what), ridge)
     columns = _centred_columns(centred)
     if columns is not None:
-        return Rooted(_shrunk_root(columns, c))
+        return LowRankOperator(_shrunk_root(columns, c))
     afford_dense(n, what)
     matrix = astype(centred.dense(), double(centred.like))
     add_to_diagonal(matrix, c)
-    found = _inverted(matrix, c) if dense else _solved(matrix, c)
-    return _by_directions(principal(centred, what), ridge) if found is None else found
+    operator = _inverted(matrix, c) if dense else _solved(matrix, c)
+    return _by_directions(principal(centred, what), ridge) if operator is None else operator
 
 
 def largest_singular_value(left: Operator, right: Operator) -> float:
     """The square root of the largest eigenvalue of the product RS of two operators.
 
-    With S = WW' it is that of W'RW, which is symmetric; R is left as it is.
+    With S = WW' it is the largest eigenvalue of the symmetric W'RW; only S is factored.
     """
-    if isinstance(left, Rooted) and isinstance(right, Rooted):
-        product = transposed(left.root) @ array_like(right.root, left.root)
+    if isinstance(left, LowRankOperator) and isinstance(right, LowRankOperator):
+        product = transposed(left.array) @ array_like(right.array, left.array)
         xp = namespace(product)
         return scalar(xp.max(linalg.svdvals(product)))
-    split, other = (right, left) if isinstance(right, Rooted) else (left, right)
-    if isinstance(split, Applied):
+    split, other = (right, left) if isinstance(right, LowRankOperator) else (left, right)
+    if isinstance(split, SolvedOperator):
         split, other = other, split
-    root = split.root if isinstance(split, Rooted) else lower_factor(split.like)
+    root = split.array if isinstance(split, LowRankOperator) else lower_factor(split.array)
     across = transposed(root)
     return largest_eigenvalue(lambda v: across @ other.times(root @ v), root, root.shape[1]) ** 0.5
 
 
 def trace_of_product(left: Operator, right: Operator) -> float:
-    """tr(RS) of two operators, one of which at least is a matrix or has a root."""
-    if isinstance(left, Whole) and isinstance(right, Whole):
-        product = left.matrix * array_like(right.matrix, left.matrix)
+    """tr(RS) of two operators that are low-rank or dense."""
+    if isinstance(left, DenseOperator) and isinstance(right, DenseOperator):
+        product = left.array * array_like(right.array, left.array)
         return scalar(namespace(product).sum(product))
-    rooted, other = (left, right) if isinstance(left, Rooted) else (right, left)
-    root = rooted.like
-    if isinstance(other, Rooted):
-        product = transposed(root) @ array_like(other.root, root)
+    factored_side, other = (left, right) if isinstance(left, LowRankOperator) else (right, left)
+    root = factored_side.array
+    if isinstance(other, LowRankOperator):
+        product = transposed(root) @ array_like(other.array, root)
         return scalar(namespace(product).sum(product**2))
     return scalar(namespace(root).sum(root * other.times(root)))
 
 
 def _definite(centred: LazyMatrix) -> bool:
-    """Whether the kernel is known to have no negative eigenvalues."""
+    """Whether the kernel is known to be positive definite."""
     inner = centred.matrix if isinstance(centred, Centered) else centred
     return isinstance(inner, Gram) and facts(inner.kernel).positive_definite is True
 
 
 def _centred_columns(centred: LazyMatrix) -> Array | None:
-    """A with K~ = AA' to rounding, where there is one of few columns; else None."""
-    found = low_rank(centred.matrix) if isinstance(centred, Centered) else None
-    if found is None:
+    """A with K~ = AA' up to rounding and few columns; None where there is no such factor."""
+    factor = low_rank(centred.matrix) if isinstance(centred, Centered) else None
+    if factor is None:
         return None
-    return found.columns - namespace(found.columns).mean(found.columns, axis=0)
+    return factor.columns - namespace(factor.columns).mean(factor.columns, axis=0)
 
 
-def _by_directions(directions: Directions, ridge: float | None = None) -> Rooted:
-    """K~, or its shrinkage, by principal directions."""
+def _by_directions(directions: PrincipalDirections, ridge: float | None = None) -> LowRankOperator:
+    """K~, or with a ridge its shrinkage operator, from principal directions."""
     gains = directions.lengths if ridge is None else directions.gains(ridge)
-    return Rooted(directions.vectors * gains)
+    return LowRankOperator(directions.vectors * gains)
 
 
 def _shrunk_root(a: Array, c: float) -> Array:
@@ -186,17 +174,17 @@ def _shrunk_root(a: Array, c: float) -> Array:
     return a @ transposed(linalg.inv(linalg.cholesky(inner)))
 
 
-def _solved(matrix: Array, c: float) -> Applied | None:
-    """I - c (K~ + c I)^-1 as an operator, from K~ + c I, which is overwritten."""
-    solve, like, n = factored(matrix), matrix, int(matrix.shape[0])
-    return None if solve is None else Applied(lambda v: v - c * solve(v), like, n)
+def _solved(matrix: Array, c: float) -> SolvedOperator | None:
+    """I - c (K~ + c I)^-1 by solves, from K~ + c I, which is overwritten."""
+    solve = factored(matrix)
+    return None if solve is None else SolvedOperator(matrix, solve, c)
 
 
-def _inverted(matrix: Array, c: float) -> Whole | None:
+def _inverted(matrix: Array, c: float) -> DenseOperator | None:
     """I - c (K~ + c I)^-1 as a matrix, from K~ + c I, which is overwritten."""
     inverse = inverse_positive(matrix)
     if inverse is None:
         return None
     inverse *= -c
     add_to_diagonal(inverse, 1.0)
-    return Whole(inverse)
+    return DenseOperator(inverse)

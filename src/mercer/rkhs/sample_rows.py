@@ -1,31 +1,46 @@
-"""Rows of samples of any kind: some of them, and two samples one after the other."""
+"""Rows of samples of any kind: subsets, joined samples, recentring and precision."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mercer import validate
-from mercer.backend import is_array
+from mercer.backend import is_array, namespace
 from mercer.frames import Table, table
+from mercer.kernels.algebra import Multiple, Sum
+from mercer.kernels.base import Kernel, Points, Radial
+from mercer.kernels.compose import Grouped
+from mercer.kernels.distance_induced import Energy, Laplace
+from mercer.kernels.dot import Linear
 from mercer.kernels.prepare import aligned
-from mercer.kernels.take import taken
-from mercer.rkhs.points import joined
+from mercer.kernels.take import Rows, joined_rows, taken, widened
+from mercer.kernels.wrappers import Scaled, Select, Transformed
 
-__all__ = ["one_sample", "settled", "stacked", "taken"]
+__all__ = [
+    "joined",
+    "one_sample",
+    "recentred",
+    "settled",
+    "stacked",
+    "taken",
+    "widened",
+    "widened_for",
+]
 
 
 def settled(x: Any, name: str = "x") -> Any:
-    """`x` with data frames read once, into a `Table`; rows of what is returned are cheap."""
+    """`x` with a data frame read once into a `Table`, of which rows are cheap to take."""
     return x if is_array(x) or isinstance(x, list | tuple) else table(x, name) or x
 
 
 def one_sample(x: Any, name: str) -> Any:
-    """A checked sample whose rows can be taken: a `Table`, an array, or a sequence of objects.
+    """Checked sample from which rows can be taken: a `Table`, an array, or a sequence of objects.
 
-    Data frames are read once, here; missing and infinite numbers in them are refused.
+    Data frames are read once, here; missing and infinite values in them are errors.
     """
     x = settled(x, name)
     if isinstance(x, Table):
@@ -37,6 +52,55 @@ def one_sample(x: Any, name: str) -> Any:
 def stacked(x: Any, y: Any) -> Any:
     """The rows of x, then those of y, both `settled`; columns of tables are matched by name."""
     if isinstance(x, Table) and isinstance(y, Table):
-        both = np.concatenate([x.values, aligned(y, x.columns)])
-        return replace(x, values=both, labels={**x.labels, **y.labels})
+        values = np.concatenate([x.values, aligned(y, x.columns)])
+        return replace(x, values=values, labels={**x.labels, **y.labels})
     return joined(x, y)
+
+
+def joined(x: Points, y: Points) -> Points:
+    """The points of x, then those of y."""
+    if is_array(x) and is_array(y):
+        validate.same_library(x, y)
+        if x.ndim == y.ndim == 2:
+            validate.same_width(x, y)
+        return namespace(x, y).concat([x, y])
+    if isinstance(x, Rows) and isinstance(y, Rows):
+        return joined_rows(x, y)
+    if isinstance(x, Grouped) and isinstance(y, Grouped):
+        return Grouped(tuple(joined(a, b) for a, b in zip(x.groups, y.groups, strict=True)))
+    if isinstance(x, Sequence) and isinstance(y, Sequence):
+        return [*x, *y]
+    raise TypeError(
+        f"points of types {type(x).__name__} and {type(y).__name__} cannot be joined: "
+        "pass two arrays or two lists"
+    )
+
+
+def widened_for(kernel: Kernel, points: Points) -> Points:
+    """Points in float64, except for `Transformed` kernels, whose function may need the dtype it got."""
+    return points if _has_function(kernel) else widened(points)
+
+
+def _has_function(kernel: Kernel) -> bool:
+    return isinstance(kernel, Transformed) or any(map(_has_function, kernel.parts().values()))
+
+
+def recentred(kernel: Kernel, *samples: Points) -> tuple[Points, ...]:
+    """The samples minus the mean of the first, for kernels whose MMD and HSIC do not change by this.
+
+    Far from the origin, values of a linear or an energy kernel are large and their differences
+    lose digits; near the centre of the data they do not.
+    """
+    if not all(is_array(x) for x in samples) or not _shift_invariant(kernel):
+        return samples
+    mean = namespace(samples[0]).mean(samples[0], axis=0)
+    return tuple(x - mean for x in samples)
+
+
+def _shift_invariant(kernel: Kernel) -> bool:
+    """Whether a shift of all points changes k(x, y) at most by f(x) + f(y) + c, which centring removes."""
+    if isinstance(kernel, Sum):
+        return _shift_invariant(kernel.left) and _shift_invariant(kernel.right)
+    if isinstance(kernel, Multiple | Scaled | Select):
+        return _shift_invariant(kernel.kernel)
+    return isinstance(kernel, Linear | Energy | Radial | Laplace)

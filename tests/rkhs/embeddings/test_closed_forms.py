@@ -128,7 +128,7 @@ def test_no_rule_says_what_to_do():
         MeanMap(RBF(1.0))([dependent, Uniform([0.0, 0.0], [1.0, 1.0])])
     with pytest.raises(NoRule, match="only with rho = 1"):
         ProbabilityProduct(0.5)([mixture])
-    with pytest.raises(NoRule, match="no density of their own"):
+    with pytest.raises(NoRule, match="have no density: fit"):
         ProbabilityProduct(0.5)([np.zeros((3, 2))])
 
 

@@ -12,7 +12,7 @@ import mercer
 from mercer.gram import Gram
 from mercer.kernels import RBF, Delta, Kernel, Linear
 from mercer.rkhs import Bags, Empirical, Gaussian, MeanMap
-from mercer.rkhs.embeddings.batch import Batch
+from mercer.rkhs.embeddings.batch import DistributionBatch
 from mercer.rkhs.embeddings.deduplicated import Histograms, Repeated
 
 KERNELS = [MeanMap(RBF(0.8)), RBF(0.5).on(MeanMap(RBF(0.8))), MeanMap(Linear()).normalized()]
@@ -64,7 +64,7 @@ def test_repeats_are_rows_of_the_matrix_of_all(kernel: Kernel, kinds, index):
 def test_histograms_are_weighted_samples(kernel: Kernel, histograms):
     assert isinstance(kernel.accept(histograms), Histograms)
     bags = Bags.of(histograms)
-    assert isinstance(kernel.accept(bags), Batch)
+    assert isinstance(kernel.accept(bags), DistributionBatch)
     slow = kernel(bags)
     assert_allclose(kernel(histograms), slow, rtol=1e-10)
     assert_allclose(kernel(histograms[:9], bags), slow[:9], rtol=1e-10)
@@ -111,11 +111,11 @@ def test_a_large_table_is_not_made():
     rows = [Empirical(words) for _ in range(700)]
     assert isinstance(MeanMap(RBF(1.0)).accept(rows), Histograms)
     with mercer.config(memory="16MiB"):  # a quarter of it is less than the table
-        assert isinstance(MeanMap(RBF(1.0)).accept(rows), Batch)
+        assert isinstance(MeanMap(RBF(1.0)).accept(rows), DistributionBatch)
 
 
 def test_few_repeats_are_left_as_they_are(kinds):
-    assert isinstance(MeanMap(RBF(1.0)).accept([*kinds, kinds[0]]), Batch)
+    assert isinstance(MeanMap(RBF(1.0)).accept([*kinds, kinds[0]]), DistributionBatch)
 
 
 def test_tensors(histograms):

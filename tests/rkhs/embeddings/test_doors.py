@@ -202,7 +202,7 @@ def test_spread_of_bags_is_found_by_a_test_of_bags_only():
 
 
 def test_joined_histograms_and_repeats_are_still_computed_once():
-    from mercer.rkhs.embeddings.batch import Batch
+    from mercer.rkhs.embeddings.batch import DistributionBatch
     from mercer.rkhs.embeddings.deduplicated import Histograms, Repeated
 
     rng = np.random.default_rng(5)
@@ -212,7 +212,10 @@ def test_joined_histograms_and_repeats_are_still_computed_once():
     first, second = ([Empirical(words, h) for h in some] for some in (table[:4], table[4:]))
     other = [*of_many_kinds(3, 6)] * 2
     cases = [(first, second, Histograms), (other, other[:4], Repeated), (first, other, Repeated)]
-    cases += [(other, list(table[:2, :2]), Repeated), (first, of_many_kinds(4, 7), Batch)]
+    cases += [
+        (other, list(table[:2, :2]), Repeated),
+        (first, of_many_kinds(4, 7), DistributionBatch),
+    ]
     for x, y, kind in cases:
         joined = K.accept(x).joined(K.accept(y))
         assert isinstance(joined, kind)
@@ -258,12 +261,12 @@ def test_wrong_stacks_and_none():
 
 
 def test_wrong_histograms_and_densities(bags):
-    with pytest.raises(TypeError, match="one a row.*count the words of each"):
+    with pytest.raises(TypeError, match="one per row.*count the words of each"):
         JensenShannon()(bags)
     with pytest.raises(NoRule, match=r"Gaussian.fit\(bag\), or count code words"):
         ProbabilityProduct()(bags)
     with pytest.raises(
-        TypeError, match="both hold distributions with densities or both histograms"
+        TypeError, match="both hold distributions with densities, or both histograms"
     ):
         ProbabilityProduct()([Gaussian(0.0, 1.0)], [[0.5, 0.5]])
     with pytest.raises(ValueError, match="same number of columns, got 1 and 2"):

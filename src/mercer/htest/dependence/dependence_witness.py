@@ -11,7 +11,7 @@ from mercer import validate
 from mercer.backend import Array, array_like, count, detached, is_array, namespace
 from mercer.gram import Gram
 from mercer.htest.dependence.observed_variables import Variable
-from mercer.rkhs.points import read
+from mercer.kernels.prepare import read
 
 
 @dataclass(frozen=True, eq=False)

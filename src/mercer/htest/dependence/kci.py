@@ -20,9 +20,8 @@ from mercer.kernels import facts
 from mercer.kernels.bandwidth import median_bandwidth
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import categories, product, varying
-from mercer.kernels.prepare import as_table
+from mercer.kernels.prepare import as_table, bound_to
 from mercer.kernels.radial import RBF
-from mercer.rkhs.points import bound_to
 
 _SCALES = (0.5, 1.0, 2.0, 4.0)  # of the median distance of z, tried in regressions
 _EXACT = 1e-6  # of the trace, below which the rest of a factor is left out

@@ -30,7 +30,7 @@ from mercer.htest.feature_tests import (
 from mercer.htest.nulls import Chi2, Null, Permutation
 from mercer.htest.weighted_chi2 import WeightedChi2
 from mercer.kernels.base import Kernel, Points
-from mercer.rkhs.points import read
+from mercer.kernels.prepare import read
 from mercer.rkhs.sample_rows import taken
 
 _COPIES = 4  # of the features, at the same time

@@ -13,9 +13,9 @@ from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel
-from mercer.kernels.prepare import as_table
+from mercer.kernels.prepare import as_table, bound_to, read
 from mercer.kernels.radial import RBF
-from mercer.rkhs.points import bound_to, read, recentred, widened
+from mercer.rkhs.sample_rows import recentred, widened
 
 Chosen = TypeVar("Chosen")
 _TOLD = 4  # columns that are named

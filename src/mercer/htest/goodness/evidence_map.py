@@ -14,7 +14,7 @@ from mercer.gram.threads import spans
 from mercer.htest.goodness.learn_stein_locations import _NULL
 from mercer.htest.goodness.stein_features import stein_features
 from mercer.htest.goodness.stein_sample import Sample
-from mercer.rkhs.points import read
+from mercer.kernels.prepare import read
 
 _MOST = 2000  # observations that are looked at
 _NUMBERS = 2_000_000  # of features that are held at a time

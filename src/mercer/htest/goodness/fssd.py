@@ -27,8 +27,8 @@ from mercer.htest.goodness.stein_sample import Sample, sample_of
 from mercer.htest.nulls import Null, Spectrum
 from mercer.htest.weighted_chi2 import WeightedChi2
 from mercer.kernels.base import Kernel
+from mercer.kernels.prepare import read
 from mercer.kernels.stein import Stein
-from mercer.rkhs.points import read
 
 _LEAST = 4  # observations
 

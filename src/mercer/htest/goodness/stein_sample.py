@@ -13,10 +13,10 @@ from mercer.frames import Columns
 from mercer.gram import Gram
 from mercer.htest.goodness.score_models import Model
 from mercer.kernels.base import Kernel, Points
+from mercer.kernels.prepare import bound_to, read
 from mercer.kernels.radial import RBF
 from mercer.kernels.stein import Stein
 from mercer.rkhs.charts import Chart
-from mercer.rkhs.points import bound_to, read
 from mercer.rkhs.sample_rows import taken
 from mercer.rkhs.stein_discrepancy import median_imq
 

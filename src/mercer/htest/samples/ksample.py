@@ -26,10 +26,10 @@ from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel
-from mercer.kernels.prepare import aligned, as_table
+from mercer.kernels.prepare import aligned, as_table, bound_to, read
 from mercer.kernels.radial import RBF
 from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.points import bound_to, joined, read, recentred, widened
+from mercer.rkhs.sample_rows import joined, recentred, widened
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from mercer.htest.samples.mean_difference import labellings, loss, within
 from mercer.htest.samples.pooled_sample import Pooled
 from mercer.htest.ties import coincide, few_points
 from mercer.kernels.base import Kernel
-from mercer.rkhs.points import widened
-from mercer.rkhs.sample_rows import taken
+from mercer.rkhs.sample_rows import taken, widened
 
 _POINTS, _FEWEST = 4096, 256  # points whose kernel values with the landmarks are held at a time
 _TILES = 4  # such values at a time: distances, a kernel, less its mean, and in float32

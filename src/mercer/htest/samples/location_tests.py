@@ -26,9 +26,9 @@ from mercer.htest.samples.mean_difference import NormalizedEvidence, SquaredEvid
 from mercer.htest.samples.pooled_sample import Pooled, pool
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.prepare import prepare
+from mercer.kernels.prepare import prepare, read
 from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.points import joined, read
+from mercer.rkhs.sample_rows import joined
 
 Evidence = NormalizedEvidence | SquaredEvidence
 

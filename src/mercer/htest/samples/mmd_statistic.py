@@ -29,7 +29,7 @@ from mercer.htest.samples.pooled_sample import Pooled
 from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels import facts
 from mercer.kernels.base import Kernel
-from mercer.rkhs.points import widened
+from mercer.rkhs.sample_rows import widened
 
 _SIGNS = np.array([-1.0, 1.0])
 _VANISHES = 1e-12  # share of the largest term of a variance below which the rest is rounding

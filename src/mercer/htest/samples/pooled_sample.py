@@ -21,8 +21,7 @@ from mercer.kernels.default import default_kernel, varying
 from mercer.kernels.prepare import aligned, as_table, bound, prepare
 from mercer.kernels.radial import RBF
 from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.points import joined, recentred
-from mercer.rkhs.sample_rows import one_sample
+from mercer.rkhs.sample_rows import joined, one_sample, recentred
 
 
 @dataclass(frozen=True)

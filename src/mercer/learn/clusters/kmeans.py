@@ -20,7 +20,7 @@ from mercer.gram.threads import spans
 from mercer.kernels.base import Kernel
 from mercer.learn.kernel_learner import KernelEstimator
 from mercer.rkhs.function import Function
-from mercer.rkhs.points import recentred
+from mercer.rkhs.sample_rows import recentred
 
 _NOISE = 64  # times eps times k(x, x): distances this close are equal; rounding stays below it
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer import linalg
 from mercer.learn.components.leading import leading_eigenpairs, leading_singular
-from mercer.rkhs.directions import Directions, crossed
+from mercer.rkhs.directions import PrincipalDirections, crossed
 
 _EPS = float(np.finfo(np.float64).eps)
 _MANY = 0.5  # of n: features from which on a Gram matrix is the quicker road
@@ -22,7 +22,7 @@ class Centred:
     """Features (n, r) less their means: U diag(l) V', directions that are rounding left out."""
 
     mean: np.ndarray
-    directions: Directions  # U, l
+    directions: PrincipalDirections  # U, l
     turn: np.ndarray  # V, (r, q)
 
     @classmethod
@@ -39,14 +39,14 @@ class Centred:
         u, lengths, turned = linalg.svd(features - mean)
         scale = float(np.abs(features).max(initial=0.0)) * np.sqrt(features.size)
         kept = int(np.sum(lengths > max(features.shape) * _EPS * scale))
-        return cls(mean, Directions(u[:, :kept], lengths[:kept]), turned[:kept].T)
+        return cls(mean, PrincipalDirections(u[:, :kept], lengths[:kept]), turned[:kept].T)
 
     @classmethod
     def _by_gram(cls, mean: np.ndarray, moved: np.ndarray) -> Centred:
         values, vectors = linalg.eigh(moved @ moved.T)
         kept = values > len(moved) * _EPS * values[-1]
         lengths, u = np.sqrt(values[kept])[::-1], vectors[:, kept][:, ::-1]
-        return cls(mean, Directions(u, lengths), (moved.T @ u) / lengths)
+        return cls(mean, PrincipalDirections(u, lengths), (moved.T @ u) / lengths)
 
     @property
     def rank(self) -> int:

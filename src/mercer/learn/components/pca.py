@@ -29,7 +29,7 @@ from mercer.kernels.base import Kernel, Points
 from mercer.learn.components.preimage import Back, FixedPoint, Preimage, Projected, back_of
 from mercer.learn.kernel_learner import KernelEstimator
 from mercer.rkhs.function import Function
-from mercer.rkhs.points import recentred
+from mercer.rkhs.sample_rows import recentred
 
 _FIRST = 16  # components that are looked at first when a share of the variance is asked for
 _EPS = float(np.finfo(np.float64).eps)

@@ -17,7 +17,8 @@ from mercer.kernels.base import Kernel
 from mercer.learn.kernel_learner import KernelPredictor
 from mercer.rkhs import Bags, Function
 from mercer.rkhs.embeddings.as_bags import are_known, as_bags
-from mercer.rkhs.embeddings.batch import batch_of, diracs, inner_products
+from mercer.rkhs.embeddings.as_batch import batch_of, diracs
+from mercer.rkhs.embeddings.batch import inner_products
 
 _SEEN = 1e-8  # of the largest curvature: f has no part in directions of less
 _STOP = {"maxiter": 1000, "maxfun": 2000, "ftol": 1e-15, "gtol": 1e-7}  # as far as rounding allows

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, array_like, astype, count, double, namespace, ones
-from mercer.features.feature_kernel import FeatureKernel, Images
+from mercer.features.feature_kernel import FeatureKernel, FeatureVectors
 from mercer.features.feature_map import Mapped
 from mercer.features.random_fourier import RandomFourier
 from mercer.gram import LazyMatrix
@@ -129,4 +129,6 @@ class FourierRidge(StreamedRidge):
         xp, one = namespace(self.coef_), self.coef_.ndim == 1
         images = self.coef_[None, :] if one else xp.permute_dims(self.coef_, (1, 0))
         each = ones((1,), self._like) if one else array_like(np.eye(len(images)), self._like)
-        self.function_ = Function(FeatureKernel(self.map_), Images(images), each, self._columns)
+        self.function_ = Function(
+            FeatureKernel(self.map_), FeatureVectors(images), each, self._columns
+        )

@@ -18,7 +18,7 @@ from mercer.learn.kernel_learner import with_intercept
 from mercer.learn.landmarks.ridge_solvers import Solver
 from mercer.learn.landmarks.streaming import Streamed, StreamedRidge
 from mercer.rkhs.function import Function
-from mercer.rkhs.points import widened_for
+from mercer.rkhs.sample_rows import widened_for
 
 _SEEN = 2000  # points that choose a kernel where the landmarks are given
 

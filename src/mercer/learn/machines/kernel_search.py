@@ -26,7 +26,7 @@ from mercer.learn.kernel_learner import KernelEstimator, VersionedEstimator, pre
 from mercer.learn.machines.cv_scoring import Candidate, Fold, Scoring
 from mercer.learn.machines.precomputed import Looked, core, matrices, naming
 from mercer.learn.machines.smo_compiled import compiled_steps
-from mercer.rkhs.points import widened_for
+from mercer.rkhs.sample_rows import widened_for
 
 Params = dict[str, Any]
 _MANY = 50_000  # points in all fits from which compiled steps pay

@@ -1,4 +1,4 @@
-"""Points chosen one after the other: Stein thinning, Stein points, kernel herding."""
+"""Greedy compression: Stein thinning, Stein points and kernel herding."""
 
 from __future__ import annotations
 
@@ -8,43 +8,45 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, astype, count, detached, double, take_rows, to_numpy
+from mercer.backend import Array, count, detached, to_numpy
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
-from mercer.kernels.base import Kernel, Points
-from mercer.kernels.prepare import prepare
-from mercer.kernels.radial import RBF
+from mercer.kernels.base import Kernel
 from mercer.kernels.stein import Stein
+from mercer.rkhs.compression.greedy_selection import (
+    checked_points,
+    columns_of,
+    herded,
+    thinned,
+)
 from mercer.rkhs.embeddings.embedding import Embedding, mean_embedding
 from mercer.rkhs.function import Function
 from mercer.rkhs.logdensity import score_at
 from mercer.rkhs.stein_discrepancy import median_imq
 
-Column = Callable[[int], np.ndarray]  # i -> k(x_j, x_i) for all j
-
 
 def stein_thinning(score: Any, x: Any, m: int, *, kernel: Kernel | None = None) -> np.ndarray:
-    """The rows of x, `m` of them, that stand best for a distribution known by its score.
+    """Select `m` rows of x that represent a distribution known by its score.
 
-    From the draws of a Markov chain, burn-in and bias included, the points that make the kernel Stein
-    discrepancy to the target small, one after the other (Riabiz et al. 2022, algorithm 1):
-    i_t = argmin_i k_p(x_i, x_i) / 2 + sum_{s < t} k_p(x_{i_s}, x_i). A row may be chosen more than
-    once. O(n m) kernel values and O(n) memory; no draws from the target.
+    From the draws of a Markov chain, burn-in and bias included, select one after the other the points
+    that minimise the kernel Stein discrepancy to the target (Riabiz et al. 2022, algorithm 1):
+    i_t = argmin_i k_p(x_i, x_i) / 2 + sum_{s < t} k_p(x_{i_s}, x_i). A row may be selected more than
+    once. Needs O(n m) kernel values, O(n) memory and no draws from the target.
 
     Parameters
     ----------
     score : callable or array (n, d)
-        x -> the gradients of log p at its rows, or these gradients at the rows of x.
+        Function x -> gradients of log p at the rows of x, or an array of these gradients.
     x : points
     m : int
-        How many to choose; more than there are rows is fine.
+        Number of rows to select; it may exceed the number of rows of x.
     kernel : Kernel or None
         A smooth function of the distance. None: InverseMultiquadric at the median distance.
 
     Returns
     -------
     array (m,)
-        Positions of the rows, in the order in which they were chosen: the first 10 are those of m = 10.
+        Positions of the rows in the order of selection: the first 10 are the result for m = 10.
 
     Examples
     --------
@@ -61,10 +63,9 @@ def stein_thinning(score: Any, x: Any, m: int, *, kernel: Kernel | None = None) 
     kernel, points = checked_points(kernel, x, median_imq)
     stein = Stein(kernel, score_at(score, points))
     stein.accept(points)
-    moved = stein.move(points)
-    own = to_numpy(stein.scored.diag(moved))
-    column = columns_of(stein.scored, moved)
-    return _greedy(own / 2, column, m)
+    scored = stein.move(points)
+    diagonal = to_numpy(stein.scored.diag(scored))
+    return thinned(diagonal / 2, columns_of(stein.scored, scored), m)
 
 
 def stein_points(
@@ -76,22 +77,22 @@ def stein_points(
     candidates: int = 1000,
     rng: Any = None,
 ) -> np.ndarray:
-    """`m` points that stand for a distribution known by its score, none of which is given.
+    """Construct `m` points that represent a distribution known by its score.
 
-    Each is the best of new candidates, in the sense of `stein_thinning`: greedy Stein points by Monte
-    Carlo search (Chen et al. 2018, section 4).
+    Each point is the best of newly proposed candidates by the criterion of `stein_thinning`: greedy
+    Stein points with Monte Carlo search (Chen et al. 2018, section 4).
 
     Parameters
     ----------
     score : callable
-        x -> the gradients of log p at its rows.
+        Function x -> gradients of log p at the rows of x.
     propose : callable
-        (n, rng) -> candidates (n, d), wherever the distribution may have mass.
+        Function (n, rng) -> candidates (n, d), which should cover the mass of the distribution.
     m : int
     kernel : Kernel or None
         None: InverseMultiquadric at the median distance of the first candidates.
     candidates : int
-        How many are looked at for each point.
+        Number of candidates for each point.
     rng : int, Generator or None
 
     Returns
@@ -110,43 +111,42 @@ def stein_points(
     validate.whole("m", m)
     validate.whole("candidates", candidates)
     rng = validate.generator(rng)
-    chosen: np.ndarray | None = None
-    while chosen is None or len(chosen) < m:
-        found = validate.points(detached(propose(candidates, rng)), "propose(n, rng)")
-        kernel, points = checked_points(kernel, to_numpy(found), median_imq)
+    selected: np.ndarray | None = None
+    while selected is None or len(selected) < m:
+        proposed = validate.points(detached(propose(candidates, rng)), "propose(n, rng)")
+        kernel, points = checked_points(kernel, to_numpy(proposed), median_imq)
         stein = Stein(kernel, score)
         stein.accept(points, "propose(n, rng)")
         value = to_numpy(stein.diag(points)) / 2
-        if chosen is not None:
-            value = value + to_numpy(Gram(stein, points, chosen).row_sums())
+        if selected is not None:
+            value = value + to_numpy(Gram(stein, points, selected).row_sums())
         best = points[[int(np.argmin(value))]]
-        chosen = best if chosen is None else np.concatenate([chosen, best])
-    return chosen
+        selected = best if selected is None else np.concatenate([selected, best])
+    return selected
 
 
 def kernel_herding(kernel: Kernel | None, x: Any, m: int, *, target: Any = None) -> np.ndarray:
-    """The rows of x, `m` of them, whose mean embedding runs after that of a distribution.
+    """Select `m` rows of x whose mean embedding approximates that of a target distribution.
 
     i_{t+1} = argmax_i mu(x_i) - sum_{s <= t} k(x_{i_s}, x_i) / (t + 1), with mu the mean embedding of
-    the target (Chen, Welling & Smola 2010, eq. 8). Means of functions over the chosen rows come
-    as close as those of many more random ones. O(n m) kernel values beside mu, O(n) memory.
+    the target (Chen, Welling & Smola 2010, eq. 8). Means of functions over the selected rows are as
+    accurate as over many more random ones. Needs mu, O(n m) kernel values and O(n) memory.
 
     Parameters
     ----------
     kernel : Kernel or None
-        None: that of `target` if it is an embedding, else RBF at the median distance of x.
+        None: the kernel of `target` if that is an embedding, else RBF at the median distance of x.
     x : points
-        What is chosen from.
+        The candidates.
     m : int
     target : distribution, sample, Embedding, Function or None
-        What `mean_embedding` takes: exact where the kernel has a closed form for it, as RBF for a
-        `Gaussian`. Or an embedding itself, such as one given x by `ConditionalEmbedding`. None: x
-        itself.
+        Anything that `mean_embedding` accepts; exact where the kernel has a closed form for it, as RBF
+        has for a `Gaussian`. Or an embedding, such as a value of `ConditionalEmbedding`. None: x itself.
 
     Returns
     -------
     array (m,)
-        Positions of the rows in the order in which they were chosen; a row may come twice.
+        Positions of the rows in the order of selection; a row may occur twice.
 
     Examples
     --------
@@ -168,19 +168,14 @@ def kernel_herding(kernel: Kernel | None, x: Any, m: int, *, target: Any = None)
         mean = to_numpy(Gram(kernel, points).row_sums()) / count(points)
     else:
         mean = to_numpy(_embedded(kernel, target)(points)).astype(np.float64)
-    column = columns_of(kernel, points)
-    total, rows = np.zeros(len(mean), dtype=np.float64), np.empty(m, dtype=np.int64)
-    for t in range(m):
-        rows[t] = int(np.argmax((t + 1) * mean - total))
-        total += column(int(rows[t]))
-    return rows
+    return herded(columns_of(kernel, points), mean, m)
 
 
 # ---- private ------------------------------------------------------------------------------
 
 
 def _embedded(kernel: Kernel, target: Any) -> Embedding | Function:
-    """One function of the RKHS of the kernel."""
+    """The target as one function of the RKHS of the kernel."""
     if not isinstance(target, Embedding | Function):
         return mean_embedding(kernel, target)
     if target.kernel != kernel:
@@ -188,35 +183,3 @@ def _embedded(kernel: Kernel, target: Any) -> Embedding | Function:
     if isinstance(target, Function) and target.weights.ndim != 1:
         raise TypeError("target must be one function, not several: take target[j]")
     return target
-
-
-def checked_points(
-    kernel: Kernel | None, x: Any, default: Callable[[Points], Kernel]
-) -> tuple[Kernel, Points]:
-    """The kernel bound to columns, or the default one, and the checked points in float64."""
-    if kernel is not None:
-        validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0), or None")
-    bound, points, _ = prepare(RBF(1.0) if kernel is None else kernel, x)
-    points = detached(points)
-    if hasattr(points, "dtype"):
-        points = astype(points, double(points))
-    return default(points) if kernel is None else bound, points
-
-
-def columns_of(kernel: Kernel, points: Points) -> Column:
-    """k(x_j, x_i) for all j, in float64."""
-
-    def column(i: int) -> np.ndarray:
-        values = to_numpy(kernel.pairwise(points, take_rows(points, slice(i, i + 1))))
-        return values[:, 0].astype(np.float64, copy=False)
-
-    return column
-
-
-def _greedy(value: np.ndarray, column: Column, m: int) -> np.ndarray:
-    """m rows, each where `value` and the columns of those before it add up to the least."""
-    value, rows = np.array(value, dtype=np.float64), np.empty(m, dtype=np.int64)
-    for t in range(m):
-        rows[t] = int(np.argmin(value))
-        value += column(int(rows[t]))
-    return rows

@@ -13,7 +13,7 @@ from mercer.gram import Gram
 from mercer.gram.threads import spans
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
-from mercer.rkhs.compression.greedy import Column, checked_points, columns_of
+from mercer.rkhs.compression.greedy_selection import Column, checked_points, columns_of
 from mercer.rkhs.sample_rows import taken
 
 _PAIRS = 240  # that are decided between two passes over the others

@@ -11,8 +11,8 @@ from mercer import frames
 from mercer.backend import count, is_array, is_numpy
 from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import RBF
+from mercer.rkhs.embeddings.as_batch import batch_of
 from mercer.rkhs.embeddings.bags import Bags
-from mercer.rkhs.embeddings.batch import batch_of
 from mercer.rkhs.gaussian import Gaussian
 from mercer.rkhs.mixture import Mixture
 from mercer.rkhs.uniform import Dirac, Uniform

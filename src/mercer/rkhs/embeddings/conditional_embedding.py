@@ -21,7 +21,7 @@ from mercer.kernels.prepare import read
 from mercer.rkhs.embeddings.embedding import Embedding, mean_embedding
 from mercer.rkhs.function import Function
 from mercer.rkhs.paired_samples import together
-from mercer.rkhs.points import widened, widened_for
+from mercer.rkhs.sample_rows import widened, widened_for
 
 _RIDGES = 10.0 ** np.arange(-8, 2)  # per point, of which leave-one-out chooses
 _CHOSEN_ON = 1000  # points

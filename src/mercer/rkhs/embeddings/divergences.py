@@ -13,27 +13,29 @@ from mercer.config import settings
 from mercer.errors import MemoryBudgetError, NoRule
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.radial import RBF
-from mercer.kernels.take import Rows, widened
+from mercer.kernels.take import FeatureRows
 from mercer.rkhs.embeddings.as_bags import are_known, as_bags, sample_of
+from mercer.rkhs.embeddings.as_batch import batch_of
 from mercer.rkhs.embeddings.atoms import Gaussians
 from mercer.rkhs.embeddings.bags import Bags
-from mercer.rkhs.embeddings.batch import batch_of
 from mercer.rkhs.gaussian import Gaussian
 
-_COPIES = 3  # of the quantiles: all of them, and those of the points of tiles, centred
+# Copies of the quantiles in memory: all of them, and the centred ones of the two sides of a tile.
+_QUANTILE_COPIES = 3
 
 
 @dataclass(frozen=True)
 class SlicedWasserstein(Kernel):
-    """exp(-SW2(P, Q)^2 / 2 s^2) with s the bandwidth: a kernel of distributions on R^d.
+    """Sliced Wasserstein kernel exp(-SW2(P, Q)^2 / 2 s^2) of distributions on R^d, s the bandwidth.
 
     SW2 is the 2-Wasserstein distance of projections onto the line, averaged over directions; on
     the line it is the L2 distance of quantile functions, so this is a Gaussian kernel of features
-    (Kolouri et al. 2016) and positive definite. Directions come from a seed and quantiles are taken
-    at the middles of `levels` equal shares, so that the kernel is a fixed function.
+    (Kolouri et al. 2016) and positive definite. The directions are drawn with a fixed seed, and the
+    quantiles are taken at the midpoints of `levels` equal probabilities, so the kernel is a fixed
+    function.
 
-    Points are bags, `Empirical`, `Dirac`, vectors and `Gaussian`, whose projections are known, mixed
-    freely; take draws from mixtures and boxes.
+    Points are bags, `Empirical`, `Dirac`, vectors and `Gaussian`, in any combination; for mixtures
+    and boxes use draws.
 
     Examples
     --------
@@ -65,8 +67,8 @@ class SlicedWasserstein(Kernel):
         return Quantiles(self._features(x, name))
 
     def _ask_for(self, n: int) -> None:
-        """Refuse quantiles of n distributions, and copies of them in tiles, beyond the budget."""
-        needed, budget = _COPIES * 8 * n * self.directions * self.levels, settings().memory
+        """Raise `MemoryBudgetError` if the quantiles of n distributions exceed the budget."""
+        needed, budget = _QUANTILE_COPIES * 8 * n * self.directions * self.levels, settings().memory
         if needed > budget:
             raise MemoryBudgetError(
                 f"{self.levels} quantiles in {self.directions} directions of {n:,} distributions need "
@@ -75,17 +77,17 @@ class SlicedWasserstein(Kernel):
             )
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
-        return RBF(self.bandwidth).pairwise(x.values, x.values if y is x else y.values)
+        return RBF(self.bandwidth).pairwise(x.vectors, x.vectors if y is x else y.vectors)
 
     def paired(self, x: Points, y: Points, /) -> Array:
-        return RBF(self.bandwidth).paired(x.values, y.values)
+        return RBF(self.bandwidth).paired(x.vectors, y.vectors)
 
     def _features(self, x: Any, name: str) -> np.ndarray:
         """Quantiles of projections, scaled so that their squared distances are SW2^2: (n, k)."""
         known = are_known(x)
         if not np.any(known):
             return self._of_bags(as_bags(x, draws=1, rng=0, name=name))
-        batch_of(RBF(1.0), x, name)  # its messages
+        batch_of(RBF(1.0), x, name)  # checks x
         for i in np.flatnonzero(known):
             if not isinstance(x[i], Gaussian):
                 raise NoRule(
@@ -93,70 +95,52 @@ class SlicedWasserstein(Kernel):
                     "instead, such as Empirical(p.sample(1000, rng=0))"
                 )
         bags = [
-            sample_of(one, 1, 0) for one, is_known in zip(x, known, strict=True) if not is_known
+            sample_of(item, 1, 0) for item, is_known in zip(x, known, strict=True) if not is_known
         ]
-        laws = [one for one, is_known in zip(x, known, strict=True) if is_known]
-        found = self._of_gaussians(laws)
-        features = np.empty((len(known), found.shape[1]), dtype=np.float64)
-        features[known] = found
+        gaussians = [item for item, is_known in zip(x, known, strict=True) if is_known]
+        of_gaussians = self._of_gaussians(gaussians)
+        features = np.empty((len(known), of_gaussians.shape[1]), dtype=np.float64)
+        features[known] = of_gaussians
         if bags:
             features[~known] = self._of_bags(Bags.of(bags))
         return features
 
     def _of_bags(self, bags: Bags) -> np.ndarray:
+        """Quantiles of the projections of every bag: (n, k)."""
         values = to_numpy(bags.values)
-        turns, levels, scale = self._grid(values.shape[1])
-        projected, shares = values @ turns, bags.segments.shares
-        features = np.empty((len(bags), len(levels) * turns.shape[1]), dtype=np.float64)
+        directions, levels, scale = self._grid(values.shape[1])
+        projected, shares = values @ directions, bags.segments.shares
+        features = np.empty((len(bags), len(levels) * directions.shape[1]), dtype=np.float64)
         for i, (a, b) in enumerate(zip(bags.offsets[:-1], bags.offsets[1:], strict=True)):
             features[i] = scale * _quantiles(projected[a:b], shares[a:b], levels).ravel()
         return features
 
-    def _of_gaussians(self, laws: list[Gaussian]) -> np.ndarray:
-        """A Gaussian is one in every direction: m't + sqrt(t'Ct) z with the normal quantiles z."""
+    def _of_gaussians(self, gaussians: list[Gaussian]) -> np.ndarray:
+        """Quantiles m't + sqrt(t'Ct) z of projections on t, with the normal quantiles z: (n, k)."""
         from scipy.special import ndtri
 
-        both = Gaussians.of(laws)
-        turns, levels, scale = self._grid(both.width)
-        spread = np.sqrt(np.einsum("nij,ik,jk->nk", both.full, turns, turns))
-        values = (both.means @ turns)[:, None, :] + ndtri(levels)[:, None] * spread[:, None, :]
-        return scale * values.reshape(len(laws), -1)
+        atoms = Gaussians.of(gaussians)
+        directions, levels, scale = self._grid(atoms.width)
+        deviations = np.sqrt(np.einsum("nij,ik,jk->nk", atoms.full, directions, directions))
+        means, z = atoms.means @ directions, ndtri(levels)
+        values = means[:, None, :] + z[:, None] * deviations[:, None, :]
+        return scale * values.reshape(len(gaussians), -1)
 
     def _grid(self, d: int) -> tuple[np.ndarray, np.ndarray, float]:
-        """Directions (d, k), levels (q,), and 1 / sqrt(q k)."""
+        """Random directions (d, k), levels (q,), and the scale 1 / sqrt(q k) of the features."""
         size = (d, self.directions if d > 1 else 1)
-        turns = np.random.default_rng(self.seed).standard_normal(size)
-        turns /= np.linalg.norm(turns, axis=0)
+        directions = np.random.default_rng(self.seed).standard_normal(size)
+        directions /= np.linalg.norm(directions, axis=0)
         levels = (np.arange(self.levels) + 0.5) / self.levels
-        return turns, levels, float(1 / np.sqrt(len(levels) * turns.shape[1]))
+        return directions, levels, float(1 / np.sqrt(len(levels) * directions.shape[1]))
 
 
-@dataclass(frozen=True, eq=False)
-class Quantiles(Rows):
-    """Bags by the quantiles of their projections."""
-
-    values: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, rows: slice) -> Quantiles:
-        return Quantiles(self.values[rows])
-
-    def taken(self, rows: np.ndarray) -> Quantiles:
-        return Quantiles(self.values[rows])
-
-    def joined(self, others: Quantiles) -> Quantiles:
-        validate.same_width(self.values, others.values)
-        return Quantiles(np.concatenate([self.values, others.values]))
-
-    def widened(self) -> Quantiles:
-        wide = widened(self.values)
-        return self if wide is self.values else Quantiles(wide)
+class Quantiles(FeatureRows):
+    """Distributions represented by the quantiles of their projections."""
 
 
 def _quantiles(values: np.ndarray, shares: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """The least value of each column up to which there is a share of at least each level: (q, k)."""
+    """Weighted quantiles of every column at these levels: (q, k)."""
     order = np.argsort(values, axis=0, kind="stable")
     reached = np.cumsum(shares[order], axis=0)
     at = np.stack([np.searchsorted(column, levels * column[-1]) for column in reached.T], axis=1)
@@ -165,10 +149,11 @@ def _quantiles(values: np.ndarray, shares: np.ndarray, levels: np.ndarray) -> np
 
 @dataclass(frozen=True)
 class JensenShannon(Kernel):
-    """exp(-JS(p, q) / s) with s the scale: a kernel of histograms, one a row, each adding up to one.
+    """Jensen-Shannon kernel exp(-JS(p, q) / s) of histograms with the scale s.
 
-    JS is the Jensen-Shannon divergence in nats, between 0 and log 2, which is conditionally negative
-    definite (Hein and Bousquet 2005), so that the kernel is positive definite for every scale.
+    Points are rows of probabilities that add up to one. JS is the Jensen-Shannon divergence in nats,
+    between 0 and log 2. It is conditionally negative definite (Hein and Bousquet 2005), so the kernel
+    is positive definite for every scale.
 
     Examples
     --------
@@ -185,7 +170,7 @@ class JensenShannon(Kernel):
     def accept(self, x: Any, name: str = "x") -> Points:
         if validate.holds_distributions(x):
             raise TypeError(
-                f"{name} must hold histograms, one a row (n, words), got a list of bags or distributions: "
+                f"{name} must hold histograms, one per row (n, words), got a list of bags or distributions: "
                 "count the words of each first, or use MeanMap(RBF(1.0))"
             )
         points = validate.points(x, name)
@@ -205,11 +190,11 @@ class JensenShannon(Kernel):
 
     def paired(self, x: Points, y: Points, /) -> Array:
         xp = namespace(x, y)
-        mixed = _entropy((x + y) / 2)
-        return xp.exp(-(mixed - (_entropy(x) + _entropy(y)) / 2) / self.scale)
+        mixture = _entropy((x + y) / 2)
+        return xp.exp(-(mixture - (_entropy(x) + _entropy(y)) / 2) / self.scale)
 
 
 def _entropy(p: Array) -> Array:
-    """-sum p log p, in nats: (n,)."""
+    """Entropy -sum p log p of every row, in nats: (n,)."""
     xp = namespace(p)
     return -xp.sum(p * xp.log(xp.where(p > 0, p, 1.0)), axis=1)

@@ -13,13 +13,16 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, array_like, scalar, to_numpy
+from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import read
 from mercer.kernels.take import taken
+from mercer.rkhs.compression.greedy_selection import checked_points, columns_of, herded
 from mercer.rkhs.distributions import Empirical, shares
+from mercer.rkhs.embeddings.as_batch import DISTRIBUTIONS, batch_of, diracs
 from mercer.rkhs.embeddings.atoms import is_points
 from mercer.rkhs.embeddings.bags import Bags
-from mercer.rkhs.embeddings.batch import DISTRIBUTIONS, Batch, batch_of, diracs, inner_products
+from mercer.rkhs.embeddings.batch import DistributionBatch, inner_products
 from mercer.rkhs.function import Function
 from mercer.rkhs.mixture import Mixture
 
@@ -169,30 +172,31 @@ class Embedding:
         >>> mu.distance(mean_embedding(RBF(1.0), herd)) < mu.distance(mean_embedding(RBF(1.0), drawn)) / 3
         True
         """
-        from mercer.rkhs.compression.greedy import kernel_herding
-
         validate.whole("candidates", candidates)
         p = self.distribution
         x = p.points if isinstance(p, Empirical) else p.sample(candidates, rng=rng)
-        return taken(x, kernel_herding(self.kernel, x, m, target=self))
+        validate.whole("m", m)
+        kernel, points = checked_points(self.kernel, x, median_rbf)
+        mean = to_numpy(self(points)).astype(np.float64)
+        return taken(x, herded(columns_of(kernel, points), mean, m))
 
     def function(self) -> Function:
         """The same as a `Function`, for samples: points with weights."""
-        parts = self._batch.parts
-        if not all(is_points(part.atoms) for part in parts):
+        blocks = self._batch.parts
+        if not all(is_points(block.atoms) for block in blocks):
             raise TypeError(
                 "only embeddings of samples are sums over points: take draws, such as "
                 "mean_embedding(kernel, Empirical(p.sample(1000, rng=0)))"
             )
-        part = parts[0]
-        owners = np.repeat(part.owners, np.diff(part.segments.offsets))
-        weights = self.coefficients[owners] * part.segments.shares
-        return Function(self.kernel, part.atoms, weights)
+        block = blocks[0]
+        owners = np.repeat(block.owners, np.diff(block.segments.offsets))
+        weights = self.coefficients[owners] * block.segments.shares
+        return Function(self.kernel, block.atoms, weights)
 
     # ---- private ----------------------------------------------------------------------
 
     @property
-    def _batch(self) -> Batch:
+    def _batch(self) -> DistributionBatch:
         return batch_of(self.kernel, self.terms, "p")
 
     def _same_kernel(self, kernel: Kernel) -> None:

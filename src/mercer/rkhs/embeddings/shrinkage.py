@@ -1,4 +1,4 @@
-"""Small bags: mean embeddings that are shrunk towards zero, as far as they are uncertain."""
+"""Shrinkage estimators of mean embeddings, for small bags."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import numpy as np
 from mercer import validate
 from mercer.backend import Array, array_like, to_numpy
 from mercer.kernels.base import Kernel, Points
+from mercer.rkhs.embeddings.as_batch import batch_of
 from mercer.rkhs.embeddings.atoms import is_points
-from mercer.rkhs.embeddings.batch import Batch, batch_of
+from mercer.rkhs.embeddings.batch import DistributionBatch
 from mercer.rkhs.embeddings.meanmap import MeanMap
 
 
 @dataclass(frozen=True)
 class ShrunkMeanMap(Kernel):
-    """c_P c_Q E k(X, Y): the expected kernel of embeddings shrunk towards zero, each by its own c <= 1.
+    """Expected kernel c_P c_Q E k(X, Y) of embeddings shrunk towards zero, each by a factor c <= 1.
 
-    The embedding of a bag of n points errs by r = (E k(X, X) - |mu|^2) / n in squared norm, and
-    c mu errs least for c = |mu|^2 / (|mu|^2 + r) (Muandet et al. 2016), which is estimated without
-    bias from the bag. Large bags and known distributions keep c = 1 or nearly so.
+    The embedding of a bag of n points has the expected squared error r = (E k(X, X) - |mu|^2) / n, and
+    c mu has the smallest one for c = |mu|^2 / (|mu|^2 + r) (Muandet et al. 2016), where both terms are
+    estimated without bias from the bag. For large bags c is close to 1, and it is 1 for distributions
+    that are known exactly.
 
     References
     ----------
@@ -60,26 +62,26 @@ class ShrunkMeanMap(Kernel):
         left = array_like(self._factors(x), values)
         return left * values * (left if y is x else array_like(self._factors(y), values))
 
-    def _factors(self, x: Batch) -> np.ndarray:
-        """c of every distribution: (n,)."""
+    def _factors(self, x: DistributionBatch) -> np.ndarray:
+        """Shrinkage factor c of every distribution: (n,)."""
         biased = to_numpy(MeanMap(self.kernel).diag(x)).astype(np.float64)
         factors = np.ones(len(x), dtype=np.float64)
-        for part in x.parts:
-            if not is_points(part.atoms):
+        for block in x.parts:
+            if not is_points(block.atoms):
                 continue
-            shares, starts = part.segments.shares, part.segments.offsets[:-1]
-            own = to_numpy(self.kernel.diag(part.atoms)).astype(np.float64)
-            mean_own = np.add.reduceat(shares * own, starts)
-            each = np.add.reduceat(shares**2, starts)  # 1 / n, Kish's with weights
+            shares, starts = block.segments.shares, block.segments.offsets[:-1]
+            diagonal = to_numpy(self.kernel.diag(block.atoms)).astype(np.float64)
+            mean_diagonal = np.add.reduceat(shares * diagonal, starts)
+            share2 = np.add.reduceat(shares**2, starts)  # 1 / n, or 1 / Kish's effective size
             with np.errstate(divide="ignore", invalid="ignore"):
-                norm2 = (biased[part.owners] - np.add.reduceat(shares**2 * own, starts)) / (
-                    1 - each
+                norm2 = (biased[block.owners] - np.add.reduceat(shares**2 * diagonal, starts)) / (
+                    1 - share2
                 )
-            norm2 = np.where(each < 1, norm2, 0.0)  # one point tells nothing about |mu|
-            error = np.maximum(mean_own - norm2, 0.0) * each
+            norm2 = np.where(share2 < 1, norm2, 0.0)  # one point does not determine |mu|
+            error = np.maximum(mean_diagonal - norm2, 0.0) * share2
             total = np.maximum(norm2, 0.0) + error
-            factors[part.owners] = np.where(
-                (total > 0) & (each < 1),
+            factors[block.owners] = np.where(
+                (total > 0) & (share2 < 1),
                 np.maximum(norm2, 0.0) / np.where(total > 0, total, 1.0),
                 1.0,
             )
