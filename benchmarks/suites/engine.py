@@ -79,12 +79,12 @@ def run(options: Options) -> Report:
 @contextmanager
 def _engine(with_numba: bool) -> Iterator[None]:
     """Gram matrices made inside use numba's exponential, or NumPy's."""
-    before = fast_exp._WORTH_IT
-    fast_exp._WORTH_IT = 0 if with_numba else 2**62
+    before = fast_exp._MIN_VALUES_FOR_NUMBA
+    fast_exp._MIN_VALUES_FOR_NUMBA = 0 if with_numba else 2**62
     try:
         yield
     finally:
-        fast_exp._WORTH_IT = before
+        fast_exp._MIN_VALUES_FOR_NUMBA = before
 
 
 def _run(case: Case, make: Any, runs: Runs, limits: Limits, options: Options) -> None:

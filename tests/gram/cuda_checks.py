@@ -190,7 +190,7 @@ def shared() -> Checks:
     before = multi_gpu.devices, multi_gpu.room, multi_gpu.LARGE
     multi_gpu.devices = fused_matrix.devices = lambda x: [here, here]
     multi_gpu.room, multi_gpu.LARGE, fused_matrix.LARGE = lambda x, device: 50, 100, 100
-    multi_gpu._LEAST = 64
+    multi_gpu._MIN_COLUMNS_PER_DEVICE = 64
     gram = Gram(RBF(1.0), put(x, DOUBLE), put(y, DOUBLE))
     assert gram._fused.spread is not None
     yield "shared @", off(gram @ put(v, DOUBLE), RBF(1.0)(x, y) @ v), 1e-13

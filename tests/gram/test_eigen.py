@@ -32,7 +32,7 @@ def test_one_pair_and_many(kernel, k):
 
 
 def test_restarts_lose_nothing(monkeypatch):
-    monkeypatch.setattr(eigen, "_FEW", 1)
+    monkeypatch.setattr(eigen, "_MIN_BLOCK_COLUMNS", 1)
     checked(Gram(Matern(1.5, 2.0), X), 20, Matern(1.5, 2.0)(X))
 
 
@@ -85,6 +85,6 @@ def test_most_pairs_need_the_whole_matrix():
 
 
 def test_it_says_when_it_did_not_converge(monkeypatch):
-    monkeypatch.setattr(eigen, "_ROUNDS", 3)
+    monkeypatch.setattr(eigen, "_MAX_PASSES", 3)
     with pytest.warns(mercer.NotConverged, match="stopped after 3 passes"):
         top_eigenpairs(Gram(Matern(0.5, 0.1), X), 5)

@@ -31,7 +31,7 @@ def test_a_crowded_spectrum_is_exhausted():
 
 
 def test_a_bound_on_the_steps_is_told(monkeypatch):
-    monkeypatch.setattr(lanczos, "_STEPS", 10)
+    monkeypatch.setattr(lanczos, "_MAX_STEPS", 10)
     values = 1 - 1e-3 * np.arange(300.0)[:, None]
     with pytest.warns(NotConverged, match="after 10 steps"):
         found = largest_eigenvalue(lambda v: values * v, np.empty(0), 300)

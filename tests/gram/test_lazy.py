@@ -42,7 +42,7 @@ def small_tiles(monkeypatch):
     monkeypatch.setattr(threads, "TILE", 48)
     monkeypatch.setattr(threads, "MANY", 10)
     monkeypatch.setattr(threads, "WIDE_BYTES", 8 * 48 * 70)
-    monkeypatch.setattr(lazy, "_ONE_SHOT", 1)
+    monkeypatch.setattr(lazy, "_MAX_ENTRIES_OF_ONE_BLOCK", 1)
 
 
 @pytest.fixture

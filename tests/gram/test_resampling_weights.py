@@ -50,7 +50,7 @@ def test_chunks_do_not_change_the_columns(make):
 def test_keys_held_at_a_time_do_not_change_the_columns(monkeypatch, weights):
     whole = PermutedWeights(weights, 130, rng=3).dense()
     for held in (1, 5 * 12 * 31, 63 * 12 * 31):
-        monkeypatch.setattr("mercer.gram.resampling_weights._HELD", held)
+        monkeypatch.setattr("mercer.gram.resampling_weights._BYTES_OF_KEYS", held)
         assert_array_equal(PermutedWeights(weights, 130, rng=3).dense(), whole)
 
 
@@ -65,7 +65,7 @@ def test_rows_with_equal_keys_are_drawn_again(monkeypatch):
             self.drawn += shape[0]
             return self.rng.integers(0, 40, shape, dtype=dtype)
 
-    monkeypatch.setattr("mercer.gram.resampling_weights._HELD", 7 * 12 * 9)
+    monkeypatch.setattr("mercer.gram.resampling_weights._BYTES_OF_KEYS", 7 * 12 * 9)
     coarse, codes = Coarse(), np.arange(9, dtype=np.uint8) % 2
     found = _shuffled(codes, coarse)
     assert coarse.drawn > GROUP

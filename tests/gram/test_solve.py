@@ -44,8 +44,8 @@ def test_arguments_are_not_written_into():
 
 
 def test_ridge_solve_says_when_it_did_not_converge(monkeypatch):
-    monkeypatch.setattr(solve, "_ROUNDS", 2)
-    monkeypatch.setattr(solve, "_RANK", 2)
+    monkeypatch.setattr(solve, "_MAX_ITERATIONS", 2)
+    monkeypatch.setattr(solve, "_PRECONDITIONER_RANK", 2)
     with mercer.config(memory="16MiB"), pytest.warns(mercer.NotConverged, match="larger ridge"):
         ridge_solve(Gram(RBF(0.1), X), Y, 1e-6)
 

@@ -38,7 +38,7 @@ def points(n, d=3, seed=0):
 @pytest.mark.parametrize("least", ENGINES, ids=["NumPy", "compiled"][: len(ENGINES)])
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_tiles_are_the_kernel(kernel, least, monkeypatch):
-    monkeypatch.setattr(fast_exp, "_WORTH_IT", least)
+    monkeypatch.setattr(fast_exp, "_MIN_VALUES_FOR_NUMBA", least)
     x, y, stein = points(530), points(700, seed=1), Stein(kernel, score)
     size = np.abs(stein.pairwise(x, y)).max()
     whole = stein.pairwise(x, x)
@@ -52,7 +52,7 @@ def test_tiles_are_the_kernel(kernel, least, monkeypatch):
 @pytest.mark.parametrize("least", ENGINES, ids=["NumPy", "compiled"][: len(ENGINES)])
 def test_kernels_of_one_score_share_and_do_not_write(least, monkeypatch):
     """Also beside kernels of another score."""
-    monkeypatch.setattr(fast_exp, "_WORTH_IT", least)
+    monkeypatch.setattr(fast_exp, "_MIN_VALUES_FOR_NUMBA", least)
     x = points(300)
     made = [Stein(k, s) for k in KERNELS for s in (score, other_score)]
     rows, columns = slice(10, 200), slice(100, 300)

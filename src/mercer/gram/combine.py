@@ -1,140 +1,15 @@
-"""Lazy matrices made of others: entrywise products, centring, low rank, and dense ones."""
+"""Further lazy matrices: reweighted, rounded, dense, and of low rank."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from mercer import validate
-from mercer.backend import Array, astype, double, namespace, scalar, zeros
-from mercer.gram.lazy import LazyMatrix
+from mercer.backend import Array, astype, double, namespace, transposed, zeros
+from mercer.gram.lazy import Changed, LazyMatrix, Product
 from mercer.gram.resampling_weights import WeightColumns
 from mercer.gram.threads import spans
-
-Product = Callable[[Array], Array]  # v -> K v in float64
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Hadamard(LazyMatrix):
-    """The entrywise product of two matrices; positive semi-definite if both are (Schur)."""
-
-    left: LazyMatrix
-    right: LazyMatrix
-
-    def __post_init__(self) -> None:
-        for name, part in (("left", self.left), ("right", self.right)):
-            validate.instance(name, part, LazyMatrix, "a LazyMatrix, such as Gram(kernel, x)")
-        validate.same_library(self.left.like, self.right.like, ("left", "right"))
-        if self.left.shape != self.right.shape:
-            raise ValueError(
-                f"entrywise products need equal shapes, got {self.left.shape} and {self.right.shape}"
-            )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.left.shape
-
-    @property
-    def like(self) -> Array:
-        """An array of the library, device and dtype of the blocks."""
-        return self.left.like[:1] * self.right.like[:1]
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether both are."""
-        return self.left.symmetric and self.right.symmetric
-
-    def block(self, rows: slice, columns: slice, /) -> Array:
-        """The product of the two blocks."""
-        return self.left.block(rows, columns) * self.right.block(rows, columns)
-
-    def diagonal(self) -> Array:
-        """The product of the two diagonals: (n,)."""
-        return self.left.diagonal() * self.right.diagonal()
-
-
-class Changed(LazyMatrix):
-    """Another matrix with changed blocks; what is not changed is the other's."""
-
-    matrix: LazyMatrix
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.matrix.shape
-
-    @property
-    def like(self) -> Array:
-        """An array of the library, device and dtype of the blocks."""
-        return self.matrix.like
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether the matrix is."""
-        return self.matrix.symmetric
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Centered(Changed):
-    """HKH with H = I - 11'/n: K_ij - row mean - column mean + mean."""
-
-    matrix: LazyMatrix
-    row_means: Array
-    column_means: Array
-    mean: float
-
-    @classmethod
-    def of(cls, matrix: LazyMatrix) -> Centered:
-        """Centre a square matrix; one pass over its tiles, two if it is not symmetric."""
-        validate.instance("matrix", matrix, LazyMatrix, "a LazyMatrix, such as Gram(kernel, x)")
-        matrix._need_square("centered")
-        n = matrix.shape[0]
-        rows = matrix.row_sums() / n
-        columns = rows if matrix.symmetric else Transposed(matrix).row_sums() / n
-        return cls(matrix, rows, columns, scalar(namespace(rows).mean(rows)))
-
-    def block(self, rows: slice, columns: slice, /) -> Array:
-        """The centred block."""
-        tile = self.matrix.block(rows, columns)
-        across = astype(self.row_means[rows] - self.mean, tile.dtype)
-        down = astype(self.column_means[columns], tile.dtype)
-        tile -= across[:, None]
-        tile -= down[None, :]
-        return tile
-
-    def _times(self, v: Array) -> Array:
-        return self.around(self.matrix._times, v)
-
-    def around(self, times: Product, v: Array) -> Array:
-        """H K H v from products with K: columns are centred, which costs less than to centre tiles."""
-        wide = astype(v, double(v))
-        moved = wide - namespace(wide).mean(wide, axis=0)
-        product = times(astype(moved, v.dtype))
-        return product - namespace(product).mean(product, axis=0)
-
-    def diagonal(self) -> Array:
-        """The centred diagonal: (n,)."""
-        own = astype(self.matrix.diagonal(), double(self.like))
-        return astype(own - self.row_means - self.column_means + self.mean, self.like.dtype)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Transposed(Changed):
-    """K' of a lazy K."""
-
-    matrix: LazyMatrix
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        n, m = self.matrix.shape
-        return m, n
-
-    def block(self, rows: slice, columns: slice, /) -> Array:
-        """The transposed block."""
-        return namespace(self.like).permute_dims(self.matrix.block(columns, rows), (1, 0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,7 +40,7 @@ class Reweighted(Changed):
         return self.around(self.matrix._times, v)
 
     def around(self, times: Product, v: Array) -> Array:
-        """w * K (w * v) from products with K: columns are weighted, not tiles."""
+        """w * K (w * v) from products with K: weighting vectors costs less than weighting tiles."""
         wide = astype(self.weights, double(v))[:, None]
         return wide * times(astype(wide * astype(v, double(v)), v.dtype))
 
@@ -178,7 +53,7 @@ class Reweighted(Changed):
 class Rounded(Changed):
     """K in float32: products with it are twice as fast.
 
-    A resampling test stays exactly valid when what was observed goes through the same rounding.
+    A resampling test stays exactly valid if the observed statistic is rounded in the same way.
     """
 
     matrix: LazyMatrix
@@ -199,14 +74,13 @@ class Rounded(Changed):
 
 
 class Dense(LazyMatrix):
-    """A matrix that is held already, in lazy clothes."""
+    """An array in memory, as a lazy matrix."""
 
     def __init__(self, array: Any) -> None:
         self.array = validate.points(array, "array")
         n, m = self.array.shape
-        xp = namespace(self.array)
-        turned = xp.permute_dims(self.array, (1, 0))
-        self._symmetric = n == m and bool(xp.all(self.array == turned))
+        equal = n == m and namespace(self.array).all(self.array == transposed(self.array))
+        self._symmetric = bool(equal)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -220,11 +94,11 @@ class Dense(LazyMatrix):
 
     @property
     def symmetric(self) -> bool:
-        """Whether it equals its transpose."""
+        """Whether the array equals its transpose."""
         return self._symmetric
 
     def dense(self) -> Array:
-        """The matrix itself, not a copy."""
+        """The array itself, not a copy."""
         return self.array
 
     def _times(self, v: Array) -> Array:
@@ -255,12 +129,12 @@ class LowRank(LazyMatrix):
 
     @property
     def symmetric(self) -> bool:
-        """Always."""
+        """True: Z Z' is symmetric."""
         return True
 
     def block(self, rows: slice, columns: slice, /) -> Array:
         """Z_rows Z_columns'."""
-        return self.features[rows, :] @ self._turned(self.features[columns, :])
+        return self.features[rows, :] @ transposed(self.features[columns, :])
 
     def diagonal(self) -> Array:
         """|z_i|^2: (n,)."""
@@ -272,15 +146,12 @@ class LowRank(LazyMatrix):
 
     def _times(self, v: Array) -> Array:
         z = astype(self.features, double(v))
-        return z @ (self._turned(z) @ astype(v, double(v)))
+        return z @ (transposed(z) @ astype(v, double(v)))
 
     def _quad(self, w: WeightColumns, diagonal: bool) -> Array:
         z = self.features
-        spread = zeros((z.shape[1], w.width), z, double(z))
+        projected = zeros((z.shape[1], w.width), z, double(z))  # Z'w
         for rows in spans(self.shape[0]):
-            spread += self._turned(z[rows, :]) @ w.rows(rows)
-        forms = namespace(spread).sum(spread**2, axis=0)
-        return forms if diagonal else forms - self._own_terms(w)
-
-    def _turned(self, z: Array) -> Array:
-        return namespace(z).permute_dims(z, (1, 0))
+            projected += transposed(z[rows, :]) @ w.rows(rows)
+        forms = namespace(projected).sum(projected**2, axis=0)
+        return forms if diagonal else forms - self._diagonal_terms(w)

@@ -1,4 +1,4 @@
-"""The largest eigenvalues of lazy matrices: by block Lanczos on tiles, densely where they are small."""
+"""The largest eigenvalues of lazy matrices: block Lanczos on tiles, and LAPACK for small matrices."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from mercer.backend import (
 )
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError, NotConverged
-from mercer.gram.combine import Centered, Dense, Product, Reweighted
+from mercer.gram.combine import Dense, Reweighted
 from mercer.gram.gram import Gram
-from mercer.gram.lazy import LazyMatrix
+from mercer.gram.lazy import Centered, LazyMatrix, Product
 from mercer.kernels.radial import RBF
 from mercer.linalg import one_blas_thread
 
-_ROUNDS = 1000  # passes over the matrix at most
-_SMALL = 1000  # rows up to which the dense eigenvalue solver is quickest
-_FEW = 12  # columns of a cheap pass at least
+_MAX_PASSES = 1000  # over the matrix; smooth kernels need about ten
+_MAX_ROWS_DENSE = 1000  # up to here LAPACK is fastest, whatever the number of eigenvalues
+_MIN_BLOCK_COLUMNS = 12  # a product with fewer columns takes as long
 _TINY = float(np.finfo(np.float64).tiny)
-_COPIES = 3  # of the matrix while LAPACK finds its eigenvectors; of the basis while it grows
-_THIN = 32  # columns of points up to which tiles of RBF cost less than to read them from memory
+_COPIES = 3  # of the matrix while LAPACK computes eigenvectors; of the basis while it grows
+_MAX_DIMENSION_OF_CHEAP_TILES = 32  # computing tiles of RBF then costs less than reading them
 
 
 def top_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
-    """The k largest eigenvalues, falling, and their eigenvectors (n, k), each of length 1.
+    """The k largest eigenvalues in decreasing order, and their eigenvectors (n, k) of norm 1.
 
-    By block Lanczos with full orthogonalisation and thick restarts, a few columns a pass over the
+    Block Lanczos with full orthogonalisation and thick restarts, a few columns per pass over the
     tiles, until the residuals are below 1e-9 (float32: 1e-5) of the largest eigenvalue; small
-    matrices are solved densely. The sign is the one that makes the largest entry positive. Raises
-    `MemoryBudgetError` where the k vectors and the subspace they are found in do not fit.
+    matrices are decomposed by LAPACK. The sign makes the largest entry of a vector positive. Raises
+    `MemoryBudgetError` where the k vectors and the subspace that contains them do not fit.
     """
     validate.instance("matrix", matrix, LazyMatrix, "a LazyMatrix, such as Gram(kernel, x)")
     matrix._need_square("top_eigenpairs")
@@ -57,10 +57,10 @@ def top_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     if _densely(n, k):
         values, vectors = _dense_eigenpairs(matrix, k)
     else:
-        width, most = _plan(matrix, k)
-        # on tiles with one thread of BLAS: others would wait in a loop, and keep tiles from the cores
+        width, max_columns = _plan(matrix, k)
+        # tiles use all threads of mercer; more threads of BLAS would wait in busy loops beside them
         with nullcontext() if _holds(matrix) else one_blas_thread():
-            values, vectors = _block_davidson(matrix, k, width, most)
+            values, vectors = _block_davidson(matrix, k, width, max_columns)
     return values, vectors * _signs(vectors)
 
 
@@ -69,12 +69,14 @@ def ask_for_eigenpairs(matrix: LazyMatrix, k: int) -> None:
     n = matrix.shape[0]
     if not _densely(n, k):
         _plan(matrix, k)
-    elif n > _SMALL:
-        _ask_for(_COPIES * 8 * n**2, f"{k} eigenpairs of {n:,} points, more than a third, need")
+    elif n > _MAX_ROWS_DENSE:
+        _check_memory(
+            _COPIES * 8 * n**2, f"{k} eigenpairs of {n:,} points, more than a third, need"
+        )
 
 
 def _densely(n: int, k: int) -> bool:
-    return n <= _SMALL or 3 * k > n
+    return n <= _MAX_ROWS_DENSE or 3 * k > n
 
 
 def _fits(matrix: LazyMatrix) -> bool:
@@ -82,23 +84,25 @@ def _fits(matrix: LazyMatrix) -> bool:
 
 
 def _plan(matrix: LazyMatrix, k: int) -> tuple[int, int]:
-    """Columns that the basis grows by, and those it has at most, within the memory budget."""
+    """Columns added to the basis per pass, and its largest number of columns in the memory budget."""
     n = matrix.shape[0]
-    cheap = _quick(matrix) or _fits(matrix)
-    width = max(_FEW, k // 4) if cheap else max(k, _FEW)
-    most = min(max(3 * (k + width), 60), n)
-    memory, held = settings().memory, n**2 * itemsize(matrix.like) if _holds(matrix) else 0
-    room = max(memory - held, memory // 4) // (_COPIES * 8 * n)  # columns of all arrays together
-    if most + k + width <= room:
-        return width, most
-    width = min(width, _FEW)
-    most = min(most, room - k - width)
-    if most < k + 2 * width:
-        _ask_for(_COPIES * 8 * n * (2 * k + 3 * width), f"{k} eigenpairs of {n:,} points need")
-    return width, most
+    cheap = _has_cheap_tiles(matrix) or _fits(matrix)
+    width = max(_MIN_BLOCK_COLUMNS, k // 4) if cheap else max(k, _MIN_BLOCK_COLUMNS)
+    max_columns = min(max(3 * (k + width), 60), n)
+    memory, dense_bytes = settings().memory, n**2 * itemsize(matrix.like) if _holds(matrix) else 0
+    room = max(memory - dense_bytes, memory // 4) // (
+        _COPIES * 8 * n
+    )  # columns of all arrays together
+    if max_columns + k + width <= room:
+        return width, max_columns
+    width = min(width, _MIN_BLOCK_COLUMNS)
+    max_columns = min(max_columns, room - k - width)
+    if max_columns < k + 2 * width:
+        _check_memory(_COPIES * 8 * n * (2 * k + 3 * width), f"{k} eigenpairs of {n:,} points need")
+    return width, max_columns
 
 
-def _ask_for(needed: int, what: str) -> None:
+def _check_memory(needed: int, what: str) -> None:
     budget = settings().memory
     if needed > budget:
         raise MemoryBudgetError(
@@ -109,20 +113,20 @@ def _ask_for(needed: int, what: str) -> None:
 
 
 def _dense_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
-    held = matrix.dense()
-    n = held.shape[0]
-    if is_numpy(held):
-        return largest(held, k)
-    xp = namespace(held)
-    values, vectors = linalg.eigh(held)
+    dense = matrix.dense()
+    n = dense.shape[0]
+    if is_numpy(dense):
+        return largest(dense, k)
+    xp = namespace(dense)
+    values, vectors = linalg.eigh(dense)
     return xp.flip(values[n - k :]), xp.flip(vectors[:, n - k :], axis=1)
 
 
 def largest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest eigenvalues, falling, and their eigenvectors (n, k), of an array.
+    """The k largest eigenvalues in decreasing order, and their eigenvectors (n, k), of an array.
 
-    LAPACK finds none of a part of the spectrum where (nearly) all eigenvalues are equal; then the
-    whole of it is asked for.
+    Where (nearly) all eigenvalues are equal, LAPACK can fail to find a range of them; the full
+    decomposition is computed then.
     """
     from scipy.linalg import eigh
 
@@ -134,35 +138,37 @@ def largest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     return values[::-1][:k], vectors[:, ::-1][:, :k]
 
 
-def _block_davidson(matrix: LazyMatrix, k: int, width: int, most: int) -> tuple[Array, Array]:
-    """A subspace that grows by the residuals of its best vectors, and begins anew with these.
+def _block_davidson(
+    matrix: LazyMatrix, k: int, width: int, max_columns: int
+) -> tuple[Array, Array]:
+    """Block Davidson iteration: the subspace grows by the residuals of its Ritz vectors, with restarts.
 
-    The first block has more columns than pairs are wanted, so that none of several equal
-    eigenvalues is missed; later ones have few columns, as passes over the matrix are cheap.
-    Without a preconditioner this is block Lanczos with thick restarts (Wu and Simon 2000).
+    The first block has more columns than wanted pairs, so that none of several equal eigenvalues is
+    missed; later blocks have few columns, as passes over the matrix are cheap. Without a
+    preconditioner this is block Lanczos with thick restarts (Wu and Simon 2000).
     """
     n, work, dtype = matrix.shape[0], double(matrix.like), matrix.like.dtype
     start = np.random.default_rng(0).standard_normal((n, k + 2))
     tolerance = 1e-5 if is_single(matrix.like) else 1e-9
     space = Space(repeated_product(matrix), array_like(start, matrix.like, work))
-    for _ in range(_ROUNDS):
-        values, vectors, moved = space.ritz(min(k + width, space.size))
-        rest = (moved - values * vectors)[:, :k]
-        far = _lengths(rest) > tolerance * max(abs(float(values[0])), _TINY)
+    for _ in range(_MAX_PASSES):
+        values, vectors, images = space.ritz(min(k + width, space.size))
+        residuals = (images - values * vectors)[:, :k]
+        far = _lengths(residuals) > tolerance * max(abs(float(values[0])), _TINY)
         if not far.any():
             return astype(values[:k], dtype), astype(vectors[:, :k], dtype)
-        chosen = array_like(np.flatnonzero(far)[:width], rest, namespace(rest).int64)
-        if space.size + width > most:
-            space.restart(values, vectors, moved)
-        space.grow(namespace(rest).take(rest, chosen, axis=1))
+        unconverged = array_like(np.flatnonzero(far)[:width], residuals, namespace(residuals).int64)
+        if space.size + width > max_columns:
+            space.restart(values, vectors, images)
+        space.grow(namespace(residuals).take(residuals, unconverged, axis=1))
     values, vectors, _ = space.ritz(k)
-    message = f"top_eigenpairs stopped after {_ROUNDS} passes, short of {tolerance:.0e}"
+    message = f"top_eigenpairs stopped after {_MAX_PASSES} passes, short of {tolerance:.0e}"
     warnings.warn(message, NotConverged, stacklevel=3)
     return astype(values, dtype), astype(vectors, dtype)
 
 
 class Space:
-    """A subspace that grows: an orthonormal basis Q (n, b), its images K Q, and Q'K Q."""
+    """A growing subspace: an orthonormal basis Q (n, b), its images K Q, and Q'K Q."""
 
     def __init__(self, times: Product, start: Array) -> None:
         self.times = times
@@ -175,65 +181,63 @@ class Space:
         return int(self.basis.shape[1])
 
     def ritz(self, number: int) -> tuple[Array, Array, Array]:
-        """The best eigenvalues and vectors inside the basis, and the images of the vectors."""
+        """The largest Ritz values, their Ritz vectors, and the images of the vectors."""
         xp = namespace(self.basis)
-        values, turn = linalg.eigh((self.inner + transposed(self.inner)) / 2)
-        turn = xp.flip(turn, axis=1)[:, :number]
-        return xp.flip(values)[:number], self.basis @ turn, self.images @ turn
+        values, rotation = linalg.eigh((self.inner + transposed(self.inner)) / 2)
+        rotation = xp.flip(rotation, axis=1)[:, :number]
+        return xp.flip(values)[:number], self.basis @ rotation, self.images @ rotation
 
-    def restart(self, values: Array, vectors: Array, moved: Array) -> None:
-        """Keep the best vectors only."""
+    def restart(self, values: Array, vectors: Array, images: Array) -> None:
+        """Keep these Ritz vectors only."""
         xp = namespace(self.basis)
-        one = xp.eye(values.shape[0], dtype=values.dtype, device=device(values))
-        self.basis, self.images, self.inner = vectors, moved, values * one
+        identity = xp.eye(values.shape[0], dtype=values.dtype, device=device(values))
+        self.basis, self.images, self.inner = vectors, images, values * identity
 
     def grow(self, block: Array) -> None:
-        """Add the part of a block that is orthogonal to the basis."""
+        """Extend the basis by the component of a block that is orthogonal to it."""
         xp, fresh = namespace(self.basis), _orthonormal(block, self.basis)
-        moved = self.times(fresh)
-        across, own = transposed(self.basis) @ moved, transposed(fresh) @ moved
+        images = self.times(fresh)
+        across, inner_fresh = transposed(self.basis) @ images, transposed(fresh) @ images
         above = xp.concat([self.inner, across], axis=1)
-        below = xp.concat([transposed(across), own], axis=1)
+        below = xp.concat([transposed(across), inner_fresh], axis=1)
         self.inner = xp.concat([above, below])
         self.basis = xp.concat([self.basis, fresh], axis=1)
-        self.images = xp.concat([self.images, moved], axis=1)
+        self.images = xp.concat([self.images, images], axis=1)
 
 
 def repeated_product(matrix: LazyMatrix) -> Product:
-    """v -> K v for a symmetric K, many times: held where it fits and its tiles are not quick to make."""
+    """v -> K v for a symmetric K, to be called often; K is dense where it fits and tiles are not cheap."""
     if isinstance(matrix, Centered | Reweighted):
         times = repeated_product(matrix.matrix)
         return lambda v: matrix.around(times, v)
     dtype = matrix.like.dtype
     if _holds(matrix):
         if not is_single(matrix.like):
-            held = matrix.dense()
-            return lambda v: transposed(
-                transposed(v) @ held
-            )  # which BLAS does twice as fast as K v
+            dense = matrix.dense()
+            return lambda v: transposed(transposed(v) @ dense)  # BLAS: twice as fast as K v
         matrix = Dense(matrix.dense())
     return lambda v: matrix._times(astype(v, dtype))
 
 
 def _holds(matrix: LazyMatrix) -> bool:
-    return _fits(matrix) and not _quick(matrix)
+    return _fits(matrix) and not _has_cheap_tiles(matrix)
 
 
-def _quick(matrix: LazyMatrix) -> bool:
-    """Whether tiles are made in less time than they are read from memory."""
+def _has_cheap_tiles(matrix: LazyMatrix) -> bool:
+    """Whether computing tiles takes less time than reading them from memory."""
     inner = matrix.matrix if isinstance(matrix, Centered | Reweighted) else matrix
     if not (isinstance(inner, Gram) and isinstance(inner.kernel, RBF) and is_numpy(inner.x)):
         return False
-    return inner.x.shape[1] <= _THIN
+    return inner.x.shape[1] <= _MAX_DIMENSION_OF_CHEAP_TILES
 
 
 def _lengths(v: Array) -> np.ndarray:
-    """|v_j| of every column: (k,)."""
+    """|v_j| for every column: (k,)."""
     return np.sqrt(to_numpy(namespace(v).sum(v**2, axis=0)))
 
 
 def _orthonormal(v: Array, basis: Array | None) -> Array:
-    """An orthonormal basis of v, orthogonal to `basis`; twice, for rounding."""
+    """An orthonormal basis of v, orthogonal to `basis`; computed twice against rounding."""
     for _ in range(2):
         if basis is not None:
             v = v - basis @ (transposed(basis) @ v)
@@ -243,7 +247,7 @@ def _orthonormal(v: Array, basis: Array | None) -> Array:
 
 def _signs(vectors: Array) -> Array:
     xp = namespace(vectors)
-    largest = xp.argmax(xp.abs(vectors), axis=0)
-    picked = [vectors[int(largest[j]), j] for j in range(vectors.shape[1])]
-    ones = xp.ones((), dtype=vectors.dtype, device=device(vectors))
-    return xp.stack([xp.where(p < 0, -ones, ones) for p in picked])
+    peaks = xp.argmax(xp.abs(vectors), axis=0)
+    picked = [vectors[int(peaks[j]), j] for j in range(vectors.shape[1])]
+    unit = xp.ones((), dtype=vectors.dtype, device=device(vectors))
+    return xp.stack([xp.where(p < 0, -unit, unit) for p in picked])

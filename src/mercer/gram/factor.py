@@ -1,4 +1,4 @@
-"""Factors of positive semi-definite matrices: K = AA' to rounding where K has low rank."""
+"""Pivoted Cholesky factors of positive semi-definite matrices: K = AA' where K has low rank."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram.lazy import LazyMatrix
 
-_NOISE = 32  # rounding errors of an entry, below which what is left of the trace is noise
-_FIRST = 64  # columns for which there is room at first; doubled when they are full
-_BLOCK = 64  # pivots at a time at most
-_WIDE = (
-    256  # columns from which blocks pay: there, to read the factor for each pivot takes the time
-)
+_ROUNDING_ERRORS = 32  # a remaining trace of that many rounding errors of the trace is noise
+_FIRST_CAPACITY = 64  # columns allocated at first; doubled when they are full
+_MAX_BLOCK = 64  # pivots at a time: larger blocks reject more candidates
+_MIN_COLUMNS_FOR_BLOCKS = 256  # from here on, reading the factor for every pivot dominates the time
 
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """K ~ AA': `columns` is A, (n, r); `pivots` are the points that span it.
+    """K ~ AA': `columns` is A, (n, r); `pivots` are the indices of the points that span it.
 
     `residual` is the trace of K - AA', which is positive semi-definite: it bounds every entry of
     the difference, and its norm.
@@ -48,14 +46,13 @@ def cholesky(matrix: LazyMatrix, *, tolerance: float = 1e-12, most: int | None =
     """The pivoted Cholesky factor of a positive semi-definite matrix, from a few of its columns.
 
     Takes the column of the largest remaining diagonal entry until the remaining trace is below
-    `tolerance` times the trace, or there are `most` columns: r columns of the matrix are made
-    and O(n r^2) operations done (Fine and Scheinberg 2001). Smooth kernels on few
-    dimensions have few columns that count: about 20 for a Gaussian kernel on the line at the median
-    distance, whatever n is.
+    `tolerance` times the trace, or there are `most` columns: r columns of the matrix are computed
+    in O(n r^2) operations (Fine and Scheinberg 2001). Smooth kernels in few dimensions have low
+    numerical rank: about 20 for a Gaussian kernel on the line at the median distance, whatever n is.
 
-    From a few hundred columns on, pivots are found in blocks: as long as the largest remaining diagonal
-    entry among some candidates exceeds all others, it is the next pivot, and the columns of a block are
-    made by matrix products.
+    From a few hundred columns on, pivots are chosen in blocks: as long as the largest remaining diagonal
+    entry among the candidates exceeds all others, it is the next pivot, and the columns of a block are
+    computed by matrix products.
 
     Examples
     --------
@@ -76,56 +73,64 @@ def cholesky(matrix: LazyMatrix, *, tolerance: float = 1e-12, most: int | None =
     if most is not None:
         validate.whole("most", most)
     state = _Pivoted(matrix, n if most is None else min(most, n))
-    xp = namespace(state.left)
-    enough = max(tolerance, _NOISE * eps(matrix.like)) * scalar(xp.sum(state.left))
+    xp = namespace(state.remaining)
+    threshold = max(tolerance, _ROUNDING_ERRORS * eps(matrix.like)) * scalar(
+        xp.sum(state.remaining)
+    )
     width = 1
-    while len(state.pivots) < state.most and scalar(xp.sum(state.left)) > enough:
-        found = state.extend(min(width, state.most - len(state.pivots)), enough)
-        width = min(2 * found, _BLOCK) if len(state.pivots) >= _WIDE else 1
+    while len(state.pivots) < state.most and scalar(xp.sum(state.remaining)) > threshold:
+        added = state.extend(min(width, state.most - len(state.pivots)), threshold)
+        width = min(2 * added, _MAX_BLOCK) if len(state.pivots) >= _MIN_COLUMNS_FOR_BLOCKS else 1
     rows = state.rows[: len(state.pivots), :]
-    return Factor(xp.permute_dims(rows, (1, 0)), tuple(state.pivots), scalar(xp.sum(state.left)))
+    return Factor(
+        xp.permute_dims(rows, (1, 0)), tuple(state.pivots), scalar(xp.sum(state.remaining))
+    )
 
 
 class _Pivoted:
-    """A factor that grows: A', whose rows are contiguous, the pivots, and the remaining diagonal."""
+    """A growing factor: A', whose rows are contiguous, the pivots, and the remaining diagonal."""
 
     def __init__(self, matrix: LazyMatrix, most: int) -> None:
         self.matrix, self.most = matrix, most
-        self.left = astype(matrix.diagonal(), double(matrix.like))
-        self.rows = zeros((min(_FIRST, most), matrix.shape[0]), self.left)
+        self.remaining = astype(matrix.diagonal(), double(matrix.like))
+        self.rows = zeros((min(_FIRST_CAPACITY, most), matrix.shape[0]), self.remaining)
         self.pivots: list[int] = []
-        self._columns: dict[int, Array] = {}  # of candidates that were not taken yet
+        self._columns: dict[int, Array] = {}  # of candidates that are no pivots yet
 
-    def extend(self, width: int, enough: float) -> int:
-        """Add at most `width` pivots, none once the remaining trace is below `enough`; returns how many."""
-        xp, r = namespace(self.left), len(self.pivots)
+    def extend(self, width: int, threshold: float) -> int:
+        """Add up to `width` pivots, as long as the remaining trace exceeds `threshold`; returns how many."""
+        xp, r = namespace(self.remaining), len(self.pivots)
         candidates, outside = self._candidates(width)
         columns = xp.stack([self._column(p) for p in candidates])  # (width, n)
-        index = array_like(np.asarray(candidates), self.left, xp.int64)
+        index = array_like(np.asarray(candidates), self.remaining, xp.int64)
         above = xp.take(self.rows[:r, :], index, axis=1)  # (r, width)
         square = to_numpy(xp.take(columns, index, axis=1) - transposed(above) @ above)
-        order, triangle = _greedy(square, to_numpy(xp.take(self.left, index)), outside)
-        chosen = array_like(np.asarray(order), self.left, xp.int64)
-        rest = xp.take(columns, chosen, axis=0)
+        order, triangle = _greedy(square, to_numpy(xp.take(self.remaining, index)), outside)
+        pivot_rows = array_like(np.asarray(order), self.remaining, xp.int64)
+        remainder = xp.take(columns, pivot_rows, axis=0)
         if r:
-            rest = rest - transposed(xp.take(above, chosen, axis=1)) @ self.rows[:r, :]
+            remainder = (
+                remainder - transposed(xp.take(above, pivot_rows, axis=1)) @ self.rows[:r, :]
+            )
         fresh = (
-            array_like(linalg.inv(triangle), self.left) @ rest
+            array_like(linalg.inv(triangle), self.remaining) @ remainder
             if len(order) > 1
-            else (rest / float(triangle[0, 0]))
+            else (remainder / float(triangle[0, 0]))
         )
-        found = self._add(fresh, [candidates[j] for j in order], enough)
-        taken = {candidates[j] for j in order[:found]}
-        self._columns = {p: columns[k, :] for k, p in enumerate(candidates) if p not in taken}
-        return found
+        added = self._add(fresh, [candidates[j] for j in order], threshold)
+        added_pivots = {candidates[j] for j in order[:added]}
+        self._columns = {
+            p: columns[k, :] for k, p in enumerate(candidates) if p not in added_pivots
+        }
+        return added
 
     def _candidates(self, width: int) -> tuple[list[int], float]:
-        """The points of the largest remaining diagonal entries, and the largest entry of all others."""
-        xp, n = namespace(self.left), self.left.shape[0]
+        """The indices of the largest remaining diagonal entries, and the largest of the other entries."""
+        xp, n = namespace(self.remaining), self.remaining.shape[0]
         if width == 1:
-            return [int(xp.argmax(self.left))], 0.0
-        order = xp.argsort(-self.left, stable=True)
-        outside = scalar(self.left[order[width]]) if width < n else 0.0
+            return [int(xp.argmax(self.remaining))], 0.0
+        order = xp.argsort(-self.remaining, stable=True)
+        outside = scalar(self.remaining[order[width]]) if width < n else 0.0
         return [int(p) for p in to_numpy(order[:width])], outside
 
     def _column(self, p: int) -> Array:
@@ -133,32 +138,32 @@ class _Pivoted:
         if p in self._columns:
             return self._columns[p]
         block = self.matrix.block(slice(0, self.matrix.shape[0]), slice(p, p + 1))
-        return astype(block[:, 0], self.left.dtype)
+        return astype(block[:, 0], self.remaining.dtype)
 
-    def _add(self, fresh: Array, pivots: list[int], enough: float) -> int:
-        """Rows of A', as long as they are needed; returns how many were."""
-        xp = namespace(self.left)
+    def _add(self, fresh: Array, pivots: list[int], threshold: float) -> int:
+        """Append rows of A' as long as the remaining trace exceeds `threshold`; returns how many."""
+        xp = namespace(self.remaining)
         for k, p in enumerate(pivots):
             r = len(self.pivots)
-            if k and not scalar(xp.sum(self.left)) > enough:
+            if k and not scalar(xp.sum(self.remaining)) > threshold:
                 return k
             if r == self.rows.shape[0]:
                 more, n = min(r, self.most - r), self.rows.shape[1]
-                _ask_for(r, 8 * n * (2 * r + more))
-                self.rows = xp.concat([self.rows, zeros((more, n), self.left)])
+                _check_memory(r, 8 * n * (2 * r + more))
+                self.rows = xp.concat([self.rows, zeros((more, n), self.remaining)])
             self.rows[r, :] = fresh[k, :]
-            self.left = xp.clip(self.left - fresh[k, :] ** 2, 0, None)
-            self.left[p] = 0.0
+            self.remaining = xp.clip(self.remaining - fresh[k, :] ** 2, 0, None)
+            self.remaining[p] = 0.0
             self.pivots.append(p)
         return len(pivots)
 
 
-def _ask_for(columns: int, needed: int) -> None:
-    """Room for more columns, and for a copy of those that are there."""
+def _check_memory(columns: int, needed: int) -> None:
+    """Check that more columns, and a copy of the present ones, fit into the memory budget."""
     budget = settings().memory
     if needed > budget:
         raise MemoryBudgetError(
-            f"{columns} columns leave more of the matrix than the tolerance allows, and more columns "
+            f"the remainder after {columns} columns exceeds the tolerance, and more columns "
             f"need {needed / 2**20:,.0f} MiB where the budget is {budget / 2**20:,.0f} MiB: set "
             "most=..., raise the tolerance, or raise mercer.config(memory=...)"
         )
@@ -167,17 +172,17 @@ def _ask_for(columns: int, needed: int) -> None:
 def _greedy(
     square: np.ndarray, diagonal: np.ndarray, outside: float
 ) -> tuple[list[int], np.ndarray]:
-    """Pivots of a small matrix, until an entry outside might be the larger one; and their triangle."""
-    left, order = diagonal.copy(), []
+    """Pivots of a small matrix, until an entry outside of it may be larger, and their Cholesky factor."""
+    remaining, order = diagonal.copy(), []
     columns = np.zeros_like(square)  # of the factor
-    while len(order) < len(left):
-        j, k = int(np.argmax(left)), len(order)
-        if k and not left[j] > outside:
+    while len(order) < len(remaining):
+        j, k = int(np.argmax(remaining)), len(order)
+        if k and not remaining[j] > outside:
             break
-        root = left[j] ** 0.5
+        root = remaining[j] ** 0.5
         columns[:, k] = (square[:, j] - columns[:, :k] @ columns[j, :k]) / root
         columns[j, k] = root
-        left = left - columns[:, k] ** 2
+        remaining = remaining - columns[:, k] ** 2
         order.append(j)
-        left[order] = -np.inf
+        remaining[order] = -np.inf
     return order, np.tril(columns[order, : len(order)])

@@ -1,4 +1,4 @@
-"""exp in place: NumPy's, or with the `compiled` extra a numba one that is two to three times faster."""
+"""In-place exponential: NumPy's, or a loop compiled by numba (extra `compiled`), two to three times faster."""
 
 from __future__ import annotations
 
@@ -10,37 +10,36 @@ from typing import Any
 
 import numpy as np
 
-_WORTH_IT = 50_000_000  # kernel values from which loading numba pays
-
+_MIN_VALUES_FOR_NUMBA = 50_000_000  # below, importing numba takes longer than the loop saves
 
 _compiling = Lock()
 
 
 def _once(make: Callable[[], Any]) -> Callable[[], Any]:
-    """The function, evaluated by the first thread that needs it while the others wait."""
-    made = cache(make)
+    """The function with its result cached: the first thread computes it while the others wait."""
+    cached = cache(make)
 
     def call() -> Any:
         with _compiling:
-            return made()
+            return cached()
 
     return call
 
 
 def exponential(values: int) -> Callable[[np.ndarray], np.ndarray]:
-    """A function that replaces an array by its exponential, for so many values in all."""
+    """The faster in-place exponential for `values` entries in all."""
     return compiled_exp if worth_it(values) else _numpy
 
 
 def worth_it(values: int) -> bool:
-    """Whether compiled loops pay for so many values, and can be had."""
-    return values >= _WORTH_IT and find_spec("numba") is not None
+    """Whether numba is installed and compiled loops pay for `values` entries in all."""
+    return values >= _MIN_VALUES_FOR_NUMBA and find_spec("numba") is not None
 
 
 def exponential_sums(
     x: np.ndarray, weights: np.ndarray, edges: np.ndarray, out: np.ndarray
 ) -> None:
-    """out[a, j] = sum of weights[i] exp(x[i, j]) over the rows i from edges[a] to edges[a + 1]. Compiled."""
+    """out[a, j] = sum of weights[i] exp(x[i, j]) over rows i from edges[a] to edges[a + 1], compiled."""
     _sums()[x.dtype.itemsize](x, weights, edges, out)
 
 
@@ -49,7 +48,7 @@ def _numpy(x: np.ndarray) -> np.ndarray:
 
 
 def compiled_exp(x: np.ndarray) -> np.ndarray:
-    """The exponential in place, of an array in C order."""
+    """The compiled exponential, in place, of an array in C order."""
     flat = x.reshape(-1)  # a view: tiles are contiguous
     _loops()[x.dtype.itemsize](flat)
     return x
@@ -57,7 +56,7 @@ def compiled_exp(x: np.ndarray) -> np.ndarray:
 
 @_once
 def _loops() -> dict[int, Callable[[np.ndarray], None]]:
-    """Loops over float32 and float64, by item size, that release the GIL and vectorise."""
+    """Compiled loops for float32 and float64, by item size, that release the GIL and vectorise."""
     import numba
 
     return {size: _loop(numba, size) for size in (4, 8)}
@@ -65,7 +64,7 @@ def _loops() -> dict[int, Callable[[np.ndarray], None]]:
 
 @_once
 def _sums() -> dict[int, Callable[..., None]]:
-    """Such loops that add up the rows of every bag instead of writing them."""
+    """Compiled loops that sum the rows of every bag instead of writing the exponentials."""
     import numba
 
     return {size: _summing(numba, size) for size in (4, 8)}
@@ -107,7 +106,7 @@ def _summing(numba: Any, size: int) -> Any:
 
 @cache
 def _exp(size: int) -> Any:
-    """exp of a number, of float32 or float64 by its bytes, to be used in compiled loops.
+    """A numba function exp(x) for numbers of `size` bytes, to be inlined in compiled loops.
 
     exp(x) = 2^k exp(r) with k the nearest integer to x / log 2, so that |r| <= log(2) / 2. exp(r)
     is the polynomial of degree 6 and 10 whose largest relative error is least there, 1.9e-9 and
@@ -117,29 +116,29 @@ def _exp(size: int) -> Any:
     import numba
 
     i, f = (np.int32, np.float32) if size == 4 else (np.int64, np.float64)
-    least, bias, bits = (f(-87.0), i(127), i(23)) if size == 4 else (f(-708.0), i(1023), i(52))
+    lowest, bias, bits = (f(-87.0), i(127), i(23)) if size == 4 else (f(-708.0), i(1023), i(52))
     high, low = (f(c) for c in (_LOG2_SINGLE if size == 4 else _LOG2_DOUBLE))
     first, *others = (f(c) for c in (_SINGLE if size == 4 else _DOUBLE))
-    rest, per, zero = tuple(others), f(1.4426950408889634), f(0)
+    coefficients, per, zero = tuple(others), f(1.4426950408889634), f(0)
     power = _bitcast(numba.from_dtype(np.dtype(i)), numba.from_dtype(np.dtype(f)))
 
     @numba.njit(inline="always")
     def exp(x):  # pragma: no cover
-        v = max(x, least)
+        v = max(x, lowest)
         k = np.rint(v * per)
         r = v - k * high - k * low
         p = first
-        for c in rest:
+        for c in coefficients:
             p = p * r + c
         p *= power((i(k) + bias) << bits)
-        return p if x >= least else zero
+        return p if x >= lowest else zero
 
     return exp
 
 
-_LOG2_SINGLE = 0.693145751953125, 1.42860682030941723212e-6  # their sum is log 2
+_LOG2_SINGLE = 0.693145751953125, 1.42860682030941723212e-6  # high and low part of log 2
 _LOG2_DOUBLE = 0.693147180369123816490, 1.90821492927058770002e-10
-_SINGLE = (  # the highest power first
+_SINGLE = (  # coefficients, the highest power first
     1.3836846134577056e-3,
     8.3748157983017933e-3,
     4.1668225566922838e-2,
@@ -164,7 +163,7 @@ _DOUBLE = (
 
 
 def _bitcast(source: Any, target: Any) -> Any:
-    """A numba function that reads the bits of an integer as a floating-point number."""
+    """A numba function that reinterprets the bits of an integer as a floating-point number."""
     from numba.extending import intrinsic
 
     @intrinsic

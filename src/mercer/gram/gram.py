@@ -1,8 +1,8 @@
-"""The Gram matrix of a kernel on points, known by its tiles."""
+"""The Gram matrix of a kernel on points, as a lazy matrix."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 from typing import Any
 
@@ -17,14 +17,14 @@ from mercer.kernels.prepare import prepare
 
 
 class Gram(OfPairs):
-    """K_ij = kernel(x_i, y_j), or kernel(x_i, x_j) when there is no y; K itself is never held.
+    """K_ij = kernel(x_i, y_j), or kernel(x_i, x_j) when there is no y; never held in memory.
 
     Parameters
     ----------
     kernel : Kernel
     x, y : points
-        Arrays, tensors, data frames, or whatever points the kernel takes. Tensors of torch are worked
-        on where they are; from pinned memory of the host they are streamed to the GPUs.
+        Arrays, tensors, data frames, or any other points that the kernel takes. Tensors of torch are
+        processed on their device; tensors in pinned memory of the host are streamed to the GPUs.
 
     Examples
     --------
@@ -41,27 +41,27 @@ class Gram(OfPairs):
         self.kernel, self.x, other = prepare(kernel, x, y)
         self.y: Points = self.x if other is None else other
         self._tile = tile_maker(self.kernel, self.x, self.y)
-        self._held = _Held(self.kernel, self.x, self.y) if self._worth_holding else None
+        self._cached = _CachedMatrix(self.kernel, self.x, self.y) if self._cacheable else None
         self._like = _first_entry(self.kernel, self.x, self.y)
 
     @property
-    def _worth_holding(self) -> bool:
-        """Whether its entries cost so much that they are computed once, if there is room for them."""
+    def _cacheable(self) -> bool:
+        """Whether entries are so expensive that they are computed once, and there is memory for them."""
         entries = count(self.x) * count(self.y)
         return self.kernel.is_expensive() and 8 * entries <= settings().memory // 4
 
     def block(self, rows: slice, columns: slice, /) -> Array:
         """The dense block for two slices; where it meets the diagonal, exactly k(x_i, x_i)."""
         n, m = self.shape
-        if self._held is not None:
-            return namespace(self.like).asarray(self._held.matrix[rows, columns], copy=True)
+        if self._cached is not None:
+            return namespace(self.like).asarray(self._cached.matrix[rows, columns], copy=True)
         top, bottom, _ = rows.indices(n)
-        left, right, _ = columns.indices(m)
-        tile = self._tile(slice(top, bottom), slice(left, right))
-        first, last = max(top, left), min(bottom, right)
+        start, stop, _ = columns.indices(m)
+        tile = self._tile(slice(top, bottom), slice(start, stop))
+        first, last = max(top, start), min(bottom, stop)
         if self.symmetric and first < last:
-            own = self.kernel.diag(take_rows(self.x, slice(first, last)))
-            set_diagonal(tile, first - top, first - left, own)
+            diagonal = self.kernel.diag(take_rows(self.x, slice(first, last)))
+            set_diagonal(tile, first - top, first - start, diagonal)
         return tile
 
     def _bag_rows(
@@ -71,14 +71,14 @@ class Gram(OfPairs):
             return self._tile.bag_rows(rows, columns, weights, edges)
         return None
 
-    def _run(self, work: Callable[[Any], Any], tasks: Any, held: int = 0) -> Any:
-        if self._held is not None:
-            _ = self._held.matrix  # on all threads, before each of them needs it
+    def _run(self, work: Callable[[Any], Any], tasks: Sequence[Any], held: int = 0) -> Iterator:
+        if self._cached is not None:
+            _ = self._cached.matrix  # computed here, on all threads, before any of them needs it
         return super()._run(work, tasks, held)
 
     @property
     def _for_gpu(self) -> bool:
-        """Where the points are on one, or wait for one in pinned memory."""
+        """Whether the points are on a GPU, or in pinned memory of the host to be streamed to one."""
         return on_gpu(self.like) or for_gpu(self.x) or for_gpu(self.y)
 
     def diagonal(self) -> Array:
@@ -93,8 +93,8 @@ def _first_entry(kernel: Kernel, x: Points, y: Points) -> Array:
     return kernel.diag(first) if y is x else kernel.paired(first, take_rows(y, slice(0, 1)))
 
 
-class _Held:
-    """A matrix of an expensive kernel, computed when it is first needed."""
+class _CachedMatrix:
+    """The matrix of an expensive kernel, computed when it is first needed."""
 
     def __init__(self, kernel: Kernel, x: Points, y: Points) -> None:
         self._points = kernel, x, y
@@ -103,12 +103,12 @@ class _Held:
 
     @property
     def matrix(self) -> Array:
-        """All of it."""
+        """The dense matrix."""
         with self._lock:
             if self._matrix is None:
                 kernel, x, y = self._points
                 self._matrix = kernel.pairwise(x, y)
             return self._matrix
 
-    def __reduce__(self) -> Any:  # locks are not pickled, and matrices are made again
-        return _Held, self._points
+    def __reduce__(self) -> Any:  # without the lock and the matrix, which is computed again
+        return _CachedMatrix, self._points

@@ -1,4 +1,4 @@
-"""Tiles of several kernels on the same points: what they share, distances above all, is made once."""
+"""Tiles of several kernels on the same points; shared intermediates, such as distances, are computed once."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from mercer.kernels.smooth import radial_form
 from mercer.kernels.stein import Stein
 from mercer.kernels.wrappers import InputWrapper
 
-Held = dict[Any, Any]  # the tiles that several kernels need, for one pair of slices
+SharedTiles = dict[Any, Any]  # tiles that several kernels need, for one pair of slices, by name
 
 
 class Family:
     """k_1(x_i, y_j), k_2(x_i, y_j), ... for kernels on the same points, known by their tiles.
 
-    Squared distances serve all radial kernels, city-block distances all Laplace kernels, and
-    equal parts of sums and products (such as the categories of a data frame) all kernels that
-    have them. Points were checked before.
+    Squared distances are shared by all radial kernels, city-block distances by all Laplace kernels,
+    and equal parts of sums and products (such as the factor of the categories of a data frame) by all
+    kernels that contain them. The points are trusted: they were checked before.
     """
 
     def __init__(self, kernels: Sequence[Kernel], x: Points, y: Points | None = None) -> None:
         self.kernels, self.x = tuple(kernels), x
         self.y = x if y is None else y
         if len(self.kernels) == 1:
-            self._nodes: list[_Node] = [_Own(tile_maker(self.kernels[0], x, self.y))]
+            self._nodes: list[_Node] = [_Unshared(tile_maker(self.kernels[0], x, self.y))]
         else:
             self._nodes = _Planner(self.kernels, x, self.y).nodes
         self._like = self.kernels[0].diag(take_rows(x, slice(0, 1)))
@@ -56,35 +56,37 @@ class Family:
 
     def tiles(self, rows: slice, columns: slice) -> Iterator[Array]:
         """The tile of every kernel, one after the other; the caller may write into it."""
-        held: Held = {}
-        return (node(rows, columns, held) for node in self._nodes)
+        shared: SharedTiles = {}
+        return (node(rows, columns, shared) for node in self._nodes)
 
 
 class _Node(Protocol):
-    def __call__(self, rows: slice, columns: slice, held: Held, /) -> Array: ...
+    """Part of the formula of a kernel: computes its tile, from shared tiles where there are any."""
+
+    def __call__(self, rows: slice, columns: slice, shared: SharedTiles, /) -> Array: ...
 
 
 @dataclass(frozen=True)
-class _Own:
-    """A tile nobody else needs."""
+class _Unshared:
+    """A tile that one kernel alone needs."""
 
     tile: Tile
 
-    def __call__(self, rows: slice, columns: slice, held: Held) -> Array:
+    def __call__(self, rows: slice, columns: slice, shared: SharedTiles) -> Array:
         return self.tile(rows, columns)
 
 
 @dataclass(frozen=True)
 class _Shared:
-    """A tile several kernels need: made by the first of them, and not to be written into."""
+    """A tile that several kernels need: computed once, and not to be written into."""
 
     name: Any
     tile: Callable[[slice, slice], Any]
 
-    def __call__(self, rows: slice, columns: slice, held: Held) -> Any:
-        if self.name not in held:
-            held[self.name] = self.tile(rows, columns)
-        return held[self.name]
+    def __call__(self, rows: slice, columns: slice, shared: SharedTiles) -> Any:
+        if self.name not in shared:
+            shared[self.name] = self.tile(rows, columns)
+        return shared[self.name]
 
 
 @dataclass(frozen=True)
@@ -92,44 +94,44 @@ class _Applied:
     """A function of a shared tile, such as a radial profile of squared distances."""
 
     function: Profile
-    part: _Shared
+    argument: _Shared
 
-    def __call__(self, rows: slice, columns: slice, held: Held) -> Array:
-        return self.function(self.part(rows, columns, held))
+    def __call__(self, rows: slice, columns: slice, shared: SharedTiles) -> Array:
+        return self.function(self.argument(rows, columns, shared))
 
 
 @dataclass(frozen=True)
 class _Joined:
-    """A sum or product of tiles, always a new one."""
+    """A sum or product of two tiles, in a new array."""
 
     join: Callable[[Any, Any], Array]
     left: _Node
     right: _Node
 
-    def __call__(self, rows: slice, columns: slice, held: Held) -> Array:
-        return self.join(self.left(rows, columns, held), self.right(rows, columns, held))
+    def __call__(self, rows: slice, columns: slice, shared: SharedTiles) -> Array:
+        return self.join(self.left(rows, columns, shared), self.right(rows, columns, shared))
 
 
 @dataclass(frozen=True)
 class _Times:
-    """A multiple of a tile, always a new one."""
+    """A multiple of a tile, in a new array."""
 
     factor: float
-    part: _Node
+    node: _Node
 
-    def __call__(self, rows: slice, columns: slice, held: Held) -> Array:
-        return self.factor * self.part(rows, columns, held)
+    def __call__(self, rows: slice, columns: slice, shared: SharedTiles) -> Array:
+        return self.factor * self.node(rows, columns, shared)
 
 
 @dataclass(frozen=True)
 class _Stein:
-    """A Stein kernel of what all those of its score share."""
+    """A Stein kernel, from the three arrays that all Stein kernels of one score share."""
 
     join: Join
     parts: _Shared
 
-    def __call__(self, rows: slice, columns: slice, held: Held) -> Array:
-        r2, products, steps = self.parts(rows, columns, held)
+    def __call__(self, rows: slice, columns: slice, shared: SharedTiles) -> Array:
+        r2, products, steps = self.parts(rows, columns, shared)
         out = np.empty_like(r2)
         self.join(r2, products, steps, out)
         return out
@@ -146,7 +148,10 @@ class _L1:
 
 
 class _Planner:
-    """Finds what kernels share, and makes it once."""
+    """Plans the tiles of several kernels so that shared intermediates are computed once.
+
+    A path names transformed points by the wrappers that led to them: equal paths have equal points.
+    """
 
     def __init__(self, kernels: Sequence[Kernel], x: Points, y: Points) -> None:
         self._points: dict[Any, tuple[Points, Points]] = {(): (x, y)}
@@ -156,81 +161,81 @@ class _Planner:
             self._collect(kernel, ())
         self.nodes = [self._node(kernel, ()) for kernel in kernels]
 
-    def _collect(self, kernel: Kernel, way: tuple[Any, ...]) -> None:
-        """Note the radial profiles on every set of moved points: the strictest rules the care."""
-        form = self._radial(kernel, way)
+    def _collect(self, kernel: Kernel, path: tuple[Any, ...]) -> None:
+        """Collect the radial profiles at each path; the most sensitive one sets the accuracy of distances."""
+        form = self._radial(kernel, path)
         if form is not None:
-            self._profiles.setdefault(way, []).append(form)
+            self._profiles.setdefault(path, []).append(form)
         elif isinstance(kernel, Stein) and kernel.scored.radial:
-            self._profiles.setdefault(self._score(kernel, way), []).append(kernel.scored.form[0])
+            self._profiles.setdefault(self._score(kernel, path), []).append(kernel.scored.form[0])
         elif isinstance(kernel, InputWrapper):
-            self._collect(kernel.kernel, self._moved(kernel, way))
+            self._collect(kernel.kernel, self._transformed(kernel, path))
         elif isinstance(kernel, Sum | Product):
-            self._collect(kernel.left, way)
-            self._collect(kernel.right, way)
+            self._collect(kernel.left, path)
+            self._collect(kernel.right, path)
         elif isinstance(kernel, Multiple):
-            self._collect(kernel.kernel, way)
+            self._collect(kernel.kernel, path)
 
-    def _node(self, kernel: Kernel, way: tuple[Any, ...]) -> _Node:
-        x, y = self._points[way]
-        form = self._radial(kernel, way)
+    def _node(self, kernel: Kernel, path: tuple[Any, ...]) -> _Node:
+        x, y = self._points[path]
+        form = self._radial(kernel, path)
         if form is not None:
-            return _Applied(form, self._squared(way))
+            return _Applied(form, self._squared(path))
         if isinstance(kernel, Laplace) and is_array(x):
-            shared = self._distances.setdefault(("l1", way), _Shared(("l1", way), _L1(x, y)))
+            shared = self._distances.setdefault(("l1", path), _Shared(("l1", path), _L1(x, y)))
             return _Applied(kernel._decay, shared)
         wide = is_numpy(x, y) and x.dtype == np.float64
         if isinstance(kernel, Stein) and wide and kernel.scored.radial:
-            made = stein_join(kernel.kernel, count(x) * count(y))
-            return _Stein(made, self._scored(kernel, way))
+            formula = stein_join(kernel.kernel, count(x) * count(y))
+            return _Stein(formula, self._scored(kernel, path))
         if isinstance(kernel, InputWrapper):
-            return self._node(kernel.kernel, self._moved(kernel, way))
+            return self._node(kernel.kernel, self._transformed(kernel, path))
         if isinstance(kernel, Sum | Product):
-            parts = self._node(kernel.left, way), self._node(kernel.right, way)
-            return _Joined(add if isinstance(kernel, Sum) else mul, *parts)
+            terms = self._node(kernel.left, path), self._node(kernel.right, path)
+            return _Joined(add if isinstance(kernel, Sum) else mul, *terms)
         if isinstance(kernel, Multiple):
-            return _Times(kernel.factor, self._node(kernel.kernel, way))
-        return _Times(1.0, _Shared((_name(kernel), way), tile_maker(kernel, x, y)))
+            return _Times(kernel.factor, self._node(kernel.kernel, path))
+        return _Times(1.0, _Shared((_identity(kernel), path), tile_maker(kernel, x, y)))
 
-    def _radial(self, kernel: Kernel, way: tuple[Any, ...]) -> Profile | None:
+    def _radial(self, kernel: Kernel, path: tuple[Any, ...]) -> Profile | None:
         form = None if isinstance(kernel, InputWrapper) else radial_form(kernel)
-        return form.profile if form is not None and is_array(self._points[way][0]) else None
+        return form.profile if form is not None and is_array(self._points[path][0]) else None
 
-    def _squared(self, way: tuple[Any, ...]) -> _Shared:
-        name = ("r2", way)
+    def _squared(self, path: tuple[Any, ...]) -> _Shared:
+        name = ("r2", path)
         if name not in self._distances:
-            x, y = self._points[way]
-            strict = _Strictest(tuple(self._profiles[way]))
-            self._distances[name] = _Shared(name, distance_tiles(x, y, strict))
+            x, y = self._points[path]
+            profile = _MostSensitive(tuple(self._profiles[path]))
+            self._distances[name] = _Shared(name, distance_tiles(x, y, profile))
         return self._distances[name]
 
-    def _score(self, kernel: Stein, way: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The name of points with a score; Stein kernels of one score share what they need."""
-        return (*way, (Stein, id(kernel.score)))
+    def _score(self, kernel: Stein, path: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The path of points with a score; Stein kernels of one score share their intermediates."""
+        return (*path, (Stein, id(kernel.score)))
 
-    def _scored(self, kernel: Stein, way: tuple[Any, ...]) -> _Shared:
-        name = self._score(kernel, way)
+    def _scored(self, kernel: Stein, path: tuple[Any, ...]) -> _Shared:
+        name = self._score(kernel, path)
         if name not in self._distances:
-            x, y = self._points[way]
-            moved = kernel.move(x)
-            others = moved if y is x else kernel.move(y)
-            parts = stein_parts(moved, others, _Strictest(tuple(self._profiles[name])))
-            self._distances[name] = _Shared(name, parts)
+            x, y = self._points[path]
+            x_scored = kernel.move(x)
+            y_scored = x_scored if y is x else kernel.move(y)
+            profile = _MostSensitive(tuple(self._profiles[name]))
+            self._distances[name] = _Shared(name, stein_parts(x_scored, y_scored, profile))
         return self._distances[name]
 
-    def _moved(self, kernel: InputWrapper, way: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The name of the points an inner kernel sees; equal wrappers have equal names."""
+    def _transformed(self, kernel: InputWrapper, path: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The path of the points that the inner kernel sees; equal wrappers give equal paths."""
         step = tuple(item for item in vars(kernel).items() if item[0] != "kernel")
-        longer = (*way, (type(kernel), step))
+        longer = (*path, (type(kernel), step))
         if longer not in self._points:
-            x, y = self._points[way]
-            moved = kernel.move(x)
-            self._points[longer] = moved, moved if y is x else kernel.move(y)
+            x, y = self._points[path]
+            inner_x = kernel.move(x)
+            self._points[longer] = inner_x, inner_x if y is x else kernel.move(y)
         return longer
 
 
-def _name(kernel: Kernel) -> Any:
-    """What equal kernels have in common."""
+def _identity(kernel: Kernel) -> Any:
+    """A key that equal kernels share."""
     try:
         hash(kernel)
     except TypeError:  # a parameter that is an array
@@ -239,8 +244,8 @@ def _name(kernel: Kernel) -> Any:
 
 
 @dataclass(frozen=True)
-class _Strictest:
-    """Of several profiles the one that shows errors of its argument most."""
+class _MostSensitive:
+    """The profile, among several, that changes most for a small error of its argument."""
 
     profiles: tuple[Profile, ...]
 

@@ -1,9 +1,9 @@
-"""Matrices that are never held: everything derives from `block`, one pass over tiles at a time."""
+"""Lazy matrices, known by their blocks: products, forms and sums in one pass over tiles; their algebra."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,22 +22,33 @@ from mercer.backend import (
     on_gpu,
     ones,
     scalar,
+    transposed,
     zeros,
 )
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
+from mercer.gram.device_engine import device_engine
 from mercer.gram.resampling_weights import (
     DECODED,
     CodedColumns,
-    HeldColumns,
+    DenseColumns,
     Resamples,
     WeightColumns,
 )
-from mercer.gram.threads import WIDE_BYTES, in_order, side, spans, while_wanted, width
+from mercer.gram.threads import WIDE_BYTES, in_order, side, spans
+from mercer.gram.tile_products import (
+    DenseRows,
+    RowForms,
+    RowProducts,
+    SymmetricRowProducts,
+    column_sums,
+)
 
-_ONE_SHOT = 500_000  # entries below which one dense block beats a round trip through threads
-_MIRROR = 16  # columns up to which a symmetric product uses each off-diagonal tile twice
-_QUICK = 4  # columns that BLAS multiplies a tile with in the time of two
+Product = Callable[[Array], Array]  # v -> K v in float64
+
+_MAX_ENTRIES_OF_ONE_BLOCK = 500_000  # up to here one block costs less than to start threads
+# With more columns the transposed product of a tile costs more than to compute the tile again.
+_MAX_COLUMNS_BY_SYMMETRY = 16
 
 
 class LazyMatrix(ABC):
@@ -48,7 +59,7 @@ class LazyMatrix(ABC):
     data are float32, sums of them float64), and do not depend on the number of threads.
     """
 
-    __array_ufunc__ = None  # NumPy would take it for an object to put into arrays
+    __array_ufunc__ = None  # keeps NumPy from putting the matrix into an array of objects
 
     @property
     @abstractmethod
@@ -63,7 +74,7 @@ class LazyMatrix(ABC):
     @property
     @abstractmethod
     def symmetric(self) -> bool:
-        """Whether it equals its transpose by construction."""
+        """Whether the matrix equals its transpose by construction."""
 
     @abstractmethod
     def block(self, rows: slice, columns: slice, /) -> Array:
@@ -83,27 +94,28 @@ class LazyMatrix(ABC):
         n, m = self.shape
         if self._fused is not None:
             return self._fused.times(v)
-        if n * m <= _ONE_SHOT:
-            return astype(self._whole() @ v, double(v))
+        if n * m <= _MAX_ENTRIES_OF_ONE_BLOCK:
+            return astype(self._one_block() @ v, double(v))
         out = zeros((n, v.shape[1]), v, dtype=double(v))
         tiles = spans(n, side(self.like))
-        if self.symmetric and v.shape[1] <= _MIRROR:
-            work, tasks = _MirroredRows(self, v), range(len(tiles))
-            parts = self._run(work, tasks, held=8 * n * v.shape[1])
-            for rows, (own, below) in zip(tiles, parts, strict=True):
-                out[rows, :] += own
+        if self.symmetric and v.shape[1] <= _MAX_COLUMNS_BY_SYMMETRY:
+            work, tasks = SymmetricRowProducts(self, v), range(len(tiles))
+            stripes = self._run(work, tasks, held=8 * n * v.shape[1])
+            for rows, (at_rows, below) in zip(tiles, stripes, strict=True):
+                out[rows, :] += at_rows
                 out[rows.stop :, :] += below
         else:
-            for rows, own in zip(tiles, self._run(_Rows(self, v), tiles), strict=True):
-                out[rows, :] = own
+            stripes = self._run(RowProducts(self, v), tiles)
+            for rows, at_rows in zip(tiles, stripes, strict=True):
+                out[rows, :] = at_rows
         return out
 
     def quad(self, w: Any, *, diagonal: bool = True) -> Array:
         """w'Kw for every column w, in one pass over the tiles: (B,), or a number for one vector.
 
-        `w` is an array (n,) or (n, B), or `PermutedWeights` / `SignWeights` (or some of their
-        columns), which are made by chunk so that they never stand in memory together; on a GPU, K
-        is rounded to half precision for these. With ``diagonal=False`` the terms i = j are left out.
+        `w` is an array (n,) or (n, B), or `PermutedWeights` / `SignWeights` (or a chunk of their
+        columns), which are generated in chunks and never held in memory together; on a GPU, K
+        is rounded to half precision for them. With ``diagonal=False`` the terms i = j are left out.
         """
         self._need_square("quad")
         if isinstance(w, Resamples):
@@ -112,7 +124,7 @@ class LazyMatrix(ABC):
             return self._quad(w, diagonal)
         w = validate.vectors(w, self.shape[0], self.like, "w")
         wide = astype(w if w.ndim == 2 else w[:, None], self.like.dtype)
-        forms = self._quad(HeldColumns(wide), diagonal)
+        forms = self._quad(DenseColumns(wide), diagonal)
         return forms if w.ndim == 2 else forms[0]
 
     def _quad_resampled(self, w: Resamples, diagonal: bool) -> Array:
@@ -127,26 +139,26 @@ class LazyMatrix(ABC):
         n = self.shape[0]
         if self._fused is not None and self.symmetric and self._fused.takes(w):
             return self._fused.quad(w, self.diagonal(), diagonal)
-        if self._fused is not None and isinstance(w, HeldColumns):
+        if self._fused is not None and isinstance(w, DenseColumns):
             all_w = w.rows(slice(0, n))
-            forms = _column_sums(all_w, self._times(all_w))
-        elif n * n <= _ONE_SHOT:
-            whole, all_w = self._whole(), w.rows(slice(0, n))
-            forms = _column_sums(all_w, whole @ all_w)
+            forms = column_sums(all_w, self._times(all_w))
+        elif n * n <= _MAX_ENTRIES_OF_ONE_BLOCK:
+            block, all_w = self._one_block(), w.rows(slice(0, n))
+            forms = column_sums(all_w, block @ all_w)
         else:
-            tiles = spans(n, side(self.like))
-            tasks = range(len(tiles))
-            parts = self._run(_Forms(self, w), tasks, held=WIDE_BYTES + 3 * DECODED * w.width)
-            forms = sum(parts, zeros((w.width,), self.like, double(self.like)))
-        return forms if diagonal else forms - self._own_terms(w)
+            tasks = range(len(spans(n, side(self.like))))
+            bytes_per_task = WIDE_BYTES + 3 * DECODED * w.width
+            terms = self._run(RowForms(self, w), tasks, held=bytes_per_task)
+            forms = sum(terms, zeros((w.width,), self.like, double(self.like)))
+        return forms if diagonal else forms - self._diagonal_terms(w)
 
-    def _own_terms(self, w: WeightColumns) -> Array:
+    def _diagonal_terms(self, w: WeightColumns) -> Array:
         """sum_i w_i^2 K_ii for every column: (B,)."""
-        own = self.diagonal()
+        diagonal = self.diagonal()
         terms = zeros((w.width,), self.like, double(self.like))
         for rows in spans(self.shape[0], side(self.like)):
-            part = w.rows(rows)
-            terms += _column_sums(part, part * own[rows][:, None])
+            weights = w.rows(rows)
+            terms += column_sums(weights, weights * diagonal[rows][:, None])
         return terms
 
     def inner(self, other: LazyMatrix) -> float:
@@ -168,10 +180,8 @@ class LazyMatrix(ABC):
     def diagonal(self) -> Array:
         """K_ii: (n,)."""
         self._need_square("diagonal")
-        parts = [
-            _diagonal_of(self.block(rows, rows)) for rows in spans(self.shape[0], side(self.like))
-        ]
-        return namespace(self.like).concat(parts)
+        xp, tiles = namespace(self.like), spans(self.shape[0], side(self.like))
+        return xp.concat([xp.linalg.diagonal(self.block(rows, rows)) for rows in tiles])
 
     def trace(self) -> float:
         """The sum of the diagonal, in float64."""
@@ -182,21 +192,15 @@ class LazyMatrix(ABC):
 
     def __mul__(self, other: LazyMatrix) -> LazyMatrix:
         """The entrywise (Hadamard) product."""
-        from mercer.gram.combine import Hadamard
-
-        if not isinstance(other, LazyMatrix):
-            return NotImplemented
-        return Hadamard(self, other)
+        return Hadamard(self, other) if isinstance(other, LazyMatrix) else NotImplemented
 
     def centered(self) -> LazyMatrix:
-        """HKH with H = I - 11'/n, without the matrix; takes one pass for the means."""
-        from mercer.gram.combine import Centered
-
+        """HKH with H = I - 11'/n, lazily; takes one pass for the means."""
         self._need_square("centered")
         return Centered.of(self)
 
     def dense(self) -> Array:
-        """The whole matrix, if the memory budget allows it."""
+        """The matrix as an array; `MemoryBudgetError` where it does not fit into the memory budget."""
         n, m = self.shape
         need, budget = n * m * itemsize(self.like), settings().memory
         if need > budget:
@@ -205,35 +209,32 @@ class LazyMatrix(ABC):
                 f"{budget / 2**20:,.0f} MiB: use @, quad or sum, which never hold it, or raise "
                 "mercer.config(memory=...)"
             )
-        if n * m <= _ONE_SHOT:
-            return self._whole()
+        if n * m <= _MAX_ENTRIES_OF_ONE_BLOCK:
+            return self._one_block()
         out = zeros((n, m), self.like)
-        stripes = spans(n, side(self.like))
-        parts = self._run(_Stripe(self), stripes, held=side(self.like) * m * itemsize(self.like))
-        for rows, own in zip(stripes, parts, strict=True):
-            out[rows, :] = own
+        tiles = spans(n, side(self.like))
+        stripes = self._run(DenseRows(self), tiles, held=side(self.like) * m * itemsize(self.like))
+        for rows, stripe in zip(tiles, stripes, strict=True):
+            out[rows, :] = stripe
         return out
 
     # ---- private ----------------------------------------------------------------------
 
     @property
     def _for_gpu(self) -> bool:
-        """Whether a GPU works on it."""
+        """Whether a GPU computes the tiles."""
         return on_gpu(self.like)
 
     @cached_property
     def _fused(self) -> Any:
-        """Its fused tiles on a GPU; None where there are none."""
-        if not self._for_gpu:
-            return None
-        from mercer.gram.cuda.fused_matrix import fused_matrix
+        """The fused tiles of the matrix on a GPU; None where there are none."""
+        return device_engine().fused_matrix(self) if self._for_gpu else None
 
-        return fused_matrix(self)
-
-    def _whole(self) -> Array:
+    def _one_block(self) -> Array:
         return self.block(slice(0, self.shape[0]), slice(0, self.shape[1]))
 
-    def _run(self, work: Callable[[Any], Any], tasks: Any, held: int = 0) -> Any:
+    def _run(self, work: Callable[[Any], Any], tasks: Sequence[Any], held: int = 0) -> Iterator:
+        """work(task) for every task on the threads; each holds `held` bytes."""
         return in_order(work, tasks, parallel=is_numpy(self.like), held=held)
 
     def _need_square(self, what: str) -> None:
@@ -243,7 +244,7 @@ class LazyMatrix(ABC):
     def _bag_rows(
         self, rows: slice, columns: slice, weights: np.ndarray, edges: np.ndarray
     ) -> Array | None:
-        """Weighted sums of the rows of a block from edge to edge, where they come without it."""
+        """Weighted sums of the rows of a block from edge to edge, if they need no block; else None."""
         return None
 
     def __repr__(self) -> str:
@@ -252,7 +253,7 @@ class LazyMatrix(ABC):
 
 
 class OfPairs(LazyMatrix):
-    """A matrix with a number for every two of the points `x` (rows) and `y` (columns)."""
+    """A matrix with an entry for every pair of points, of `x` (rows) and `y` (columns)."""
 
     x: Any
     y: Any  # x itself where there is one sample
@@ -270,109 +271,127 @@ class OfPairs(LazyMatrix):
 
     @property
     def symmetric(self) -> bool:
-        """Whether it is the matrix of one sample with itself."""
+        """Whether x and y are one sample."""
         return self.y is self.x
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """rows -> K[rows, :] @ v in float64."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Hadamard(LazyMatrix):
+    """The entrywise product of two matrices; positive semi-definite if both are (Schur)."""
 
-    matrix: LazyMatrix
-    v: Array
+    left: LazyMatrix
+    right: LazyMatrix
 
-    def __call__(self, rows: slice) -> Array:
-        total = _Accumulator((rows.stop - rows.start, self.v.shape[1]), self.v)
-        for columns in while_wanted(spans(self.matrix.shape[1], width(self.v))):
-            total.add(self.matrix.block(rows, columns), self.v[columns, :])
-        return total.value
+    def __post_init__(self) -> None:
+        for name, factor in (("left", self.left), ("right", self.right)):
+            validate.instance(name, factor, LazyMatrix, "a LazyMatrix, such as Gram(kernel, x)")
+        validate.same_library(self.left.like, self.right.like, ("left", "right"))
+        if self.left.shape != self.right.shape:
+            raise ValueError(
+                f"entrywise products need equal shapes, got {self.left.shape} and {self.right.shape}"
+            )
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.left.shape
 
-@dataclass(frozen=True)
-class _MirroredRows:
-    """i -> what the tiles (i, i), (i, i+1), ... add to rows i, and their transposes to the rows below."""
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the blocks."""
+        return self.left.like[:1] * self.right.like[:1]
 
-    matrix: LazyMatrix
-    v: Array
+    @property
+    def symmetric(self) -> bool:
+        """Whether both factors are symmetric."""
+        return self.left.symmetric and self.right.symmetric
 
-    def __call__(self, i: int) -> tuple[Array, Array]:
-        n, xp = self.matrix.shape[0], namespace(self.v)
-        rows = spans(n, side(self.matrix.like))[i]
-        own = zeros((rows.stop - rows.start, self.v.shape[1]), self.v, double(self.v))
-        own += _few_columns(self.matrix.block(rows, rows), self.v[rows, :])
-        below = zeros((n - rows.stop, self.v.shape[1]), self.v, double(self.v))
-        for columns in while_wanted(spans(n, width(self.v), first=rows.stop)):
-            tile = self.matrix.block(rows, columns)
-            own += _few_columns(tile, self.v[columns, :])
-            down = slice(columns.start - rows.stop, columns.stop - rows.stop)
-            below[down, :] = _few_columns(xp.permute_dims(tile, (1, 0)), self.v[rows, :])
-            del tile  # before the next one is made: the allocator hands its pages on
-        return own, below
+    def block(self, rows: slice, columns: slice, /) -> Array:
+        """The product of the two blocks."""
+        return self.left.block(rows, columns) * self.right.block(rows, columns)
 
-
-@dataclass(frozen=True)
-class _Forms:
-    """i -> the part of w'Kw that rows i add; of a symmetric matrix only tiles on and above the diagonal."""
-
-    matrix: LazyMatrix
-    w: WeightColumns
-
-    def __call__(self, i: int) -> Array:
-        n = self.matrix.shape[0]
-        rows = spans(n, side(self.matrix.like))[i]
-        left = self.w.rows(rows)
-        total = _Accumulator(left.shape, left)
-        step = width(left)
-        above = [] if self.matrix.symmetric else spans(rows.start, step)
-        for columns in while_wanted(above + spans(n, step, first=rows.stop)):
-            total.add(self.matrix.block(rows, columns), self.w.rows(columns))
-        if self.matrix.symmetric:
-            total.value *= 2.0
-        total.add(self.matrix.block(rows, rows), left)
-        return _column_sums(left, total.value)
+    def diagonal(self) -> Array:
+        """The product of the two diagonals: (n,)."""
+        return self.left.diagonal() * self.right.diagonal()
 
 
-@dataclass(frozen=True)
-class _Stripe:
-    """rows -> K[rows, :]."""
+class Changed(LazyMatrix):
+    """A matrix derived from another, `matrix`, whose shape, dtype and symmetry it inherits."""
 
     matrix: LazyMatrix
 
-    def __call__(self, rows: slice) -> Array:
-        columns = spans(self.matrix.shape[1], side(self.matrix.like))
-        parts = [self.matrix.block(rows, some) for some in while_wanted(columns)]
-        return namespace(self.matrix.like).concat(parts, axis=1)
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.matrix.shape
+
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the blocks."""
+        return self.matrix.like
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether `matrix` is symmetric."""
+        return self.matrix.symmetric
 
 
-class _Accumulator:
-    """A float64 sum of products, without a new array for each."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Centered(Changed):
+    """HKH with H = I - 11'/n: K_ij - row mean - column mean + mean."""
 
-    def __init__(self, shape: Any, like: Array) -> None:
-        self.value = zeros(tuple(shape), like, dtype=double(like))
-        self._buffer = np.empty(shape, like.dtype) if is_numpy(like) else None
+    matrix: LazyMatrix
+    row_means: Array
+    column_means: Array
+    mean: float
 
-    def add(self, a: Array, b: Array) -> None:
-        if self._buffer is None:
-            self.value += a @ b
-        else:
-            self.value += np.matmul(a, b, out=self._buffer)
+    @classmethod
+    def of(cls, matrix: LazyMatrix) -> Centered:
+        """Centre a square matrix; one pass over its tiles, two if it is not symmetric."""
+        validate.instance("matrix", matrix, LazyMatrix, "a LazyMatrix, such as Gram(kernel, x)")
+        matrix._need_square("centered")
+        n = matrix.shape[0]
+        rows = matrix.row_sums() / n
+        columns = rows if matrix.symmetric else Transposed(matrix).row_sums() / n
+        return cls(matrix, rows, columns, scalar(namespace(rows).mean(rows)))
+
+    def block(self, rows: slice, columns: slice, /) -> Array:
+        """The centred block."""
+        tile = self.matrix.block(rows, columns)
+        across = astype(self.row_means[rows] - self.mean, tile.dtype)
+        down = astype(self.column_means[columns], tile.dtype)
+        tile -= across[:, None]
+        tile -= down[None, :]
+        return tile
+
+    def _times(self, v: Array) -> Array:
+        return self.around(self.matrix._times, v)
+
+    def around(self, times: Product, v: Array) -> Array:
+        """H K H v from products with K: centring vectors costs less than centring tiles."""
+        wide = astype(v, double(v))
+        centred = wide - namespace(wide).mean(wide, axis=0)
+        product = times(astype(centred, v.dtype))
+        return product - namespace(product).mean(product, axis=0)
+
+    def diagonal(self) -> Array:
+        """The centred diagonal: (n,)."""
+        diagonal = astype(self.matrix.diagonal(), double(self.like))
+        return astype(diagonal - self.row_means - self.column_means + self.mean, self.like.dtype)
 
 
-def _few_columns(a: Array, b: Array) -> Array:
-    """a @ b for few columns, four at a time: BLAS is quick with so few, and slow with a few more."""
-    if not is_numpy(a, b) or b.shape[1] <= _QUICK:
-        return a @ b
-    fours = range(0, b.shape[1], _QUICK)
-    return np.concatenate([a @ np.ascontiguousarray(b[:, j : j + _QUICK]) for j in fours], axis=1)
+@dataclass(frozen=True, eq=False, repr=False)
+class Transposed(Changed):
+    """K' of a lazy K."""
 
+    matrix: LazyMatrix
 
-def _column_sums(a: Array, b: Array) -> Array:
-    """sum_i a_ik b_ik in float64: (k,)."""
-    if is_numpy(a, b):
-        return np.einsum("ik,ik->k", a, b, dtype=np.float64)
-    return namespace(a).sum(astype(a, double(a)) * b, axis=0)
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        n, m = self.matrix.shape
+        return m, n
 
-
-def _diagonal_of(block: Array) -> Array:
-    xp = namespace(block)
-    return xp.linalg.diagonal(block)
+    def block(self, rows: slice, columns: slice, /) -> Array:
+        """The transposed block."""
+        return transposed(self.matrix.block(columns, rows))

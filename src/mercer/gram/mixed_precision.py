@@ -1,4 +1,4 @@
-"""Systems solved in float32 and refined in float64: half the time and memory of a factor in float64."""
+"""Linear systems solved in float32 and refined to float64: half the time and memory of float64."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from mercer.gram.combine import Rounded
 from mercer.gram.lazy import LazyMatrix
 from mercer.gram.positive_definite import add_to_diagonal, factored
 
-_LARGE = 2000  # rows from which it pays
-_SAFE = 4.0  # the ridge over the rounding error of the matrix, at least
-_ROUNDS = 20
-_ENOUGH, _GOOD = 1e-14, 1e-12  # relative residuals: stop there, and accept where rounding stops it
+_MIN_ROWS = 2000  # below, a factor in float64 takes as long
+_MIN_RIDGE_OVER_ROUNDING = 4.0  # below, refinement may not converge
+_MAX_REFINEMENTS = 20  # two to four are usual
+_TARGET, _ACCEPTED = 1e-14, 1e-12  # relative residuals: stop at the first, accept up to the second
 
 
 def worth_refining(matrix: LazyMatrix, ridge: float) -> bool:
-    """Whether float32 holds K + ridge I well enough: its rounding, eps tr(K) at most, is well below ridge."""
+    """Whether rounding K to float32, an error of eps tr(K) at most, is well below the ridge."""
     n = matrix.shape[0]
-    if n < _LARGE or not is_numpy(matrix.like) or is_single(matrix.like):
+    if n < _MIN_ROWS or not is_numpy(matrix.like) or is_single(matrix.like):
         return False
     largest = float(np.max(np.abs(to_numpy(matrix.diagonal()))))
-    return ridge > _SAFE * 2.0**-24 * n * largest
+    return ridge > _MIN_RIDGE_OVER_ROUNDING * 2.0**-24 * n * largest
 
 
 def refined_solve(matrix: LazyMatrix, y: Array, ridge: float) -> Array | None:
-    """a of (K + ridge I) a = y (n, k), by a Cholesky factor in float32; None where that does not do.
+    """The solution a of (K + ridge I) a = y (n, k), by a Cholesky factor in float32 and refinement.
 
-    Every round solves for the residual of the last, which is taken in float64 from tiles that are made
-    anew (Higham 2002, section 12): two to four of them reach what float64 reaches.
+    Each refinement solves for the residual of the last solution, which is computed in float64 from new
+    tiles (Higham 2002, section 12); two to four reach the accuracy of float64. None where they do not.
     """
-    held = Rounded(matrix).dense()
-    add_to_diagonal(held, np.float32(ridge))
-    solve = factored(held)
+    single = Rounded(matrix).dense()
+    add_to_diagonal(single, np.float32(ridge))
+    solve = factored(single)
     if solve is None:
         return None
     a, residual = np.zeros_like(y), y
-    size = np.linalg.norm(y, axis=0)
+    norms = np.linalg.norm(y, axis=0)
     last = now = 1.0
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_REFINEMENTS):
         scale = np.maximum(np.abs(residual).max(axis=0), np.finfo(np.float64).tiny)
         a = a + scale * solve((residual / scale).astype(np.float32)).astype(np.float64)
         residual = y - matrix._times(a) - ridge * a
-        left = np.linalg.norm(residual, axis=0) / np.where(size > 0, size, 1.0)
-        now = float(left.max())
-        if now <= _ENOUGH or now > last / 2:
-            break  # as good as it gets
+        relative = np.linalg.norm(residual, axis=0) / np.where(norms > 0, norms, 1.0)
+        now = float(relative.max())
+        if now <= _TARGET or now > last / 2:
+            break  # rounding prevents further progress
         last = now
-    return a if now <= _GOOD else None
+    return a if now <= _ACCEPTED else None

@@ -1,9 +1,9 @@
 """Quadratic forms of several kernel matrices at many labellings of their points, in one pass.
 
-A statistic of samples is a sum of k(x_i, x_j) over pairs i != j with weights that depend on the
-labels alone. Its resampled values differ from each other by little, and all of them can be in
-float32 if the observed one is too; what is reported comes from the same tiles in full precision.
-Where resampled values tie, float32 breaks the ties, and they are asked for in float64 instead.
+A statistic of samples is a sum of k(x_i, x_j) over pairs i != j whose weights depend on the labels
+alone. Permutation tests stay exact in float32 if the observed labelling is treated like the others; the
+reported statistic comes from the same tiles in full precision. Where resampled statistics are tied,
+rounding to float32 would break the ties, and the caller asks for float64 (`precise`).
 """
 
 from __future__ import annotations
@@ -22,29 +22,32 @@ from mercer.backend import (
     is_numpy,
     namespace,
     on_gpu,
+    ones,
     set_diagonal,
     to_numpy,
     transposed,
+    zeros,
 )
-from mercer.backend import ones as ones_like
-from mercer.backend import zeros as zeros_like
 from mercer.config import settings
+from mercer.gram.device_engine import device_engine
 from mercer.gram.kernel_family import Family
 from mercer.gram.resampling_weights import CodedColumns
 from mercer.gram.threads import MANY, TILE, in_order, spans, while_wanted
 
-_LEAST = 128  # rows of a tile, of few points
-_PARTS = 16  # stripes of tiles into which few points are cut
-_WIDE_BYTES = 2**23  # of a tile that meets many labellings
-# tiles of one size at a time: what kernels share (three for Stein kernels), and their own
-_TILES = 6
-_SOME = 64  # points whose kernel values tell the shift
-_SAFE = 1e20  # kernel values beyond it, or below its inverse, are scaled on their way to float32
+_MIN_ROWS_OF_TILE = 128  # smaller tiles cost more in calls than in arithmetic
+_MIN_STRIPES = 16  # small samples get smaller tiles, so that every thread has several stripes
+_WIDE_TILE_BYTES = 2**23  # of a tile that meets many labellings: fewer sums of products
+# arrays of the size of a tile in use at once: three shared ones (for Stein kernels), and temporaries
+_TILES_IN_USE = 6
+_SAMPLED_POINTS = 64  # points whose kernel values give the shift and the unit of a kernel
+_MAX_UNSCALED = (
+    1e20  # values beyond it, or below its inverse, are scaled before they become float32
+)
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums of K_ij - shift over pairs i != j, exact to float64: of every kernel one row.
+    """Sums of K_ij - shift over pairs i != j in float64, one row for each kernel.
 
     With weights u of the points, K_ij stands for u_i u_j k(x_i, x_j).
     """
@@ -52,12 +55,12 @@ class Sums:
     shift: np.ndarray  # (kernels,), subtracted from k before anything else
     rows: np.ndarray  # (kernels, n): sum_j K_ij
     squares: np.ndarray  # (kernels,): sum_ij K_ij^2
-    forms: np.ndarray  # (kernels, labels): t'Kt of labels that were held
+    forms: np.ndarray  # (kernels, labels): t'Kt of the labels given as numbers
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """What a pass over the tiles found: exact sums, and the forms of coded labels."""
+    """Result of a pass over the tiles: sums in float64, and the forms of coded labels."""
 
     sums: Sums
     forms: np.ndarray  # (kernels, tables, columns)
@@ -80,84 +83,81 @@ def labelled(
     family : Family
         Kernels on one set of points.
     held : array (n, labels)
-        Labellings t whose t'Kt is wanted in full precision.
+        Labellings t whose t'Kt is computed in full precision.
     coded : CodedColumns, DeviceColumns or None
-        Labellings whose forms are wanted, as columns of two or more values.
+        Resampled labellings, as columns of two or more values.
     tables : sequence of arrays
-        The numbers the codes stand for; several tables give several forms per labelling.
+        The values of the codes; several tables give several forms per labelling.
     weights : array (n,) or None
-        Of the points.
+        Weights of the points.
     known : Sums or None
-        What an earlier pass found, which a GPU then leaves out.
+        Sums of an earlier pass, which a GPU then does not compute again.
     precise : bool
-        Forms of coded labels in float64; else they are in float32, or of kernel values rounded to
-        half precision on a GPU.
+        Compute forms of coded labels in float64; by default they are in float32, on a GPU from kernel
+        values rounded to half precision.
     """
     if on_gpu(family.x) and weights is None and not precise:
-        found = _on_gpu(family, held, coded, known)
-        if found is not None:
-            return found
+        result = _on_gpu(family, held, coded, known)
+        if result is not None:
+            return result
     n = family.shape[0]
-    size = min(TILE, max(_LEAST, -(-n // _PARTS)))
+    size = min(TILE, max(_MIN_ROWS_OF_TILE, -(-n // _MIN_STRIPES)))
     shift, units = _scales(family)
-    columns = _columns(coded, tables, family.like, n, precise)
-    work = _Stripe(family, held, weights, shift, units, columns, size)
+    columns = _decoded_labels(coded, tables, family.like, n, precise)
+    work = _FormsStripe(family, held, weights, shift, units, columns, size)
     kinds, width = len(tables), 0 if coded is None else coded.width
     rows = np.zeros((len(family), n), dtype=np.float64)
     squares = np.zeros(len(family), dtype=np.float64)
     exact = np.zeros((len(family), held.shape[1]), dtype=np.float64)
     forms = np.zeros((len(family), kinds, width), dtype=np.float64)
     tasks = range(len(spans(n, size)))
-    parallel = is_numpy(family.like) and n > 2 * _LEAST
-    parts = in_order(work, tasks, parallel=parallel, held=work.held_bytes)
-    for start, part in zip(spans(n, size), parts, strict=True):
-        rows[:, start.start :] += part.sums.rows
-        squares += part.sums.squares
-        exact += part.sums.forms
-        forms += part.forms
+    parallel = is_numpy(family.like) and n > 2 * _MIN_ROWS_OF_TILE
+    stripes = in_order(work, tasks, parallel=parallel, held=work.held_bytes)
+    for span, stripe in zip(spans(n, size), stripes, strict=True):
+        rows[:, span.start :] += stripe.sums.rows
+        squares += stripe.sums.squares
+        exact += stripe.sums.forms
+        forms += stripe.forms
     return Labelled(Sums(shift, rows, squares, exact), forms)
 
 
 def _on_gpu(family: Family, held: np.ndarray, coded: Any, known: Sums | None) -> Labelled | None:
-    """The same by fused tiles, forms of half precision; None where a kernel has none."""
-    from mercer.gram.cuda.fused_family import fused_family
-    from mercer.gram.cuda.weight_columns import DeviceColumns
-
-    if not (coded is None or isinstance(coded, DeviceColumns)):
+    """`labelled` by fused tiles, with forms in half precision; None where a kernel has none."""
+    if isinstance(coded, CodedColumns):  # columns that only the host can generate
         return None
     shift = _scales(family)[0] if known is None else known.shift
-    made = fused_family(family.kernels, family.x, shift)
-    if made is None:
+    fused = device_engine().fused_family(family.kernels, family.x, shift)
+    if fused is None:
         return None
     if known is None:
-        known = Sums(shift, *made.sums(held))
-    forms = np.empty((len(family), 0, 0)) if coded is None else made.forms(coded)[:, None, :]
+        known = Sums(shift, *fused.sums(held))
+    forms = np.empty((len(family), 0, 0)) if coded is None else fused.forms(coded)[:, None, :]
     return Labelled(known, forms)
 
 
 @dataclass(frozen=True)
-class _Stripe:
-    """i -> what the tiles (i, i), (i, i+1), ... and their transposes add."""
+class _FormsStripe:
+    """i -> contributions of the tiles (i, i), (i, i+1), ... and their transposes."""
 
     family: Family
     held: np.ndarray
     weights: np.ndarray | None
     shift: np.ndarray
     units: np.ndarray
-    columns: _Columns | None
+    columns: _DecodedLabels | None
     size: int
 
     @property
     def wide(self) -> int:
         """Columns of a tile beside the diagonal."""
-        few = self.columns is None or self.columns.shape[1] < MANY
-        return self.size if few else max(_WIDE_BYTES // (8 * self.size), self.size)
+        narrow = self.columns is None or self.columns.shape[1] < MANY
+        return self.size if narrow else max(_WIDE_TILE_BYTES // (8 * self.size), self.size)
 
     @property
     def held_bytes(self) -> int:
-        """What a stripe holds: tiles, labels as floats, products of both, and row sums."""
+        """Memory of a stripe: tiles, labels as floats, products of both, and row sums."""
         kinds, width = (0, 0) if self.columns is None else self.columns.shape
-        tiles = _TILES * 8 * self.size * self.wide
+        tiles = _TILES_IN_USE * 8 * self.size * self.wide
         labels = 4 * kinds * width * (2 * self.size + self.wide)
         return tiles + labels + 8 * len(self.family) * self.family.shape[0]
 
@@ -170,29 +170,29 @@ class _Stripe:
         squares = np.zeros(count, dtype=np.float64)
         exact = np.zeros((count, self.held.shape[1]), dtype=np.float64)
         forms = np.zeros((count, kinds, width), dtype=np.float64)
-        left = None if self.columns is None else self.columns.rows(rows)
+        row_labels = None if self.columns is None else self.columns.rows(rows)
         for columns in while_wanted([rows, *spans(n, self.wide, first=rows.stop)]):
             times = 1.0 if columns == rows else 2.0
-            right = left if columns == rows else None
-            if right is None and self.columns is not None:
-                right = self.columns.rows(columns)
+            column_labels = row_labels if columns == rows else None
+            if column_labels is None and self.columns is not None:
+                column_labels = self.columns.rows(columns)
             for k, tile in enumerate(self.family.tiles(rows, columns)):
-                tile = self._moved(tile, k, rows, columns)
-                below = self._exact(tile, rows, columns, (sums[k], exact[k]), times)
-                squares[k] += times * below
-                if self.columns is not None and left is not None and right is not None:
+                tile = self._shifted(tile, k, rows, columns)
+                squared = self._exact(tile, rows, columns, (sums[k], exact[k]), times)
+                squares[k] += times * squared
+                if self.columns and row_labels is not None and column_labels is not None:
                     unit = 1.0 if self.columns.precise else float(self.units[k])
-                    forms[k] += times * _forms(tile, left, right, unit)
+                    forms[k] += times * _forms(tile, row_labels, column_labels, unit)
         return Labelled(Sums(self.shift, sums, squares, exact), forms)
 
-    def _moved(self, tile: Array, k: int, rows: slice, columns: slice) -> Array:
-        """The tile less the shift, with weights and without the diagonal of the matrix."""
+    def _shifted(self, tile: Array, k: int, rows: slice, columns: slice) -> Array:
+        """The tile minus the shift, with weights, and with zeros on the diagonal of the matrix."""
         tile -= float(self.shift[k])
         if self.weights is not None:
             tile *= array_like(self.weights[rows], tile)[:, None]
             tile *= array_like(self.weights[columns], tile)[None, :]
         if rows == columns:
-            set_diagonal(tile, 0, 0, zeros_like((rows.stop - rows.start,), tile))
+            set_diagonal(tile, 0, 0, zeros((rows.stop - rows.start,), tile))
         return tile
 
     def _exact(
@@ -207,12 +207,12 @@ class _Stripe:
         sums, forms = into
         xp, start = namespace(tile), rows.start
         labels = array_like(self.held[columns], tile)
-        ones = ones_like((tile.shape[1], 1), tile)
-        product = to_numpy(tile @ xp.concat([ones, labels], axis=1)).astype(np.float64)
+        constant = ones((tile.shape[1], 1), tile)
+        product = to_numpy(tile @ xp.concat([constant, labels], axis=1)).astype(np.float64)
         sums[: rows.stop - start] += product[:, 0]
         forms += times * np.sum(self.held[rows] * product[:, 1:], axis=0)
         if columns != rows:
-            across = ones_like((1, tile.shape[0]), tile) @ tile
+            across = ones((1, tile.shape[0]), tile) @ tile
             sums[columns.start - start : columns.stop - start] += to_numpy(across)[0]
         if is_numpy(tile):
             return float(np.vdot(tile, tile))
@@ -220,80 +220,83 @@ class _Stripe:
 
 
 @dataclass(frozen=True)
-class _Columns:
-    """Labellings as numbers, float32 or float64: for each table an array (columns, points)."""
+class _DecodedLabels:
+    """Resampled labellings as numbers, float32 or float64: for each table an array (columns, points)."""
 
     coded: CodedColumns
     tables: tuple[np.ndarray, ...]
     like: Array
     precise: bool
-    whole: tuple[Array, ...] | None = None
+    dense: tuple[Array, ...] | None = None  # of all points, where there is room for them
 
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.tables), self.coded.width
 
     def rows(self, rows: slice) -> tuple[Array, ...]:
-        """For each table the labels of some points: (columns, rows)."""
-        if self.whole is not None:
-            return tuple(w[:, rows] for w in self.whole)
+        """For each table the labels of these points: (columns, rows)."""
+        if self.dense is not None:
+            return tuple(w[:, rows] for w in self.dense)
         return tuple(self._decoded(table, rows) for table in self.tables)
 
     def _decoded(self, table: np.ndarray, rows: slice) -> Array:
         xp = namespace(self.like)
-        kind = zeros_like((0,), self.like, xp.float64 if self.precise else xp.float32)
+        kind = zeros((0,), self.like, xp.float64 if self.precise else xp.float32)
         return transposed(replace(self.coded, table=table, like=kind).rows(rows))
 
 
-def _columns(
+def _decoded_labels(
     coded: CodedColumns | None, tables: Sequence[np.ndarray], like: Array, n: int, precise: bool
-) -> _Columns | None:
+) -> _DecodedLabels | None:
+    """The labellings, decoded at once if they take an eighth of the memory budget at most."""
     if coded is None:
         return None
-    columns = _Columns(coded, tuple(tables), like, precise)
+    columns = _DecodedLabels(coded, tuple(tables), like, precise)
     size = 8 if precise else 4
     if size * n * coded.width * len(tables) > settings().memory // 8:
         return columns
-    return replace(columns, whole=columns.rows(slice(0, n)))
+    return replace(columns, dense=columns.rows(slice(0, n)))
 
 
 def _forms(
-    tile: Array, left: tuple[Array, ...], right: tuple[Array, ...], unit: float
+    tile: Array, row_labels: tuple[Array, ...], column_labels: tuple[Array, ...], unit: float
 ) -> np.ndarray:
     """t_i' K_ij t_j of every table and labelling: (tables, columns)."""
     xp = namespace(tile)
     if unit != 1:
         tile = tile / unit
-    turned = xp.permute_dims(astype(tile, right[0].dtype), (1, 0))
+    columns_first = transposed(astype(tile, column_labels[0].dtype))
+    tables = zip(row_labels, column_labels, strict=True)
     if is_numpy(tile):
-        parts = [np.vecdot(a, b @ turned) for a, b in zip(left, right, strict=True)]
+        forms = np.stack([np.vecdot(a, b @ columns_first) for a, b in tables])
     else:
-        sums = (xp.sum(a * (b @ turned), axis=1) for a, b in zip(left, right, strict=True))
-        parts = [to_numpy(part) for part in sums]
-    found = np.stack(parts)
-    return found if unit == 1 else unit * found.astype(np.float64)
+        sums = (xp.sum(a * (b @ columns_first), axis=1) for a, b in tables)
+        forms = np.stack([to_numpy(values) for values in sums])
+    return forms if unit == 1 else unit * forms.astype(np.float64)
 
 
 def _scales(family: Family) -> tuple[np.ndarray, np.ndarray]:
-    """About the mean of every kernel, and a unit in which float32 holds its values.
+    """An estimate of the mean of every kernel, and a unit in which float32 represents its values.
 
-    From the first and the last points, and the first among themselves: in sorted rows, the first
-    and the last are so far apart that local kernels vanish between them. A unit is a power of two, so
-    that dividing by it rounds nothing, and 1 but for values (of dot products, say) that are very
-    large or very small.
+    Estimated from pairs of the first points, and of first with last points: in sorted rows the first
+    and the last are so far apart that local kernels vanish between them. The unit is a power of two, so
+    that dividing by it is exact, and it is 1 unless values (of dot products, say) are very large or
+    very small.
     """
     n = family.shape[0]
-    first, last = slice(0, min(_SOME, n)), slice(max(n - _SOME, 0), n)
+    first = slice(0, min(_SAMPLED_POINTS, n))
+    last = slice(max(n - _SAMPLED_POINTS, 0), n)
     means, units = [], []
     for near, far in zip(family.tiles(first, first), family.tiles(first, last), strict=True):
         values = np.stack([to_numpy(tile).astype(np.float64) for tile in (near, far)])
         means.append(_mean_of_pairs(values[0]) / 2 + float(values[1].mean()) / 2)
         top = float(np.max(np.abs(values - means[-1])))
-        units.append(1.0 if top == 0 or 1 / _SAFE < top < _SAFE else 2.0 ** round(log2(top)))
+        plain = top == 0 or 1 / _MAX_UNSCALED < top < _MAX_UNSCALED
+        units.append(1.0 if plain else 2.0 ** round(log2(top)))
     return np.array(means, dtype=np.float64), np.array(units, dtype=np.float64)
 
 
 def _mean_of_pairs(values: np.ndarray) -> float:
-    """The mean over pairs i != j: on distinct points the diagonal differs from all of them."""
+    """The mean over pairs i != j; the diagonal, k(x, x), is left out as larger than the rest."""
     n = len(values)
     return float((values.sum() - np.trace(values)) / (n * (n - 1))) if n > 1 else 0.0

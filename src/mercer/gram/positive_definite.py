@@ -1,4 +1,4 @@
-"""Positive definite matrices that are held: solved, inverted and decomposed in place, on any library."""
+"""Dense positive definite matrices of any library: solved, inverted and decomposed in place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from mercer import linalg
 from mercer.backend import Array, detached, eps, is_numpy, namespace, scalar, set_diagonal
 
-_TRIES = 12  # times the addition to a diagonal is raised tenfold
+_MAX_TRIES = 12  # tenfold increases of the diagonal shift, from rounding to about 1e-4 of the trace
 
 
 def add_to_diagonal(matrix: Array, values: Any) -> None:
@@ -37,8 +37,8 @@ def factored(matrix: Array) -> Callable[[Array], Array] | None:
         if lower is None:
             return None
         inverse = linalg.inv(lower)
-        turned = namespace(matrix).permute_dims(inverse, (1, 0))
-        return lambda right: turned @ (inverse @ right)
+        inverse_transposed = namespace(matrix).permute_dims(inverse, (1, 0))
+        return lambda right: inverse_transposed @ (inverse @ right)
     from scipy.linalg import cho_solve
     from scipy.linalg.lapack import get_lapack_funcs
 
@@ -56,7 +56,7 @@ def factored(matrix: Array) -> Callable[[Array], Array] | None:
 
 
 def inverse_positive(matrix: Array) -> Array | None:
-    """A^-1, all of it, A overwritten; None where A is not positive definite."""
+    """A^-1, A overwritten; None where A is not positive definite."""
     if not is_numpy(matrix):
         lower = _lower(matrix)
         return None if lower is None else linalg.inv(matrix)
@@ -68,16 +68,16 @@ def inverse_positive(matrix: Array) -> Array | None:
         if info != 0:
             return None
         inverse, _ = potri(factor, lower=True, overwrite_c=True)
-    for j in range(1, inverse.shape[0]):  # potri writes one half
+    for j in range(1, inverse.shape[0]):  # potri writes one triangle
         inverse[:j, j] = inverse[j, :j]
     return inverse
 
 
 def eigenpairs(matrix: Array, precision: float) -> tuple[Array, Array]:
-    """Eigenvalues, none of them negative, and eigenvectors of a kernel matrix, which is overwritten.
+    """Non-negative eigenvalues, and eigenvectors, of a kernel matrix, which is overwritten.
 
-    `precision` is the eps of what its entries were computed in. Eigenvalues that are negative
-    beyond rounding are refused.
+    `precision` is the machine epsilon of the dtype in which its entries were computed. Eigenvalues
+    that are negative beyond rounding are refused.
     """
     xp = namespace(matrix)
     if is_numpy(matrix):
@@ -88,24 +88,24 @@ def eigenpairs(matrix: Array, precision: float) -> tuple[Array, Array]:
             values, vectors = eigh(matrix.T, driver=driver, overwrite_a=True, check_finite=False)
     else:
         values, vectors = linalg.eigh(matrix)
-    least, most = float(values[0]), max(float(values[-1]), 0.0)
-    if -least > 4 * int(values.shape[0]) * precision * max(most, -least):
+    smallest, greatest = float(values[0]), max(float(values[-1]), 0.0)
+    if -smallest > 4 * int(values.shape[0]) * precision * max(greatest, -smallest):
         raise ValueError(
-            f"the kernel must be positive definite, but its matrix has an eigenvalue {least:.3g} "
-            f"(the largest is {most:.3g}): use another kernel"
+            f"the kernel must be positive definite, but its matrix has an eigenvalue {smallest:.3g} "
+            f"(the largest is {greatest:.3g}): use another kernel"
         )
     return xp.clip(values, 0.0, None), vectors
 
 
 def lower_factor(matrix: Array) -> Array:
-    """L with LL' = A + e I, for the least e = 10^j eps tr(A) that rounding needs."""
+    """L with LL' = A + e I, for the smallest e = 10^j eps tr(A) that makes it positive definite."""
     xp = namespace(matrix)
-    least, added = eps(matrix) * scalar(xp.sum(xp.linalg.diagonal(matrix))), 0.0
-    held = xp.asarray(detached(matrix), copy=True)
-    for power in range(_TRIES):
-        add_to_diagonal(held, least * 10.0**power - added)
-        added = least * 10.0**power
-        lower = _lower(held)
+    unit, added = eps(matrix) * scalar(xp.sum(xp.linalg.diagonal(matrix))), 0.0
+    shifted = xp.asarray(detached(matrix), copy=True)
+    for power in range(_MAX_TRIES):
+        add_to_diagonal(shifted, unit * 10.0**power - added)
+        added = unit * 10.0**power
+        lower = _lower(shifted)
         if lower is not None:
             return lower
     raise ValueError("the kernel must be positive definite, but its matrix is not: use another one")
@@ -133,7 +133,7 @@ def _solve_tensor(matrix: Array, right: Array) -> Array | None:
 
 
 def _lower(matrix: Array) -> Array | None:
-    """The Cholesky factor, or None where there is none."""
+    """The Cholesky factor, or None where the matrix is not positive definite."""
     try:
         lower = linalg.cholesky(matrix)
     except (RuntimeError, np.linalg.LinAlgError) as error:  # the first is torch's

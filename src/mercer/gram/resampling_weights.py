@@ -1,4 +1,4 @@
-"""Weights of resampled nulls, made by chunk from a seed: permuted weights and random signs."""
+"""Weights of resampled null distributions, generated in chunks from a seed: permuted weights, random signs."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, array_like, is_numpy, is_single, on_gpu, to_numpy
+from mercer.gram.device_engine import device_engine
 from mercer.gram.threads import in_order, spans
 from mercer.linalg import one_blas_thread
 
-GROUP = 64  # columns that share a generator: what a column holds does not depend on the chunks
-_SOME = 200_000  # codes below which one thread makes them faster than two
-_FEW = 8  # different weights, up to which permutations come from random keys
-_HELD, _PER_KEY = (
-    2**22,
-    12,
-)  # bytes of keys that a thread holds, so that they stay in cache; each key's
+GROUP = 64  # columns that share a generator, so that a column does not depend on the chunks
+_MIN_CODES_FOR_THREADS = 200_000  # one thread generates fewer codes faster than two
+_MAX_WEIGHTS_BY_KEYS = 8  # with more distinct weights a shuffle is faster than random keys
+_BYTES_OF_KEYS = 2**22  # keys of one thread at a time: they stay in the level-2 cache
+_BYTES_PER_KEY = 12  # a key (uint32) and its partitioned copy, with masks
 DECODED = 2**13  # bytes of a column as float32 in the tile of a thread, and of products with it
 
 
 class WeightColumns(Protocol):
-    """Some weight columns, given by rows."""
+    """Weight columns, read by rows."""
 
     @property
     def width(self) -> int:
@@ -33,13 +32,13 @@ class WeightColumns(Protocol):
         ...
 
     def rows(self, rows: slice, /) -> Array:
-        """The weights of some points: (rows, width)."""
+        """The weights of these points: (rows, width)."""
         ...
 
 
 @dataclass(frozen=True)
-class HeldColumns:
-    """Weight columns that are held as an array (n, k)."""
+class DenseColumns:
+    """Weight columns in an array (n, k)."""
 
     array: Array
 
@@ -49,15 +48,15 @@ class HeldColumns:
         return int(self.array.shape[1])
 
     def rows(self, rows: slice, /) -> Array:
-        """The weights of some points: (rows, k)."""
+        """The weights of these points: (rows, k)."""
         return self.array[rows, :]
 
 
 class Resamples(ABC):
-    """A matrix (n, B) of weights that is known by its seed; `LazyMatrix.quad` takes it for w.
+    """A matrix (n, B) of weights generated from a seed; `LazyMatrix.quad` takes it for w.
 
-    A column is a few distinct numbers, `table`, picked by small codes: a million points with a
-    thousand resamples would take 8 GB as float64 and are never held at once.
+    A column has few distinct values, `table`, and is stored as small codes: a million points with a
+    thousand resamples would take 8 GB as float64 and are never in memory at once.
     """
 
     @property
@@ -77,8 +76,8 @@ class Resamples(ABC):
     def chunks(self, budget: int, beside: int = 0) -> Iterator[slice]:
         """Column ranges that fit into `budget` bytes, 64 columns or a multiple of it.
 
-        A column takes its codes, its floats in a tile, and the bytes that a caller holds `beside`
-        them.
+        A column takes its codes, its floats in a tile, and the bytes `beside` that the caller needs
+        for it.
         """
         n, total = self.shape
         codes = n * np.min_scalar_type(len(self.table) - 1).itemsize
@@ -86,10 +85,10 @@ class Resamples(ABC):
         return (slice(a, min(a + width, total)) for a in range(0, total, width))
 
     def columns(self, chunk: slice, like: Array) -> CodedColumns:
-        """The columns of a chunk, still as codes."""
+        """The columns of a chunk, as codes."""
         first, last = chunk.start // GROUP, (chunk.stop - 1) // GROUP + 1
-        many = (last - first) * GROUP * self.shape[0] > _SOME
-        groups = in_order(self.group, range(first, last), parallel=many, shown=False)
+        parallel = (last - first) * GROUP * self.shape[0] > _MIN_CODES_FOR_THREADS
+        groups = in_order(self.group, range(first, last), parallel=parallel, shown=False)
         kind = np.min_scalar_type(len(self.table) - 1)
         codes = np.empty(((last - first) * GROUP, self.shape[0]), kind)
         for rows, group in zip(spans(len(codes), GROUP), groups, strict=True):
@@ -98,15 +97,15 @@ class Resamples(ABC):
         return CodedColumns(codes[chunk.start - offset : chunk.stop - offset], self.table, like)
 
     def dense(self) -> np.ndarray:
-        """The whole matrix (n, B) as float64."""
+        """The matrix (n, B) as float64."""
         n, total = self.shape
-        whole = self.columns(slice(0, total), np.empty(0, dtype=np.float64))
-        return np.asarray(whole.rows(slice(0, n)))
+        coded = self.columns(slice(0, total), np.empty(0, dtype=np.float64))
+        return np.asarray(coded.rows(slice(0, n)))
 
 
 @dataclass(frozen=True)
 class CodedColumns:
-    """Some weight columns: codes (k, n) and the numbers they stand for."""
+    """Weight columns as codes (k, n) and the table of their values."""
 
     codes: np.ndarray
     table: np.ndarray
@@ -118,10 +117,10 @@ class CodedColumns:
         return len(self.codes)
 
     def rows(self, rows: slice, /) -> Array:
-        """The weights of some points: (rows, k)."""
+        """The weights of these points: (rows, k)."""
         codes, table = self.codes[:, rows], self.table
         table = table.astype(np.float32) if is_single(self.like) else table
-        if len(table) == 2:  # arithmetic is three times faster than a look-up
+        if len(table) == 2:  # arithmetic is three times faster than indexing
             weights = codes * (table[1] - table[0])
             weights += table[0]
         else:
@@ -131,22 +130,22 @@ class CodedColumns:
         return array_like(np.ascontiguousarray(weights.T), self.like)
 
     def after_ones(self) -> CodedColumns:
-        """The same columns, after one that has the largest value everywhere."""
+        """These columns, preceded by one with the largest value everywhere."""
         top = np.full((1, self.codes.shape[1]), len(self.table) - 1, self.codes.dtype)
         return replace(self, codes=np.concatenate([top, self.codes]))
 
     def project(self, v: np.ndarray) -> np.ndarray:
-        """v'w of every column w, for numbers v (n,) or several rows of them (r, n): (..., k)."""
+        """v'w of every column w, for v (n,) or several rows (r, n): (..., k)."""
         low, steps = self.table[0], np.diff(self.table)
         total = np.sum(v, axis=-1) * low
         out = np.repeat(np.asarray(total)[..., None], self.width, axis=-1)
         with one_blas_thread():
             for rows in spans(self.codes.shape[1]):
-                codes, part = self.codes[:, rows], np.ascontiguousarray(v[..., rows].T)
+                codes, v_rows = self.codes[:, rows], np.ascontiguousarray(v[..., rows].T)
                 if len(steps) <= 1:
-                    above = codes.astype(np.float64) @ part * (steps[0] if len(steps) else 0.0)
+                    above = codes.astype(np.float64) @ v_rows * (steps[0] if len(steps) else 0.0)
                 else:
-                    above = (self.table - low)[codes] @ part
+                    above = (self.table - low)[codes] @ v_rows
                 out += above.T
         return out
 
@@ -163,7 +162,7 @@ class PermutedWeights(Resamples):
     blocks : array (n,) or None
         Permute within equal labels only.
     keep_first : bool
-        Leave column 0 as it is, so that what was observed goes through the same arithmetic.
+        Keep column 0 unpermuted, so that the observed statistic goes through the same arithmetic.
     """
 
     def __init__(
@@ -175,9 +174,9 @@ class PermutedWeights(Resamples):
         blocks: Any = None,
         keep_first: bool = False,
     ) -> None:
-        held = to_numpy(validate.vector(weights, "weights")).astype(np.float64)
+        values = to_numpy(validate.vector(weights, "weights")).astype(np.float64)
         validate.whole("resamples", resamples)
-        self._table, codes = np.unique(held, return_inverse=True)
+        self._table, codes = np.unique(values, return_inverse=True)
         self._codes = codes.astype(np.min_scalar_type(len(self._table) - 1))
         self._resamples, self._keep_first = resamples, keep_first
         self._blocks = None if blocks is None else _members(blocks, len(codes))
@@ -194,15 +193,13 @@ class PermutedWeights(Resamples):
         return self._table
 
     def columns(self, chunk: slice, like: Array) -> Any:
-        """The columns of a chunk, still as codes; on a GPU, signs that were made there."""
+        """The columns of a chunk, as codes; on a GPU, signs generated there."""
         if on_gpu(like) and self._blocks is None:
-            from mercer.gram.cuda.weight_columns import device_columns
-
-            made = device_columns(
+            columns = device_engine().permuted_columns(
                 self._codes, self._table, self._sequence, self._keep_first, chunk, like
             )
-            if made is not None:
-                return made
+            if columns is not None:
+                return columns
         return super().columns(chunk, like)
 
     def _sequence(self, number: int) -> np.random.SeedSequence:
@@ -288,12 +285,11 @@ class SignWeights(Resamples):
         return np.array([-self._scale, self._scale], dtype=np.float64)
 
     def columns(self, chunk: slice, like: Array) -> Any:
-        """The columns of a chunk, still as codes; on a GPU, signs that were made there."""
+        """The columns of a chunk, as codes; on a GPU, signs generated there."""
         if not on_gpu(like):
             return super().columns(chunk, like)
-        from mercer.gram.cuda.weight_columns import device_signs
-
-        return device_signs(self._n, self._block, self.table, self._sequence, chunk, like)
+        signs = device_engine().sign_columns
+        return signs(self._n, self._block, self.table, self._sequence, chunk, like)
 
     def _sequence(self, number: int) -> np.random.SeedSequence:
         return _sequence(self._seed, number)
@@ -309,45 +305,47 @@ class SignWeights(Resamples):
 def _shuffled(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """64 random permutations of a vector of codes: (64, n).
 
-    Of few different codes, each takes the points with the smallest random keys that are left:
-    two to three times faster than a shuffle. Rows with equal keys at a border are drawn again.
+    Where there are few distinct codes, points are ordered by random keys and each code takes the next
+    smallest ones: two to three times faster than a shuffle. Rows with equal keys at a border are
+    drawn again.
     """
     counts = np.bincount(codes)
     counts = counts[np.flatnonzero(counts)]
-    if len(counts) > _FEW:
+    if len(counts) > _MAX_WEIGHTS_BY_KEYS:
         return rng.permuted(np.repeat(codes[None, :], GROUP, axis=0), axis=1)
-    found, borders = np.unique(codes), np.cumsum(counts)[:-1]
-    out = np.full((GROUP, len(codes)), found[0], codes.dtype)
+    distinct, borders = np.unique(codes), np.cumsum(counts)[:-1]
+    out = np.full((GROUP, len(codes)), distinct[0], codes.dtype)
     rows = np.arange(GROUP) if len(borders) else np.empty(0, dtype=np.int64)
-    step = max(_HELD // (_PER_KEY * len(codes)), 1)
+    step = max(_BYTES_OF_KEYS // (_BYTES_PER_KEY * len(codes)), 1)
     while len(rows):
-        parts = np.split(rows, range(step, len(rows), step))
-        rows = np.concatenate([part[~_dealt(out, part, found, borders, rng)] for part in parts])
+        batches = np.split(rows, range(step, len(rows), step))
+        tied = [batch[~_deal(out, batch, distinct, borders, rng)] for batch in batches]
+        rows = np.concatenate(tied)
     return out
 
 
-def _dealt(
+def _deal(
     out: np.ndarray,
     rows: np.ndarray,
-    found: np.ndarray,
+    distinct: np.ndarray,
     borders: np.ndarray,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Write codes into some rows by random keys; which rows have no equal keys at a border."""
+    """Write codes into these rows by random keys; returns which rows have no equal keys at a border."""
     keys = rng.integers(0, 2**32, (len(rows), out.shape[1]), dtype=np.uint32)
     limits = np.partition(keys, borders - 1, axis=1)[:, borders - 1]
     clean = np.ones(len(rows), dtype=bool)
-    drawn = np.full(keys.shape, found[0], out.dtype)
+    codes = np.full(keys.shape, distinct[0], out.dtype)
     for j, border in enumerate(borders):
         beyond = keys > limits[:, j, None]
         clean &= np.count_nonzero(beyond, axis=1) == out.shape[1] - border
-        drawn += (found[j + 1] - found[j]) * beyond
-    out[rows] = drawn
+        codes += (distinct[j + 1] - distinct[j]) * beyond
+    out[rows] = codes
     return clean
 
 
 def _members(blocks: Any, n: int) -> list[np.ndarray]:
-    """The positions of every block."""
+    """The positions of the members of every block."""
     labels = validate.labels("blocks", blocks)
     if len(labels) != n:
         raise ValueError(f"blocks must have one label per point, {n} in all, got {len(labels)}")

@@ -1,7 +1,7 @@
-"""Tiles of Stein kernels: three matrix products that kernels of one score share, and one loop.
+"""Tiles of Stein kernels: three matrix products shared by all kernels of one score, and an elementwise loop.
 
-k_p = s(x)'s(y) f + 2 f' ((s(y) - s(x))'u - d) - 4 r2 f'' is a function of three numbers for each pair: the
-squared distance, the product of the scores, and the step between them.
+k_p = s(x)'s(y) f + 2 f' ((s(y) - s(x))'u - d) - 4 r2 f'' with u = x - y depends on three numbers for each
+pair: the squared distance, the product of the scores, and the step (s(y) - s(x))'u - d.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from mercer.kernels.stein import Scored, halves, stein_values
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]  # r2, s(x)'s(y), (s(y) - s(x))'u - d
 Distances = Callable[[slice, slice], np.ndarray]
-Join = Callable[[Any, Any, Any, np.ndarray], None]  # of the three; the last is written into
+Join = Callable[
+    [Any, Any, Any, np.ndarray], None
+]  # (r2, products, steps, out): writes k_p into out
 
-_CACHED, _NARROWEST = (
-    2**15,
-    64,
-)  # values of each of the three that stay in cache, and columns of them
+_MAX_ENTRIES_IN_CACHE = 2**15  # of a strip: its arrays of 256 KiB stay in the level-2 cache
+_MIN_STRIP_COLUMNS = 64  # narrower matrix products are slow
 
 
 class SteinParts:
-    """The three numbers of slices of points, from rows [x, s(x)] in float64.
+    """(rows, columns) -> squared distances, products of scores and steps, from rows [x, s(x)] in float64.
 
-    Squared distances come from `distances`; steps from one product of widened, centred points,
-    [x, s, -x's, 1] . [t, y, 1, -y't - d], where nothing large cancels.
+    Squared distances come from `distances`; steps are one product of augmented, centred points,
+    [x, s, -x's, 1] . [t, y, 1, -y't - d], which avoids cancellation.
     """
 
     def __init__(self, x: np.ndarray, y: np.ndarray, distances: Distances) -> None:
@@ -41,12 +41,16 @@ class SteinParts:
         (a, s), (b, t) = halves(x), halves(y)
         middle = a.mean(axis=0)
         a, b = a - middle, b - middle
-        one = np.ones((1, 1), dtype=np.float64)
-        own = -np.sum(a * s, axis=1)[:, None]
-        others = -np.sum(b * t, axis=1)[:, None] - a.shape[1]
+        unit = np.ones((1, 1), dtype=np.float64)
+        row_terms = -np.sum(a * s, axis=1)[:, None]
+        column_terms = -np.sum(b * t, axis=1)[:, None] - a.shape[1]
         self._scores = np.ascontiguousarray(s), np.ascontiguousarray(t.T)
-        self._left = np.concatenate([a, s, own, np.broadcast_to(one, own.shape)], axis=1)
-        right = np.concatenate([t, b, np.broadcast_to(one, others.shape), others], axis=1)
+        self._left = np.concatenate(
+            [a, s, row_terms, np.broadcast_to(unit, row_terms.shape)], axis=1
+        )
+        right = np.concatenate(
+            [t, b, np.broadcast_to(unit, column_terms.shape), column_terms], axis=1
+        )
         self._right = np.ascontiguousarray(right.T)
 
     def __call__(self, rows: slice, columns: slice) -> Parts:
@@ -65,23 +69,25 @@ class SteinTile:
     def __call__(self, rows: slice, columns: slice) -> np.ndarray:
         height, start = rows.stop - rows.start, columns.start
         out = np.empty((height, columns.stop - start), dtype=np.float64)
-        for some in spans(columns.stop, max(_CACHED // max(height, 1), _NARROWEST), start):
-            self.join(*self.parts(rows, some), out[:, some.start - start : some.stop - start])
+        for strip in spans(
+            columns.stop, max(_MAX_ENTRIES_IN_CACHE // max(height, 1), _MIN_STRIP_COLUMNS), start
+        ):
+            self.join(*self.parts(rows, strip), out[:, strip.start - start : strip.stop - start])
         return out
 
 
 def join(kernel: Kernel, values: int) -> Join:
-    """How the three numbers become values of the Stein kernel of `kernel`, so many of them in all."""
+    """The function of the three arrays that writes the Stein kernel of `kernel`, for `values` entries in all."""
     if isinstance(kernel, RBF):
-        return _Gaussian(kernel.rate, exponential(values))
+        return _GaussianStein(kernel.rate, exponential(values))
     if isinstance(kernel, InverseMultiquadric):
-        return _Multiquadric(kernel.offset**2, kernel.exponent, worth_it(values))
-    return _General(kernel)
+        return _MultiquadricStein(kernel.offset**2, kernel.exponent, worth_it(values))
+    return _RadialStein(kernel)
 
 
 @dataclass(frozen=True)
-class _General:
-    """By f, f' and f''."""
+class _RadialStein:
+    """Any smooth radial kernel, by f, f' and f''."""
 
     kernel: Kernel
 
@@ -90,7 +96,7 @@ class _General:
 
 
 @dataclass(frozen=True)
-class _Gaussian:
+class _GaussianStein:
     """f' = -g f and f'' = g^2 f with f = exp(-g r2)."""
 
     rate: float
@@ -105,7 +111,7 @@ class _Gaussian:
 
 
 @dataclass(frozen=True)
-class _Multiquadric:
+class _MultiquadricStein:
     """f' = -b q f and f'' = b (b + 1) q^2 f with q = 1 / (c^2 + r2) and f = q^b."""
 
     square: float
@@ -115,11 +121,11 @@ class _Multiquadric:
     def __call__(self, r2: Any, products: Any, steps: Any, out: Any) -> None:
         b = self.exponent
         if self.compiled and b == 0.5:
-            made = out if out.flags.c_contiguous else np.empty_like(r2)
-            flat = (part.reshape(-1) for part in (r2, products, steps, made))  # views
+            contiguous = out if out.flags.c_contiguous else np.empty_like(r2)
+            flat = (array.reshape(-1) for array in (r2, products, steps, contiguous))  # views
             _loop()(*flat, self.square)
-            if made is not out:
-                out[:] = made
+            if contiguous is not out:
+                out[:] = contiguous
             return
         q = 1 / (self.square + r2)
         np.multiply(r2, -4 * b * (b + 1), out=out)
@@ -132,7 +138,7 @@ class _Multiquadric:
 
 @cache
 def _loop() -> Any:
-    """The same for b = 1/2 without arrays between, which releases the GIL and vectorises."""
+    """A compiled loop for b = 1/2 without temporaries; it releases the GIL and vectorises."""
     import numba
 
     fast = {"contract", "nnan", "ninf", "nsz", "reassoc"}

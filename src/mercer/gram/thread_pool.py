@@ -1,4 +1,4 @@
-"""A pool of threads whose number can be changed while they work."""
+"""A thread pool that can be resized while its threads work."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 
 from mercer.linalg import one_blas_thread_for_good
 
-_LAST = 5.0  # seconds for a thread to finish its task when the interpreter ends
+_JOIN_TIMEOUT = 5.0  # seconds for a thread to finish its task when the interpreter exits
 
 
 class ThreadPool:
-    """Threads that take tasks from one queue, as executors of `concurrent.futures` do.
+    """Threads that take tasks from one queue, like the executors of `concurrent.futures`.
 
-    Those executors have a fixed size, and one that is thrown away can lose the message that ends its
-    threads when an interrupt strikes. Here each thread looks, after every task, whether there are too
-    many of them, so that whatever an interrupt leaves undone is put right by the next call.
+    Those executors have a fixed size, and discarding one during an interrupt can lose the message that
+    ends its threads. Here each thread checks after every task whether there are too many of them, so
+    that the next call completes what an interrupt left undone.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class ThreadPool:
         self._lock = Lock()
 
     def resize(self, size: int) -> None:
-        """Start threads until there are so many, or ask the surplus ones to end after their task."""
+        """Start threads up to this number, or ask the surplus ones to end after their task."""
         self._size = size
         for _ in range(size - len(self._threads)):
             Thread(target=self._work, name="mercer", daemon=True).start()
@@ -48,7 +48,7 @@ class ThreadPool:
         """End all threads."""
         self.resize(0)
         for thread in list(self._threads):
-            thread.join(_LAST)
+            thread.join(_JOIN_TIMEOUT)
 
     def _work(self) -> None:
         with self._lock:
@@ -58,7 +58,7 @@ class ThreadPool:
             item = self._tasks.get()
             if item is not None:
                 _run(*item)
-            del item  # a thread that waits holds no data
+            del item  # a waiting thread keeps no data alive
 
     def _surplus(self) -> bool:
         """Whether there are too many threads; if so, the calling one is no longer counted."""
@@ -74,7 +74,7 @@ def _run(future: Future[Any], work: Callable[[Any], Any], task: Any) -> None:
         return
     try:
         answer = work(task)
-    except BaseException as error:  # the caller gets it from future.result()
+    except BaseException as error:  # raised again by future.result()
         future.set_exception(error)
     else:
         future.set_result(answer)
@@ -84,13 +84,13 @@ _shared = ThreadPool()
 
 
 def shared_pool(size: int) -> ThreadPool:
-    """The pool of the process, with so many threads from now on."""
+    """The pool of the process, resized to this number of threads."""
     _shared.resize(size)
     return _shared
 
 
 def _after_fork() -> None:
-    """A forked child inherits the pool without its threads and would wait for them for ever."""
+    """Replace the pool in a forked child, which inherits it without its threads."""
     global _shared
     _shared = ThreadPool()
 

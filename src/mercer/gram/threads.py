@@ -1,4 +1,4 @@
-"""Where tile work runs: threads that do not fight BLAS, results in order, progress when asked."""
+"""Tile work on a thread pool, with one BLAS thread each, results in order, and optional progress."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from mercer.linalg import one_blas_thread
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 
-TILE = 480  # rows and columns of a tile: 1.8 MiB of float64 stays in cache, and no power of two,
-# whose rows would meet in the same cache lines
-GPU_TILE = 4096  # on a GPU, whose memory such a tile fills by a thousandth
-MANY = 512  # columns of a product from which wider tiles pay: fewer sums of products
-WIDE_BYTES = 2**22  # of such a tile
+# Rows and columns of a tile: 1.8 MiB of float64 stays in the level-2 cache. Not a power of two, because
+# the rows of such an array compete for the same cache lines.
+TILE = 480
+GPU_TILE = 4096  # rows and columns of a tile of torch on a GPU: 128 MiB, a thousandth of its memory
+MANY = 512  # columns of a product from which wider tiles are faster: fewer sums of products
+WIDE_BYTES = 2**22  # size of such a wider tile
 
 
 def side(like: Array) -> int:
-    """Rows and columns of a tile of such an array."""
+    """Rows and columns of a tile on the device of `like`."""
     return GPU_TILE if on_gpu(like) else TILE
 
 
@@ -38,7 +39,7 @@ def width(v: Array) -> int:
 
 
 def spans(n: int, size: int = TILE, first: int = 0) -> list[slice]:
-    """range(first, n) cut into slices of `size`; the last may be shorter."""
+    """range(first, n) as slices of `size`; the last may be shorter."""
     return [slice(start, min(start + size, n)) for start in range(first, n, size)]
 
 
@@ -50,13 +51,13 @@ def in_order(
     shown: bool = True,
     held: int = 0,
 ) -> Iterator[Answer]:
-    """work(task) for every task, in the order of the tasks whatever runs them.
+    """work(task) for every task, in the order of the tasks, on the threads or the executor of the settings.
 
-    Adding the answers up in this order makes results independent of the number of threads. Few
-    answers are outstanding at a time, so memory does not grow with the number of tasks; where a
-    task and its answer hold many bytes, `held`, no more of them than the memory budget has room for.
-    When the caller stops early, because of an error or an interrupt, tasks that have not begun are
-    cancelled, and those that have end at their next tile.
+    Summing the results in this order makes them independent of the number of threads. A bounded
+    number of tasks is submitted at a time, so memory does not grow with their number; where a
+    task and its result take `held` bytes, the bound also respects the memory budget. When the caller
+    stops early, because of an error or an interrupt, tasks that have not begun are cancelled, and
+    running ones end at their next tile.
     """
     now = settings()
     executor = now.executor or (shared_pool(now.workers) if parallel and now.workers > 1 else None)
@@ -65,14 +66,16 @@ def in_order(
             answers = (work(task) for task in while_wanted(tasks))
         else:
             stop = Event() if now.executor is None else None
-            alone = _Alone(replace(now, threads=1, executor=None, progress=False), work, stop)
+            alone = _OneThreadWork(
+                replace(now, threads=1, executor=None, progress=False), work, stop
+            )
             room = max(3 * now.memory // (4 * held), 1) if held else len(tasks)
             answers = _windowed(executor, alone, tasks, min(2 * now.workers + 2, room))
         yield from _shown(answers, len(tasks)) if now.progress and shown else answers
 
 
 def while_wanted(tasks: Iterable[Task]) -> Iterator[Task]:
-    """The same tasks, until the caller of `in_order`, whose thread this is not, has stopped."""
+    """The same tasks, until the caller of `in_order`, in another thread, has stopped."""
     stop = getattr(_thread, "stop", None)
     for task in tasks:
         if stop is not None and stop.is_set():
@@ -81,12 +84,12 @@ def while_wanted(tasks: Iterable[Task]) -> Iterator[Task]:
 
 
 @dataclass(frozen=True)
-class _Alone:
-    """The work on one thread, under the caller's memory budget: a tile of tiles does them all."""
+class _OneThreadWork:
+    """The work with the settings of one thread: nested calls of `in_order` run in that thread."""
 
     settings: Settings
     work: Callable[[Any], Any]
-    stop: Event | None  # is set when nobody waits for the answer any more
+    stop: Event | None  # set when the caller no longer waits for results
 
     def __call__(self, task: Any) -> Any:
         _thread.stop = self.stop
@@ -97,10 +100,12 @@ class _Alone:
             _thread.stop = None
 
 
-_thread = local()  # what the thread works for
+_thread = local()  # `stop` of the task that the thread runs
 
 
-def _windowed(executor: Any, work: _Alone, tasks: Sequence[Any], window: int) -> Iterator[Any]:
+def _windowed(
+    executor: Any, work: _OneThreadWork, tasks: Sequence[Any], window: int
+) -> Iterator[Any]:
     waiting: deque[Any] = deque()
     try:
         for task in tasks:

@@ -1,7 +1,7 @@
-"""How a kernel's tiles are made fast: what can be done once for all tiles is done before the first.
+"""Functions that compute the tiles of a kernel; work common to all tiles is done before the first.
 
-The exponent of a Gaussian kernel, and any squared distance, comes straight out of one matrix
-product of widened, centred points: [2g x, -g|x|^2, 1] . [y, 1, -g|y|^2].
+The exponent of a Gaussian kernel, and any squared distance, is one matrix product of augmented, centred
+points: [2g x, -g|x|^2, 1] . [y, 1, -g|y|^2].
 """
 
 from __future__ import annotations
@@ -34,41 +34,41 @@ Tile = Callable[[slice, slice], Array]
 
 
 def tile_maker(kernel: Kernel, x: Points, y: Points) -> Tile:
-    """The function (rows, columns) -> dense block of k(x, y), its preparations done."""
+    """The function (rows, columns) -> dense block of k(x, y), for points that were checked."""
     if isinstance(kernel, InputWrapper):
-        moved = kernel.move(x)
-        return tile_maker(kernel.kernel, moved, moved if y is x else kernel.move(y))
-    if isinstance(kernel, Stein):  # scores are taken once
-        moved = kernel.move(x)
-        others = moved if y is x else kernel.move(y)
-        wide = is_numpy(moved, others) and moved.dtype == np.float64
+        inner_x = kernel.move(x)
+        return tile_maker(kernel.kernel, inner_x, inner_x if y is x else kernel.move(y))
+    if isinstance(kernel, Stein):  # the score is evaluated once at every point
+        x_scored = kernel.move(x)
+        y_scored = x_scored if y is x else kernel.move(y)
+        wide = is_numpy(x_scored, y_scored) and x_scored.dtype == np.float64
         if not (wide and kernel.scored.radial):
-            return _Plain(kernel.scored, moved, others)
-        parts = stein_parts(moved, others, kernel.scored.form[0])
-        return SteinTile(parts, join(kernel.kernel, len(moved) * len(others)))
+            return _Pairwise(kernel.scored, x_scored, y_scored)
+        parts = stein_parts(x_scored, y_scored, kernel.scored.form[0])
+        return SteinTile(parts, join(kernel.kernel, len(x_scored) * len(y_scored)))
     if not is_numpy(x, y) or x.dtype.kind != "f":
-        return _Plain(kernel, x, y)
+        return _Pairwise(kernel, x, y)
     form = radial_form(kernel)
     if form is not None:
         return _radial(kernel, form.profile, x, y)
     if isinstance(kernel, Sum | Product):
-        parts = tile_maker(kernel.left, x, y), tile_maker(kernel.right, x, y)
-        return _Combined(parts, add if isinstance(kernel, Sum) else mul)
+        tiles = tile_maker(kernel.left, x, y), tile_maker(kernel.right, x, y)
+        return _Combined(tiles, add if isinstance(kernel, Sum) else mul)
     if isinstance(kernel, Multiple):
         return _Multiplied(tile_maker(kernel.kernel, x, y), kernel.factor)
-    return _Plain(kernel, x, y)
+    return _Pairwise(kernel, x, y)
 
 
 def _radial(kernel: Kernel, profile: Profile, x: np.ndarray, y: np.ndarray) -> Tile:
     out, exp = x.dtype, exponential(x.shape[0] * y.shape[0])
     if x.shape[1] == 1:  # differences on the line are exact
         if isinstance(kernel, RBF) and x.dtype == y.dtype:
-            return GaussianTiles(_Line(x, y, -kernel.rate), out, exp)
-        return _Plain(kernel, x, y)
+            return GaussianTiles(_ScaledDifferences1D(x, y, -kernel.rate), out, exp)
+        return _Pairwise(kernel, x, y)
     x, y, care = conditioned(x, y, profile)
     if isinstance(kernel, RBF) and not care:
-        return GaussianTiles(_Exponents(*_widened(x, y, -kernel.rate), out), out, exp)
-    return _Radial(*_widened(x, y, 1.0), out, profile, (x, y) if care else None)
+        return GaussianTiles(_Exponents(*_augmented(x, y, -kernel.rate), out), out, exp)
+    return _RadialTiles(*_augmented(x, y, 1.0), out, profile, (x, y) if care else None)
 
 
 def distance_tiles(x: Points, y: Points, profile: Profile) -> Tile:
@@ -77,28 +77,28 @@ def distance_tiles(x: Points, y: Points, profile: Profile) -> Tile:
         return _Distances(x, y, profile)
     out = x.dtype
     x, y, care = conditioned(x, y, profile)
-    return _Radial(*_widened(x, y, 1.0), out, _itself, (x, y) if care else None)
+    return _RadialTiles(*_augmented(x, y, 1.0), out, _identity_profile, (x, y) if care else None)
 
 
 def stein_parts(x: np.ndarray, y: np.ndarray, profile: Profile) -> SteinParts:
-    """What Stein kernels need of rows [x, s(x)], distances as exact as `profile` needs them."""
+    """The intermediates of Stein kernels on rows [x, s(x)]; distances as exact as `profile` needs."""
     a = np.ascontiguousarray(halves(x)[0])
     b = a if y is x else np.ascontiguousarray(halves(y)[0])
     return SteinParts(x, y, distance_tiles(a, b, profile))
 
 
-def _widened(x: np.ndarray, y: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
+def _augmented(x: np.ndarray, y: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
     """A, B with A @ B = factor * squared distances."""
-    one = np.ones((1, 1), dtype=x.dtype)
+    unit = np.ones((1, 1), dtype=x.dtype)
     nx, ny = factor * squared_norms(x)[:, None], factor * squared_norms(y)[:, None]
-    left = np.concatenate([-2 * factor * x, nx, np.broadcast_to(one, nx.shape)], axis=1)
-    right = np.concatenate([y, np.broadcast_to(one, ny.shape), ny], axis=1)
-    return left.astype(x.dtype), np.ascontiguousarray(right.T.astype(x.dtype))
+    rows = np.concatenate([-2 * factor * x, nx, np.broadcast_to(unit, nx.shape)], axis=1)
+    columns = np.concatenate([y, np.broadcast_to(unit, ny.shape), ny], axis=1)
+    return rows.astype(x.dtype), np.ascontiguousarray(columns.T.astype(x.dtype))
 
 
 @dataclass(frozen=True)
-class _Plain:
-    """Tiles by the kernel's own formula."""
+class _Pairwise:
+    """Tiles by `kernel.pairwise`."""
 
     kernel: Kernel
     x: Points
@@ -110,7 +110,7 @@ class _Plain:
 
 @dataclass(frozen=True)
 class _Distances:
-    """Squared distances by their own formula."""
+    """Squared distances by `squared_distances`."""
 
     x: Array
     y: Array
@@ -123,7 +123,7 @@ class _Distances:
 
 @dataclass(frozen=True)
 class GaussianTiles:
-    """exp of what was made for it, in place."""
+    """Tiles of exp(exponent), computed in place."""
 
     exponents: Callable[[slice, slice], np.ndarray]
     dtype: np.dtype
@@ -135,7 +135,7 @@ class GaussianTiles:
     def bag_rows(
         self, rows: slice, columns: slice, weights: np.ndarray, edges: np.ndarray
     ) -> np.ndarray | None:
-        """Sums of rows, each times its weight, from edge to edge, without the block; None: not compiled."""
+        """Weighted sums of the rows from edge to edge, without forming the block; None if not compiled."""
         if self.exp is not compiled_exp:
             return None
         exponents = self.exponents(rows, columns)
@@ -146,19 +146,21 @@ class GaussianTiles:
 
 @dataclass(frozen=True)
 class _Exponents:
-    """Tiles of one matrix product."""
+    """Tiles of a matrix product, row factor times column factor."""
 
-    left: np.ndarray
-    right: np.ndarray
+    row_factor: np.ndarray
+    column_factor: np.ndarray
     dtype: np.dtype
 
     def __call__(self, rows: slice, columns: slice) -> np.ndarray:
-        return (self.left[rows] @ self.right[:, columns]).astype(self.dtype, copy=False)
+        return (self.row_factor[rows] @ self.column_factor[:, columns]).astype(
+            self.dtype, copy=False
+        )
 
 
 @dataclass(frozen=True)
-class _Line:
-    """A factor times squared differences on the line."""
+class _ScaledDifferences1D:
+    """A factor times squared differences of points on the line."""
 
     x: np.ndarray
     y: np.ndarray
@@ -172,17 +174,17 @@ class _Line:
 
 
 @dataclass(frozen=True)
-class _Radial:
-    """A profile of squared distances that come from one matrix product."""
+class _RadialTiles:
+    """A profile of squared distances, which are a matrix product."""
 
-    left: np.ndarray
-    right: np.ndarray
+    row_factor: np.ndarray
+    column_factor: np.ndarray
     dtype: np.dtype
     profile: Profile
-    points: tuple[np.ndarray, np.ndarray] | None  # centred, where near-equal pairs need care
+    points: tuple[np.ndarray, np.ndarray] | None  # centred, where near-equal pairs are refined
 
     def __call__(self, rows: slice, columns: slice) -> np.ndarray:
-        r2 = self.left[rows] @ self.right[:, columns]
+        r2 = self.row_factor[rows] @ self.column_factor[:, columns]
         np.maximum(r2, 0, out=r2)
         if self.points is not None:
             r2 = refine(r2, self.points[0][rows], self.points[1][columns])
@@ -193,23 +195,23 @@ class _Radial:
 class _Combined:
     """A sum or product of tiles."""
 
-    parts: tuple[Tile, ...]
+    tiles: tuple[Tile, ...]
     join: Callable[[Array, Array], Array]
 
     def __call__(self, rows: slice, columns: slice) -> Array:
-        return reduce(self.join, (part(rows, columns) for part in self.parts))
+        return reduce(self.join, (tile(rows, columns) for tile in self.tiles))
 
 
 @dataclass(frozen=True)
 class _Multiplied:
     """A non-negative multiple of tiles."""
 
-    part: Tile
+    tile: Tile
     factor: float
 
     def __call__(self, rows: slice, columns: slice) -> Array:
-        return self.factor * self.part(rows, columns)
+        return self.factor * self.tile(rows, columns)
 
 
-def _itself(r2: np.ndarray) -> np.ndarray:
+def _identity_profile(r2: np.ndarray) -> np.ndarray:
     return r2

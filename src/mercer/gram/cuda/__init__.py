@@ -1,5 +1,15 @@
-"""Gram matrices on NVIDIA GPUs: tiles are made, used and forgotten inside one fused kernel.
+"""Gram matrices on NVIDIA GPUs: one fused Triton kernel computes, uses and discards each tile.
 
-Nothing here is imported before a CUDA tensor arrives. `plan(kernel, x, y)` turns a kernel into Triton
-code, or says None where it cannot, and the tiled torch path of `LazyMatrix` serves.
+Nothing here is imported before a tensor on a GPU arrives. `plan(kernel, x, y)` translates a kernel into
+Triton code; where that is not possible it returns None, and torch computes the tiles of `LazyMatrix`.
 """
+
+from mercer.gram.cuda import fused_family, fused_matrix, weight_columns
+from mercer.gram.device_engine import DeviceEngine
+
+ENGINE = DeviceEngine(
+    fused_matrix=fused_matrix.fused_matrix,
+    fused_family=fused_family.fused_family,
+    permuted_columns=weight_columns.device_columns,
+    sign_columns=weight_columns.device_signs,
+)

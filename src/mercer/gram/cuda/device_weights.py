@@ -1,7 +1,7 @@
-"""Permuted labels and signs made on the device, the same ones that the CPU makes from the same seed.
+"""Permuted labels and random signs generated on the device, equal to those of the host with the same seed.
 
 NumPy's PCG64 is a linear congruential generator of 128 bits: any of its states follows from the first
-one by a few multiplications, so that every thread finds its own place in the stream.
+one by a few multiplications, so that every thread can jump to its place in the stream.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from mercer.gram.cuda.operands import ROWS
 from mercer.gram.cuda.triton_source import compiled
 
 _MULTIPLIER = 2549297995355413924 * 2**64 + 4865540595714422341  # of PCG64 (O'Neill 2014)
-_BITS = 36  # of the number of outputs that a stream may have
+_BITS = 36  # a stream has up to 2^36 outputs
 _MASK = 2**128 - 1
-_LANES, _STEPS = 256, 32
-_BYTES = 2**30  # of keys that are held at once
+_LANES, _STEPS = 256, 32  # lanes of a program, and outputs that each lane generates in sequence
+_BYTES_OF_KEYS = 2**30  # keys in device memory at once
 
 _CODE = '''import triton
 import triton.language as tl
@@ -111,26 +111,26 @@ def unpacked(out, keys, n, bytes, block, WIDTH: tl.constexpr, offset, BP: tl.con
 def two_valued(codes: np.ndarray, seeds: list[Any], keep_first: bool, device: Any) -> Any:
     """Permutations of a vector of codes 0 and 1, as signs of half precision: (N, 64 groups).
 
-    Each group of 64 columns has its generator, `seeds`; the rows are points, N their number rounded up
-    to `ROWS` with zeros below. With `keep_first` column 0 is the vector itself.
+    Each group of 64 columns has its own seed, in `seeds`; the rows are points, N their number rounded up
+    to a multiple of `ROWS` with zeros below. With `keep_first` column 0 is the vector itself.
     """
     import torch
 
-    n, ones = len(codes), int(codes.sum())
+    n, positive = len(codes), int(codes.sum())
     width = 64 * len(seeds)
     out = torch.zeros((n + -n % ROWS, width), dtype=torch.float16, device=device)
-    batch = max(_BYTES // (256 * n), 1)  # groups whose keys are held at once
-    held = torch.empty((64 * min(batch, len(seeds)), n), dtype=torch.int32, device=device)
+    batch = max(_BYTES_OF_KEYS // (256 * n), 1)  # groups whose keys are in memory at once
+    key_buffer = torch.empty((64 * min(batch, len(seeds)), n), dtype=torch.int32, device=device)
     for start in range(0, len(seeds), batch):
-        some = seeds[start : start + batch]
-        states = [np.random.PCG64(seed).state["state"] for seed in some]
+        batch_seeds = seeds[start : start + batch]
+        states = [np.random.PCG64(seed).state["state"] for seed in batch_seeds]
         for number, state in enumerate(states):
-            _draw(state, 0, held[64 * number : 64 * (number + 1)])
-        drawn = held[: 64 * len(some)]
-        limits = _limits(drawn, n - ones)
-        _redrawn(drawn, limits, states, n - ones)
-        _functions()["signs"][(-(-n // 64), len(some))](
-            out, drawn, limits, n, width, 64 * start, BP=64, BC=64
+            _draw(state, 0, key_buffer[64 * number : 64 * (number + 1)])
+        keys = key_buffer[: 64 * len(batch_seeds)]
+        limits = _limits(keys, n - positive)
+        _redrawn(keys, limits, states, n - positive)
+        _functions()["signs"][(-(-n // 64), len(batch_seeds))](
+            out, keys, limits, n, width, 64 * start, BP=64, BC=64
         )
     if keep_first:
         out[:n, 0] = torch.as_tensor(2.0 * codes - 1.0, dtype=torch.float16).to(device)
@@ -138,22 +138,22 @@ def two_valued(codes: np.ndarray, seeds: list[Any], keep_first: bool, device: An
 
 
 def random_signs(n: int, block: int, seeds: list[Any], device: Any) -> Any:
-    """Random signs of half precision, runs of `block` points alike: (N, 64 groups), as `two_valued`."""
+    """Random signs of half precision, equal in runs of `block` points: (N, 64 groups), as `two_valued`."""
     import torch
 
     width, size = 64 * len(seeds), ceil(ceil(n / block) / 8)  # bytes of a column
     out = torch.zeros((n + -n % ROWS, width), dtype=torch.float16, device=device)
-    held = torch.empty(16 * size, dtype=torch.int32, device=device)
+    key_buffer = torch.empty(16 * size, dtype=torch.int32, device=device)
     for number, seed in enumerate(seeds):
-        _draw(np.random.PCG64(seed).state["state"], 0, held)
+        _draw(np.random.PCG64(seed).state["state"], 0, key_buffer)
         _functions()["unpacked"][(-(-n // 64),)](
-            out, held, n, size, block, width, 64 * number, BP=64, BC=64
+            out, key_buffer, n, size, block, width, 64 * number, BP=64, BC=64
         )
     return out
 
 
 def _redrawn(keys: Any, limits: Any, states: Sequence[Any], below: int) -> None:
-    """Rows with equal keys at the border are drawn again, from where their generator is."""
+    """Draw rows with equal keys at the border again, continuing the stream of their generator."""
     import torch
 
     n = keys.shape[1]
@@ -166,25 +166,25 @@ def _redrawn(keys: Any, limits: Any, states: Sequence[Any], below: int) -> None:
             _draw(state, used // 2, new)
             used += len(rows) * n
             fresh = new[-len(rows) * n :].view(len(rows), n)
-            found = _limits(fresh, below)
-            keys[rows], limits[rows] = fresh, found
-            again = (_at_most(fresh, found) != below).tolist()
+            fresh_limits = _limits(fresh, below)
+            keys[rows], limits[rows] = fresh, fresh_limits
+            again = (_at_most(fresh, fresh_limits) != below).tolist()
             rows = [row for row, wrong in zip(rows, again, strict=True) if wrong]
 
 
 def _draw(state: Any, begin: int, out: Any) -> None:
-    """Fill an array with the 32-bit halves of the outputs of a generator from `begin` on."""
+    """Fill an array with the 32-bit halves of the outputs of a generator, starting at output `begin`."""
     import torch
 
     count = out.numel()
-    held = torch.tensor(
+    start = torch.tensor(
         [_signed(state["state"] >> 64), _signed(state["state"])], dtype=torch.int64
     ).to(out.device)
     programs = -(-count // (2 * _LANES * _STEPS))
     leap = (_LANES - 1).bit_length()
     jumps = torch.tensor(_jumps(state["inc"]), dtype=torch.int64).to(out.device)
     _functions()["keys"][(programs,)](
-        out, held, jumps, begin, count, LANES=_LANES, STEPS=_STEPS, BITS=_BITS, LEAP=leap
+        out, start, jumps, begin, count, LANES=_LANES, STEPS=_STEPS, BITS=_BITS, LEAP=leap
     )
 
 
@@ -197,7 +197,7 @@ def _limits(keys: Any, below: int) -> Any:
     if below in (0, n):
         limit = -1 if below == n else 0
         return torch.full((rows,), limit, dtype=torch.int32, device=device)
-    spread = 2**32 * 4 / n**0.5  # eight standard deviations of the key that is looked for
+    spread = 2**32 * 4 / n**0.5  # eight standard deviations of the wanted order statistic
     first = max(int(2**32 * below / n - spread), 0)
     last = min(int(2**32 * below / n + spread), 2**32 - 1)
     low = torch.full((rows,), first, dtype=torch.int64, device=device)
@@ -210,6 +210,7 @@ def _limits(keys: Any, below: int) -> Any:
 
 
 def _at_most(keys: Any, limits: Any) -> Any:
+    """The number of keys of every row that are at most its limit: (rows,)."""
     import torch
 
     rows, n = keys.shape
@@ -228,15 +229,15 @@ def _functions() -> dict[str, Any]:
 @cache
 def _jumps(increment: int) -> list[int]:
     """Factor and addend of 1, 2, 4, ... steps, each in two halves."""
-    factor, addend, found = _MULTIPLIER, increment, []
+    factor, addend, steps = _MULTIPLIER, increment, []
     for _ in range(_BITS):
-        found += [_signed(factor >> 64), _signed(factor), _signed(addend >> 64), _signed(addend)]
+        steps += [_signed(factor >> 64), _signed(factor), _signed(addend >> 64), _signed(addend)]
         addend = (addend * factor + addend) & _MASK
         factor = factor * factor & _MASK
-    return found
+    return steps
 
 
 def _signed(value: int) -> int:
-    """The lower 64 bits as a signed number."""
+    """The lower 64 bits as a signed integer."""
     value &= 2**64 - 1
     return value - 2**64 if value >= 2**63 else value

@@ -1,4 +1,4 @@
-"""Which GPUs there are, work that each of them takes a part of, and points on their way to one."""
+"""The GPUs of the machine, work distributed over them, and points streamed to one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from mercer.gram.threads import spans
 
-_SHARE = 1 / 64  # of the free memory of a device that some points may take, as they come
+_SHARE_OF_MEMORY = 1 / 64  # of the free memory of a device for a slice of streamed points
 
 Answer = TypeVar("Answer")
 
 
 def devices(x: Any) -> list[Any]:
-    """All GPUs, first the one where the points are."""
+    """All GPUs, the one that has the points first."""
     import torch
 
     every = [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
@@ -26,39 +26,39 @@ def devices(x: Any) -> list[Any]:
 def on_each(
     work: Callable[[Any, Any], Answer], parts: Sequence[Any], on: Sequence[Any]
 ) -> list[Answer]:
-    """work(device, part) for every part, the devices at the same time, in the order of the parts."""
+    """work(device, part) for every part, on all devices at the same time; results in the order of parts."""
     import torch
 
-    def here(device: Any, part: Any) -> Answer:
+    def run_on(device: Any, item: Any) -> Answer:
         with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
-            return work(device, part)
+            return work(device, item)
 
-    chosen = [on[i % len(on)] for i in range(len(parts))]
+    assigned = [on[i % len(on)] for i in range(len(parts))]
     if len(on) == 1 or on[0].type != "cuda":
-        return [here(device, part) for device, part in zip(chosen, parts, strict=True)]
-    found: list[Any] = [None] * len(parts)
+        return [run_on(device, item) for device, item in zip(assigned, parts, strict=True)]
+    results: list[Any] = [None] * len(parts)
 
-    def turn(first: int) -> None:
+    def share(first: int) -> None:
         for i in range(first, len(parts), len(on)):
-            found[i] = here(chosen[i], parts[i])
+            results[i] = run_on(assigned[i], parts[i])
 
     with ThreadPoolExecutor(len(on)) as pool:
-        list(pool.map(turn, range(len(on))))
-    return found
+        list(pool.map(share, range(len(on))))
+    return results
 
 
 def room(x: Any, device: Any) -> int:
-    """How many rows of x are on the device at a time."""
+    """The number of rows of x that are on the device at a time."""
     import torch
 
     if device.type != "cuda":
         return x.shape[0]
     free = torch.cuda.mem_get_info(device)[0]
-    return max(int(_SHARE * free) // (max(x.shape[1], 8) * x.itemsize), 1)
+    return max(int(_SHARE_OF_MEMORY * free) // (max(x.shape[1], 8) * x.itemsize), 1)
 
 
 def arriving(x: Any, size: int, device: Any) -> Iterator[tuple[slice, Any]]:
-    """Slices of so many rows, on the device; the next is on its way while one is worked on."""
+    """Slices of `size` rows on the device; the next one is copied while the caller works on the last."""
     import torch
 
     pieces = spans(x.shape[0], size)
@@ -74,8 +74,8 @@ def arriving(x: Any, size: int, device: Any) -> Iterator[tuple[slice, Any]]:
     coming = [sent(pieces[0])]
     for piece, after in zip(pieces, [*pieces[1:], None], strict=True):
         main.wait_stream(side)
-        held = coming.pop()
-        held.record_stream(main)
+        arrived = coming.pop()
+        arrived.record_stream(main)
         if after is not None:
             coming.append(sent(after))
-        yield piece, held
+        yield piece, arrived

@@ -1,4 +1,4 @@
-"""Products, sums and quadratic forms of fused tiles, on the device where the points are."""
+"""Products, sums and quadratic forms of fused tiles, on the device of the points."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from mercer.gram.cuda.plan import Plan
 from mercer.gram.cuda.tile import operand_arguments
 from mercer.gram.cuda.triton_source import forms_kernel, product_kernel, sums_kernel
 
-_FEW = 4  # vectors of a product that one pass takes
-_TERMS = 250_000  # that float32 numbers add up before float64 does
-_BLOCKS = 1056  # programs that keep the device busy
-_CHUNKS = 256, 128, 64  # weight columns of a pass of quadratic forms
+_MAX_VECTORS_OF_SUMS = 4  # of a pass of `sums`; products with more columns use tensor cores
+_MAX_FLOAT32_TERMS = 250_000  # of a sum in float32; sums of splits are in float64
+_MIN_PROGRAMS = 1056  # eight for each of 132 multiprocessors keep the device busy
+_CHUNKS = 256, 128, 64  # weight columns of a program of quadratic forms
 _SUMS = {
     "light": {"BM": 128, "BN": 128, "num_warps": 4, "num_stages": 3},
     "heavy": {"BM": 64, "BN": 64, "num_warps": 4, "num_stages": 3},
     "plain": {"BM": 64, "BN": 16, "num_warps": 4, "num_stages": 2},
     "double": {"BM": 64, "BN": 8, "num_warps": 4, "num_stages": 2},
-}  # by what a tile needs
+}  # tile shapes by `Plan.needs`
 _PRODUCT = {
     "light": {"BN": 64, "num_warps": 8, "num_stages": 3},
     "heavy": {"BN": 32, "num_warps": 8, "num_stages": 2},
@@ -37,14 +37,17 @@ def times(plan: Plan, v: Any) -> Any:
     """K @ v in float64: (n, k)."""
     import torch
 
-    if v.shape[1] > _FEW and plan.like.dtype == torch.float32:
+    if v.shape[1] > _MAX_VECTORS_OF_SUMS and plan.like.dtype == torch.float32:
         return _product(plan, v)
-    parts = [row_sums(plan, v[:, c : c + _FEW].T.contiguous()) for c in range(0, v.shape[1], _FEW)]
+    parts = [
+        row_sums(plan, v[:, c : c + _MAX_VECTORS_OF_SUMS].T.contiguous())
+        for c in range(0, v.shape[1], _MAX_VECTORS_OF_SUMS)
+    ]
     return torch.cat(parts).T
 
 
 def _product(plan: Plan, v: Any) -> Any:
-    """K @ v for many columns of float32, by products of halves: (n, k)."""
+    """K @ v for many columns of float32, by products of half-precision parts: (n, k)."""
     import torch
 
     (n, m), k = plan.shape, v.shape[1]
@@ -74,22 +77,22 @@ def _product(plan: Plan, v: Any) -> Any:
 
 
 def _splits(n: int, m: int) -> tuple[int, int]:
-    """Into how many parts the columns are cut, and how many columns each has."""
-    wanted = max(ceil(m / _TERMS), ceil(_BLOCKS * ROWS / n))
-    per = ceil(m / wanted / ROWS) * ROWS
+    """The number of splits of the columns, and the number of columns of each."""
+    target = max(ceil(m / _MAX_FLOAT32_TERMS), ceil(_MIN_PROGRAMS * ROWS / n))
+    per = ceil(m / target / ROWS) * ROWS
     return ceil(m / per), per
 
 
 def family_sums(plan: Plan, v: Any) -> Any:
-    """sum_j k(x_i, y_j) v_cj for vectors v (c, m), and last of squares, of all kernels: (k, c + 1, n)."""
+    """sum_j k(x_i, y_j) v_cj for vectors v (c, m), then sum_j k(x_i, y_j)^2, for all kernels: (k, c + 1, n)."""
     sums = row_sums(plan, v, squares=True)
     return sums.view(len(plan.formula.values), v.shape[0] + 1, -1)
 
 
 def row_sums(plan: Plan, v: Any, squares: bool = False) -> Any:
-    """sum_j k(x_i, y_j) v_cj for vectors v (c, m), and last, if wanted, of squares: (c [+ 1], n).
+    """sum_j k(x_i, y_j) v_cj for vectors v (c, m), then, with `squares`, sum_j k(x_i, y_j)^2: (c [+ 1], n).
 
-    Of several kernels one after the other.
+    The rows of several kernels follow each other.
     """
     import torch
 
@@ -117,8 +120,8 @@ def row_sums(plan: Plan, v: Any, squares: bool = False) -> Any:
 def quadratic(plan: Plan, w: Any, shift: float) -> Any:
     """sum_{i != j} w_ic w_jc (k(x_i, x_j) - shift), values rounded to half precision: (c,).
 
-    `w` (N, c) is of half precision, N the number of points rounded up to `ROWS` with zeros below, c
-    a multiple of 64.
+    `w` (N, c) is of half precision, N the number of points rounded up to a multiple of `ROWS` with zeros
+    below, c a multiple of 64.
     """
     import torch
 
@@ -126,7 +129,7 @@ def quadratic(plan: Plan, w: Any, shift: float) -> Any:
     blocks = tall // ROWS
     out = torch.empty((blocks, width), dtype=torch.float32, device=w.device)
     unit = plan.unit
-    moved = torch.stack([1 / unit, -shift / unit])
+    scaling = torch.stack([1 / unit, -shift / unit])
     first = 0
     for chunk in _CHUNKS:
         count = (width - first) // chunk
@@ -135,7 +138,7 @@ def quadratic(plan: Plan, w: Any, shift: float) -> Any:
         forms_kernel(plan)[(count, blocks)](
             out,
             w,
-            moved,
+            scaling,
             tall,
             first,
             plan.parameters,

@@ -1,4 +1,4 @@
-"""Sums of a matrix over bags of rows and bags of columns, by fused tiles: a program for each pair."""
+"""Sums of a matrix over bags of rows and bags of columns, by fused tiles: one program per pair of bags."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from mercer.gram.cuda.plan import Plan
 from mercer.gram.cuda.tile import operand_arguments
 from mercer.gram.cuda.triton_source import bags_kernel
 
-_MOST = 65_535  # bags of rows that one launch takes
-_SHAPE = {"light": (64, 64), "heavy": (64, 64), "plain": (64, 16), "double": (64, 8)}
+_MAX_BAGS_PER_LAUNCH = 65_535  # bags of rows: the limit of the second dimension of a grid
+_TILE_SHAPES = {"light": (64, 64), "heavy": (64, 64), "plain": (64, 16), "double": (64, 8)}
 
 
 def bag_sums(plan: Plan, rows: Any, columns: Any, half: bool) -> Any:
@@ -28,11 +28,11 @@ def bag_sums(plan: Plan, rows: Any, columns: Any, half: bool) -> Any:
     def put(values: np.ndarray, dtype: Any) -> Any:
         return torch.as_tensor(values).to(device, dtype)
 
-    tall, wide = _SHAPE[plan.needs]
+    tall, wide = _TILE_SHAPES[plan.needs]
     first, second = put(rows.offsets, torch.int64), put(columns.offsets, torch.int64)
     u, v = put(rows.shares, plan.like.dtype), put(columns.shares, plan.like.dtype)
-    for start in range(0, len(rows), _MOST):
-        bags_kernel(plan)[(len(columns), min(_MOST, len(rows) - start))](
+    for start in range(0, len(rows), _MAX_BAGS_PER_LAUNCH):
+        bags_kernel(plan)[(len(columns), min(_MAX_BAGS_PER_LAUNCH, len(rows) - start))](
             out,
             first,
             second,

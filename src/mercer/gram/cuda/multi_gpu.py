@@ -1,7 +1,7 @@
-"""Gram matrices of points that several GPUs share, or that wait in pinned memory of the host.
+"""Gram matrices distributed over several GPUs, or of points in pinned memory of the host.
 
-Rows are dealt to the devices, and columns come by in slices: of points that do not fit on a device,
-some at a time, the next on their way while one is worked on.
+Rows are distributed over the devices, and columns are streamed in slices, so that points need not fit
+on a device: the next slice is copied while the last is in use.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from mercer.gram.cuda.plan import plan
 from mercer.gram.threads import spans
 from mercer.kernels.base import Kernel
 
-LARGE = 20_000_000_000  # pairs from which several devices are faster than one
-_LEAST = 256  # weight columns of a device
+LARGE = 20_000_000_000  # pairs of points from which several devices are faster than one
+_MIN_COLUMNS_PER_DEVICE = 256  # weight columns: fewer do not fill a program of quadratic forms
 
 
 @dataclass(frozen=True)
 class SpreadMatrix:
-    """K_ij = kernel(x_i, y_j); answers are where x is."""
+    """K_ij = kernel(x_i, y_j) on all devices; results are on the device of x."""
 
     kernel: Kernel
     x: Any
@@ -36,58 +36,58 @@ class SpreadMatrix:
         """K @ v in float64: (n, k)."""
         import torch
 
-        n, on = self.x.shape[0], devices(self.x)
-        tall = min(ceil(n / len(on)), room(self.x, on[0]))
+        n, targets = self.x.shape[0], devices(self.x)
+        tall = min(ceil(n / len(targets)), room(self.x, targets[0]))
 
         def product(device: Any, rows: slice) -> Any:
-            left = self.x[rows].to(device)
-            total = torch.zeros((left.shape[0], v.shape[1]), dtype=torch.float64, device=device)
-            for columns, right in arriving(self.y, room(self.y, device), device):
-                here: Any = plan(self.kernel, left, right)
-                total += engine.times(here, v[columns].to(device))
+            x_rows = self.x[rows].to(device)
+            total = torch.zeros((x_rows.shape[0], v.shape[1]), dtype=torch.float64, device=device)
+            for columns, y_columns in arriving(self.y, room(self.y, device), device):
+                tile_plan: Any = plan(self.kernel, x_rows, y_columns)
+                total += engine.times(tile_plan, v[columns].to(device))
             return total.to(self.x.device)
 
-        return torch.cat(on_each(product, spans(n, tall), on))
+        return torch.cat(on_each(product, spans(n, tall), targets))
 
     def takes(self, w: object) -> bool:
-        """No forms of half precision: see `spread_forms`."""
+        """False: forms in half precision are computed by `spread_forms`."""
         return False
 
     def bag_sums(self, rows: Segments, columns: Segments, half: bool) -> Any:
         """sum_ij w_i v_j K_ij over bags of rows and of columns: (a, b)."""
         import torch
 
-        on = devices(self.x)
+        targets = devices(self.x)
 
         def sums(device: Any, bags: slice) -> Any:
             start, stop = (int(rows.offsets[i]) for i in (bags.start, bags.stop))
             offsets = rows.offsets[bags.start : bags.stop + 1] - start
-            here: Any = plan(self.kernel, self.x[start:stop].to(device), self.y.to(device))
-            own = Segments(offsets, np.asarray(rows.shares[start:stop]))
-            return bag_sums(here, own, columns, False).to(self.x.device)
+            tile_plan: Any = plan(self.kernel, self.x[start:stop].to(device), self.y.to(device))
+            row_bags = Segments(offsets, np.asarray(rows.shares[start:stop]))
+            return bag_sums(tile_plan, row_bags, columns, False).to(self.x.device)
 
-        parts = spans(len(rows), ceil(len(rows) / len(on)))
-        return torch.cat(on_each(sums, parts, on))
+        parts = spans(len(rows), ceil(len(rows) / len(targets)))
+        return torch.cat(on_each(sums, parts, targets))
 
 
 def spread_matrix(kernel: Kernel, x: Any, y: Any) -> SpreadMatrix | None:
-    """The matrix, if the kernel has fused tiles."""
-    first = devices(x)[0]
-    found = plan(kernel, x[:1].to(first), y[:1].to(first))
-    return None if found is None else SpreadMatrix(kernel, x, y)
+    """The distributed matrix; None where the kernel has no fused tiles."""
+    target = devices(x)[0]
+    trial = plan(kernel, x[:1].to(target), y[:1].to(target))
+    return None if trial is None else SpreadMatrix(kernel, x, y)
 
 
 def spread_forms(kernel: Kernel, x: Any, signs: Any, shift: float, tolerance: float) -> Any:
-    """sum_{i != j} s_ic s_jc (k(x_i, x_j) - shift), the columns dealt to the devices: (c,)."""
+    """sum_{i != j} s_ic s_jc (k(x_i, x_j) - shift), the columns distributed over the devices: (c,)."""
     import torch
 
-    on = devices(x) if x.shape[0] ** 2 >= LARGE else [x.device]
-    wide = max(ceil(signs.shape[1] / len(on) / 64) * 64, _LEAST)
+    targets = devices(x) if x.shape[0] ** 2 >= LARGE else [x.device]
+    wide = max(ceil(signs.shape[1] / len(targets) / 64) * 64, _MIN_COLUMNS_PER_DEVICE)
 
     def forms(device: Any, columns: slice) -> Any:
         points = x.to(device)
-        here: Any = plan(kernel, points, points, tolerance)
-        some = signs[:, columns].to(device).contiguous()
-        return engine.quadratic(here, some, shift).to(x.device)
+        tile_plan: Any = plan(kernel, points, points, tolerance)
+        device_signs = signs[:, columns].to(device).contiguous()
+        return engine.quadratic(tile_plan, device_signs, shift).to(x.device)
 
-    return torch.cat(on_each(forms, spans(signs.shape[1], wide), on))
+    return torch.cat(on_each(forms, spans(signs.shape[1], wide), targets))

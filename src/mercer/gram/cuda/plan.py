@@ -1,4 +1,4 @@
-"""A matrix on points of one device, ready for fused tiles: its code, its operands, its parameters."""
+"""Plans of fused tiles: the formula of a matrix, its operands and its parameters on one device."""
 
 from __future__ import annotations
 
@@ -9,23 +9,27 @@ from functools import cached_property
 from typing import Any
 
 from mercer.backend import namespace
+from mercer.gram.combine import Reweighted
 from mercer.gram.cuda.operands import Operand, operand_of, together
 from mercer.gram.cuda.trace import Formula, finished, traced, value_of
+from mercer.gram.gram import Gram
+from mercer.gram.lazy import Centered, Hadamard
 from mercer.kernels.base import Kernel, Points
 
-_LARGE = 2**31  # addresses beyond which 32 bits are not enough
-_TOLERANCE = 1e-5  # of an entry in float32
-_ROOM = 2.0**-14  # of the largest |k| is the unit: half precision goes up to 2^16, and down as far
+_MAX_INT32_OFFSET = 2**31  # entries of an operand from which offsets need 64 bits
+_TOLERANCE = 1e-5  # relative error of an entry in float32
+# The unit is the largest |k| times this: half precision reaches 2^16, with as much room for small values.
+_UNIT_OVER_LARGEST = 2.0**-14
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A formula of one matrix, or of several of the same shape, and its operands."""
+    """The formula of one matrix, or of several of the same shape, and its operands."""
 
     formula: Formula
     operands: tuple[Operand, ...]
     like: Any
-    unit: Any  # a power of two on the device; half precision holds k / unit
+    unit: Any  # a power of two on the device; k / unit is representable in half precision
     shape: tuple[int, int]
 
     @cached_property
@@ -37,12 +41,12 @@ class Plan:
 
     @property
     def large(self) -> bool:
-        """Whether places in the operands need 64 bits."""
-        return any(max(self.shape) * o.width >= _LARGE for o in self.operands)
+        """Whether offsets into the operands need 64 bits."""
+        return any(max(self.shape) * o.width >= _MAX_INT32_OFFSET for o in self.operands)
 
     @property
     def needs(self) -> str:
-        """What a tile is made of, which tells how large it may be."""
+        """The kind of tile, which determines its shape: "light", "heavy", "plain" or "double"."""
         if self.like.itemsize > 4:
             return "double"
         if not all(o.halves or o.kind == "sum" for o in self.operands):
@@ -51,7 +55,7 @@ class Plan:
 
 
 def plan(kernel: Kernel, x: Points, y: Points, tolerance: float = _TOLERANCE) -> Plan | None:
-    """The plan of a Gram matrix whose entries are this exact; None where it has no fused tiles."""
+    """The plan of a Gram matrix with entries of this relative accuracy; None where it cannot be fused."""
     formula = traced(kernel, x, y)
     if formula is None:
         return None
@@ -60,7 +64,7 @@ def plan(kernel: Kernel, x: Points, y: Points, tolerance: float = _TOLERANCE) ->
 
 
 def plans(kernels: Sequence[Kernel], x: Points) -> Plan | None:
-    """One plan of the Gram matrices of several kernels on the same points."""
+    """One plan for the Gram matrices of several kernels on the same points."""
     formula = finished(lambda formula: [value_of(k, formula, x, x, ()) for k in kernels])
     if formula is None:
         return None
@@ -69,22 +73,19 @@ def plans(kernels: Sequence[Kernel], x: Points) -> Plan | None:
 
 
 def plan_of(matrix: Any) -> Plan | None:
-    """The plan of a Gram matrix, of entrywise products, centred and weighted ones; None: not fused."""
+    """The plan of a Gram matrix, or of products, centred or weighted ones; None where it cannot be fused."""
     formula = finished(lambda formula: [_matrix_value(matrix, formula)])
     return None if formula is None else _planned(formula, matrix.like, _top(matrix), matrix.shape)
 
 
 def _kernel_top(kernel: Kernel, x: Points, y: Points) -> Any:
-    """By Cauchy and Schwarz, |k(x, y)| <= sqrt(k(x, x) k(y, y))."""
+    """A bound of |k(x, y)|: sqrt(k(x, x) k(y, y)), by Cauchy-Schwarz."""
     tops = [kernel.diag(p).abs().amax() for p in ((x,) if y is x else (x, y))]
     return (tops[0] * tops[-1]).sqrt()
 
 
 def _top(matrix: Any) -> Any:
-    """About how large entries are."""
-    from mercer.gram.combine import Hadamard
-    from mercer.gram.gram import Gram
-
+    """An estimate of the largest absolute entry."""
     if isinstance(matrix, Gram):
         return _kernel_top(matrix.kernel, matrix.x, matrix.y)
     if isinstance(matrix, Hadamard):
@@ -93,16 +94,13 @@ def _top(matrix: Any) -> Any:
 
 
 def _matrix_value(matrix: Any, formula: Formula) -> Any:
-    """The symbol of an entry; None where there is no formula."""
-    from mercer.gram.combine import Centered, Hadamard, Reweighted
-    from mercer.gram.gram import Gram
-
+    """The symbol of an entry; None where the matrix has no formula."""
     if isinstance(matrix, Gram):
         x, y = matrix.x, matrix.y
         return value_of(matrix.kernel, formula, x, y, (id(x), id(y)))
     if isinstance(matrix, Hadamard):
-        left, right = (_matrix_value(part, formula) for part in (matrix.left, matrix.right))
-        return None if left is None or right is None else left * right
+        first, second = (_matrix_value(factor, formula) for factor in (matrix.left, matrix.right))
+        return None if first is None or second is None else first * second
     if not isinstance(matrix, Centered | Reweighted):
         return None
     inner = _matrix_value(matrix.matrix, formula)
@@ -128,21 +126,21 @@ def _planned(
         if operand is None:
             return None
         operands.append(operand)
-    unit = (2.0 ** top.clamp(min=1e-30).log2().ceil() * _ROOM).float()
+    unit = (2.0 ** top.clamp(min=1e-30).log2().ceil() * _UNIT_OVER_LARGEST).float()
     operands = together(formula.inputs, operands)
     return Plan(*_folded(formula, operands), like, unit, shape)
 
 
 def _folded(formula: Formula, operands: list[Operand]) -> tuple[Formula, tuple[Operand, ...]]:
-    """A Gaussian's factor of the squared distance, put into the operands."""
+    """The formula of a Gaussian with its factor of the squared distance folded into the operands."""
     last = formula.lines[-1] if formula.lines else ""
-    found = re.fullmatch(r"(t\d+) = exp2\(r2_0 \* p(\d+)\)", last)
-    if found is None or [found[1]] != formula.values or not operands[0].halves:
+    gaussian = re.fullmatch(r"(t\d+) = exp2\(r2_0 \* p(\d+)\)", last)
+    if gaussian is None or [gaussian[1]] != formula.values or not operands[0].halves:
         return formula, tuple(operands)
     if len(operands) > 1:
         return formula, tuple(operands)
-    factor, (o,) = formula.parameters[int(found[2])], operands
+    factor, (o,) = formula.parameters[int(gaussian[2])], operands
     norms = o.norms_x * factor
     others = norms if o.norms_y is o.norms_x else o.norms_y * factor
-    moved = replace(o, norms_x=norms, norms_y=others, scale=o.scale * factor)
-    return Formula(formula.inputs, [], ["t0 = exp2(r2_0)"], ["t0"]), (moved,)
+    scaled = replace(o, norms_x=norms, norms_y=others, scale=o.scale * factor)
+    return Formula(formula.inputs, [], ["t0 = exp2(r2_0)"], ["t0"]), (scaled,)

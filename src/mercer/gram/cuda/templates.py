@@ -1,4 +1,4 @@
-"""Triton code with gaps for what a tile loads and for the formula of its values."""
+"""Triton code with placeholders for the loads of a tile and for the formula of its values."""
 
 HEAD = '''import triton
 import triton.language as tl
@@ -6,7 +6,7 @@ import triton.language as tl
 
 @triton.jit
 def exp2(x):
-    """2^x of float32 by the device's own instruction: right to two units in the last place."""
+    """2^x of float32 by the instruction of the device, correct to two units in the last place."""
     return tl.inline_asm_elementwise(
         "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
     )
@@ -26,7 +26,7 @@ def exp2(x):
 
 SUMS = '''@triton.jit
 def sums(out, v, n, m, stride, per, parameters, {arguments}BM: tl.constexpr, BN: tl.constexpr):
-    """out[split, c, i] = sum_j k(x_i, y_j) v[c, j] over the columns of a split; last c: of squares."""
+    """out[split, c, i] = sum_j k(x_i, y_j) v[c, j] over the columns of a split; the last c: squares."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     split = tl.program_id(1)
 {prologue}
@@ -40,7 +40,7 @@ def sums(out, v, n, m, stride, per, parameters, {arguments}BM: tl.constexpr, BN:
 
 FORMS = '''@triton.jit
 def forms(out, w, shift, last, first, parameters, {arguments}WIDTH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
-    """out[block, c] = what the rows of a block and the columns from there on add to w'Kw."""
+    """out[block, c] = contribution of the rows of a block, and the columns from there on, to w'Kw."""
     block = tl.program_id(1)
     rows = block * BM + tl.arange(0, BM)
     chosen = first + tl.program_id(0) * BC + tl.arange(0, BC)
@@ -69,8 +69,8 @@ PRODUCT = '''@triton.jit
 def product(out, high, low, unit, n, m, per, parameters, {arguments}WIDTH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
     """out[split, i, c] = sum_j k(x_i, y_j) v[j, c] / unit over the columns of a split, v = high + low.
 
-    Tensor cores cut the digits of long sums off, always towards zero: those of a tile are added up
-    outside of them (by a product with `one`, or the two additions would become one again).
+    Tensor cores truncate long sums towards zero, so the sums of tiles are accumulated outside of them
+    (by a product with `one`; otherwise the compiler would fuse the two additions again).
     """
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     chosen = tl.program_id(1) * BC + tl.arange(0, BC)

@@ -1,4 +1,4 @@
-"""The code of a tile: what it loads for the operands of a plan, and the formula of its values."""
+"""The Triton code of a tile: loads of the operands of a plan, and the formula of its values."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from mercer.gram.cuda.operands import Operand
 from mercer.gram.cuda.plan import Plan
 from mercer.gram.cuda.templates import HEAD, PLAIN_HEAD
 
-ACROSS = "[None, :]"  # numbers of columns, to be met by numbers of rows
+ACROSS = "[None, :]"  # broadcasts numbers of columns over rows
 
 
 def operand_arguments(plan: Plan) -> list[Any]:
-    """What is handed to a kernel for its operands."""
-    return [value for j, o in enumerate(plan.operands) for value in _held(o, j).values()]
+    """The arguments of a Triton kernel for the operands of a plan."""
+    return [value for j, o in enumerate(plan.operands) for value in _named_arrays(o, j).values()]
 
 
 def head(plan: Plan) -> str:
-    """There is no such instruction for float64, nor in Triton's interpreter."""
+    """The imports and `exp2`; float64 and Triton's interpreter lack the fast instruction."""
     interpreted = os.environ.get("TRITON_INTERPRET") == "1"
     return PLAIN_HEAD if interpreted or dtype(plan) == "tl.float64" else HEAD
 
 
 def dtype(plan: Plan) -> str:
-    """Of the values, in Triton's words."""
+    """The dtype of the values, as Triton code."""
     return "tl.float32" if str(plan.like.dtype).endswith("float32") else "tl.float64"
 
 
 def arguments(plan: Plan) -> str:
-    """The names of what `operand_arguments` gives."""
-    names = [name for j, o in enumerate(plan.operands) for name in _held(o, j)]
+    """The names of `operand_arguments` in the code."""
+    names = [name for j, o in enumerate(plan.operands) for name in _named_arrays(o, j)]
     return "".join(f"{name}, " for name in names)
 
 
-def _held(o: Operand, j: int) -> dict[str, Any]:
-    """What is handed to a kernel for an operand, by the names that it has there."""
-    found = {f"x{j}": o.x, f"y{j}": o.y, f"nx{j}": o.norms_x, f"ny{j}": o.norms_y}
-    return {name: value for name, value in found.items() if value is not None}
+def _named_arrays(o: Operand, j: int) -> dict[str, Any]:
+    """The arrays of an operand by their names in the code."""
+    named = {f"x{j}": o.x, f"y{j}": o.y, f"nx{j}": o.norms_x, f"ny{j}": o.norms_y}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def prologue(plan: Plan, indent: int = 4) -> str:
-    """Parameters, and what stays the same for all columns."""
+    """Code that loads the parameters and everything that is the same for all columns."""
     first, wide = len(plan.formula.parameters), _wide(plan)
     lines = [f"p{i} = tl.load(parameters + {i})" for i in range(first)]
     for j, o in enumerate(plan.operands):
@@ -62,16 +62,16 @@ def _wide(plan: Plan) -> str:
 
 
 def tile(plan: Plan, indent: int = 8, across: str = ACROSS) -> str:
-    """The value of the matrix on a tile, `value` (BM, BN)."""
+    """Code that computes `value` (BM, BN), the matrix on a tile."""
     value = f"value = {filled(plan, plan.formula.values[0])}"
     lines = [*inputs(plan, across=across), *plan.formula.lines, value]
     return "\n".join(" " * indent + line for line in lines)
 
 
 def inputs(plan: Plan, unrolled: bool = False, across: str = ACROSS) -> list[str]:
-    """The inputs of the formula on a tile; sums over few columns unrolled, where registers allow it.
+    """Code that computes the inputs of the formula on a tile; `unrolled` loops over few columns.
 
-    `across` makes a tile's shape of what is loaded for `columns`, if these are not of that shape.
+    `across` is the index that broadcasts what is loaded for `columns` to the shape of a tile.
     """
     lines: list[str] = []
     for j, o in enumerate(plan.operands):
@@ -89,7 +89,7 @@ def inputs(plan: Plan, unrolled: bool = False, across: str = ACROSS) -> list[str
 
 
 def filled(plan: Plan, value: str) -> str:
-    """A constant as a tile; other values are tiles."""
+    """A value as a tile: constants are broadcast."""
     return f"{value} + tl.zeros((BM, BN), {dtype(plan)})" if value.startswith("p") else value
 
 
@@ -109,7 +109,7 @@ def _halves(plan: Plan, o: Operand, j: int) -> list[str]:
     ]
 
 
-_UNROLLED = 16  # columns up to which there is no loop over them, and those of x are loaded once
+_MAX_UNROLLED_COLUMNS = 16  # the coordinates of x then stay in registers
 _ADDED = {
     "r2": ["{kind}_{j} += (a{j} - b{j}) * (a{j} - b{j})"],
     "l1": ["{kind}_{j} += tl.abs(a{j} - b{j})"],
@@ -121,14 +121,14 @@ _ADDED = {
         "dot_{k} += s{j} * t{j}",
         "steps_{j} += (t{j} - s{j}) * a{j}",
     ],
-}  # what a column adds
+}  # the terms of a column
 
 
 def _differences(plan: Plan, o: Operand, j: int, unrolled: bool, across: str) -> list[str]:
-    """Sums over columns, of differences or products."""
+    """Code of sums over columns, of differences or of products."""
     two = o.kind in ("steps", "stein")  # rows are [points, scores]
     count, wide = o.width // 2 if two else o.width, _wide(plan)
-    loop = "tl.static_range" if unrolled and count <= _UNROLLED else "range"
+    loop = "tl.static_range" if unrolled and count <= _MAX_UNROLLED_COLUMNS else "range"
 
     def column(name: str, side: str, offset: int) -> str:
         where, shape = ("rows", "[:, None]") if side == "x" else ("columns", across)

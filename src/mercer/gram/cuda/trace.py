@@ -1,7 +1,7 @@
-"""A kernel's own formula as Triton code: it is called once with a symbol instead of numbers.
+"""Kernels as Triton code: the formula of a kernel is called once with a symbol instead of numbers.
 
-Numbers become parameters that are loaded when the code runs, so that kernels which differ in their
-bandwidth only share one compiled program. What is computed twice has one name.
+Numbers become parameters that are loaded when the code runs, so that kernels that differ in their
+bandwidth alone share one compiled program. Common subexpressions are computed once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mercer.kernels.smooth import Profile, radial_form
 from mercer.kernels.stein import Scored, Stein, halves, stein_values
 from mercer.kernels.wrappers import InputWrapper
 
-_UNROLLED = 8  # whole exponents up to which a power is a product
+_MAX_UNROLLED_EXPONENT = 8  # integer powers up to it are products
 
 
 @dataclass(frozen=True)
@@ -33,23 +33,23 @@ class Input:
     kind: str
     x: Points = field(compare=False)
     y: Points = field(compare=False)
-    way: Any = ()  # how the points were moved: equal ways have equal points
+    path: Any = ()  # the wrappers that transformed the points: equal paths have equal points
     profiles: list[Profile] = field(default_factory=list, compare=False)  # of a squared distance
-    careful: bool = field(default=False, compare=False)  # sums of the matrix cancel nearly
+    careful: bool = field(default=False, compare=False)  # sums of the matrix nearly cancel
 
 
 @dataclass
 class Formula:
-    """Lines of code after which `values` are known, and what they need."""
+    """Lines of code that compute `values`, with their inputs and parameters."""
 
     inputs: list[Input] = field(default_factory=list)
     parameters: list[float] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)  # of one matrix, or of several
-    names: dict[str, str] = field(default_factory=dict)  # of code that has one
+    names: dict[str, str] = field(default_factory=dict)  # expression -> variable
 
     def named(self, code: str) -> Symbol:
-        """The name of the value of some code."""
+        """The symbol of an expression; equal expressions share a variable."""
         if code not in self.names:
             self.names[code] = f"t{len(self.lines)}"
             self.lines.append(f"{self.names[code]} = {code}")
@@ -67,13 +67,13 @@ class Formula:
         kind: str,
         x: Points,
         y: Points,
-        way: Any,
+        path: Any,
         profile: Profile | None = None,
         *,
         careful: bool = False,
     ) -> Symbol:
         """The symbol of an input; equal ones share one."""
-        new = Input(kind, x, y, way, careful=careful)
+        new = Input(kind, x, y, path, careful=careful)
         if new not in self.inputs:
             self.inputs.append(new)
         place = self.inputs.index(new)
@@ -83,14 +83,14 @@ class Formula:
 
 
 class Symbol:
-    """Stands for an array in a kernel's formula, and writes down what is done to it."""
+    """A stand-in for an array in the formula of a kernel that records the operations on it."""
 
     shape, dtype, device, ndim = (1,), "float", "cuda", 1
     __array_ufunc__ = None
 
     def __init__(self, formula: Formula, code: str) -> None:
         self.formula, self.code = formula, code
-        self.multiple: tuple[str, float] | None = None  # what it is a multiple of, and which
+        self.multiple: tuple[str, float] | None = None  # (base, factor) of a multiple of a symbol
 
     def __array_namespace__(self, api_version: Any = None) -> Any:
         return _NAMESPACE
@@ -103,7 +103,7 @@ class Symbol:
             return other.code
         if isinstance(other, Real):
             return self.formula.number(float(other))
-        raise TypeError(f"{type(other).__name__} in the formula of a kernel")
+        raise TypeError(f"a formula needs numbers and symbols, got {type(other).__name__}")
 
     def __add__(self, other: Any) -> Symbol:
         return self._do("{0} + {1}", other)
@@ -144,9 +144,9 @@ class Symbol:
             return 1.0 / self**-power
         if power == 0.5:
             return self._do("tl.sqrt({0})")
-        if power.is_integer() and 1 <= power <= _UNROLLED:
+        if power.is_integer() and 1 <= power <= _MAX_UNROLLED_EXPONENT:
             return self._do(" * ".join(["{0}"] * int(power)))
-        if (power - 0.5).is_integer() and power <= _UNROLLED:
+        if (power - 0.5).is_integer() and power <= _MAX_UNROLLED_EXPONENT:
             return self ** (power - 0.5) * self**0.5
         return _NAMESPACE.exp(self._do("tl.log({0})") * power)
 
@@ -166,7 +166,7 @@ class Symbol:
 
 
 class _Namespace:
-    """The functions of the array API that kernels use."""
+    """The functions of the array API that kernels use, on symbols."""
 
     __name__ = "traced"
 
@@ -226,76 +226,81 @@ _NAMESPACE = _Namespace()
 
 
 def traced(kernel: Kernel, x: Points, y: Points) -> Formula | None:
-    """The kernel as code; None where its formula is not one of distances and dot products."""
+    """The kernel as code; None where it is no formula of distances and dot products."""
     return finished(lambda formula: [value_of(kernel, formula, x, y, ())])
 
 
 def finished(values: Callable[[Formula], list[Any]]) -> Formula | None:
-    """The formula of some values; None where something cannot be written as code."""
+    """The formula of these values; None where they cannot be written as code."""
     formula = Formula()
     try:
-        found = values(formula)
+        results = values(formula)
     except (TypeError, AttributeError, ValueError):
         return None
-    if any(value is None for value in found):
+    if any(value is None for value in results):
         return None
-    formula.values = [v.code if isinstance(v, Symbol) else formula.number(v) for v in found]
+    formula.values = [v.code if isinstance(v, Symbol) else formula.number(v) for v in results]
     return formula
 
 
-def value_of(kernel: Kernel, formula: Formula, x: Points, y: Points, way: Any) -> Any:
-    """The symbol of k(x, y), or a number; None where there is no formula."""
+def value_of(kernel: Kernel, formula: Formula, x: Points, y: Points, path: Any) -> Any:
+    """The symbol of k(x, y), or a number; None where the kernel has no formula."""
     form = None if isinstance(kernel, InputWrapper) else radial_form(kernel)
     if form is not None:
-        return form.profile(formula.input("r2", x, y, way, form.profile))
+        return form.profile(formula.input("r2", x, y, path, form.profile))
     if isinstance(kernel, DotProduct):
-        left = kernel.embed(x)
-        right = left if y is x else kernel.embed(y)
-        return kernel.profile(formula.input("dot", left, right, (way, _name(kernel.embed))))
+        embedded_x = kernel.embed(x)
+        embedded_y = embedded_x if y is x else kernel.embed(y)
+        return kernel.profile(
+            formula.input("dot", embedded_x, embedded_y, (path, _metric_of(kernel.embed)))
+        )
     if isinstance(kernel, Laplace):
-        return kernel._decay(formula.input("l1", x, y, way))
+        return kernel._decay(formula.input("l1", x, y, path))
     if isinstance(kernel, InputWrapper):
-        moved = kernel.move(x)
-        other = moved if y is x else kernel.move(y)
+        inner_x = kernel.move(x)
+        inner_y = inner_x if y is x else kernel.move(y)
         step = tuple(item for item in vars(kernel).items() if item[0] != "kernel")
-        return value_of(kernel.kernel, formula, moved, other, (way, type(kernel), step))
+        return value_of(kernel.kernel, formula, inner_x, inner_y, (path, type(kernel), step))
     if isinstance(kernel, Stein):
-        moved = kernel.move(x)
-        other = moved if y is x else kernel.move(y)
-        return _stein(kernel.scored, formula, moved, other, (way, Stein, id(kernel.score)))
-    return _algebra(kernel, formula, x, y, way)
+        inner_x = kernel.move(x)
+        inner_y = inner_x if y is x else kernel.move(y)
+        return _stein(kernel.scored, formula, inner_x, inner_y, (path, Stein, id(kernel.score)))
+    return _algebra(kernel, formula, x, y, path)
 
 
-def _stein(kernel: Scored, formula: Formula, x: Points, y: Points, way: Any) -> Any:
+def _stein(kernel: Scored, formula: Formula, x: Points, y: Points, path: Any) -> Any:
     a, s = halves(x)
     b, t = (a, s) if y is x else halves(y)
-    r2 = formula.input("r2", a, b, (way, "points"), kernel.form[0], careful=True)
-    dots = formula.input("dot", s, t, (way, "scores"), careful=True)
-    steps = formula.input("steps", x, y, way, careful=True) - a.shape[1]
+    r2 = formula.input("r2", a, b, (path, "points"), kernel.form[0], careful=True)
+    dots = formula.input("dot", s, t, (path, "scores"), careful=True)
+    steps = formula.input("steps", x, y, path, careful=True) - a.shape[1]
     return stein_values(kernel.form, r2, dots, steps)
 
 
-def _algebra(kernel: Kernel, formula: Formula, x: Points, y: Points, way: Any) -> Any:
-    def part(inner: Kernel) -> Any:
-        return value_of(inner, formula, x, y, way)
+def _algebra(kernel: Kernel, formula: Formula, x: Points, y: Points, path: Any) -> Any:
+    def inner_value(inner: Kernel) -> Any:
+        return value_of(inner, formula, x, y, path)
 
     if isinstance(kernel, Constant):
         return kernel.value
     if isinstance(kernel, Sum | Product):
-        left, right = part(kernel.left), part(kernel.right)
-        if left is None or right is None:
+        first, second = inner_value(kernel.left), inner_value(kernel.right)
+        if first is None or second is None:
             return None
-        return left + right if isinstance(kernel, Sum) else left * right
-    unary: dict[type, Callable[[Any, Any], Any]] = {
-        Multiple: lambda k, v: v * k.factor,
-        Power: lambda k, v: v**k.exponent if k.exponent else 1.0,
-        Exp: lambda k, v: _NAMESPACE.exp(v * k.scale),
-    }
-    change = unary.get(type(kernel))
-    inner = part(kernel.kernel) if change is not None else None  # type: ignore[attr-defined]
-    return None if change is None or inner is None else change(kernel, inner)
+        return first + second if isinstance(kernel, Sum) else first * second
+    if not isinstance(kernel, Multiple | Power | Exp):
+        return None
+    value = inner_value(kernel.kernel)
+    if value is None:
+        return None
+    if isinstance(kernel, Multiple):
+        return value * kernel.factor
+    if isinstance(kernel, Power):
+        return value**kernel.exponent if kernel.exponent else 1.0
+    return _NAMESPACE.exp(value * kernel.scale)
 
 
-def _name(embed: Any) -> Any:
+def _metric_of(embed: Any) -> Any:
+    """The metric of the kernel to which this method belongs; None where it has none."""
     kernel = embed.__self__
     return getattr(kernel, "metric", None)

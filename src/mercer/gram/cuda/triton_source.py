@@ -1,4 +1,4 @@
-"""Compiled Triton code around the formula of a plan."""
+"""Triton kernels compiled from templates and the formula of a plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mercer.gram.cuda.plan import Plan
 from mercer.gram.cuda.templates import BAGS, DIAGONALS, FORMS, PRODUCT, SUMS
 from mercer.gram.cuda.tile import arguments, dtype, filled, head, inputs, prologue, tile
 
-_WIDE = 4  # sums of tiles for which there are registers
+_MAX_TILE_SUMS = 4  # accumulators of the size of a tile that fit into registers
 
 
 def bags_kernel(plan: Plan) -> Any:
@@ -30,11 +30,13 @@ def sums_kernel(plan: Plan, columns: int, squares: bool) -> Any:
     """The compiled `sums` of a plan."""
     lines, names, gather = plan.formula.lines, [], inputs(plan, len(plan.operands) == 1)
     count = len(plan.formula.values) * (columns + squares)
-    wide = plan.needs in ("double", "plain") and count <= _WIDE  # sums of tiles, reduced at the end
+    wide = (
+        plan.needs in ("double", "plain") and count <= _MAX_TILE_SUMS
+    )  # sums are reduced after the loop
     added = "{0} += {1}" if wide else "{0} += tl.sum({1}, 1)"
     for k, value in enumerate(plan.formula.values):
         known = int(value[1:]) + 1 if value.startswith("t") else 0
-        gather += lines[:known]  # no sooner than they are needed, so that few tiles live at a time
+        gather += lines[:known]  # not before they are needed, so that few tiles are live at a time
         lines = [*[""] * known, *lines[known:]]
         gather.append(f"value = {filled(plan, value)}")
         for c in range(columns):
@@ -69,7 +71,7 @@ def forms_kernel(plan: Plan) -> Any:
 
 
 def diagonals_kernel(plan: Plan) -> Any:
-    """The compiled `diagonals` of a plan; it has no dot products of halves."""
+    """The compiled `diagonals` of a plan without dot products of halves."""
     parts = {"prologue": prologue(plan), "tile": tile(plan, 4, across="")}
     code = DIAGONALS.format(arguments=arguments(plan), **parts)
     return compiled(head(plan) + code)["diagonals"]
@@ -77,9 +79,9 @@ def diagonals_kernel(plan: Plan) -> Any:
 
 @cache
 def compiled(code: str) -> dict[str, Callable[..., Any]]:
-    """The functions of some code; Triton reads their source again, which `linecache` keeps."""
+    """The functions that the code defines; Triton reads their source from `linecache`."""
     name = f"<mercer fused kernel {hash(code):x}>"
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-    found: dict[str, Any] = {"__name__": "mercer.gram.cuda.generated"}
-    exec(compile(code, name, "exec"), found)
-    return found
+    module: dict[str, Any] = {"__name__": "mercer.gram.cuda.generated"}
+    exec(compile(code, name, "exec"), module)
+    return module

@@ -1,4 +1,4 @@
-"""Weight columns of two values that live on the device: permuted labels and random signs."""
+"""Weight columns of two values on the device: permuted labels and random signs."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 
 from mercer.gram.cuda.device_weights import random_signs, two_valued
 
-_SIDE = 64  # columns of labels that are float64 at a time; they share a generator
-_ORDER = 2**32 - 1  # the number of the generator of the order in which sums are made
+_GROUP = 64  # columns that share a generator, as on the host; also converted to float64 at a time
+_ORDER_STREAM = 2**32 - 1  # the number of the generator that draws the order of summation
 
-Seeds = Callable[[int], np.random.SeedSequence]  # of every 64 columns
+Seeds = Callable[[int], np.random.SeedSequence]  # number of a group of 64 columns -> its seed
 
 
 @dataclass(frozen=True)
 class DeviceColumns:
-    """Some weight columns of two values, as signs of half precision on the device."""
+    """Weight columns of two values, as signs of half precision on the device."""
 
     signs: Any  # (N, groups of 64), -1 and 1, zeros below the last point
-    window: slice  # the columns that count
-    table: np.ndarray  # what -1 and 1 stand for
+    window: slice  # the columns of `signs` in use
+    table: np.ndarray  # the values of -1 and 1
     like: Any
     n: int
-    seed: int  # of the order in which sums are made
+    seed: int  # of the random order of summation
 
     @property
     def width(self) -> int:
@@ -34,52 +34,54 @@ class DeviceColumns:
 
     @property
     def middle(self) -> float:
-        """Between the two values."""
+        """The midpoint of the two values."""
         return float(self.table[0] + self.table[1]) / 2
 
     @property
     def half(self) -> float:
-        """From there to the larger one."""
+        """Half the difference of the two values."""
         return float(self.table[1] - self.table[0]) / 2
 
     def rows(self, rows: slice, /) -> Any:
-        """The weights of some points: (rows, k)."""
+        """The weights of these points: (rows, k)."""
         start, stop, _ = rows.indices(self.n)
         return self.middle + self.half * self.signs[start:stop, self.window].to(self.like.dtype)
 
     def signed(self, v: Any) -> Any:
-        """v's of the signs s of every column, for numbers v (..., n) in float64: (..., k)."""
+        """v's for the signs s of every column, for v (..., n) in float64: (..., k)."""
         import torch
 
         parts = [
-            v @ self.signs[: self.n, c : min(c + _SIDE, self.window.stop)].double()
-            for c in range(self.window.start, self.window.stop, _SIDE)
+            v @ self.signs[: self.n, c : min(c + _GROUP, self.window.stop)].double()
+            for c in range(self.window.start, self.window.stop, _GROUP)
         ]
         return torch.cat(parts, dim=-1)
 
     def project(self, v: np.ndarray) -> np.ndarray:
-        """v'w of every column w, for numbers v (n,) or several rows of them (r, n): (..., k)."""
+        """v'w of every column w, for v (n,) or several rows (r, n): (..., k)."""
         import torch
 
-        held = torch.as_tensor(v, dtype=torch.float64, device=self.signs.device)
-        total = held.sum(dim=-1, keepdim=True)
-        return (self.middle * total + self.half * self.signed(held)).cpu().numpy()
+        values = torch.as_tensor(v, dtype=torch.float64, device=self.signs.device)
+        total = values.sum(dim=-1, keepdim=True)
+        return (self.middle * total + self.half * self.signed(values)).cpu().numpy()
 
     def after_ones(self) -> DeviceColumns:
-        """The same columns, after one that has the larger value everywhere."""
+        """These columns, preceded by one with the larger value everywhere."""
         import torch
 
-        some = self.signs[:, self.window]
-        first = torch.zeros_like(some[:, :1])
+        signs = self.signs[:, self.window]
+        first = torch.zeros_like(signs[:, :1])
         first[: self.n] = 1.0
-        wide = torch.nn.functional.pad(torch.cat([first, some], dim=1), (0, -(1 + self.width) % 64))
+        wide = torch.nn.functional.pad(
+            torch.cat([first, signs], dim=1), (0, -(1 + self.width) % 64)
+        )
         return replace(self, signs=wide.contiguous(), window=slice(0, 1 + self.width))
 
 
 def device_columns(
     codes: np.ndarray, table: np.ndarray, seeds: Seeds, keep_first: bool, chunk: slice, like: Any
 ) -> DeviceColumns | None:
-    """Permutations of codes, made on the device; None where only the host can make them."""
+    """Permutations of codes, generated on the device; None where codes are not two-valued."""
     if len(table) != 2:
         return None
     first, generators = _groups(seeds, chunk)
@@ -90,21 +92,21 @@ def device_columns(
 def device_signs(
     n: int, block: int, table: np.ndarray, seeds: Seeds, chunk: slice, like: Any
 ) -> DeviceColumns:
-    """Random signs, made on the device."""
+    """Random signs, generated on the device."""
     first, generators = _groups(seeds, chunk)
     signs = random_signs(n, block, generators, like.device)
     return _window(signs, chunk, first, table, like, n, seeds)
 
 
 def _groups(seeds: Seeds, chunk: slice) -> tuple[int, list[np.random.SeedSequence]]:
-    """The first of the groups of 64 columns that meet a chunk, and their generators."""
-    first, last = chunk.start // _SIDE, (chunk.stop - 1) // _SIDE + 1
+    """The number of the first group of 64 columns that overlaps a chunk, and the seeds of all such groups."""
+    first, last = chunk.start // _GROUP, (chunk.stop - 1) // _GROUP + 1
     return first, [seeds(number) for number in range(first, last)]
 
 
 def _window(
     signs: Any, chunk: slice, first: int, table: np.ndarray, like: Any, n: int, seeds: Seeds
 ) -> DeviceColumns:
-    window = slice(chunk.start - _SIDE * first, chunk.stop - _SIDE * first)
-    order = int(seeds(_ORDER).generate_state(1)[0])
+    window = slice(chunk.start - _GROUP * first, chunk.stop - _GROUP * first)
+    order = int(seeds(_ORDER_STREAM).generate_state(1)[0])
     return DeviceColumns(signs, window, table, like, n, order)

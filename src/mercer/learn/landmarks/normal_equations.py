@@ -24,7 +24,7 @@ from mercer.backend import (
 )
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix
-from mercer.gram.combine import Transposed
+from mercer.gram.lazy import Transposed
 from mercer.gram.positive_definite import add_to_diagonal, factored
 from mercer.gram.threads import in_order, spans
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from mercer.backend import Array, astype, double, namespace, scalar, set_diagonal, zeros
 from mercer.gram import Gram, LazyMatrix
-from mercer.gram.combine import Changed
+from mercer.gram.lazy import Changed
 from mercer.gram.threads import in_order, spans
 from mercer.kernels import RBF, Kernel, radial_form
 from mercer.kernels.metric import squared_distances

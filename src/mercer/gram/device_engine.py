@@ -1,0 +1,46 @@
+"""Access to the engine for GPUs, which is loaded when the first tensor on a GPU arrives.
+
+The modules of `mercer.gram` call the engine through this registry and never import it: the engine is
+built on top of them. `mercer.gram` registers `mercer.gram.cuda`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class DeviceEngine:
+    """Entry points of an engine that computes on GPUs; each returns None where it has no fused code.
+
+    Attributes
+    ----------
+    fused_matrix : callable
+        LazyMatrix -> products, quadratic forms and bag sums of its fused tiles.
+    fused_family : callable
+        (kernels, points, shift) -> sums over pairs and forms of several kernels.
+    permuted_columns : callable
+        (codes, table, seeds, keep_first, chunk, like) -> permuted weight columns on the device.
+    sign_columns : callable
+        (n, block, table, seeds, chunk, like) -> columns of random signs on the device.
+    """
+
+    fused_matrix: Callable[..., Any]
+    fused_family: Callable[..., Any]
+    permuted_columns: Callable[..., Any]
+    sign_columns: Callable[..., Any]
+
+
+_loaders: list[Callable[[], DeviceEngine]] = []
+
+
+def register_engine(load: Callable[[], DeviceEngine]) -> None:
+    """Register the function that imports the engine and returns it."""
+    _loaders[:] = [load]
+
+
+def device_engine() -> DeviceEngine:
+    """The registered engine; its modules are imported by the first call."""
+    return _loaders[0]()

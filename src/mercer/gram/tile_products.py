@@ -1,0 +1,133 @@
+"""Products and quadratic forms of a lazy matrix, one stripe of tiles at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from mercer.backend import Array, astype, double, is_numpy, namespace, zeros
+from mercer.gram.resampling_weights import WeightColumns
+from mercer.gram.threads import side, spans, while_wanted, width
+
+# BLAS multiplies a tile with four columns in the time of two; with a few more it is much slower.
+_COLUMNS_PER_PRODUCT = 4
+
+
+class Blocks(Protocol):
+    """A matrix known by its dense blocks."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def like(self) -> Array: ...
+
+    @property
+    def symmetric(self) -> bool: ...
+
+    def block(self, rows: slice, columns: slice, /) -> Array: ...
+
+
+@dataclass(frozen=True)
+class RowProducts:
+    """rows -> K[rows, :] @ v in float64."""
+
+    matrix: Blocks
+    v: Array
+
+    def __call__(self, rows: slice) -> Array:
+        total = _Accumulator((rows.stop - rows.start, self.v.shape[1]), self.v)
+        for columns in while_wanted(spans(self.matrix.shape[1], width(self.v))):
+            total.add(self.matrix.block(rows, columns), self.v[columns, :])
+        return total.value
+
+
+@dataclass(frozen=True)
+class SymmetricRowProducts:
+    """i -> contributions of the tiles (i, i), (i, i+1), ... to K v: at rows i, and at the rows below.
+
+    The matrix is symmetric, so each tile beside the diagonal also serves as its transpose.
+    """
+
+    matrix: Blocks
+    v: Array
+
+    def __call__(self, i: int) -> tuple[Array, Array]:
+        n, xp = self.matrix.shape[0], namespace(self.v)
+        rows = spans(n, side(self.matrix.like))[i]
+        at_rows = zeros((rows.stop - rows.start, self.v.shape[1]), self.v, double(self.v))
+        at_rows += _narrow_product(self.matrix.block(rows, rows), self.v[rows, :])
+        below = zeros((n - rows.stop, self.v.shape[1]), self.v, double(self.v))
+        for columns in while_wanted(spans(n, width(self.v), first=rows.stop)):
+            tile = self.matrix.block(rows, columns)
+            at_rows += _narrow_product(tile, self.v[columns, :])
+            down = slice(columns.start - rows.stop, columns.stop - rows.stop)
+            below[down, :] = _narrow_product(xp.permute_dims(tile, (1, 0)), self.v[rows, :])
+            del tile  # before the next one is computed, so that the allocator reuses its pages
+        return at_rows, below
+
+
+@dataclass(frozen=True)
+class RowForms:
+    """i -> the contribution of rows i to w'Kw; a symmetric matrix needs tiles on and above the diagonal."""
+
+    matrix: Blocks
+    w: WeightColumns
+
+    def __call__(self, i: int) -> Array:
+        n = self.matrix.shape[0]
+        rows = spans(n, side(self.matrix.like))[i]
+        row_weights = self.w.rows(rows)
+        total = _Accumulator(row_weights.shape, row_weights)
+        step = width(row_weights)
+        above = [] if self.matrix.symmetric else spans(rows.start, step)
+        for columns in while_wanted(above + spans(n, step, first=rows.stop)):
+            total.add(self.matrix.block(rows, columns), self.w.rows(columns))
+        if self.matrix.symmetric:
+            total.value *= 2.0
+        total.add(self.matrix.block(rows, rows), row_weights)
+        return column_sums(row_weights, total.value)
+
+
+@dataclass(frozen=True)
+class DenseRows:
+    """rows -> K[rows, :]."""
+
+    matrix: Blocks
+
+    def __call__(self, rows: slice) -> Array:
+        tiles = spans(self.matrix.shape[1], side(self.matrix.like))
+        blocks = [self.matrix.block(rows, columns) for columns in while_wanted(tiles)]
+        return namespace(self.matrix.like).concat(blocks, axis=1)
+
+
+def column_sums(a: Array, b: Array) -> Array:
+    """sum_i a_ik b_ik in float64: (k,)."""
+    if is_numpy(a, b):
+        return np.einsum("ik,ik->k", a, b, dtype=np.float64)
+    return namespace(a).sum(astype(a, double(a)) * b, axis=0)
+
+
+class _Accumulator:
+    """A float64 sum of matrix products that reuses one buffer."""
+
+    def __init__(self, shape: tuple[int, ...], like: Array) -> None:
+        self.value = zeros(tuple(shape), like, dtype=double(like))
+        self._buffer = np.empty(shape, like.dtype) if is_numpy(like) else None
+
+    def add(self, a: Array, b: Array) -> None:
+        if self._buffer is None:
+            self.value += a @ b
+        else:
+            self.value += np.matmul(a, b, out=self._buffer)
+
+
+def _narrow_product(a: Array, b: Array) -> Array:
+    """a @ b for a b of few columns, `_COLUMNS_PER_PRODUCT` at a time."""
+    if not is_numpy(a, b) or b.shape[1] <= _COLUMNS_PER_PRODUCT:
+        return a @ b
+    step = _COLUMNS_PER_PRODUCT
+    products = [a @ np.ascontiguousarray(b[:, j : j + step]) for j in range(0, b.shape[1], step)]
+    return np.concatenate(products, axis=1)
