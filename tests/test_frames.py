@@ -244,7 +244,7 @@ def test_categories_where_numbers_are_needed():
         Sobolev().transformed(abs)(data)
     with pytest.raises(TypeError, match="column 'city' of v holds categories where numbers"):
         Gram(RBF(), X) @ data
-    with pytest.raises(TypeError, match="column 'a' must hold the same in x and y"):
+    with pytest.raises(TypeError, match="column 'a' must be of one kind in x and y"):
         Delta()(pd.DataFrame({"a": CITY}), pd.DataFrame({"a": X[:, 0]}))
 
 

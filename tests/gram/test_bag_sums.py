@@ -113,7 +113,7 @@ def test_wrong_offsets(offsets):
 
 def test_wrong_sizes_and_budget():
     gram = Gram(RBF(1.0), np.arange(10.0))
-    with pytest.raises(ValueError, match="the bags hold 9 rows"):
+    with pytest.raises(ValueError, match="the bags have 9 rows"):
         bag_sums(gram, Segments(np.array([0, 9])))
     with pytest.raises(ValueError, match="weights must have shape"):
         Segments(np.array([0, 9]), np.ones(8))

@@ -135,7 +135,7 @@ def test_columns_and_scales():
         K.select(3)(X)
     with pytest.raises(ValueError, match="one number per column: got 2 for 3 columns of x"):
         K.scaled((1.0, 2.0))(X)
-    with pytest.raises(TypeError, match="column 'a' is a name: hand in a data frame"):
+    with pytest.raises(TypeError, match="column 'a' is a name: pass a data frame"):
         K.select("a")(X)
 
 

@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose
 from mercer.backend import to_numpy
 from mercer.kernels.algebra import Constant
 from mercer.kernels.compose import Tensor
-from mercer.kernels.distance_induced import Laplace
-from mercer.kernels.radial import RBF, Cauchy, Exponential, InverseMultiquadric, Matern
+from mercer.kernels.radial import RBF, Cauchy, Exponential, InverseMultiquadric, Laplace, Matern
 from mercer.kernels.radial import RationalQuadratic as RQ
 from mercer.kernels.smooth import RadialForm, radial_form
 from tests.support.arrays import torch

@@ -51,7 +51,7 @@ def test_what_was_not_in_the_data_of_fit_is_said(learner):
     for array in (FRAME[["a", "a"]].to_numpy(), [[0.0, 1.0]], torch.zeros((3, 2))):
         with pytest.raises(TypeError, match="X must be a data frame.*categories in column 'kind'"):
             answers(found, array)
-    with pytest.raises(TypeError, match="column 'kind' must hold the same"):
+    with pytest.raises(TypeError, match="column 'kind' must be of one kind"):
         answers(found, FRAME.assign(kind=1.0))
     for columns in (["kind", "a"], ["a"]):  # another order, a column less
         with pytest.raises(ValueError, match="feature names should match"):

@@ -15,8 +15,8 @@ from mercer.gram.stein_tiles import join as stein_join
 from mercer.gram.tiles import Tile, distance_tiles, stein_parts, tile_maker
 from mercer.kernels.algebra import Multiple, Product, Sum
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.distance_induced import Laplace
 from mercer.kernels.metric import Profile, l1_distances
+from mercer.kernels.radial import Laplace
 from mercer.kernels.smooth import radial_form
 from mercer.kernels.stein import Stein
 from mercer.kernels.wrappers import InputWrapper

@@ -16,7 +16,7 @@ from mercer.htest.samples.effect import witness_of
 from mercer.htest.samples.pooled_sample import Pooled, pool, stacked_table, two_samples
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import prepare
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import stacked, taken
 
@@ -179,7 +179,7 @@ class MonitorState:
         if isinstance(x, Table) and self.monitor.kernel is None:
             stacked_table(x, y)
         else:
-            prepare(self.monitor.kernel or RBF(1.0), x, y)
+            prepare(self.monitor.kernel or VECTOR_KERNEL, x, y)
         for old, new, name in zip(self.held or (), (x, y), ("x", "y"), strict=False):
             before, now = _described(old), _described(new)
             if before != now:

@@ -1,4 +1,4 @@
-"""What a kernel is; the zoo of kernels; their algebra, wrappers and theory."""
+"""Kernels: base classes, concrete kernels, their algebra, wrappers and theory."""
 
 from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
 from mercer.kernels.bandwidth import bandwidth_grid, median_bandwidth
@@ -7,14 +7,15 @@ from mercer.kernels.compose import Composed, Tensor
 from mercer.kernels.default import default_kernel
 from mercer.kernels.definite import is_positive_definite
 from mercer.kernels.discrete import Chi2, Delta, Intersection
-from mercer.kernels.distance_induced import Energy, Laplace
 from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
 from mercer.kernels.facts import Facts, facts
 from mercer.kernels.radial import (
     RBF,
     Cauchy,
+    Energy,
     Exponential,
     InverseMultiquadric,
+    Laplace,
     Matern,
     RationalQuadratic,
 )

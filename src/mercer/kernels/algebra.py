@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, is_array, namespace, ones
-from mercer.kernels.base import Kernel, Points
+from mercer.backend import Array, count, is_array, namespace, ones
+from mercer.kernels.base import Kernel, Points, require_kernels
+from mercer.kernels.take import Both, Grouped, Rows, sides
 
-_WHY = "k(x, x) is a squared norm and never negative"
+_REASON = "k(x, x) is a squared norm and never negative"
 
 
 def add(left: Any, right: Any) -> Kernel:
@@ -29,7 +31,7 @@ def multiply(kernel: Kernel, other: Any) -> Kernel:
 
 @dataclass(frozen=True)
 class Constant(Kernel):
-    """k(x, y) = value on points of any kind. Not characteristic: it sees no difference at all."""
+    """k(x, y) = value on points of any kind. Not characteristic: all distributions look equal."""
 
     value: float = 1.0
     takes_categories = True
@@ -38,72 +40,68 @@ class Constant(Kernel):
         _coefficient("value", self.value)
 
     def accept(self, x: Any, name: str = "x") -> Points:
-        from mercer.kernels.compose import Grouped
-        from mercer.kernels.take import Rows
-
         return x if isinstance(x, Rows | Grouped) else validate.points_or_objects(x, name)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
-        return self._filled(x, (_count(x), _count(y)))
+        return self._filled(x, (count(x), count(y)))
 
     def paired(self, x: Points, y: Points, /) -> Array:
-        return self._filled(x, (_count(x),))
+        return self._filled(x, (count(x),))
 
     def _filled(self, x: Points, shape: tuple[int, ...]) -> Array:
         floats = is_array(x) and str(x.dtype).endswith(("float32", "float64"))
         return ones(shape, x if floats else np.empty(0, dtype=np.float64)) * self.value
 
 
+class _OfTwo(Kernel):
+    """A kernel that joins the values of two others on the same points."""
+
+    left: Kernel
+    right: Kernel
+
+    @abstractmethod
+    def _join(self, a: Array, b: Array, /) -> Array:
+        """The values of the kernel from those of `left` and `right`."""
+
+    def __post_init__(self) -> None:
+        require_kernels(left=self.left, right=self.right)
+
+    def accept(self, x: Any, name: str = "x") -> Points:
+        return _for_both(self.left, self.right, x, name)
+
+    def pairwise(self, x: Points, y: Points, /) -> Array:
+        (a, b), (c, d) = sides(x), sides(y)
+        return self._join(self.left.pairwise(a, c), self.right.pairwise(b, d))
+
+    def paired(self, x: Points, y: Points, /) -> Array:
+        (a, b), (c, d) = sides(x), sides(y)
+        return self._join(self.left.paired(a, c), self.right.paired(b, d))
+
+    def diag(self, x: Points, /) -> Array:
+        a, b = sides(x)
+        return self._join(self.left.diag(a), self.right.diag(b))
+
+
 @dataclass(frozen=True)
-class Sum(Kernel):
+class Sum(_OfTwo):
     """k(x, y) = left(x, y) + right(x, y)."""
 
     left: Kernel
     right: Kernel
 
-    def __post_init__(self) -> None:
-        _kernels(left=self.left, right=self.right)
-
-    def accept(self, x: Any, name: str = "x") -> Points:
-        return _for_both(self.left, self.right, x, name)
-
-    def pairwise(self, x: Points, y: Points, /) -> Array:
-        (a, b), (c, d) = _sides(x), _sides(y)
-        return self.left.pairwise(a, c) + self.right.pairwise(b, d)
-
-    def paired(self, x: Points, y: Points, /) -> Array:
-        (a, b), (c, d) = _sides(x), _sides(y)
-        return self.left.paired(a, c) + self.right.paired(b, d)
-
-    def diag(self, x: Points, /) -> Array:
-        a, b = _sides(x)
-        return self.left.diag(a) + self.right.diag(b)
+    def _join(self, a: Array, b: Array, /) -> Array:
+        return a + b
 
 
 @dataclass(frozen=True)
-class Product(Kernel):
+class Product(_OfTwo):
     """k(x, y) = left(x, y) right(x, y)."""
 
     left: Kernel
     right: Kernel
 
-    def __post_init__(self) -> None:
-        _kernels(left=self.left, right=self.right)
-
-    def accept(self, x: Any, name: str = "x") -> Points:
-        return _for_both(self.left, self.right, x, name)
-
-    def pairwise(self, x: Points, y: Points, /) -> Array:
-        (a, b), (c, d) = _sides(x), _sides(y)
-        return self.left.pairwise(a, c) * self.right.pairwise(b, d)
-
-    def paired(self, x: Points, y: Points, /) -> Array:
-        (a, b), (c, d) = _sides(x), _sides(y)
-        return self.left.paired(a, c) * self.right.paired(b, d)
-
-    def diag(self, x: Points, /) -> Array:
-        a, b = _sides(x)
-        return self.left.diag(a) * self.right.diag(b)
+    def _join(self, a: Array, b: Array, /) -> Array:
+        return a * b
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ class Multiple(Kernel):
     factor: float
 
     def __post_init__(self) -> None:
-        _kernels(kernel=self.kernel)
+        require_kernels(kernel=self.kernel)
         _coefficient("factor", self.factor)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
@@ -135,7 +133,7 @@ class Power(Kernel):
     exponent: int
 
     def __post_init__(self) -> None:
-        _kernels(kernel=self.kernel)
+        require_kernels(kernel=self.kernel)
         validate.whole("exponent", self.exponent, 0)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
@@ -156,7 +154,7 @@ class Exp(Kernel):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _kernels(kernel=self.kernel)
+        require_kernels(kernel=self.kernel)
         validate.non_negative("scale", self.scale)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
@@ -172,29 +170,24 @@ class Exp(Kernel):
         return namespace(k).exp(self.scale * k)
 
 
-def _count(x: Points) -> int:
-    return int(x.shape[0]) if is_array(x) else len(x)
-
-
 def _as_kernel(value: Any) -> Kernel:
     return value if isinstance(value, Kernel) else Constant(_coefficient("a summand", value))
 
 
 def _coefficient(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
+    number: Any = value if isinstance(value, Real) and not isinstance(value, bool) else None
+    if number is None:
         raise TypeError(
             f"{name} must be a kernel or a non-negative number, got {validate.shown(value)}"
         )
-    if not value >= 0:  # type: ignore[operator]
-        raise ValueError(f"{name} must be non-negative, got {value!r}: {_WHY}")
+    if not number >= 0:
+        raise ValueError(f"{name} must be non-negative, got {value!r}: {_REASON}")
     validate.non_negative(name, value)
     return float(value)
 
 
 def _for_both(left: Kernel, right: Kernel, x: Any, name: str) -> Points:
-    """Points that both kernels work on; in two forms where each has a container of its own."""
-    from mercer.kernels.take import Both, Rows
-
+    """Points for both kernels; a `Both` where each kernel has its own container."""
     if isinstance(x, Both):
         return x
     a, b = left.accept(x, name), right.accept(x, name)
@@ -202,15 +195,3 @@ def _for_both(left: Kernel, right: Kernel, x: Any, name: str) -> Points:
     if isinstance(a, Rows) and isinstance(b, Rows) and unlike:
         return Both(a, b)
     return b if a is x else a
-
-
-def _sides(x: Points) -> tuple[Points, Points]:
-    """The points that each of two kernels sees."""
-    from mercer.kernels.take import sides
-
-    return sides(x)
-
-
-def _kernels(**parts: Any) -> None:
-    for name, part in parts.items():
-        validate.instance(name, part, Kernel, "a kernel")

@@ -12,27 +12,27 @@ from mercer.kernels.metric import squared_distances
 from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import RBF
 
-_EXACT = 2000  # points whose 2 million distances are all taken: 16 MB
-_ROWS = 128  # of them whose distances to all others are taken at a time
-_SEED = 0  # draws the points when there are more and no rng
+_MAX_POINTS = 2000  # their 2 million distances take 16 MB; more points are subsampled
+_ROWS_PER_BLOCK = 128  # points whose distances to all others are in memory at a time
+_SEED = 0  # of the subsample when there is no rng
 
 
 def median_bandwidth(x: Any, *, rng: int | np.random.Generator | None = None) -> float:
     """The median of the Euclidean distances |x_i - x_j|, i < j: a first guess at the bandwidth.
 
-    Exact for up to 2,000 points. Of more points 2,000 are drawn without replacement; with
-    ``rng=None`` the draw is always the same, so that equal data have equal bandwidths.
+    Exact for up to 2,000 points; larger samples are subsampled to 2,000 without replacement, with
+    ``rng=None`` always in the same way, so that equal data have equal bandwidths.
     Where more than half of the distances are 0 (discrete data), the median of the positive ones
     is returned. Multiplying the data by a constant multiplies the bandwidth by it. In high
-    dimensions distances concentrate and the median is close to all of them; where the difference
-    sits on a smaller scale than the data, use `bandwidth_grid`.
+    dimension distances concentrate around the median; where samples differ on a smaller scale than
+    that of the data, use `bandwidth_grid`.
 
     Parameters
     ----------
     x : array, tensor, data frame or nested list of numbers, (n, d)
         The points; in a two-sample problem the pooled sample.
     rng : int, Generator or None
-        Draws the points when there are more than 2,000.
+        Draws the subsample when there are more than 2,000 points.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def bandwidth_grid(
     ----------
     x : array, tensor, data frame or nested list of numbers, (n, d)
     number : int
-        How many bandwidths.
+        The number of bandwidths.
     rng : int, Generator or None
         As in `median_bandwidth`.
 
@@ -83,13 +83,13 @@ def bandwidth_grid(
 
 
 def median_rbf(x: Any, *, name: str = "x", rng: int | np.random.Generator | None = None) -> RBF:
-    """RBF at the median distance of `x`, which messages call `name`."""
+    """RBF at the median distance of `x`; messages refer to `x` by `name`."""
     points = _numbers(x, name)
     return RBF(usable(_median(pair_distances(points, name=name, rng=rng)), points, name))
 
 
 def usable(bandwidth: float, points: Array, name: str, *, squared: bool = True) -> float:
-    """The bandwidth chosen from the points `name`, if their dtype can divide by it, or its square."""
+    """The bandwidth, if the dtype of the points can divide by it (or by its square); else an error."""
     least = float(namespace(points).finfo(points.dtype).smallest_normal)
     within = 1 / validate.EXTREME <= bandwidth <= validate.EXTREME
     if not (within and least <= (bandwidth**2 if squared else bandwidth)):
@@ -103,24 +103,24 @@ def usable(bandwidth: float, points: Array, name: str, *, squared: bool = True) 
 def pair_distances(
     x: Any, *, name: str = "x", rng: int | np.random.Generator | None = None
 ) -> np.ndarray:
-    """|x_i - x_j| for i < j, not all of them 0, of at most 2,000 points: (n (n - 1) / 2,)."""
+    """|x_i - x_j| for i < j, of at most 2,000 points and not all 0: (n (n - 1) / 2,)."""
     points = _numbers(x, name)
     if points.shape[0] < 2:
         raise ValueError(f"{name} needs at least two points for a bandwidth: give it as a number")
-    distances = _distances(_drawn(points, rng))
-    if distances.max() == 0:  # of all points, or only of those that were drawn?
+    distances = _distances(_subsample(points, rng))
+    if distances.max() == 0:  # of all points, or only of the subsample?
         distinct = np.unique(to_numpy(points), axis=0)
         if len(distinct) == 1:
             raise ValueError(
-                f"all points of {name} are equal, so that their distances say nothing about a "
-                "bandwidth: give it as a number, such as RBF(1.0)"
+                f"all points of {name} are equal, so their distances give no bandwidth: "
+                "give one, such as RBF(1.0)"
             )
-        distances = _distances(_drawn(distinct, rng))
+        distances = _distances(_subsample(distinct, rng))
     return distances
 
 
 def _numbers(x: Any, name: str) -> Array:
-    """`x` as points, of whatever library; a data frame must not hold categories."""
+    """`x` as points of any array library; a data frame must not hold categories."""
     data = as_table(x, name)
     if data is not None and any(data.columns.categorical):
         label = data.columns.names[data.columns.categorical.index(True)]
@@ -131,26 +131,26 @@ def _numbers(x: Any, name: str) -> Array:
     return validate.points(x if data is None else data.values, name)
 
 
-def _drawn(points: Array, rng: int | np.random.Generator | None) -> np.ndarray:
-    """At most `_EXACT` of the points, in float64 on the host."""
+def _subsample(points: Array, rng: int | np.random.Generator | None) -> np.ndarray:
+    """A subsample of at most `_MAX_POINTS` points, in float64 on the host."""
     n = points.shape[0]
-    if n > _EXACT:
+    if n > _MAX_POINTS:
         draw = validate.generator(_SEED if rng is None else rng)
-        rows = np.sort(draw.choice(n, _EXACT, replace=False, shuffle=False))
+        rows = np.sort(draw.choice(n, _MAX_POINTS, replace=False, shuffle=False))
         xp = namespace(points)
         points = xp.take(points, array_like(rows, points, dtype=xp.int64), axis=0)
     return to_numpy(points).astype(np.float64)
 
 
 def _distances(points: np.ndarray) -> np.ndarray:
-    """|x_i - x_j| for i < j, whatever the unit and the origin of the points."""
+    """|x_i - x_j| for i < j, without overflow or loss of accuracy far from the origin."""
     points = points - points[:1]  # exactly 0 where points are equal
     scale = float(np.max(np.abs(points))) or 1.0
     points = points / scale
     n, end = len(points), 0
     distances = np.empty(n * (n - 1) // 2, dtype=np.float64)
-    for start in range(0, n, _ROWS):
-        r2 = squared_distances(points[start : start + _ROWS], points[start:])
+    for start in range(0, n, _ROWS_PER_BLOCK):
+        r2 = squared_distances(points[start : start + _ROWS_PER_BLOCK], points[start:])
         for i, row in enumerate(r2):
             begin, end = end, end + len(row) - i - 1
             distances[begin:end] = row[i + 1 :]
@@ -160,6 +160,6 @@ def _distances(points: np.ndarray) -> np.ndarray:
 
 
 def _median(distances: np.ndarray) -> float:
-    """The median, of the positive distances where that of all is 0; reorders them."""
+    """The median, or that of the positive distances where it is 0; reorders them."""
     median = float(np.median(distances, overwrite_input=True))
     return median or float(np.median(distances[distances > 0]))

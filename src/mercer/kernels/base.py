@@ -1,4 +1,4 @@
-"""What a kernel is: a frozen dataclass that gives k on all pairs, on matching pairs, and on the diagonal."""
+"""The base classes of kernels: a frozen dataclass with k on all pairs, on matching pairs, on the diagonal."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from dataclasses import fields, is_dataclass, replace
 from functools import reduce, wraps
 from numbers import Integral, Real
 from operator import mul
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from mercer import validate
-from mercer.backend import Array, namespace, zeros
+from mercer.backend import Array, namespace, transposed, zeros
 from mercer.kernels.metric import columns, squared_distances, squared_norms
 
 if TYPE_CHECKING:
-    from mercer.kernels.compose import Composed
-    from mercer.kernels.wrappers import Normalized, Scaled, Select, Transformed, Weighted
+    from mercer.frames import Columns
 
 Points: TypeAlias = Any  # an array (n, d), or any sequence that slices, of objects a kernel knows
 
@@ -25,28 +24,28 @@ Points: TypeAlias = Any  # an array (n, d), or any sequence that slices, of obje
 class Kernel(ABC):
     """A positive definite function k(x, y) of two points.
 
-    `pairwise`, `paired` and `diag` are the formulas: they work on arrays (n, d) that were
-    checked before. Calling the kernel is the door: it takes arrays, tensors, data frames and
-    lists, checks them, and returns the dense matrix. For large data hand the kernel to
-    `mercer.gram.Gram`, which never holds that matrix.
+    `pairwise`, `paired` and `diag` are the formulas: they expect arrays (n, d) that were
+    checked before. Calling the kernel takes arrays, tensors, data frames and lists, checks them, and
+    returns the dense matrix. For large data use `mercer.gram.Gram`, which never holds that matrix in
+    memory.
     """
 
-    takes_categories = False  # whether codes of categories are points to this kernel
-    expensive = False  # whether a value costs so much that a matrix of them is worth holding
+    takes_categories = False  # whether codes of categories are valid points
+    expensive = False  # whether values cost so much that matrices of them are cached
     __array_ufunc__ = None  # NumPy leaves `number * kernel` to the kernel
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        """Parameters are kept as plain numbers: those of NumPy overflow early, int8(100)**2 = 16."""
+        """Convert parameters to plain numbers first: those of NumPy overflow early, int8(100)**2 = 16."""
         super().__init_subclass__(**keywords)
         check = cls.__dict__.get("__post_init__")
         if check is not None:
 
             @wraps(check)
-            def plain_and_checked(self: Kernel) -> None:
-                _make_plain(self)
+            def convert_and_check(self: Kernel) -> None:
+                _to_plain_numbers(self)
                 check(self)
 
-            cls.__post_init__ = plain_and_checked  # type: ignore[attr-defined]
+            type.__setattr__(cls, "__post_init__", convert_and_check)
 
     @abstractmethod
     def pairwise(self, x: Points, y: Points, /) -> Array:
@@ -61,46 +60,59 @@ class Kernel(ABC):
         return self.paired(x, x)
 
     def accept(self, x: Any, name: str = "x") -> Points:
-        """`x` as the points this kernel works on, or an error that says what was needed."""
+        """`x` as points for this kernel, checked and converted."""
         parts = self.parts().values()
         if not parts:
             return validate.points(x, name)
-        seen = [part.accept(x, name) for part in parts]
-        return next((s for s in seen if s is not x), x)
+        accepted = [kernel.accept(x, name) for kernel in parts]
+        return next((points for points in accepted if points is not x), x)
 
     def __call__(self, x: Any, y: Any = None, /) -> Array:
         """The dense matrix k(x_i, y_j), or k(x_i, x_j) when there is no y."""
-        from mercer.kernels.prepare import prepare
-
-        kernel, x, y = prepare(self, x, y)
+        kernel, x, y = prepare.prepare(self, x, y)
         return kernel.pairwise(x, x if y is None else y)
+
+    def _bound(self, columns: Columns, name: str) -> Kernel:
+        """The kernel with column names replaced by positions; only some kernels take categories."""
+        if self.parts():
+            return self.map_parts(lambda kernel: kernel._bound(columns, name))
+        self._refuse_categories(columns, name)
+        return self
+
+    def _refuse_categories(self, columns: Columns, name: str) -> None:
+        if any(columns.categorical) and not self.takes_categories:
+            label = columns.names[columns.categorical.index(True)]
+            raise TypeError(
+                f"column {label!r} of {name} holds categories, which {type(self).__name__} does not "
+                "take: use default_kernel(frame), or .select(...) the columns of each kernel"
+            )
 
     # ---- parameters -------------------------------------------------------------------
 
     def parts(self) -> dict[str, Kernel]:
-        """The kernels this one is made of, by the name `with_params` knows them by."""
-        found = {}
-        for field in fields(self) if is_dataclass(self) else ():
-            value = getattr(self, field.name)
+        """The kernels that this one consists of, by their names in `with_params`."""
+        parts: dict[str, Kernel] = {}
+        for name in self._field_names() if is_dataclass(self) else ():
+            value = getattr(self, name)
             if isinstance(value, Kernel):
-                found[field.name] = value
+                parts[name] = value
             elif isinstance(value, tuple) and value and all(isinstance(v, Kernel) for v in value):
-                found |= {f"{field.name}__{i}": v for i, v in enumerate(value)}
-        return found
+                parts |= {f"{name}__{i}": v for i, v in enumerate(value)}
+        return parts
 
     def is_expensive(self) -> bool:
-        """Whether a value of this kernel, or of a part of it, costs a lot."""
-        return self.expensive or any(part.is_expensive() for part in self.parts().values())
+        """Whether values of this kernel, or of a kernel that it consists of, are expensive."""
+        return self.expensive or any(kernel.is_expensive() for kernel in self.parts().values())
 
     def with_params(self, **params: Any) -> Self:
-        """A new kernel with some parameters changed; ``left__bandwidth`` reaches inside a part."""
-        parts = self.parts()
-        own = {k: v for k, v in params.items() if k in {f.name for f in fields(self)}}  # type: ignore[arg-type]
+        """A new kernel with these parameters changed; ``left__bandwidth`` is one of the kernel `left`."""
+        parts, names = self.parts(), self._field_names()
+        values = {k: v for k, v in params.items() if k in names}
         inner: dict[str, dict[str, Any]] = {}
-        for name in params.keys() - own.keys():
+        for name in params.keys() - values.keys():
             owner = next((p for p in parts if name == p or name.startswith(f"{p}__")), None)
             if owner is None:
-                known = [f.name for f in fields(self)] + [f"{p}__..." for p in parts]  # type: ignore[arg-type]
+                known = [*names, *(f"{p}__..." for p in parts)]
                 raise ValueError(
                     f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}"
                 )
@@ -109,50 +121,46 @@ class Kernel(ABC):
             owner: sub[""] if "" in sub else parts[owner].with_params(**sub)
             for owner, sub in inner.items()
         }
-        return self._rebuilt(changed, own)
+        return self._rebuilt(changed, values)
 
     def map_parts(self, change: Callable[[Kernel], Kernel]) -> Self:
-        """The same kernel with every part changed."""
-        return self._rebuilt({name: change(part) for name, part in self.parts().items()}, {})
+        """The kernel with a function applied to every kernel that it consists of."""
+        return self._rebuilt({name: change(kernel) for name, kernel in self.parts().items()}, {})
 
-    def _rebuilt(self, parts: dict[str, Kernel], own: dict[str, Any]) -> Self:
-        for name, part in parts.items():
+    def _rebuilt(self, parts: dict[str, Kernel], values: dict[str, Any]) -> Self:
+        """The kernel with other parts and other values of fields."""
+        for name, kernel in parts.items():
             field, _, position = name.partition("__")
             if position:
-                whole = list(own.get(field, getattr(self, field)))
-                whole[int(position)] = part
-                own[field] = tuple(whole)
+                kernels = list(values.get(field, getattr(self, field)))
+                kernels[int(position)] = kernel
+                values[field] = tuple(kernels)
             else:
-                own[field] = part
-        return replace(self, **own) if own else self  # type: ignore[type-var]
+                values[field] = kernel
+        return replace(cast(Any, self), **values) if values else self
+
+    def _field_names(self) -> tuple[str, ...]:
+        return tuple(field.name for field in fields(cast(Any, self)))
 
     # ---- algebra ----------------------------------------------------------------------
 
     def __add__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import add
-
-        return add(self, other)
+        return algebra.add(self, other)
 
     def __radd__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import add
-
-        return self if isinstance(other, int | float) and other == 0 else add(other, self)
+        return self if isinstance(other, int | float) and other == 0 else algebra.add(other, self)
 
     def __mul__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import multiply
-
-        return multiply(self, other)
+        return algebra.multiply(self, other)
 
     __rmul__ = __mul__
 
     def __pow__(self, exponent: Any) -> Kernel:
-        from mercer.kernels.algebra import Power
-
-        return Power(self, exponent)
+        return algebra.Power(self, exponent)
 
     def __sub__(self, other: Any) -> Kernel:
         raise TypeError(
-            "a difference of kernels is not a kernel: k(x, x) could be negative; "
+            "a difference of kernels is not a kernel, because k(x, x) could be negative; "
             "for a difference of functions or embeddings subtract those"
         )
 
@@ -163,59 +171,55 @@ class Kernel(ABC):
 
     def exp(self, scale: float = 1.0) -> Kernel:
         """exp(scale * k)."""
-        from mercer.kernels.algebra import Exp
-
-        return Exp(self, scale)
+        return algebra.Exp(self, scale)
 
     # ---- wrappers ---------------------------------------------------------------------
 
-    def select(self, columns: Sequence[int | str] | int | str) -> Select:
-        """The kernel on some columns only, given by position or (for data frames) by name."""
-        from mercer.kernels.wrappers import Select
-
-        one = isinstance(columns, str) or not isinstance(columns, Iterable)
-        chosen: Any = (columns,) if one or getattr(columns, "ndim", 1) == 0 else columns
-        whole = (
-            c if isinstance(c, bool) or not isinstance(c, Integral) else int(c) for c in chosen
+    def select(self, columns: Sequence[int | str] | int | str) -> wrappers.Select:
+        """The kernel on selected columns, given by position or (for data frames) by name."""
+        single = isinstance(columns, str) or not isinstance(columns, Iterable)
+        listed: Any = (columns,) if single or getattr(columns, "ndim", 1) == 0 else columns
+        plain = (
+            c if isinstance(c, bool) or not isinstance(c, Integral) else int(c) for c in listed
         )
-        return Select(self, tuple(whole))
+        return wrappers.Select(self, tuple(plain))
 
-    def scaled(self, factors: float | Sequence[float]) -> Scaled:
+    def scaled(self, factors: float | Sequence[float]) -> wrappers.Scaled:
         """k(a x, a y): every column is multiplied by its factor first (ARD)."""
-        from mercer.kernels.wrappers import Scaled
+        return wrappers.Scaled(self, cast(float | tuple[float, ...], factors))  # made a tuple there
 
-        return Scaled(self, factors)  # type: ignore[arg-type]  # kept as a tuple
-
-    def normalized(self) -> Normalized:
+    def normalized(self) -> wrappers.Normalized:
         """k(x, y) / sqrt(k(x, x) k(y, y)): the cosine of the angle between the features."""
-        from mercer.kernels.wrappers import Normalized
+        return wrappers.Normalized(self)
 
-        return Normalized(self)
-
-    def weighted(self, function: Callable[[Points], Array]) -> Weighted:
+    def weighted(self, function: Callable[[Points], Array]) -> wrappers.Weighted:
         """f(x) k(x, y) f(y) for a function that gives one number per point."""
-        from mercer.kernels.wrappers import Weighted
+        return wrappers.Weighted(self, function)
 
-        return Weighted(self, function)
-
-    def transformed(self, function: Callable[[Points], Points]) -> Transformed:
+    def transformed(self, function: Callable[[Points], Points]) -> wrappers.Transformed:
         """k(g(x), g(y)) for a function that maps points to points."""
-        from mercer.kernels.wrappers import Transformed
-
-        return Transformed(self, function)
+        return wrappers.Transformed(self, function)
 
 
-def _make_plain(kernel: Kernel) -> None:
-    for field in fields(kernel):  # type: ignore[arg-type]
+def require_kernels(**kernels: Any) -> None:
+    """Refuse parameters, given by name, that are not kernels."""
+    for name, kernel in kernels.items():
+        validate.instance(name, kernel, Kernel, "a kernel")
+
+
+def _to_plain_numbers(kernel: Kernel) -> None:
+    """Replace numbers of NumPy among the fields by those of Python."""
+    for field in fields(cast(Any, kernel)):
         value: Any = getattr(kernel, field.name)
-        if isinstance(value, Real) and not isinstance(value, bool):
-            whole = isinstance(value, Integral) and field.type != "float"
-            with suppress(OverflowError):  # refused by the kernel, by name
-                object.__setattr__(kernel, field.name, (int if whole else float)(value))  # type: ignore[arg-type]
+        if isinstance(value, bool) or not isinstance(value, Real):
+            continue
+        plain: Any = int if isinstance(value, Integral) and field.type != "float" else float
+        with suppress(OverflowError):  # the kernel refuses such a number, by name
+            object.__setattr__(kernel, field.name, plain(value))
 
 
 class Radial(Kernel):
-    """k(x, y) = f(|x - y|^2): `profile` is the one formula behind matrix, pairs and diagonal."""
+    """k(x, y) = f(|x - y|^2): `profile` gives matrix, pairs and diagonal."""
 
     @abstractmethod
     def profile(self, r2: Array, /) -> Array:
@@ -230,15 +234,13 @@ class Radial(Kernel):
     def diag(self, x: Points, /) -> Array:
         return self.profile(zeros((x.shape[0],), x))
 
-    def on(self, inner: Kernel) -> Composed:
+    def on(self, inner: Kernel) -> compose.Composed:
         """f of the RKHS distance of `inner`: f(k(x, x) + k(y, y) - 2 k(x, y))."""
-        from mercer.kernels.compose import Composed
-
-        return Composed(self, inner)
+        return compose.Composed(self, inner)
 
 
 class SmoothRadial(Radial):
-    """A radial kernel with f' and f'', all that Stein kernels and location gradients need."""
+    """A radial kernel with f' and f'', which Stein kernels and gradients at locations need."""
 
     @abstractmethod
     def slope(self, r2: Array, /) -> Array:
@@ -250,10 +252,10 @@ class SmoothRadial(Radial):
 
 
 class DotProduct(Kernel):
-    """k(x, y) = f(<x, y>): `profile` is the one formula behind matrix, pairs and diagonal.
+    """k(x, y) = f(<x, y>): `profile` gives matrix, pairs and diagonal.
 
-    The dot product is taken between `embed(x)` and `embed(y)`, the points themselves unless a
-    kernel has a metric of its own.
+    The dot product is that of `embed(x)` and `embed(y)`: the points themselves, unless the kernel has
+    a metric.
     """
 
     @abstractmethod
@@ -261,24 +263,23 @@ class DotProduct(Kernel):
         """The f in k(x, y) = f(<x, y>), elementwise."""
 
     def embed(self, x: Points, /) -> Array:
-        """The vectors whose dot product is taken: (n, d)."""
+        """The vectors whose dot products are computed: (n, d)."""
         return x
 
     def accept(self, x: Any, name: str = "x") -> Points:
-        """Finite points whose k(x, x), and so by Cauchy-Schwarz every k(x, y), is finite too."""
+        """Finite points with finite k(x, x), and so, by Cauchy-Schwarz, finite k(x, y)."""
         x = validate.points(x, name)
         validate.representable(self.profile, squared_norms(self.embed(x)), name)
         return x
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
-        left = self.embed(x)
-        right = left if y is x else self.embed(y)
-        xp = namespace(left, right)
-        return self.profile(left @ xp.permute_dims(right, (1, 0)))
+        u = self.embed(x)
+        v = u if y is x else self.embed(y)
+        return self.profile(u @ transposed(v))
 
     def paired(self, x: Points, y: Points, /) -> Array:
-        left, right = self.embed(x), self.embed(y)
-        return self.profile(namespace(left, right).sum(left * right, axis=1))
+        u, v = self.embed(x), self.embed(y)
+        return self.profile(namespace(u, v).sum(u * v, axis=1))
 
     def diag(self, x: Points, /) -> Array:
         return self.profile(squared_norms(self.embed(x)))
@@ -286,7 +287,7 @@ class DotProduct(Kernel):
     def on(self, inner: Kernel) -> Kernel:
         """f(k(x, y)) with k = `inner` in place of the dot product, for those f that keep it a kernel."""
         raise TypeError(
-            f"{self!r} has no kernel on top of another one: use Linear(), Polynomial or "
+            f"{self!r} cannot be composed with another kernel: use Linear(), Polynomial or "
             "ExponentialDot, or a radial kernel such as RBF(1.0)"
         )
 
@@ -304,3 +305,8 @@ class Coordinatewise(Kernel):
     def paired(self, x: Points, y: Points, /) -> Array:
         values = self.value(x, y)
         return namespace(values).prod(values, axis=1)
+
+
+# Operators and methods that return other kernels need the modules that define these, which import this
+# one: so they are imported last.
+from mercer.kernels import algebra, compose, prepare, wrappers  # noqa: E402

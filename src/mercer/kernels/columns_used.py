@@ -1,4 +1,4 @@
-"""Which columns of the points a kernel looks at."""
+"""The columns of the points that a kernel depends on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Read = frozenset[Any] | None  # None: all columns
 
 
 def reads(kernel: Kernel) -> Read:
-    """The columns a kernel looks at; {...} where that is not known."""
+    """The columns that a kernel depends on; {...} where they are not known."""
     if isinstance(kernel, Constant):
         return frozenset()
     if isinstance(kernel, Select):
@@ -22,11 +22,11 @@ def reads(kernel: Kernel) -> Read:
             return frozenset(kernel.columns)
         numbers = all(isinstance(i, int) for i in inner)
         return frozenset(kernel.columns[i] for i in inner) if numbers else frozenset({...})
-    parts = [reads(part) for part in kernel.parts().values()]
-    if isinstance(kernel, Tensor | Transformed) and any(part is not None for part in parts):
+    used = [reads(inner) for inner in kernel.parts().values()]
+    if isinstance(kernel, Tensor | Transformed) and any(columns is not None for columns in used):
         return frozenset({...})
-    known = [part for part in parts if part is not None]
-    return frozenset().union(*known) if parts and len(known) == len(parts) else None
+    known = [columns for columns in used if columns is not None]
+    return frozenset().union(*known) if used and len(known) == len(used) else None
 
 
 def within(a: Read, b: Read) -> bool:
@@ -35,7 +35,7 @@ def within(a: Read, b: Read) -> bool:
 
 
 def comparable(a: Read, b: Read) -> bool:
-    """Whether equal columns are given in the same way: all by name, or all from the left."""
+    """Whether columns are comparable: all given by name, or all by non-negative position."""
     columns = (a or frozenset()) | (b or frozenset())
     names = all(isinstance(c, str) for c in columns)
     return names or all(isinstance(c, int) and c >= 0 for c in columns)

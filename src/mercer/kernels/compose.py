@@ -9,14 +9,15 @@ from operator import mul
 from typing import Any
 
 from mercer import validate
-from mercer.backend import Array, count, namespace, take_rows, zeros
-from mercer.kernels.algebra import _kernels
-from mercer.kernels.base import Kernel, Points, Radial
+from mercer.backend import Array, count, namespace, zeros
+from mercer.frames import Columns
+from mercer.kernels.base import Kernel, Points, Radial, require_kernels
+from mercer.kernels.take import Grouped
 
 
 @dataclass(frozen=True)
 class Composed(Kernel):
-    """f(|phi(x) - phi(y)|^2) with phi the feature map of `inner`: what `Radial.on` returns.
+    """f(|phi(x) - phi(y)|^2) with phi the feature map of `inner`, as `Radial.on` returns it.
 
     Positive definite whenever `outer` is positive definite on every Hilbert space (RBF,
     Exponential, rational quadratic, ...).
@@ -27,10 +28,13 @@ class Composed(Kernel):
 
     def __post_init__(self) -> None:
         validate.instance("outer", self.outer, Radial, "a radial kernel")
-        _kernels(inner=self.inner)
+        require_kernels(inner=self.inner)
 
     def accept(self, x: Any, name: str = "x") -> Points:
         return self.inner.accept(x, name)
+
+    def _bound(self, columns: Columns, name: str) -> Composed:
+        return Composed(self.outer, self.inner._bound(columns, name))  # `outer` sees distances
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
         dx = self.inner.diag(x)
@@ -54,15 +58,15 @@ class Composed(Kernel):
 class Tensor(Kernel):
     """k(x, y) = k1(x1, y1) k2(x2, y2) ...: a kernel per group of columns.
 
-    `Tensor(k1, k2)` splits the columns evenly; `Tensor(k1, k2, widths=(3, 1))` says how many
-    columns each kernel takes. Points may also be handed in as a tuple of arrays, one per kernel.
+    `Tensor(k1, k2)` splits the columns evenly; `Tensor(k1, k2, widths=(3, 1))` gives the number of
+    columns of each kernel. Points may also be a tuple of arrays, one per kernel.
     """
 
     kernels: tuple[Kernel, ...]
     widths: tuple[int, ...] | None
 
     def __init__(self, *kernels: Kernel, widths: tuple[int, ...] | None = None) -> None:
-        _kernels(**{f"kernels[{i}]": k for i, k in enumerate(kernels)})
+        require_kernels(**{f"kernels[{i}]": k for i, k in enumerate(kernels)})
         if not kernels:
             raise ValueError("Tensor needs at least one kernel")
         if widths is not None:
@@ -87,8 +91,8 @@ class Tensor(Kernel):
                 raise ValueError(
                     f"{name} must be a tuple of {len(self.kernels)} samples, got {len(groups)}"
                 )
-            parts = zip(self.kernels, groups, strict=True)
-            accepted = tuple(k.accept(g, f"{name}[{i}]") for i, (k, g) in enumerate(parts))
+            pairs = zip(self.kernels, groups, strict=True)
+            accepted = tuple(k.accept(g, f"{name}[{i}]") for i, (k, g) in enumerate(pairs))
             if len({count(g) for g in accepted}) > 1:
                 raise ValueError(
                     f"the samples of {name} must have the same number of points, "
@@ -97,22 +101,28 @@ class Tensor(Kernel):
             return Grouped(accepted)
         x = validate.points(x, name)
         self.spans(x.shape[1], name)
-        for kernel, part in zip(self.kernels, self._split(x), strict=True):
-            kernel.accept(part, name)
+        for kernel, group in zip(self.kernels, self._split(x), strict=True):
+            kernel.accept(group, name)
         return x
+
+    def _bound(self, columns: Columns, name: str) -> Tensor:
+        spans = self.spans(len(columns.names), name)
+        groups = (columns.take(range(span.start, span.stop)) for span in spans)
+        kernels = (k._bound(g, name) for k, g in zip(self.kernels, groups, strict=True))
+        return Tensor(*kernels, widths=tuple(span.stop - span.start for span in spans))
 
     def spans(self, total: int, name: str) -> tuple[slice, ...]:
         """The columns of each kernel, of `total` columns."""
         if self.widths is None and total % len(self.kernels):
             raise ValueError(
                 f"{total} columns of {name} do not split evenly over {len(self.kernels)} kernels: "
-                "give widths=(...) or hand in a tuple of arrays"
+                "give widths=(...) or pass a tuple of arrays"
             )
         widths = self.widths or (total // len(self.kernels),) * len(self.kernels)
         if sum(widths) != total:
             raise ValueError(
                 f"widths add up to {sum(widths)}, but {name} has {total} columns: "
-                "give a width for all of them"
+                "give a width for every kernel that adds up to it"
             )
         return tuple(slice(end - w, end) for w, end in zip(widths, accumulate(widths), strict=True))
 
@@ -134,21 +144,8 @@ class Tensor(Kernel):
             return x.groups
         return tuple(x[:, span] for span in self.spans(x.shape[1], "x"))
 
-    def _rebuilt(self, parts: dict[str, Kernel], own: dict[str, Any]) -> Tensor:
-        kernels = list(own.get("kernels", self.kernels))
-        for name, part in parts.items():
-            kernels[int(name.partition("__")[2])] = part
-        return Tensor(*kernels, widths=own.get("widths", self.widths))
-
-
-@dataclass(frozen=True, eq=False)
-class Grouped:
-    """Points that are tuples: one sequence of points per kernel of a `Tensor`, sliced together."""
-
-    groups: tuple[Points, ...]
-
-    def __len__(self) -> int:
-        return count(self.groups[0])
-
-    def __getitem__(self, rows: slice) -> Grouped:
-        return Grouped(tuple(take_rows(g, rows) for g in self.groups))
+    def _rebuilt(self, parts: dict[str, Kernel], values: dict[str, Any]) -> Tensor:
+        kernels = list(values.get("kernels", self.kernels))
+        for name, kernel in parts.items():
+            kernels[int(name.partition("__")[2])] = kernel
+        return Tensor(*kernels, widths=values.get("widths", self.widths))

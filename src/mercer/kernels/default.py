@@ -1,4 +1,4 @@
-"""A kernel for data that comes without one: numbers, categories, or both."""
+"""Default kernels for numbers, categories, or both, at the scale of the data."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from mercer.kernels.radial import RBF
 def default_kernel(x: Any, *, rng: int | np.random.Generator | None = None) -> Kernel:
     """A characteristic kernel at the scale of the data.
 
-    For arrays, tensors and lists ``RBF(median_bandwidth(x))``: its columns are taken to have one
-    unit. The columns of a data frame have units of their own, and some may hold categories:
+    For arrays, tensors and lists ``RBF(median_bandwidth(x))``: all columns are assumed to have the same
+    unit. The columns of a data frame have their own units, and may hold categories:
 
-    * numbers are divided by their standard deviations, then ``RBF`` at the median distance;
-    * each column of categories gives a factor c + (1 - c) [x = y], so that all of them together
-      give c^(number of columns that differ), where c = exp(-1 / 2h) and h is how many columns
-      differ on average in a pair of rows (but at least 1/2): a Gaussian kernel whose squared
+    * numeric columns are divided by their standard deviations, then ``RBF`` at the median distance;
+    * each column of categories gives a factor c + (1 - c) [x = y]; all of them together
+      give c^(number of columns that differ), where c = exp(-1 / 2h) and h is the mean number of
+      columns that differ between two rows (but at least 1/2): a Gaussian kernel whose squared
       distance is the number of differences and whose squared bandwidth is its mean.
 
-    The kernel is the product of the two. It is characteristic on numbers and categories taken
-    together, interactions included: multiplied out it is a sum of kernels, one of which is RBF
-    times [all categories are equal], and that one tells any two mixed distributions apart.
+    The kernel is the product of the two. It is characteristic on numbers and categories jointly,
+    including interactions: expanded, it is a sum of kernels, one of which is RBF times [all categories
+    are equal], which distinguishes any two mixed distributions.
 
-    Columns are bound by name, so their order does not matter later. Numbers that do not vary say
-    nothing about their unit: such columns are left out, and the kernel will not see them in other
-    data either. In a two-sample problem hand in the pooled sample.
+    Columns are bound by name, so their order does not matter later. Constant numeric columns say
+    nothing about their unit: they are left out, and the kernel ignores them in other data too. In a
+    two-sample problem pass the pooled sample.
 
     Parameters
     ----------
@@ -72,30 +72,30 @@ def default_kernel(x: Any, *, rng: int | np.random.Generator | None = None) -> K
 
 
 def product(factors: Sequence[Kernel]) -> Kernel:
-    """The product of kernels on columns that vary, if there are any."""
+    """The product of the kernels of the columns that are not constant; refuses none."""
     if not factors:
         raise ValueError(
-            "no column of x varies, so that it says nothing about a kernel: "
+            "all columns of x are constant, so no kernel can be chosen from them: "
             "give one, such as RBF(1.0)"
         )
     return reduce(mul, factors)
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """The columns of numbers that vary, divided by their standard deviations."""
+class VaryingColumns:
+    """The numeric columns that are not constant, divided by their standard deviations."""
 
     names: tuple[str, ...]
     factors: tuple[float, ...]
     values: np.ndarray
 
     def kernel(self, kernel: Kernel) -> Kernel:
-        """`kernel` of these columns, so divided."""
+        """`kernel` on these columns, divided by their standard deviations."""
         return kernel.scaled(self.factors).select(self.names)
 
 
-def varying(data: Table) -> Numbers | None:
-    """The columns of numbers that vary; None if there are none."""
+def varying(data: Table) -> VaryingColumns | None:
+    """The numeric columns that are not constant; None if there are none."""
     names, factors, columns = [], [], []
     for name, categorical, values in zip(
         data.columns.names, data.columns.categorical, data.values.T, strict=True
@@ -110,28 +110,30 @@ def varying(data: Table) -> Numbers | None:
             columns.append(values / deviation)
     if not names:
         return None
-    return Numbers(tuple(names), tuple(factors), np.stack(columns, axis=1))
+    return VaryingColumns(tuple(names), tuple(factors), np.stack(columns, axis=1))
 
 
 def categories(data: Table, bandwidth: float = 1.0) -> list[Kernel]:
-    """A factor for each column of categories; `bandwidth` multiplies the one of the data."""
-    chosen = [i for i, categorical in enumerate(data.columns.categorical) if categorical]
-    differing = sum(_mismatch(data.values[:, i]) for i in chosen)
+    """A factor for each column of categories; `bandwidth` multiplies the bandwidth of the data."""
+    categorical_columns = [
+        i for i, categorical in enumerate(data.columns.categorical) if categorical
+    ]
+    differing = sum(_mismatch(data.values[:, i]) for i in categorical_columns)
     alike = exp(-1 / (2 * bandwidth**2 * max(differing, 0.5)))
     factor = alike + (1 - alike) * Delta()
-    return [factor.select(data.columns.names[i]) for i in chosen]
+    return [factor.select(data.columns.names[i]) for i in categorical_columns]
 
 
 def _deviation(values: np.ndarray) -> float:
-    """The standard deviation, whatever the unit; 0 where values differ by rounding only."""
+    """The standard deviation, without overflow; 0 where values differ by rounding only."""
     rounding = 4 * float(np.finfo(values.dtype).eps * np.max(np.abs(values)))
-    moved = values.astype(np.float64) - float(values[0])
-    spread = float(np.max(np.abs(moved)))
-    return spread * float(np.std(moved / spread)) if spread > rounding else 0.0
+    centred = values.astype(np.float64) - float(values[0])
+    spread = float(np.max(np.abs(centred)))
+    return spread * float(np.std(centred / spread)) if spread > rounding else 0.0
 
 
 def _mismatch(codes: np.ndarray) -> float:
-    """The share of the pairs of rows whose categories differ."""
+    """The fraction of pairs of rows whose categories differ."""
     n = len(codes)
     _, counts = np.unique(codes, return_counts=True)
     return 1 - float(np.sum(counts * (counts - 1))) / max(n * (n - 1), 1)

@@ -1,4 +1,4 @@
-"""Is this matrix of kernel values positive semi-definite? A check by eigenvalues."""
+"""A check by eigenvalues whether a matrix of kernel values is positive semi-definite."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Definiteness:
     asymmetry : float
         The largest |k(x_i, x_j) - k(x_j, x_i)|.
     tolerance : float
-        n eps times the largest |eigenvalue|. Entries that are off by eps k(x, x) move eigenvalues by
+        n eps times the largest |eigenvalue|. Errors of eps k(x, x) in the entries change eigenvalues by
         n eps max k(x, x) at most, and no k(x, x) is larger than the largest eigenvalue.
     n : int
         The number of points.
@@ -44,9 +44,9 @@ class Definiteness:
 def is_positive_definite(kernel: Kernel, x: Any) -> Definiteness:
     """Whether the matrix k(x_i, x_j) is symmetric and positive semi-definite, up to rounding.
 
-    A negative answer is a proof that the function is no kernel; a positive one speaks of these
-    points only. Values are taken from differences of points, not from expanded distances, so that
-    the answer is about the kernel and not about cancellation. Needs n^2 numbers three times.
+    False proves that the function is not a kernel; True holds for these points only. Values are
+    computed from differences of points, not from expanded distances, so that the result does not
+    depend on cancellation. Needs memory for 3 n^2 numbers.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def is_positive_definite(kernel: Kernel, x: Any) -> Definiteness:
         most = int((settings().memory / 24) ** 0.5)
         raise MemoryBudgetError(
             f"the eigenvalues of a {n} x {n} matrix need {3 * 8 * n * n / 2**30:.1f} GiB: "
-            f"take at most {most} of the points, or raise mercer.config(memory=...)"
+            f"use at most {most} of the points, or raise mercer.config(memory=...)"
         )
     values, unit = _matrix(kernel, points)
     validate.finite(values, "k(x, x)")
@@ -74,7 +74,7 @@ def is_positive_definite(kernel: Kernel, x: Any) -> Definiteness:
 
 
 def _matrix(kernel: Kernel, x: Points) -> tuple[np.ndarray, float]:
-    """k(x_i, x_j) in float64, one diagonal after the other, and the eps of what they were computed in."""
+    """k(x_i, x_j) in float64, diagonal by diagonal, and the machine epsilon of their computation."""
     n = count(x)
     diagonal = to_numpy(kernel.diag(x))
     values = np.diag(diagonal.astype(np.float64))

@@ -18,11 +18,11 @@ from mercer.kernels.metric import total
 
 @dataclass(frozen=True)
 class Delta(Coordinatewise):
-    """1 where x = y, else 0: categories, of which no two are more alike than others.
+    """1 where x = y, else 0: unordered categories.
 
-    A row of several columns equals another when all of them do; for a kernel per column use
+    Rows of several columns are equal when all of their columns are; for a kernel per column use
     `.select` or `Tensor`. Points are numbers, or labels (text) that are compared as text.
-    Characteristic on discrete spaces: the embedding is the table of probabilities.
+    Characteristic on discrete spaces: the embedding is the vector of probabilities.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Delta(Coordinatewise):
 
 @dataclass(frozen=True)
 class Intersection(Kernel):
-    """sum_k min(x_k, y_k) on histograms (non-negative columns): what two histograms share."""
+    """sum_k min(x_k, y_k) on histograms (non-negative columns): the mass that two histograms share."""
 
     def accept(self, x: Any, name: str = "x") -> Points:
         return _histograms(x, name)
@@ -63,7 +63,7 @@ class Intersection(Kernel):
 class Chi2(Kernel):
     """exp(-a sum_k (x_k - y_k)^2 / (x_k + y_k)) on histograms (non-negative columns), a = `scale`.
 
-    0/0 counts as 0: bins that are empty in both do not matter. Characteristic.
+    0/0 counts as 0: bins that are empty in both histograms are ignored. Characteristic.
     """
 
     scale: float = 1.0
@@ -83,8 +83,8 @@ class Chi2(Kernel):
 
 
 def _chi2(a: Array, b: Array) -> Array:
-    both = a + b
-    return (a - b) ** 2 / namespace(a, b).where(both > 0, both, ones((), both))
+    total_mass = a + b
+    return (a - b) ** 2 / namespace(a, b).where(total_mass > 0, total_mass, ones((), total_mass))
 
 
 def _histograms(x: object, name: str) -> Array:
@@ -93,7 +93,7 @@ def _histograms(x: object, name: str) -> Array:
 
 
 def _labels(x: object) -> np.ndarray | None:
-    """The array of text that `x` is, or None if it is something else."""
+    """`x` as an array of text, or None if it is not text."""
     if isinstance(x, list | tuple) and x and _texts(x[0] if isinstance(x[0], list | tuple) else x):
         x = np.asarray(x, dtype=object)
     if isinstance(x, np.ndarray) and (

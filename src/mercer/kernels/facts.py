@@ -1,4 +1,4 @@
-"""What theory promises about each kernel: bounded, stationary, characteristic, universal, analytic."""
+"""Known properties of each kernel: bounded, stationary, characteristic, universal, analytic."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from mercer import linalg
 from mercer.kernels.algebra import Constant
 from mercer.kernels.base import Kernel, Radial
 from mercer.kernels.discrete import Chi2, Delta, Intersection
-from mercer.kernels.distance_induced import Energy, Laplace
 from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
 from mercer.kernels.radial import (
     RBF,
     Cauchy,
+    Energy,
     Exponential,
     InverseMultiquadric,
+    Laplace,
     Matern,
     RationalQuadratic,
 )
@@ -29,13 +30,13 @@ __all__ = ["Facts", "facts"]
 
 
 def _always(*kinds: type[Kernel], **known: Any) -> None:
-    """Facts that do not depend on the parameters."""
+    """Register facts that do not depend on the parameters."""
     for kind in kinds:
         facts_rule(kind)(lambda kernel: Facts(**{"positive_definite": True, **known}))
 
 
 facts_rule(Kernel)(lambda kernel: Facts(domain=None))
-_always(Radial, stationary=True, positive_definite=None)  # one that mercer does not know
+_always(Radial, stationary=True, positive_definite=None)  # radial kernels defined elsewhere
 
 # Bounded, continuous, stationary: k is the Fourier transform of a finite measure (Bochner). Where
 # its support is all of R^d, and only there, k is characteristic, and integrally strictly so
@@ -45,11 +46,11 @@ _always(RBF, RationalQuadratic, Cauchy, InverseMultiquadric, **_FULL, analytic=T
 _always(Exponential, Matern, Laplace, BSpline, **_FULL, analytic=False)
 # Support a cube: not R^d, but a set of uniqueness of entire functions (Micchelli et al. 2006)
 _always(Sinc, BandLimited, stationary=True, analytic=True, characteristic=False, universal=True)
-# On the line they repeat themselves. (On the circle Poisson is universal and characteristic.)
+# Periodic on the line. (On the circle Poisson is universal and characteristic.)
 _always(Cosine, Poisson, Dirichlet, Fejer, stationary=True, analytic=True, separates=False)
 
 # Taylor kernels with positive coefficients: universal by Stone-Weierstrass (Steinwart 2001).
-# The embedding of a measure knows all its moments; that of exp(a <x, y>) = w(x) w(y) RBF(x, y) is
+# The embedding of a measure determines all its moments; that of exp(a <x, y>) = w(x) w(y) RBF(x, y) is
 # the RBF embedding of w times the measure.
 _TAYLOR = {"bounded": False, "analytic": True, "integrally_strict": True}
 _always(ExponentialDot, **_TAYLOR)
@@ -65,7 +66,7 @@ _always(Brownian, HalfLine, **_SOBOLEV, bounded=False, domain="(0, inf)^d")
 # RBF.on(k) with k(x, y) = sum 2 x_k y_k / (x_k + y_k): see `Composed`. Analytic but for the border.
 _CHI2 = {"stationary": False, "continuous": True, "integrally_strict": True}
 _always(Chi2, **_CHI2, bounded=True, domain="[0, inf)^d")
-# A sum over the columns sees marginals only; every function of its space is 0 at the origin.
+# A sum over the columns depends on marginals only; every function of its space is 0 at the origin.
 _SUM = {"continuous": True, "analytic": False, "characteristic": False, "universal": False}
 _always(Intersection, **_SUM, bounded=False, separates=True, domain="[0, inf)^d")
 _always(Delta, stationary=True, continuous=True, integrally_strict=True, domain="discrete sets")
@@ -84,7 +85,7 @@ def _energy(kernel: Energy) -> Facts:
 def _stein(kernel: Stein) -> Facts:
     """<xi(x), xi(y)> with xi(x) = s(x) k(x, .) + grad k(x, .): a kernel; the embedding of p is 0.
 
-    All else depends on the score, which may do anything.
+    All other properties depend on the score, about which nothing is known.
     """
     return Facts(positive_definite=facts(kernel.kernel).positive_definite)
 
@@ -100,7 +101,7 @@ def _linear(kernel: Linear) -> Facts:
 
 @facts_rule(Polynomial)
 def _polynomial(kernel: Polynomial) -> Facts:
-    """The embedding is finitely many moments; an even degree alone does not know x from -x."""
+    """The embedding consists of finitely many moments; an even degree alone cannot tell x from -x."""
     return _moments(separates=kernel.degree % 2 == 1 or kernel.offset > 0)
 
 

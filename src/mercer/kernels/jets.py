@@ -1,8 +1,7 @@
 """Kernels with their first and mixed derivatives, coordinate by coordinate, closed under the algebra.
 
-What is no function of the distance, such as k(Ax, Ay) with a factor for each column, products over
-columns and polynomials, still has d/dx_c, d/dy_c and d^2/dx_c dy_c, and the rules of sums, products and
-chains give those of what is made of them.
+For kernels that are not radial, such as k(Ax, Ay) with a factor for each column, products over columns
+and polynomials: d/dx_c, d/dy_c and d^2/dx_c dy_c, with the sum, product and chain rules for combinations.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Partials(NamedTuple):
 
 @dataclass(frozen=True)
 class Jet:
-    """k at some pairs, and its derivatives in coordinate c; None where it does not depend on it."""
+    """k at pairs of points, and its derivatives in coordinate c; None where k does not depend on it."""
 
     value: Array
     at: Callable[[int], Partials | None]
@@ -49,16 +48,16 @@ class Pairs:
 
     @property
     def width(self) -> int:
-        """How many columns points have."""
+        """The number of columns of the points."""
         return int(self.x.shape[1])
 
     def column(self, c: int) -> tuple[Array, Array]:
-        """Coordinate c of both, in shapes that meet."""
+        """Coordinate c of both points, in shapes that broadcast."""
         a, b = self.x[:, c], self.y[:, c]
         return (a[:, None], b[None, :]) if self.crossed else (a, b)
 
     def moved(self, change: Callable[[Points], Points]) -> Pairs:
-        """The same pairs of changed points."""
+        """The same pairs of transformed points."""
         x = change(self.x)
         return Pairs(x, x if self.y is self.x else change(self.y), self.crossed)
 
@@ -80,7 +79,7 @@ Jets = Callable[[Pairs], Jet]
 
 
 def jets(kernel: Kernel) -> Jets | None:
-    """The function that gives the jets of a kernel; None where its derivatives are not known."""
+    """The function from pairs to the jet of a kernel; None where its derivatives are not known."""
     form = radial_form(kernel)
     if form is not None and form.slope is not None and form.curvature is not None:
         return _radial(form.profile, form.slope, form.curvature)
@@ -140,10 +139,10 @@ def _linear(kernel: Linear) -> Jets:
 
     def jet(pairs: Pairs) -> Jet:
         value = pairs.moved(kernel.embed).dots()
-        turned = pairs.moved(lambda x: x @ array_like(metric, x))
+        transformed = pairs.moved(lambda x: x @ array_like(metric, x))
 
         def at(c: int) -> Partials:
-            a, b = turned.column(c)
+            a, b = transformed.column(c)
             return Partials(b + 0 * value, a + 0 * value, metric[c][c] + 0 * value)
 
         return Jet(value, at)
@@ -217,9 +216,9 @@ def _times(f: Jets, g: Jets) -> Jets:
         def at(c: int) -> Partials | None:
             p, q = k.at(c), m.at(c)
             if p is None:
-                return None if q is None else Partials(*(k.value * part for part in q))
+                return None if q is None else Partials(*(k.value * derivative for derivative in q))
             if q is None:
-                return Partials(*(part * m.value for part in p))
+                return Partials(*(derivative * m.value for derivative in p))
             return Partials(
                 p.x * m.value + k.value * q.x,
                 p.y * m.value + k.value * q.y,
@@ -273,7 +272,7 @@ def _chain(f: Jets | None, h: Profile, dh: Profile, ddh: Profile) -> Jets | None
     return jet
 
 
-# ---- other points -----------------------------------------------------------------------
+# ---- transformed points -----------------------------------------------------------------------
 
 
 @_rule(Scaled)
@@ -298,7 +297,7 @@ def _scaled(kernel: Scaled) -> Jets | None:
 
 @_rule(Select)
 def _select(kernel: Select) -> Jets | None:
-    """Of columns that are looked at once; the kernel does not depend on the others."""
+    """Derivatives in the selected columns; the kernel does not depend on the others."""
     f = jets(kernel.kernel)
     if f is None:
         return None
@@ -307,7 +306,7 @@ def _select(kernel: Select) -> Jets | None:
         k = f(pairs.moved(kernel.move))
         places = {int(c) % pairs.width: i for i, c in enumerate(kernel.columns)}
         if len(places) < len(kernel.columns):
-            raise ValueError(f"columns must be different for derivatives, got {kernel.columns}")
+            raise ValueError(f"derivatives need distinct columns, got {kernel.columns}")
         return Jet(k.value, lambda c: k.at(places[c]) if c in places else None)
 
     return jet
@@ -316,7 +315,7 @@ def _select(kernel: Select) -> Jets | None:
 @_rule(Tensor)
 def _tensor(kernel: Tensor) -> Jets | None:
     """A product of kernels on groups of columns."""
-    known = [f for part in kernel.kernels if (f := jets(part)) is not None]
+    known = [f for factor in kernel.kernels if (f := jets(factor)) is not None]
     if len(known) < len(kernel.kernels):
         return None
 
@@ -328,7 +327,7 @@ def _tensor(kernel: Tensor) -> Jets | None:
 
 
 def _on(f: Jets, span: slice) -> Jets:
-    """The jets of a kernel that looks at a group of columns."""
+    """The jets of a kernel on a group of columns."""
 
     def jet(pairs: Pairs) -> Jet:
         k = f(pairs.moved(lambda x: x[:, span]))

@@ -10,27 +10,27 @@ from mercer.backend import Array, array_like, astype, double, eps, is_single, na
 
 Profile = Callable[[Array], Array]
 
-_CHUNK = 8192  # pairs whose distance is taken from differences at a time
-_NEAR = 1e9  # rounding errors; a squared distance this large is right to nine digits
+_PAIRS_PER_CHUNK = 8192  # pairs whose differences are in memory at a time
+_MIN_ROUNDING_ERRORS = 1e9  # a squared distance of so many rounding errors has nine correct digits
 
 
 def conditioned(x: Array, y: Array, profile: Profile | None) -> tuple[Array, Array, bool]:
-    """Both samples moved by the mean of x, and whether near-equal pairs still need care.
+    """Both samples centred by the mean of x, and whether near-equal pairs must be refined.
 
-    The expansion |x|^2 + |y|^2 - 2 x'y is off by about eps |x|^2. Moved, the squared norms are not
-    much larger than the distances. Where `profile` (of None: the square root) would still show
-    the error, float32 points come back as float64; where that is not enough either, the last
-    value is True and `refine` has to mend the distances of near-equal points.
+    The expansion |x|^2 + |y|^2 - 2 x'y has an error of about eps |x|^2; after centring, the squared
+    norms are not much larger than the distances. Where `profile` (None: the square root) is still
+    sensitive to the error, float32 points become float64; where that is not enough either, the last
+    value is True and `refine` has to recompute the distances of near-equal points.
     """
     wide = astype(x, double(x))
     middle = namespace(x).mean(wide, axis=0)
-    moved = wide - middle
-    others = moved if y is x else astype(y, double(y)) - middle
-    if is_single(x) and not sensitive(profile, moved, others, eps(x), 1e-5):
-        left = astype(moved, x.dtype)
-        return left, left if y is x else astype(others, x.dtype), False
+    centred = wide - middle
+    centred_y = centred if y is x else astype(y, double(y)) - middle
+    if is_single(x) and not sensitive(profile, centred, centred_y, eps(x), 1e-5):
+        single = astype(centred, x.dtype)
+        return single, single if y is x else astype(centred_y, x.dtype), False
     tolerance = 1e-5 if is_single(x) else 1e-9
-    return moved, others, sensitive(profile, moved, others, eps(moved), tolerance)
+    return centred, centred_y, sensitive(profile, centred, centred_y, eps(centred), tolerance)
 
 
 def squared_norms(x: Array) -> Array:
@@ -39,7 +39,7 @@ def squared_norms(x: Array) -> Array:
 
 
 def squared_distances(x: Array, y: Array, profile: Profile | None = None) -> Array:
-    """|x_i - y_j|^2, never negative, as exact as `profile` needs them: (n, m)."""
+    """|x_i - y_j|^2, never negative, as accurate as `profile` needs them: (n, m)."""
     xp, dtype = namespace(x, y), x.dtype
     if x.shape[1] == 1:
         return (x - xp.permute_dims(y, (1, 0))) ** 2
@@ -56,7 +56,7 @@ def squared_distances(x: Array, y: Array, profile: Profile | None = None) -> Arr
 
 
 def sensitive(profile: Profile | None, x: Array, y: Array, unit: float, tolerance: float) -> bool:
-    """Whether `profile` at a distance of one rounding error differs visibly from its value at 0."""
+    """Whether `profile` at a distance of one rounding error differs from its value at 0 by `tolerance`."""
     error = rounding(x, y, unit)
     if profile is None:
         return error > 0
@@ -66,15 +66,15 @@ def sensitive(profile: Profile | None, x: Array, y: Array, unit: float, toleranc
 
 
 def rounding(x: Array, y: Array, unit: float) -> float:
-    """About how far an expanded squared distance may be off."""
+    """An estimate of the error of an expanded squared distance."""
     xp = namespace(x, y)
     return 4 * unit * scalar(xp.max(squared_norms(x)) + xp.max(squared_norms(y)))
 
 
 def refine(r2: Array, x: Array, y: Array) -> Array:
-    """The same squared distances, those of nearly equal points from their differences."""
+    """The squared distances, with those of nearly equal points recomputed from differences."""
     xp = namespace(r2)
-    limit = 4 * eps(x) * _NEAR
+    limit = 4 * eps(x) * _MIN_ROUNDING_ERRORS
     near = r2 <= limit * squared_norms(x)[:, None] + limit * squared_norms(y)[None, :]
     rows, others = xp.nonzero(near)
     count = int(rows.shape[0])
@@ -83,9 +83,9 @@ def refine(r2: Array, x: Array, y: Array) -> Array:
     if 4 * count > r2.shape[0] * r2.shape[1]:  # clusters far apart: nearly all pairs are near
         return total(lambda a, b: (a - b) ** 2, x, y)
     exact = []
-    for start in range(0, count, _CHUNK):
-        part = slice(start, min(start + _CHUNK, count))
-        difference = xp.take(x, rows[part], axis=0) - xp.take(y, others[part], axis=0)
+    for start in range(0, count, _PAIRS_PER_CHUNK):
+        chunk = slice(start, min(start + _PAIRS_PER_CHUNK, count))
+        difference = xp.take(x, rows[chunk], axis=0) - xp.take(y, others[chunk], axis=0)
         exact.append(squared_norms(difference))
     r2[near] = exact[0] if len(exact) == 1 else xp.concat(exact)
     return r2

@@ -1,4 +1,4 @@
-"""Powers that only some kernels have: functions given case by case, chosen by the types they meet."""
+"""Rules: functions defined case by case on types, for properties that only some kernels have."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Case = TypeVar("Case", bound=Callable[..., Any])
 class Rule:
     """A function defined case by case on the types of its leading arguments.
 
-    A case for a class serves its subclasses, unless they have their own. Where several cases
-    fit, the first argument decides, then the second, as in the order of a dictionary.
+    A case for a class also applies to its subclasses, unless they have their own. Where several cases
+    apply, the first argument decides, then the second (lexicographic order).
 
     Parameters
     ----------
     power : str
-        What the rule computes, for the message of `NoRule`.
+        The quantity that the rule computes, for the message of `NoRule`.
     instead : str
         What to do where there is no case, for the same message.
     arguments : int
-        How many leading arguments choose the case.
+        The number of leading arguments that select the case.
 
     Examples
     --------

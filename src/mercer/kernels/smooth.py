@@ -1,4 +1,4 @@
-"""Kernels as functions of the squared distance, with two derivatives, closed under the algebra."""
+"""Kernels as functions of the squared distance, with two derivatives; closed under the algebra."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def radial_form(kernel: Kernel) -> RadialForm | None:
 
 
 class _Form(NamedTuple):
-    """f, f' and f''; those of a form that is not smooth are never called."""
+    """f, f' and f''; the derivatives of a form that is not smooth are never called."""
 
     profile: Profile
     slope: Profile
@@ -219,7 +219,7 @@ def _multiplied(f: _Form, factor: float) -> _Form:
 
 
 def _chain(f: _Form, h: Profile, dh: Profile, ddh: Profile, smooth: bool = True) -> _Form:
-    """h of f by the chain rule: h(f), h'(f) f', h''(f) f'^2 + h'(f) f''."""
+    """The form of h(f) by the chain rule: h(f), h'(f) f', h''(f) f'^2 + h'(f) f''."""
 
     def curvature(r2: Array) -> Array:
         k = f.profile(r2)

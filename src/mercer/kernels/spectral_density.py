@@ -15,12 +15,12 @@ import numpy as np
 from mercer import validate
 from mercer.backend import Array, array_like, needs_grad, to_numpy
 from mercer.kernels.base import Kernel
-from mercer.kernels.distance_induced import Laplace
 from mercer.kernels.radial import (
     RBF,
     Cauchy,
     Exponential,
     InverseMultiquadric,
+    Laplace,
     Matern,
     RationalQuadratic,
 )
@@ -80,7 +80,7 @@ def sample_frequencies(kernel: Kernel, n: int, dim: int, *, rng: int | Rng | Non
     kernel : Kernel
         A stationary kernel.
     n : int
-        How many frequencies.
+        The number of frequencies.
     dim : int
         The number of columns of the data.
     rng : int, Generator or None
@@ -243,13 +243,13 @@ def _(kernel: BSpline, omega: np.ndarray) -> np.ndarray:
 
 @frequencies_rule(BSpline)
 def _(kernel: BSpline, n: int, dim: int, rng: Rng) -> np.ndarray:
-    """By rejection from Cauchy frequencies: (sin(u) / u)^2 <= 2 / (1 + u^2)."""
-    drawn = np.empty(0, dtype=np.float64)
-    while drawn.size < n * dim:
+    """Rejection sampling from Cauchy frequencies: (sin(u) / u)^2 <= 2 / (1 + u^2)."""
+    frequencies = np.empty(0, dtype=np.float64)
+    while frequencies.size < n * dim:
         u = rng.standard_cauchy(4 * n * dim)
         chance = np.sinc(u / pi) ** (kernel.order + 1) * (1 + u**2) / 2
-        drawn = np.concatenate([drawn, u[rng.random(u.size) < chance]])
-    return 2 * drawn[: n * dim].reshape(n, dim) / kernel.bandwidth
+        frequencies = np.concatenate([frequencies, u[rng.random(u.size) < chance]])
+    return 2 * frequencies[: n * dim].reshape(n, dim) / kernel.bandwidth
 
 
 @density_rule(Sinc)

@@ -36,7 +36,7 @@ def top(kernel: Kernel, dim: int) -> float:
 
 
 def masses(kernel: Kernel, omega: np.ndarray) -> NoReturn:
-    """The case of kernels whose spectrum has no density."""
+    """The rule for kernels whose spectrum has no density."""
     raise NoRule(
         f"the spectrum of {type(kernel).__name__} has masses at single frequencies and so no "
         "density: use sample_frequencies"
@@ -59,12 +59,12 @@ def _(kernel: Sum, omega: np.ndarray) -> np.ndarray:
 
 @frequencies_rule(Sum)
 def _(kernel: Sum, n: int, dim: int, rng: Rng) -> np.ndarray:
-    left, right = top(kernel.left, dim), top(kernel.right, dim)
-    first = rng.random(n) * (left + right) < left
-    drawn = np.empty((n, dim), dtype=np.float64)
-    drawn[first] = draw(kernel.left, int(first.sum()), dim, rng)
-    drawn[~first] = draw(kernel.right, int((~first).sum()), dim, rng)
-    return drawn
+    a, b = top(kernel.left, dim), top(kernel.right, dim)
+    first = rng.random(n) * (a + b) < a
+    frequencies = np.empty((n, dim), dtype=np.float64)
+    frequencies[first] = draw(kernel.left, int(first.sum()), dim, rng)
+    frequencies[~first] = draw(kernel.right, int((~first).sum()), dim, rng)
+    return frequencies
 
 
 @density_rule(Product)
@@ -95,10 +95,10 @@ def _(kernel: Exp, n: int, dim: int, rng: Rng) -> np.ndarray:
 
 def _summed(kernel: Kernel, counts: np.ndarray, dim: int, rng: Rng) -> np.ndarray:
     """Sums of `counts` independent frequencies: (n, dim)."""
-    drawn = np.zeros((len(counts), dim), dtype=np.float64)
+    frequencies = np.zeros((len(counts), dim), dtype=np.float64)
     owners = np.repeat(np.arange(len(counts)), counts)
-    np.add.at(drawn, owners, draw(kernel, len(owners), dim, rng))
-    return drawn
+    np.add.at(frequencies, owners, draw(kernel, len(owners), dim, rng))
+    return frequencies
 
 
 @density_rule(Multiple)
@@ -148,10 +148,10 @@ def _(kernel: Select, omega: np.ndarray) -> np.ndarray:
 @frequencies_rule(Select)
 def _(kernel: Select, n: int, dim: int, rng: Rng) -> np.ndarray:
     columns = _columns(kernel, dim)
-    drawn = np.zeros((n, dim), dtype=np.float64)
-    for column, part in zip(columns, draw(kernel.kernel, n, len(columns), rng).T, strict=True):
-        drawn[:, column] += part
-    return drawn
+    frequencies = np.zeros((n, dim), dtype=np.float64)
+    for column, values in zip(columns, draw(kernel.kernel, n, len(columns), rng).T, strict=True):
+        frequencies[:, column] += values
+    return frequencies
 
 
 def _columns(kernel: Select, dim: int) -> list[int]:
@@ -163,18 +163,18 @@ def _columns(kernel: Select, dim: int) -> list[int]:
 def _(kernel: Tensor, omega: np.ndarray) -> np.ndarray:
     pieces = np.split(omega, _ends(kernel, omega.shape[1]), axis=1)
     parts = zip(kernel.kernels, pieces, strict=True)
-    return np.prod([density(part, piece) for part, piece in parts], axis=0)
+    return np.prod([density(k, piece) for k, piece in parts], axis=0)
 
 
 @frequencies_rule(Tensor)
 def _(kernel: Tensor, n: int, dim: int, rng: Rng) -> np.ndarray:
     widths = np.diff([0, *_ends(kernel, dim), dim])
     parts = zip(kernel.kernels, widths, strict=True)
-    return np.concatenate([draw(part, n, int(width), rng) for part, width in parts], axis=1)
+    return np.concatenate([draw(k, n, int(width), rng) for k, width in parts], axis=1)
 
 
 def _ends(kernel: Tensor, dim: int) -> list[int]:
-    """Where the column groups end, but for the last."""
+    """The ends of the column groups except the last."""
     _fit(kernel, dim)
     count = len(kernel.kernels)
     widths = kernel.widths or (dim // count,) * count
@@ -182,7 +182,7 @@ def _ends(kernel: Tensor, dim: int) -> list[int]:
 
 
 def _fit(kernel: Kernel, dim: int) -> None:
-    """Refuse parts without a spectrum, then factors, columns or widths that do not fit the data."""
-    for part in kernel.parts().values():
-        frequencies_rule.find(part)
+    """Refuse kernels without a spectrum, and factors, columns or widths that do not fit the data."""
+    for inner in kernel.parts().values():
+        frequencies_rule.find(inner)
     kernel.accept(np.zeros((1, dim), dtype=np.float64), "the data")

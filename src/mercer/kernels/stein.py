@@ -1,4 +1,4 @@
-"""Stein kernels: what a kernel becomes when it knows the score of a distribution."""
+"""Stein kernels, built from a kernel and the score of a distribution."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 from mercer import validate
 from mercer.backend import Array, astype, double, namespace, zeros
 from mercer.errors import NoRule
-from mercer.kernels.algebra import _kernels
-from mercer.kernels.base import Kernel, Points
+from mercer.kernels.base import Kernel, Points, require_kernels
 from mercer.kernels.jets import Jets, Pairs, jets
 from mercer.kernels.metric import squared_distances, squared_norms
 from mercer.kernels.smooth import Profile, radial_form
@@ -23,9 +22,9 @@ class Stein(Kernel):
     k_p(x, y) = s(x)'s(y) k + s(x)' grad_y k + s(y)' grad_x k + tr(grad_x grad_y' k)
 
     (Liu, Lee & Jordan 2016, eq. 8; Chwialkowski, Strathmann & Gretton 2016, eq. 2): a kernel
-    again, with E k_p(X, y) = 0 for every y if X has the distribution p. The normaliser of p
-    has no part in it. What is asked of p: a density that is positive on R^d, differentiable,
-    and times k zero at infinity.
+    again, with E k_p(X, y) = 0 for every y if X has the distribution p. The normalising constant of p
+    is not needed. The density of p must be positive on R^d and differentiable, and its product with k
+    must vanish at infinity.
 
     Parameters
     ----------
@@ -54,30 +53,30 @@ class Stein(Kernel):
     score: Callable[[Points], Array]
 
     def __post_init__(self) -> None:
-        _kernels(kernel=self.kernel)
+        require_kernels(kernel=self.kernel)
         if not callable(self.score):
             raise TypeError(
                 f"score must be a function that gives the gradients of log p, got {self.score!r}"
             )
-        _ = self.scored  # refused here where the kernel is not smooth enough
+        _ = self.scored  # raises NoRule where the kernel is not smooth enough
 
     @property
     def scored(self) -> Scored:
-        """The same kernel on points that bring their scores along, as rows [x, s(x)]."""
+        """The same kernel on points with their scores, as rows [x, s(x)]."""
         return Scored(self.kernel)
 
     def accept(self, x: Any, name: str = "x") -> Points:
         x = self.kernel.accept(x, name)
         scores = self.score(x)
-        what = f"score({name})"
-        scores = validate.real(scores, what)
+        label = f"score({name})"
+        scores = validate.real(scores, label)
         if tuple(scores.shape) != tuple(x.shape):
             raise ValueError(
-                f"{what} must have the shape of {name}, {tuple(x.shape)}, one gradient for each "
+                f"{label} must have the shape of {name}, {tuple(x.shape)}, one gradient for each "
                 f"point; got {tuple(scores.shape)}"
             )
-        validate.finite(scores, what)
-        validate.same_library(x, scores, (name, what))
+        validate.finite(scores, label)
+        validate.same_library(x, scores, (name, label))
         return x
 
     def move(self, x: Points, /) -> Array:
@@ -86,8 +85,8 @@ class Stein(Kernel):
         return namespace(x, scores).concat([x, scores], axis=1)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
-        moved = self.move(x)
-        return self.scored.pairwise(moved, moved if y is x else self.move(y))
+        x_scored = self.move(x)
+        return self.scored.pairwise(x_scored, x_scored if y is x else self.move(y))
 
     def paired(self, x: Points, y: Points, /) -> Array:
         return self.scored.paired(self.move(x), self.move(y))
@@ -104,15 +103,15 @@ class Scored(Kernel):
 
         k_p = s(x)'s(y) f + 2 f' ((s(y) - s(x))'u - d) - 4 r2 f'',
 
-    whose dot products are two matrix products: no d arrays of n x n. Other smooth kernels have
-    their derivatives taken one coordinate after the other (`mercer.kernels.jets`).
+    which needs two matrix products instead of d arrays of n x n. Derivatives of other smooth kernels
+    are computed coordinate by coordinate (`mercer.kernels.jets`).
     """
 
     kernel: Kernel
 
     def __post_init__(self) -> None:
-        _kernels(kernel=self.kernel)
-        _ = self.jets  # refused here where the kernel is not smooth enough
+        require_kernels(kernel=self.kernel)
+        _ = self.jets  # raises NoRule where the kernel is not smooth enough
 
     @property
     def radial(self) -> bool:
@@ -123,14 +122,14 @@ class Scored(Kernel):
     @property
     def jets(self) -> Jets:
         """The derivatives of k, coordinate by coordinate."""
-        found = jets(self.kernel)
-        if found is None:
+        derivatives = jets(self.kernel)
+        if derivatives is None:
             raise NoRule(
                 f"a Stein kernel needs two derivatives, and those of kernel={self.kernel!r} are not "
                 "known: use RBF, InverseMultiquadric, Matern(nu > 2), polynomials, or sums and "
                 "products of such"
             )
-        return found
+        return derivatives
 
     @property
     def form(self) -> tuple[Profile, Profile, Profile]:
@@ -170,7 +169,7 @@ class Scored(Kernel):
         return squared_norms(s) * profile(at) - 2 * a.shape[1] * slope(at)
 
     def _by_coordinates(self, points: Pairs, scores: Pairs) -> Array:
-        """The definition, one coordinate after the other."""
+        """The Stein kernel by its definition, coordinate by coordinate."""
         jet = self.jets(points)
         value = scores.dots() * jet.value
         for c in range(points.width):
@@ -196,12 +195,12 @@ def halves(x: Array) -> tuple[Array, Array]:
 
 
 def _steps(a: Array, s: Array, b: Array, t: Array) -> Array:
-    """(t_j - s_i)'(a_i - b_j), from points around their middle, where nothing cancels: (n, m)."""
+    """(t_j - s_i)'(a_i - b_j), from centred points to avoid cancellation: (n, m)."""
     xp = namespace(a, b)
     wide = astype(a, double(a))
     middle = xp.mean(wide, axis=0)
     a = astype(wide - middle, a.dtype)
     b = astype(astype(b, double(b)) - middle, b.dtype)
-    left, right = xp.concat([a, s], axis=1), xp.concat([t, b], axis=1)
-    own, others = xp.sum(a * s, axis=1), xp.sum(b * t, axis=1)
-    return left @ xp.permute_dims(right, (1, 0)) - own[:, None] - others[None, :]
+    x_rows, y_rows = xp.concat([a, s], axis=1), xp.concat([t, b], axis=1)
+    row_terms, column_terms = xp.sum(a * s, axis=1), xp.sum(b * t, axis=1)
+    return x_rows @ xp.permute_dims(y_rows, (1, 0)) - row_terms[:, None] - column_terms[None, :]

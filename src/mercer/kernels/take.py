@@ -1,4 +1,4 @@
-"""Some of the rows of points of any kind."""
+"""Containers of points that are not plain arrays, and row selection for points of any kind."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from mercer.backend import (
     take_rows,
 )
 from mercer.frames import Table
-from mercer.kernels.compose import Grouped
 
 
 class Rows(ABC):
-    """Points in a container of their own, neither an array nor a list."""
+    """A container of points that is neither an array nor a list, such as bags or distributions."""
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -43,12 +42,12 @@ class Rows(ABC):
 
     @abstractmethod
     def widened(self) -> Any:
-        """These points with their float32 numbers in float64; themselves where there are none."""
+        """These points with float32 numbers as float64; the same object where there are none."""
 
 
 @dataclass(frozen=True, eq=False)
 class Both(Rows):
-    """The same points in the forms that two kernels work on, which are added or multiplied."""
+    """The same points in two containers, one for each kernel of a sum or product."""
 
     left: Any
     right: Any
@@ -95,8 +94,21 @@ class FeatureRows(Rows):
         return self if wide is self.vectors else replace(self, vectors=wide)
 
 
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Points that are tuples: one sequence of points per kernel of a `Tensor`, sliced together."""
+
+    groups: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return count(self.groups[0])
+
+    def __getitem__(self, rows: slice) -> Grouped:
+        return Grouped(tuple(take_rows(g, rows) for g in self.groups))
+
+
 def joined_rows(x: Any, y: Any) -> Any:
-    """The points of x, then those of y; in two forms where one of them is."""
+    """The points of x, then those of y; a `Both` where one of them is."""
     if not (isinstance(x, Both) or isinstance(y, Both)):
         return x.joined(y)
     (a, b), (c, d) = sides(x), sides(y)
@@ -104,12 +116,12 @@ def joined_rows(x: Any, y: Any) -> Any:
 
 
 def sides(x: Any) -> tuple[Any, Any]:
-    """The points that each of two kernels sees."""
+    """The points for the left and for the right kernel of a sum or product."""
     return (x.left, x.right) if isinstance(x, Both) else (x, x)
 
 
 def taken(x: Any, rows: np.ndarray) -> Any:
-    """The rows at these positions, repeats included: of an array, a data frame, a sequence."""
+    """The rows of an array, a data frame or a sequence at these positions, repeats included."""
     if is_array(x):
         xp = namespace(x)
         return xp.take(x, array_like(rows, x, dtype=xp.int64), axis=0)
@@ -120,12 +132,12 @@ def taken(x: Any, rows: np.ndarray) -> Any:
     if isinstance(x, Grouped):
         return Grouped(tuple(taken(group, rows) for group in x.groups))
     positions = [int(i) for i in rows]
-    found = None if isinstance(x, list | tuple) else frames.rows(x, positions)
-    return [x[i] for i in positions] if found is None else found
+    rows_of_frame = None if isinstance(x, list | tuple) else frames.rows(x, positions)
+    return [x[i] for i in positions] if rows_of_frame is None else rows_of_frame
 
 
 def widened(x: Any) -> Any:
-    """The same points with their float32 numbers in float64; x itself where there are none.
+    """The same points with float32 numbers as float64; x itself where there are none.
 
     For results that amplify the rounding of kernel values: regularisation chosen by leave-one-out,
     tiny ridges, statistics that are compared for equality.

@@ -1,4 +1,4 @@
-"""How facts follow from facts: through theorems, and through the algebra of kernels."""
+"""Inference of facts about kernels: by theorems, and through the algebra of kernels."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ Known = bool | None  # None: no theorem here says yes or no
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known about a kernel on its domain: True, False, or None where no theorem applies.
+    """Known properties of a kernel on its domain: True, False, or None where no theorem applies.
 
-    True holds for every number of columns, False means that it fails for some; of a kernel on
-    selected columns only those are meant.
+    True holds for every number of columns, False means that it fails for some number; for a kernel on
+    selected columns only these count.
 
     Attributes
     ----------
     bounded : bool or None
-        k(x, x) stays below one number. Then every distribution has an embedding.
+        k(x, x) is bounded. Then every distribution has an embedding.
     stationary : bool or None
         k(x, y) depends on x - y only.
     characteristic : bool or None
         Different distributions have different embeddings (of those that have one): MMD = 0 only
-        if they are equal. More than strict positive definiteness, which speaks of points.
+        if they are equal. Stronger than strict positive definiteness, which concerns points.
     universal : bool or None
-        On every compact subset of the domain the functions of the kernel come uniformly close to
-        every continuous one. On all of R^d it neither implies nor follows from characteristic.
+        On every compact subset of the domain the functions of the RKHS are uniformly dense in the
+        continuous ones. On all of R^d it neither implies nor follows from characteristic.
     analytic : bool or None
-        The functions k(., y) are real analytic: what tests with random locations need.
+        The functions k(., y) are real analytic, as tests with random locations require.
     positive_definite : bool or None
-        It is a kernel.
+        The function is a kernel.
     continuous : bool or None
     separates : bool or None
         Different points have different features.
@@ -48,7 +48,7 @@ class Facts:
         The double integral of k against a finite signed measure that is not 0 is positive:
         "integrally strictly positive definite". Implies characteristic.
     domain : str or None
-        Where all this is meant. "R^d": for every d.
+        The domain to which the properties refer. "R^d": for every d.
     """
 
     bounded: Known = None
@@ -64,10 +64,10 @@ class Facts:
 
 
 def facts(kernel: Kernel) -> Facts:
-    """What is known about a kernel, sums, products and the other combinations included.
+    """Known properties of a kernel, including sums, products and other combinations.
 
-    Nothing is guessed: None where no theorem used here applies, all None for kernels mercer
-    does not know. The theorems: Steinwart (2001) on Taylor kernels; Micchelli, Xu & Zhang (2006);
+    Nothing is guessed: a property is None where none of the theorems applies, and all are None for
+    kernels that mercer does not know. The theorems: Steinwart (2001) on Taylor kernels; Micchelli, Xu & Zhang (2006);
     Sriperumbudur et al. (2010, 2011) on stationary and on integrally strictly positive definite
     kernels; Christmann & Steinwart (2010) on kernels of kernels, Ziegel, Ginsbourger & Dumbgen
     (2024) on Hilbert spaces; Szabo & Sriperumbudur (2018) on products over column groups.
@@ -87,9 +87,9 @@ def facts(kernel: Kernel) -> Facts:
     return _completed(facts_rule.apply(kernel))
 
 
-facts_rule = Rule("facts", "nothing is known")  # what never happens: there is a case for Kernel
+facts_rule = Rule("facts", "nothing is known")  # never raises NoRule: there is a case for Kernel
 
-# Premises and conclusion. Where the conclusion fails and all premises but one hold, that one fails.
+# Premises and conclusion. Where the conclusion fails and all premises but one hold, the last one fails.
 IMPLICATIONS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("stationary",), "bounded"),  # k(x, x) = k(0, 0)
     (("analytic",), "continuous"),
@@ -101,9 +101,9 @@ IMPLICATIONS: tuple[tuple[tuple[str, ...], str], ...] = (
 )
 
 
-def _completed(found: Facts) -> Facts:
-    """The facts with all that follows from them."""
-    known = asdict(found)
+def _completed(known_facts: Facts) -> Facts:
+    """The facts, completed by all implications."""
+    known = asdict(known_facts)
     before = None
     while before != known:
         before = dict(known)
@@ -115,7 +115,7 @@ def _completed(found: Facts) -> Facts:
     return Facts(**known)
 
 
-# ---- one part -----------------------------------------------------------------------------
+# ---- combinations of one kernel -----------------------------------------------------------------------------
 
 
 @facts_rule(Constant)
@@ -130,16 +130,16 @@ def _multiple(kernel: Multiple) -> Facts:
 
 @facts_rule(Power)
 def _power(kernel: Power) -> Facts:
-    n, part = kernel.exponent, facts(kernel.kernel)
+    n, base = kernel.exponent, facts(kernel.kernel)
     if n < 2:
-        return part if n else facts(Constant(1.0))
-    found = reduce(_product_of, [part] * n)
+        return base if n else facts(Constant(1.0))
+    result = reduce(_product_of, [base] * n)
     odd = n % 2 == 1  # an odd power can be undone
     return replace(
-        found,
-        bounded=part.bounded,
-        stationary=part.stationary if odd else found.stationary,
-        separates=part.separates if odd or part.separates is False else found.separates,
+        result,
+        bounded=base.bounded,
+        stationary=base.stationary if odd else result.stationary,
+        separates=base.separates if odd or base.separates is False else result.separates,
     )
 
 
@@ -148,13 +148,13 @@ def _exp(kernel: Exp) -> Facts:
     """exp(k) = w(x) w(y) RBF.on(k), with w = exp(k(x, x) / 2); and the logarithm undoes it."""
     if kernel.scale == 0:
         return facts(Constant(1.0))
-    part = facts(kernel.kernel)
+    base = facts(kernel.kernel)
     return replace(
-        part,
-        characteristic=(part.positive_definite and part.characteristic) or None,
-        universal=(part.positive_definite and part.universal) or None,
-        positive_definite=part.positive_definite or None,
-        integrally_strict=True if _injective(part) else None,
+        base,
+        characteristic=(base.positive_definite and base.characteristic) or None,
+        universal=(base.positive_definite and base.universal) or None,
+        positive_definite=base.positive_definite or None,
+        integrally_strict=True if _injective(base) else None,
     )
 
 
@@ -184,31 +184,31 @@ def _composed(kernel: Composed) -> Facts:
 @facts_rule(Normalized)
 def _normalized(kernel: Normalized) -> Facts:
     """A function of the space times a continuous positive one, 1 / sqrt(k(x, x))."""
-    part = facts(kernel.kernel)
-    if part.stationary:  # a multiple
+    base = facts(kernel.kernel)
+    if base.stationary:  # a multiple
         return facts(kernel.kernel)
-    if not part.positive_definite:
-        return Facts(domain=part.domain)
+    if not base.positive_definite:
+        return Facts(domain=base.domain)
     away = isinstance(kernel.kernel, ExponentialDot | Exp | Binomial | Sobolev)  # k(x, x) >= 1
     return Facts(
         bounded=True,
-        universal=part.universal or None,  # Steinwart 2001
-        analytic=(part.universal and part.analytic) or None,
+        universal=base.universal or None,  # Steinwart 2001
+        analytic=(base.universal and base.analytic) or None,
         positive_definite=True,
-        continuous=(part.universal and part.continuous) or None,
-        integrally_strict=(away and part.integrally_strict) or None,
-        domain=part.domain,
+        continuous=(base.universal and base.continuous) or None,
+        integrally_strict=(away and base.integrally_strict) or None,
+        domain=base.domain,
     )
 
 
 @facts_rule(Scaled)
 def _scaled(kernel: Scaled) -> Facts:
-    part, factors = facts(kernel.kernel), kernel.factors
-    if part.domain not in ("R^d", "discrete sets"):
-        part = replace(part, domain=f"{part.domain}, scaled")
+    base, factors = facts(kernel.kernel), kernel.factors
+    if base.domain not in ("R^d", "discrete sets"):
+        base = replace(base, domain=f"{base.domain}, scaled")
     if all(factors if isinstance(factors, tuple) else (factors,)):
-        return part
-    return replace(_restricted(part), **_BLIND)  # columns times 0 are not seen
+        return base
+    return replace(_restricted(base), **_BLIND)  # columns times 0 have no influence
 
 
 @facts_rule(Select)
@@ -218,9 +218,9 @@ def _select(kernel: Select) -> Facts:
 
 @facts_rule(Transformed)
 def _transformed(kernel: Transformed) -> Facts:
-    part = facts(kernel.kernel)
+    base = facts(kernel.kernel)
     return Facts(
-        bounded=part.bounded or None, positive_definite=part.positive_definite or None, domain=None
+        bounded=base.bounded or None, positive_definite=base.positive_definite or None, domain=None
     )
 
 
@@ -229,29 +229,29 @@ def _weighted(kernel: Weighted) -> Facts:
     return Facts(positive_definite=facts(kernel.kernel).positive_definite or None, domain=None)
 
 
-# ---- several parts ------------------------------------------------------------------------
+# ---- combinations of several kernels ------------------------------------------------------------------------
 
-_SIGHT = ("characteristic", "universal", "separates", "integrally_strict")  # what columns decide
+_SIGHT = ("characteristic", "universal", "separates", "integrally_strict")  # depend on the columns
 _BLIND = dict.fromkeys(_SIGHT, False)
 
 
 @facts_rule(Sum)
 def _sum(kernel: Sum) -> Facts:
     """MMD^2 of a sum is the sum of the MMD^2, and its space the sum of the spaces."""
-    for part, other in ((kernel.left, kernel.right), (kernel.right, kernel.left)):
+    for term, other in ((kernel.left, kernel.right), (kernel.right, kernel.left)):
         if _is_zero(other):
-            return facts(part)
-        if isinstance(other, Constant):  # sees nothing, but gives the space its constants
-            found = facts(part)
-            strict, universal = found.integrally_strict or None, found.universal or None
-            return replace(found, integrally_strict=strict, universal=universal)
+            return facts(term)
+        if isinstance(other, Constant):  # separates nothing, but adds constants to the space
+            result = facts(term)
+            strict, universal = result.integrally_strict or None, result.universal or None
+            return replace(result, integrally_strict=strict, universal=universal)
     a, b = reads(kernel.left), reads(kernel.right)
     left, right = _side_by_side(kernel.left, kernel.right)
-    found = _sum_of(left, right)
+    result = _sum_of(left, right)
     if not comparable(a, b) or within(a, b) or within(b, a):
-        return found
+        return result
     return replace(
-        found, **(_BLIND | {"separates": None})
+        result, **(_BLIND | {"separates": None})
     )  # marginals: couplings all look the same
 
 
@@ -259,9 +259,9 @@ def _sum(kernel: Sum) -> Facts:
 def _product(kernel: Product) -> Facts:
     if _is_zero(kernel):
         return facts(Constant(0.0))
-    for part, other in ((kernel.left, kernel.right), (kernel.right, kernel.left)):
+    for factor, other in ((kernel.left, kernel.right), (kernel.right, kernel.left)):
         if isinstance(other, Constant):
-            return facts(part)
+            return facts(factor)
     a, b = reads(kernel.left), reads(kernel.right)
     if a is not None and b is not None and comparable(a, b) and not a & b:
         return _tensor_of([facts(kernel.left), facts(kernel.right)])
@@ -272,11 +272,11 @@ def _product(kernel: Product) -> Facts:
 def _tensor(kernel: Tensor) -> Facts:
     if _is_zero(kernel):
         return facts(Constant(0.0))
-    return _tensor_of([facts(part) for part in kernel.kernels])
+    return _tensor_of([facts(factor) for factor in kernel.kernels])
 
 
 def _sum_of(left: Facts, right: Facts) -> Facts:
-    """What one part sees the sum sees; what one part only is (not smooth, say) the sum is."""
+    """The sum separates what one term separates; a defect of one term alone (not smooth) remains."""
     kernels = left.positive_definite and right.positive_definite
     known: dict[str, Known] = {
         name: (kernels and (getattr(left, name) or getattr(right, name))) or None for name in _SIGHT
@@ -290,7 +290,7 @@ def _sum_of(left: Facts, right: Facts) -> Facts:
 
 
 def _product_of(left: Facts, right: Facts) -> Facts:
-    """Of two kernels that are not 0, on the same columns.
+    """Facts of a product of two kernels that are not 0, on the same columns.
 
     A product of functions of the two spaces is in the space of the product (Aronszajn 1950). If
     one factor is the Fourier transform of a measure, a measure m whose integral against k is 0
@@ -301,24 +301,24 @@ def _product_of(left: Facts, right: Facts) -> Facts:
         name: (getattr(left, name) and getattr(right, name)) or None
         for name in ("bounded", "stationary", "analytic", "continuous", "universal")
     }
-    for part, other in ((left, right), (right, left)):
-        if part.bounded is False and other.stationary:  # whose k(x, x) is a positive constant
+    for factor, other in ((left, right), (right, left)):
+        if factor.bounded is False and other.stationary:  # whose k(x, x) is a positive constant
             known["bounded"] = False
         if kernels and other.stationary and other.continuous:
-            known["universal"] = known["universal"] or part.universal or None
+            known["universal"] = known["universal"] or factor.universal or None
             known["integrally_strict"] = (
-                known.get("integrally_strict") or part.integrally_strict or None
+                known.get("integrally_strict") or factor.integrally_strict or None
             )
     known["universal"] = (kernels and known["universal"]) or None
     return Facts(**known, positive_definite=kernels, domain=left.domain)
 
 
 def _tensor_of(parts: list[Facts]) -> Facts:
-    """Of kernels that are not 0, on different columns (Szabo & Sriperumbudur 2018).
+    """Facts of a product of kernels that are not 0, on different columns (Szabo & Sriperumbudur 2018).
 
-    Characteristic factors make a product that knows independence (for two of them; for more if
-    they are stationary), but no characteristic one: two kernels min(x, y) on [0, inf) do not see
-    what happens where one coordinate is 0. Bounded, integrally strict factors do.
+    A product of two characteristic factors (of more if they are stationary) characterises
+    independence, but need not be characteristic: two kernels min(x, y) on [0, inf) vanish where one
+    coordinate is 0. Products of bounded, integrally strict factors are.
     """
     known = {name: _and(*(getattr(p, name) for p in parts)) for name in _KNOWN}
     for name in ("characteristic", "separates"):
@@ -337,27 +337,27 @@ def _and(*values: Known) -> Known:
     return False if False in values else None if None in values else True
 
 
-def _injective(part: Facts) -> bool:
+def _injective(base: Facts) -> bool:
     """Whether the feature map is continuous and injective."""
-    return bool(part.positive_definite and part.continuous and part.separates)
+    return bool(base.positive_definite and base.continuous and base.separates)
 
 
-def _restricted(found: Facts) -> Facts:
-    """What stays true on every part of the domain."""
-    return replace(found, **{name: getattr(found, name) or None for name in _KNOWN})
+def _restricted(base: Facts) -> Facts:
+    """The facts that stay true on every subset of the domain."""
+    return replace(base, **{name: getattr(base, name) or None for name in _KNOWN})
 
 
 def _side_by_side(left: Kernel, right: Kernel) -> tuple[Facts, Facts]:
-    """The facts of both where both are defined and on all the columns that one of them reads."""
+    """The facts of both kernels on their common domain and on all columns that one of them depends on."""
     a, b = facts(left), facts(right)
     domain = _meet(a.domain, b.domain)
     a = a if a.domain == domain else replace(_restricted(a), domain=domain)
     b = b if b.domain == domain else replace(_restricted(b), domain=domain)
-    here, there = reads(left), reads(right)
-    known = comparable(here, there)
+    left_columns, right_columns = reads(left), reads(right)
+    known = comparable(left_columns, right_columns)
     blank = dict.fromkeys(_SIGHT)
-    a = a if known and within(there, here) else replace(a, **blank)
-    b = b if known and within(here, there) else replace(b, **blank)
+    a = a if known and within(right_columns, left_columns) else replace(a, **blank)
+    b = b if known and within(left_columns, right_columns) else replace(b, **blank)
     return a, b
 
 
@@ -376,7 +376,7 @@ def _is_zero(kernel: Kernel) -> bool:
         return kernel.metric is not None and not any(map(any, kernel.metric))
     if isinstance(kernel, Multiple) and kernel.factor == 0:
         return True
-    zero = [_is_zero(part) for part in kernel.parts().values()]
+    zero = [_is_zero(inner) for inner in kernel.parts().values()]
     if isinstance(kernel, Product | Tensor):
         return any(zero)
     if isinstance(kernel, Sum | Multiple | Normalized | Scaled | Select | Weighted | Transformed):

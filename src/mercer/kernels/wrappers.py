@@ -1,4 +1,4 @@
-"""Kernels on changed inputs or with changed values: columns, scales, maps, normalisation, weights."""
+"""Kernels on transformed inputs or with modified values: columns, scales, maps, normalisation, weights."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 from mercer import validate
 from mercer.backend import Array, array_like, count, namespace, to_numpy
-from mercer.kernels.algebra import _count, _kernels
-from mercer.kernels.base import Kernel, Points
+from mercer.frames import Columns
+from mercer.kernels.base import Kernel, Points, require_kernels
 
 
 class InputWrapper(Kernel):
-    """A kernel of moved points, k(g(x), g(y)): `move` is the g, `kernel` the k."""
+    """A kernel of transformed points, k(g(x), g(y)): `move` is the g, `kernel` the k."""
 
     kernel: Kernel
 
@@ -24,8 +24,8 @@ class InputWrapper(Kernel):
         """The points the inner kernel sees."""
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
-        moved = self.move(x)
-        return self.kernel.pairwise(moved, moved if y is x else self.move(y))
+        inner_x = self.move(x)
+        return self.kernel.pairwise(inner_x, inner_x if y is x else self.move(y))
 
     def paired(self, x: Points, y: Points, /) -> Array:
         return self.kernel.paired(self.move(x), self.move(y))
@@ -36,13 +36,13 @@ class InputWrapper(Kernel):
 
 @dataclass(frozen=True)
 class Select(InputWrapper):
-    """The kernel on some columns of the points; names are for data frames."""
+    """The kernel on selected columns of the points, by position or (for data frames) by name."""
 
     kernel: Kernel
     columns: tuple[int | str, ...]
 
     def __post_init__(self) -> None:
-        _kernels(kernel=self.kernel)
+        require_kernels(kernel=self.kernel)
         kinds = {type(c) for c in self.columns}
         if not self.columns or not kinds <= {int, str}:
             raise TypeError(f"columns must be column numbers or names, got {self.columns!r}")
@@ -58,10 +58,16 @@ class Select(InputWrapper):
         self.kernel.accept(self.move(x), name)
         return x
 
+    def _bound(self, columns: Columns, name: str) -> Select:
+        positions = tuple(columns.index(c, name) for c in self.columns)
+        return Select(self.kernel._bound(columns.take(positions), name), positions)
+
     def move(self, x: Points, /) -> Points:
         named = [c for c in self.columns if isinstance(c, str)]
         if named:
-            raise TypeError(f"column {named[0]!r} is a name: hand in a data frame, or use numbers")
+            raise TypeError(
+                f"column {named[0]!r} is a name: pass a data frame, or select columns by number"
+            )
         first, width = int(self.columns[0]), len(self.columns)
         if first >= 0 and self.columns == tuple(range(first, first + width)):
             return x[:, first : first + width]  # a view
@@ -76,7 +82,7 @@ class Scaled(InputWrapper):
     factors: float | tuple[float, ...]
 
     def __post_init__(self) -> None:
-        _kernels(kernel=self.kernel)
+        require_kernels(kernel=self.kernel)
         if isinstance(self.factors, Real):
             validate.number("factors", self.factors)
         else:
@@ -94,31 +100,35 @@ class Scaled(InputWrapper):
         return x
 
     def move(self, x: Points, /) -> Points:
-        one = not isinstance(self.factors, tuple)
-        return x * (self.factors if one else array_like(self.factors, x))
+        common = not isinstance(self.factors, tuple)
+        return x * (self.factors if common else array_like(self.factors, x))
 
 
 @dataclass(frozen=True)
 class Transformed(InputWrapper):
-    """k(g(x), g(y)): learn a map, or bring the points into the kernel's domain."""
+    """k(g(x), g(y)) for a map g, such as a learnt one, or one into the domain of the kernel."""
 
     kernel: Kernel
     function: Callable[[Points], Points]
 
     def __post_init__(self) -> None:
-        _kernels(kernel=self.kernel)
+        require_kernels(kernel=self.kernel)
         if not callable(self.function):
             raise TypeError(f"function must be callable, got {self.function!r}")
 
     def accept(self, x: Any, name: str = "x") -> Points:
         x = validate.points_or_objects(x, name)
-        moved = self.kernel.accept(self.function(x), f"function({name})")
-        if count(moved) != count(x):
+        mapped = self.kernel.accept(self.function(x), f"function({name})")
+        if count(mapped) != count(x):
             raise ValueError(
-                f"function must give one point per point of {name}, got {count(moved)} of {count(x)}"
+                f"function must give one point per point of {name}, got {count(mapped)} for {count(x)}"
             )
-        validate.same_library(x, moved, (name, f"function({name})"))
+        validate.same_library(x, mapped, (name, f"function({name})"))
         return x
+
+    def _bound(self, columns: Columns, name: str) -> Transformed:
+        self._refuse_categories(columns, name)
+        return self  # its columns are those of g(x)
 
     def move(self, x: Points, /) -> Points:
         return self.kernel.accept(self.function(x), "function(x)")
@@ -126,20 +136,20 @@ class Transformed(InputWrapper):
 
 @dataclass(frozen=True)
 class Normalized(Kernel):
-    """k(x, y) / sqrt(k(x, x) k(y, y)); 0 where k(x, x) = 0, whose feature has no direction."""
+    """k(x, y) / sqrt(k(x, x) k(y, y)); 0 where k(x, x) = 0, as the feature has no direction there."""
 
     kernel: Kernel
 
     def __post_init__(self) -> None:
-        _kernels(kernel=self.kernel)
+        require_kernels(kernel=self.kernel)
 
     def accept(self, x: Any, name: str = "x") -> Points:
         return self.kernel.accept(x, name)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
-        left = self._inverse_norms(x)
-        right = left if y is x else self._inverse_norms(y)
-        return self.kernel.pairwise(x, y) * left[:, None] * right[None, :]
+        x_inverse = self._inverse_norms(x)
+        y_inverse = x_inverse if y is x else self._inverse_norms(y)
+        return self.kernel.pairwise(x, y) * x_inverse[:, None] * y_inverse[None, :]
 
     def paired(self, x: Points, y: Points, /) -> Array:
         return self.kernel.paired(x, y) * self._inverse_norms(x) * self._inverse_norms(y)
@@ -152,20 +162,20 @@ class Normalized(Kernel):
 
 @dataclass(frozen=True)
 class Weighted(Kernel):
-    """f(x) k(x, y) f(y)."""
+    """f(x) k(x, y) f(y) for a function f that gives one number per point."""
 
     kernel: Kernel
     function: Callable[[Points], Array]
 
     def __post_init__(self) -> None:
-        _kernels(kernel=self.kernel)
+        require_kernels(kernel=self.kernel)
         if not callable(self.function):
             raise TypeError(f"function must be callable, got {self.function!r}")
 
     def accept(self, x: Any, name: str = "x") -> Points:
         x = self.kernel.accept(x, name)
         weights = self._weights(x, name)
-        if tuple(weights.shape) != (_count(x),):
+        if tuple(weights.shape) != (count(x),):
             shape = tuple(weights.shape)
             raise ValueError(f"function must give one number per point of {name}, got {shape}")
         validate.finite(weights, f"function({name})")
@@ -173,9 +183,9 @@ class Weighted(Kernel):
         return x
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
-        left = self._weights(x)
-        right = left if y is x else self._weights(y)
-        return left[:, None] * self.kernel.pairwise(x, y) * right[None, :]
+        x_weights = self._weights(x)
+        y_weights = x_weights if y is x else self._weights(y)
+        return x_weights[:, None] * self.kernel.pairwise(x, y) * y_weights[None, :]
 
     def paired(self, x: Points, y: Points, /) -> Array:
         return self._weights(x) * self.kernel.paired(x, y) * self._weights(y)

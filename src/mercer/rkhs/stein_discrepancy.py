@@ -11,7 +11,7 @@ from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import prepare
-from mercer.kernels.radial import RBF, InverseMultiquadric
+from mercer.kernels.radial import VECTOR_KERNEL, InverseMultiquadric
 from mercer.kernels.stein import Stein
 from mercer.rkhs.logdensity import score_at
 
@@ -71,7 +71,7 @@ def median_imq(points: Points, name: str = "x") -> InverseMultiquadric:
 def _sample(kernel: Kernel | None, x: Any) -> tuple[Kernel, Points]:
     """The kernel bound to columns, or the default one, and the checked points."""
     if kernel is None:
-        _, points, _ = prepare(RBF(1.0), x)  # the door of numbers, whatever the bandwidth
+        _, points, _ = prepare(VECTOR_KERNEL, x)
         return median_imq(points), points
     validate.instance("kernel", kernel, Kernel, "a kernel, such as InverseMultiquadric(1.0)")
     kernel, points, _ = prepare(kernel, x)

@@ -120,7 +120,7 @@ def test_kernels_of_the_dot_product_on_top():
     assert_allclose(Polynomial(3, 0.5).on(K)(of), (inner + 0.5) ** 3, rtol=1e-12)
     assert_allclose(Polynomial(2, 0.0).on(K)(of), inner**2, rtol=1e-12)
     assert_allclose(ExponentialDot(0.7).on(K)(of), np.exp(0.7 * inner), rtol=1e-12)
-    with pytest.raises(TypeError, match="Sigmoid.* has no kernel on top of another one"):
+    with pytest.raises(TypeError, match="Sigmoid.* cannot be composed with another kernel"):
         Sigmoid().on(K)
     with pytest.raises(TypeError, match="inner must be a kernel"):
         Polynomial(2).on(RBF)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from typing import Any
 
 from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
 from mercer.kernels.base import DotProduct, Kernel, Points
-from mercer.kernels.distance_induced import Laplace
+from mercer.kernels.radial import Laplace
 from mercer.kernels.smooth import Profile, radial_form
 from mercer.kernels.stein import Scored, Stein, halves, stein_values
 from mercer.kernels.wrappers import InputWrapper

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.backend import count, namespace, scalar, to_numpy
 from mercer.gram import Gram, LazyMatrix
-from mercer.gram.combine import Centered, Transposed
+from mercer.gram.lazy import Centered, Transposed
 from mercer.htest.dependence.observed_variables import Variable
 from mercer.htest.dependence.two_variable_test import NormalPairTest, in_random_order
 from mercer.kernels.base import Kernel

@@ -30,7 +30,7 @@ from mercer.htest.kernel_names import CHOSEN, LEVEL, told_apart
 from mercer.htest.nulls import Permutation
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import as_table
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import VECTOR_KERNEL
 
 NUMBER = 5  # bandwidths of the Gaussian kernel, and as many of the Laplace kernel
 
@@ -98,7 +98,7 @@ def collected(
         if frame is not None:
             given = chosen_for(frame, name, lambda table: frame_collection(table, NUMBER))
         kernels.append(given)
-    whole = [RBF(1.0) if many is None else reduce(add, many) for many in kernels]
+    whole = [VECTOR_KERNEL if many is None else reduce(add, many) for many in kernels]
     found = []
     for many, variable in zip(kernels, variables(whole, (x, y)), strict=True):
         if many is None:

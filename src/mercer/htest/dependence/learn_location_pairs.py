@@ -19,7 +19,7 @@ from mercer.htest.dependence.observed_variables import need_variation, variables
 from mercer.htest.lbfgs import RadialMap, climbed, own_unit, smooth_form, widened
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import as_table
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.kernels.smooth import Profile
 from mercer.kernels.take import taken
 from mercer.linalg import one_blas_thread
@@ -179,7 +179,7 @@ class Objective:
 
 
 def _sides(kernels: tuple[Kernel | None, Kernel | None], x: Any, y: Any) -> tuple[Side, Side]:
-    found = variables((RBF(1.0), RBF(1.0)), (x, y))
+    found = variables((VECTOR_KERNEL, VECTOR_KERNEL), (x, y))
     first, second = (
         _side(kernel, _numbers(v.unmoved), as_table(sample, v.name), v.name)
         for kernel, v, sample in zip(kernels, found, (x, y), strict=True)

@@ -23,7 +23,7 @@ from mercer.htest.samples.power_proxy import (
 from mercer.kernels.base import Kernel
 from mercer.kernels.metric import squared_norms
 from mercer.kernels.prepare import as_table, prepare
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.kernels.take import taken
 from mercer.linalg import one_blas_thread
 from mercer.rkhs.distributions import Empirical
@@ -95,9 +95,9 @@ def best_frequencies(
 
 def training(x: Any, y: Any, *, own_units: bool) -> Training:
     """Both samples as numbers; the columns of data frames may have units of their own."""
-    pooled = pool(RBF(1.0), x, y)
+    pooled = pool(VECTOR_KERNEL, x, y)
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
-    _, a, b = prepare(RBF(1.0), x, y)
+    _, a, b = prepare(VECTOR_KERNEL, x, y)
     held = (a, b) if on_gpu(a) else (to_numpy(a), to_numpy(b))
     points = namespace(*held).concat([astype(s, double(s)) for s in held])
     center = namespace(points).mean(points, axis=0)

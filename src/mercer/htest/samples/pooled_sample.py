@@ -19,7 +19,7 @@ from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel, varying
 from mercer.kernels.prepare import aligned, as_table, bound, prepare
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import joined, one_sample, recentred
 
@@ -71,7 +71,7 @@ def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
     given = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
     frame = as_table(x, "x")
-    first = kernel or (RBF(1.0) if frame is None else default_kernel(stacked_table(frame, y)))
+    first = kernel or (VECTOR_KERNEL if frame is None else default_kernel(stacked_table(frame, y)))
     used, a, b = prepare(first, x, y)
     a, b = detached(a), detached(b)
     for name, sample in (("x", a), ("y", b)):

@@ -18,7 +18,7 @@ from mercer.htest.samples.mean_difference import NormalizedEvidence
 from mercer.htest.samples.pooled_sample import Pooled, pool
 from mercer.htest.samples.power_proxy import FourierMap, normalized_power
 from mercer.kernels.prepare import as_table, prepare
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.distributions import Empirical
 
 
@@ -104,7 +104,7 @@ class SCF(FeatureTest):
         """Smoothed sines and cosines of both samples."""
         pooled = pool(None, x, y)
         x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
-        _, a, b = prepare(RBF(1.0), x, y)
+        _, a, b = prepare(VECTOR_KERNEL, x, y)
         points = np.concatenate([to_numpy(a), to_numpy(b)]).astype(np.float64)
         used = self._fixed(points, as_table(x, "x") is not None, rng)
         moved = points if used.center is None else points - used.center

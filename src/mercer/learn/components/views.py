@@ -10,6 +10,7 @@ from mercer import linalg
 from mercer.backend import astype, count, double, eps, to_numpy
 from mercer.frames import Columns
 from mercer.gram import Factor, Gram, cholesky
+from mercer.gram.gram import trial_matrix
 from mercer.gram.positive_definite import eigenpairs
 from mercer.kernels import facts
 from mercer.kernels.base import Kernel, Points
@@ -20,7 +21,6 @@ from mercer.rkhs.function import Function
 
 _EPS = float(np.finfo(np.float64).eps)
 _EXACT = 1e-14  # of the trace, below which the rest of a factor is rounding
-_LOOKED_AT = 128  # points on which a kernel is tried for negative eigenvalues
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +64,8 @@ def view(
 
 def _need_definite(gram: Gram) -> None:
     """Refuse a kernel that has negative eigenvalues on some of the points, which factors do not see."""
-    n = gram.shape[0]
-    some = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64))
-    held = Gram(gram.kernel, taken(gram.x, some)).dense()
-    eigenpairs(astype(held, double(held)), eps(gram.like))
+    values = trial_matrix(gram.kernel, gram.x)
+    eigenpairs(astype(values, double(values)), eps(gram.like))
 
 
 def _spanned(

@@ -13,6 +13,7 @@ from mercer import linalg, validate
 from mercer.backend import astype, count, double, is_array, is_single, to_numpy
 from mercer.errors import NotConverged
 from mercer.gram import Gram
+from mercer.gram.gram import trial_matrix
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.take import taken
 from mercer.learn.kernel_learner import KernelPredictor
@@ -21,7 +22,6 @@ from mercer.learn.machines.matrix_access import Rows
 from mercer.learn.machines.smo import Dual
 from mercer.rkhs.function import Function
 
-_LOOKED_AT = 128  # points on which a kernel is tried for negative eigenvalues
 _FINE = 1e-4  # tolerance below which float32 does not do
 
 
@@ -167,13 +167,11 @@ def warmed(last: Solution, ratio: float, dual: Dual) -> tuple[np.ndarray, np.nda
 
 def definite(kernel: Kernel, points: Points, *, hard: bool = False) -> None:
     """Warn of a kernel that has negative eigenvalues on some of the points; refuse it for a hard margin."""
-    n = count(points)
-    chosen = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64))
-    values = to_numpy(Gram(kernel, taken(points, chosen)).dense()).astype(np.float64)
+    values = to_numpy(trial_matrix(kernel, points)).astype(np.float64)
     spectrum = linalg.eigvalsh((values + values.T) / 2)
     if spectrum[0] < -1e-5 * max(abs(spectrum[0]), abs(spectrum[-1])):
         found = (
-            f"{kernel!r} is not positive definite: on {len(chosen)} of the points it has the "
+            f"{kernel!r} is not positive definite: on {len(values)} of the points it has the "
             f"eigenvalue {spectrum[0]:.2g}."
         )
         if hard:

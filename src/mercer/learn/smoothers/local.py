@@ -11,19 +11,18 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer import linalg, validate
-from mercer.backend import astype, count, double, is_array, to_numpy
+from mercer.backend import astype, double, is_array, to_numpy
 from mercer.gram import Gram
+from mercer.gram.gram import trial_matrix
 from mercer.kernels.bandwidth import median_bandwidth
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import categories, product, varying
 from mercer.kernels.prepare import as_table, bound_to, read
-from mercer.kernels.radial import RBF
-from mercer.kernels.take import taken
+from mercer.kernels.radial import RBF, VECTOR_KERNEL
 from mercer.learn.bandwidths import neighbour_bandwidth, numbers
 from mercer.learn.kernel_learner import KernelPredictor, doubles
 from mercer.rkhs.function import Function
 
-_LOOKED_AT = 128  # points on which a kernel is tried for negative values
 _NUMBER = 16  # bandwidths that are tried where none are given
 _ALONE = 1e-8  # share of its own weight above which a point has no neighbours: 1 - 1e-8
 _FLAT = 1e-10  # of the squared unit of a column: slopes that the neighbours leave open are 0
@@ -88,7 +87,7 @@ class LocalSmoother(MultiOutputMixin, RegressorMixin, KernelPredictor):
         if self.bandwidths is None:
             return [self.kernel] if self.kernel is not None else _chosen(x)
         wanted = to_numpy(validate.vector(self.bandwidths, "bandwidths"))
-        kernel = RBF(1.0) if self.kernel is None else self.kernel
+        kernel = VECTOR_KERNEL if self.kernel is None else self.kernel
         if "bandwidth" not in {f.name for f in fields(kernel)}:  # type: ignore[arg-type]
             raise ValueError(
                 f"bandwidths are for kernels that have one, which {kernel!r} has not: "
@@ -279,11 +278,9 @@ class _Tried:
 
 def _need_weights(tried: _Tried) -> None:
     """Refuse a kernel with negative values, which are no weights, by a look at some of the points."""
-    n = count(tried.points)
-    some = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64))
-    values = Gram(bound_to(tried.kernel, tried.columns), taken(tried.points, some)).dense()
-    least = float(to_numpy(values).min())
-    if least < -_ALONE * float(np.abs(to_numpy(values)).max()):
+    values = to_numpy(trial_matrix(bound_to(tried.kernel, tried.columns), tried.points))
+    least = float(values.min())
+    if least < -_ALONE * float(np.abs(values).max()):
         raise ValueError(
             f"kernel values are weights here and must not be negative, but {tried.kernel!r} has "
             f"{least:.3g}: use another, such as RBF"

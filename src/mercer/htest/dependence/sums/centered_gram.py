@@ -13,7 +13,7 @@ from mercer import linalg
 from mercer.backend import on_gpu, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, LowRank, cholesky, top_eigenpairs
-from mercer.gram.combine import Centered
+from mercer.gram.lazy import Centered
 from mercer.htest.dependence.null_spectrum import cubes
 from mercer.htest.dependence.observed_variables import Variable
 from mercer.htest.dependence.sums.distance_covariance_1d import distance_rows
