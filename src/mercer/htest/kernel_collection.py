@@ -13,9 +13,8 @@ from mercer.frames import Table
 from mercer.kernels.bandwidth import usable
 from mercer.kernels.base import Kernel
 from mercer.kernels.default import categories, product, varying
-from mercer.kernels.distance_induced import Laplace
 from mercer.kernels.metric import l1_distances, squared_distances
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import RBF, Laplace
 
 NUMBER = 10  # bandwidths of the Gaussian kernel, and as many of the Laplace kernel
 _SOME = 512  # points whose distances tell the scales of the data

@@ -13,7 +13,7 @@ from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import prepare, read
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.function import Function
 from mercer.rkhs.paired_samples import together
 from mercer.rkhs.sample_rows import joined, recentred
@@ -158,7 +158,7 @@ def _samples(kernel: Kernel | None, x: Any, y: Any) -> tuple[Kernel, Points, Poi
     if kernel is not None:
         kernel, x, y = prepare(kernel, x, y)
         return kernel, x, y
-    _, x, y = prepare(RBF(1.0), x, y)  # the door of numbers, whatever the bandwidth
+    _, x, y = prepare(VECTOR_KERNEL, x, y)
     return median_rbf(joined(x, y)), x, y
 
 

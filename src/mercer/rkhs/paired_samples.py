@@ -10,7 +10,7 @@ from mercer.backend import count, is_array
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import bound_to, read
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import VECTOR_KERNEL
 
 
 def together(
@@ -45,7 +45,7 @@ def together(
 
 def _variable(kernel: Kernel | None, x: Any, name: str) -> tuple[Kernel, Points]:
     if kernel is None:
-        points, _ = read(RBF(1.0), x, None, name)  # the door of numbers, whatever the bandwidth
+        points, _ = read(VECTOR_KERNEL, x, None, name)
         return median_rbf(points, name=name), points
     validate.instance(f"kernel_{name}", kernel, Kernel, "a kernel, such as RBF(1.0), or None")
     points, columns = read(kernel, x, None, name)

@@ -14,9 +14,9 @@ from mercer.frames import Table, table
 from mercer.kernels.algebra import Multiple, Sum
 from mercer.kernels.base import Kernel, Points, Radial
 from mercer.kernels.compose import Grouped
-from mercer.kernels.distance_induced import Energy, Laplace
 from mercer.kernels.dot import Linear
 from mercer.kernels.prepare import aligned
+from mercer.kernels.radial import Energy, Laplace
 from mercer.kernels.take import Rows, joined_rows, taken, widened
 from mercer.kernels.wrappers import Scaled, Select, Transformed
 

@@ -14,7 +14,7 @@ from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel
 from mercer.kernels.prepare import as_table, bound_to, read
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.sample_rows import recentred, widened
 
 Chosen = TypeVar("Chosen")
@@ -105,7 +105,9 @@ class _Opened(NamedTuple):
         frame = as_table(sample, name)
         if kernel is None and frame is not None:
             return cls(name, None, frame, frame, None)
-        points, columns = read(kernel or RBF(1.0), sample if frame is None else frame, None, name)
+        points, columns = read(
+            kernel or VECTOR_KERNEL, sample if frame is None else frame, None, name
+        )
         return cls(name, kernel, frame, detached(points), columns)
 
     def variable(self) -> Variable:

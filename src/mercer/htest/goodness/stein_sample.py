@@ -14,7 +14,7 @@ from mercer.gram import Gram
 from mercer.htest.goodness.score_models import Model
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import bound_to, read
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.kernels.stein import Stein
 from mercer.rkhs.charts import Chart
 from mercer.rkhs.sample_rows import taken
@@ -116,7 +116,7 @@ class _Near:
 
 def sample_of(model: Model, kernel: Kernel | None, x: Any, least: int) -> Sample:
     """Checked observations; None for a kernel: InverseMultiquadric at their median distance."""
-    points, columns = read(RBF(1.0) if kernel is None else kernel, x, None, "x")
+    points, columns = read(VECTOR_KERNEL if kernel is None else kernel, x, None, "x")
     points = detached(points)
     if not on_gpu(points):
         points = astype(points, double(points))

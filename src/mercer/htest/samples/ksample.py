@@ -27,7 +27,7 @@ from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel
 from mercer.kernels.prepare import aligned, as_table, bound_to, read
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import joined, recentred, widened
 
@@ -196,7 +196,7 @@ def _pooled(kernel: Kernel | None, samples: Sequence[Any]) -> tuple[Kernel, Poin
     if any(isinstance(s, Empirical) and s.weights is not None for s in samples):
         raise TypeError("KSample takes no weighted samples: use MMD() on pairs of them")
     parts, columns = _read([s.points if isinstance(s, Empirical) else s for s in samples], kernel)
-    chosen = kernel or RBF(1.0)
+    chosen = kernel or VECTOR_KERNEL
     if kernel is None and columns is not None:
         chosen = default_kernel(Table(np.concatenate(parts), columns))
     bound = bound_to(chosen, columns)

@@ -94,7 +94,7 @@ def pool_for(kernels: Sequence[Kernel] | None, x: Any, y: Any) -> tuple[Pooled, 
         points = tuple(s.points if isinstance(s, Empirical) else s for s in (x, y))
         frame = as_table(points[0], "x")
         if frame is None:
-            pooled = pool(RBF(1.0), x, y)
+            pooled = pool(VECTOR_KERNEL, x, y)
             kernels = collection(pooled.points)
             return replace(pooled, kernel=kernels[len(kernels) // 4]), kernels
         kernels = frame_collection(stacked_table(frame, points[1]))

@@ -11,7 +11,7 @@ from mercer import validate
 from mercer.backend import astype, detached, double, take_rows, to_numpy
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import prepare
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import VECTOR_KERNEL
 
 Column = Callable[[int], np.ndarray]  # i -> k(x_j, x_i) for all j
 
@@ -22,7 +22,7 @@ def checked_points(
     """Kernel bound to the columns of x, or the default one, and the checked points in float64."""
     if kernel is not None:
         validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0), or None")
-    bound, points, _ = prepare(RBF(1.0) if kernel is None else kernel, x)
+    bound, points, _ = prepare(VECTOR_KERNEL if kernel is None else kernel, x)
     points = detached(points)
     if hasattr(points, "dtype"):
         points = astype(points, double(points))

@@ -10,7 +10,7 @@ import numpy as np
 from mercer import frames
 from mercer.backend import count, is_array, is_numpy
 from mercer.kernels.prepare import as_table
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.embeddings.as_batch import batch_of
 from mercer.rkhs.embeddings.bags import Bags
 from mercer.rkhs.gaussian import Gaussian
@@ -33,9 +33,9 @@ def as_bags(x: Any, *, draws: int, rng: Any, name: str = "X") -> Bags:
         if x.ndim <= 2:
             x = x[:, None] if x.ndim == 1 else x
             return Bags(x, np.arange(count(x) + 1))
-        batch_of(RBF(1.0), x, name)
+        batch_of(VECTOR_KERNEL, x, name)
         return Bags.of(x)
-    batch_of(RBF(1.0), x, name)
+    batch_of(VECTOR_KERNEL, x, name)
     return Bags.of([sample_of(one, draws, rng) for one in x])
 
 

@@ -12,7 +12,7 @@ from mercer.backend import Array, namespace, to_numpy
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError, NoRule
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import RBF, VECTOR_KERNEL
 from mercer.kernels.take import FeatureRows
 from mercer.rkhs.embeddings.as_bags import are_known, as_bags, sample_of
 from mercer.rkhs.embeddings.as_batch import batch_of
@@ -87,7 +87,7 @@ class SlicedWasserstein(Kernel):
         known = are_known(x)
         if not np.any(known):
             return self._of_bags(as_bags(x, draws=1, rng=0, name=name))
-        batch_of(RBF(1.0), x, name)  # checks x
+        batch_of(VECTOR_KERNEL, x, name)  # checks x
         for i in np.flatnonzero(known):
             if not isinstance(x[i], Gaussian):
                 raise NoRule(
