@@ -188,6 +188,7 @@ NO_DATA: dict[str, str] = {
     "mercer.htest.TwoSampleResult.plot_features": "takes Axes",
     "mercer.htest.TwoSampleResult.plot_witness": "takes Axes",
     "mercer.htest.TwoSampleResult.points": _NUMBERS,
+    "mercer.htest.TwoSampleResult.thinned": _NUMBERS,
     "mercer.htest.TwoSampleResult.to_dict": _NUMBERS,
     "mercer.htest.WestfallYoung": _NUMBERS,
     "mercer.htest.WestfallYoung.of_resampled": _MADE,

@@ -14,7 +14,7 @@ from mercer.cli.table import Labels
 from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.effect import Effect
 from mercer.htest.samples.two_sample_result import TwoSampleResult
-from mercer.report.affordable import ranked, thinned
+from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS, ranked
 
 SCHEMA = "mercer/command/two-sample/1"
 
@@ -92,7 +92,7 @@ def found(
 ) -> Findings:
     """Ask the result how much the samples differ, and where."""
     first, second = samples
-    features, some = ranked(result, seed), thinned(result)
+    features, some = ranked(result, seed), result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
     if features is not None:
         features = _called(features, first)
     elif len(first.columns) > 1:

@@ -31,7 +31,7 @@ from mercer.htest.goodness.misfit import Misfit
 from mercer.htest.goodness.misfit_by_column import MisfitColumn
 from mercer.htest.goodness.model_null import ModelDraws
 from mercer.htest.goodness.relative_ksd import RelativeKSD, RelativeResult
-from mercer.htest.hypothesis_test import HypothesisTest, Result
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.intervals import Interval
 from mercer.htest.monitor import Monitor, MonitorState
 from mercer.htest.nulls import (
@@ -45,6 +45,7 @@ from mercer.htest.nulls import (
     Spectrum,
     WildBootstrap,
 )
+from mercer.htest.result import Result
 from mercer.htest.samples.attribution import Feature, Features, feature_differences
 from mercer.htest.samples.cross_mmd import CrossMMD
 from mercer.htest.samples.effect import Effect

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from numbers import Number
 from typing import Any
 
@@ -32,7 +32,8 @@ class WithArrays(EqualByValue, HypothesisTest):
     null: Null | None
 
     def __repr__(self) -> str:
-        shown = (f"{f.name}={_short(getattr(self, f.name))}" for f in fields(self))  # type: ignore[arg-type]
+        names = [f.name for f in fields(self)] if is_dataclass(self) else []
+        shown = (f"{name}={_short(getattr(self, name))}" for name in names)
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _check_null(self) -> None:

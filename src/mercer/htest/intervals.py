@@ -1,22 +1,57 @@
-"""Confidence intervals of squared distances, whose variance grows with what they truly are."""
+"""Effect sizes, and confidence intervals of squared distances, whose variance grows with the distance."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+# Standard deviations of an estimate up to which its variance per distance is taken from the prior:
+# below one, the ratio of the two is noise.
+_PRIOR_DEVIATIONS = 1.0
 
 
 class Interval(NamedTuple):
-    """From `low` to `high`."""
+    """An interval from `low` to `high`."""
 
     low: float
     high: float
 
 
+class EffectSize(ABC):
+    """A measured quantity with its confidence interval, and the same without a unit.
+
+    The common base of `Effect` (two samples), `Strength` (two variables) and `Misfit` (a model), each of
+    which has the names of its field for `estimate`, `unitless` and `unitless_interval`.
+    """
+
+    interval: Interval  # of `estimate`
+    confidence: float  # of both intervals
+
+    @property
+    @abstractmethod
+    def estimate(self) -> float:
+        """Unbiased estimate of a squared distance; negative values mean that no effect is seen."""
+
+    @property
+    @abstractmethod
+    def unitless(self) -> float:
+        """The distance relative to the spread of the data."""
+
+    @property
+    @abstractmethod
+    def unitless_interval(self) -> Interval:
+        """Confidence interval of `unitless`."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and texts only, ready for JSON."""
+
+
 @dataclass(frozen=True)
 class Estimate:
-    """A squared distance, and its variance as a function of what it truly is.
+    """An estimated squared distance, and its variance as a function of the true one.
 
     The variance of the estimate of a squared distance D is about s D + v: the witness, and with
     it the first-order term 4 [Var h(x) / n + Var h(y) / m] = s D, shrinks with the distance, and
@@ -29,7 +64,7 @@ class Estimate:
     floor: float  # v
 
     def variance(self, truth: float) -> float:
-        """Of the estimate, were `truth` the squared distance."""
+        """Variance of the estimate where `truth` is the squared distance."""
         return self.slope * truth + self.floor
 
     def interval(self, confidence: float) -> Interval:
@@ -40,3 +75,16 @@ class Estimate:
         middle = self.value + z2 * self.slope / 2
         reach = sqrt(max(middle**2 - self.value**2 + z2 * self.floor, 0.0))
         return Interval(max(middle - reach, 0.0), max(middle + reach, 0.0))
+
+
+def variance_slope(
+    value: float, variance: float, noise: float, deviation: float, largest: float, unit: float = 1.0
+) -> float:
+    """First-order variance of an estimate `value` per unit of its true value.
+
+    The `variance` of the witness over the estimate, less the part of it that is `noise`. Where both are
+    noise, below about one standard `deviation` of the estimate, the `largest` variance that a witness of
+    norm one can have, in this `unit`, takes over.
+    """
+    prior = _PRIOR_DEVIATIONS * deviation
+    return (max(variance - noise, 0.0) + prior * largest / unit) / (max(value, 0.0) + prior)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -67,8 +67,11 @@ def widened(kernel: Kernel | None, factor: float, unit: np.ndarray) -> Kernel:
         if np.ptp(unit) == 0:
             return RBF(factor * float(unit[0]))
         return RBF(factor).scaled(tuple(1 / unit))
-    if "bandwidth" in {f.name for f in fields(kernel)}:  # type: ignore[arg-type]
-        return kernel.with_params(bandwidth=factor * kernel.bandwidth)  # type: ignore[attr-defined]
+    params = (
+        {f.name: getattr(kernel, f.name) for f in fields(kernel)} if is_dataclass(kernel) else {}
+    )
+    if "bandwidth" in params:
+        return kernel.with_params(bandwidth=factor * params["bandwidth"])
     return kernel.scaled(1 / factor)
 
 

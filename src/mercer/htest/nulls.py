@@ -44,6 +44,11 @@ class Judgement(NamedTuple):
     law: Any = None
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def resampled(cls, observed: float, draws: np.ndarray, tolerance: float = 0.0) -> Judgement:
+        """The share of the draws that are at least the observed statistic."""
+        return cls(share(draws, observed, tolerance), draws, observed)
+
 
 class Null(ABC):
     """How a statistic is turned into a p-value."""
@@ -124,11 +129,21 @@ class Permutation(Null):
             if self.paired:
                 raise ValueError("choose blocks or paired, not both: pairs are blocks of two")
 
+    @staticmethod
+    def seed(rng: Any) -> int:
+        """Seed of the permutations, drawn from `rng`."""
+        return int(validate.generator(rng).integers(2**63))
+
+    @property
+    def columns(self) -> slice:
+        """Columns of all permutations; column 0 is the observed order."""
+        return slice(0, self.resamples + 1)
+
     def judge(self, evidence: Permutable, rng: Any = None) -> Judgement:
         """Share of the permutations whose statistic is at least the observed one."""
         if not isinstance(evidence, Permutable):
             raise self._lacking("permuted statistics")
-        seed = int(validate.generator(rng).integers(2**63))
+        seed = self.seed(rng)
         values, step = _NONE, _FIRST_LOOK if self.stop_early else self.resamples + 1
         while True:
             columns = slice(len(values), min(len(values) + step, self.resamples + 1))
@@ -143,7 +158,7 @@ class Permutation(Null):
                 last = int(hits[self.enough - 1]) + 1
                 return Judgement(self.enough / last, draws[:last], observed)
             if len(draws) == self.resamples:
-                return Judgement(share(draws, observed, tolerance), draws, observed)
+                return Judgement.resampled(observed, draws, tolerance)
 
 
 @dataclass(frozen=True)
@@ -183,8 +198,7 @@ class WildBootstrap(Null):
                 alone if null.block == 1 else f"Blocks of {null.block} observations share a sign.",
             )
         observed, draws = evidence.signed(null, seed)
-        pvalue = share(draws, observed, float(evidence.tolerance()))
-        return Judgement(pvalue, draws, observed, notes=notes)
+        return Judgement.resampled(observed, draws, evidence.tolerance())._replace(notes=notes)
 
 
 @dataclass(frozen=True)
@@ -207,7 +221,7 @@ class Bootstrap(Null):
             raise self._lacking("bootstrapped statistics")
         seed = int(validate.generator(rng).integers(2**63))
         observed, draws = evidence.bootstrapped(self, seed)
-        return Judgement(share(draws, observed, float(evidence.tolerance())), draws, observed)
+        return Judgement.resampled(observed, draws, evidence.tolerance())
 
 
 @dataclass(frozen=True)
@@ -271,7 +285,7 @@ class Spectrum(Null):
         for start in range(0, self.resamples, 1024):
             z = rng.standard_normal((min(1024, self.resamples - start), len(eigenvalues)))
             draws[start : start + len(z)] += z**2 @ eigenvalues
-        return Judgement(share(draws, observed), draws, observed)
+        return Judgement.resampled(observed, draws)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import mercer
-from mercer.htest.hypothesis_test import Result
+from mercer.htest.result import Result
 
 MAX_PAGE_BYTES = 1_000_000  # small enough to send by mail and to open on a telephone
 _MAX_CELL_CHARACTERS = 120  # a longer value makes a table cell unreadable

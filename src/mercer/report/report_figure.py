@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mercer.htest.hypothesis_test import Result
+from mercer.htest.result import Result
 from mercer.plot.null import plot_null
 from mercer.plot.svg import svg_figure
 from mercer.report.page import compared_with_level, safe_svg

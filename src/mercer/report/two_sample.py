@@ -13,7 +13,7 @@ from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.power import SampleSize, power, sample_size
 from mercer.htest.samples.two_sample_result import TwoSampleResult
-from mercer.report.affordable import ranked, thinned
+from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS, ranked
 from mercer.report.cells import cells, versions
 from mercer.report.page import brief, page_about
 from mercer.report.report_figure import null_figure
@@ -83,7 +83,7 @@ def two_sample_report(
     validate.instance("result", result, TwoSampleResult, "the result of a two-sample test")
     labels = str(names[0]), str(names[1])
     features = ranked(result, 0) if features is None else features
-    reduced = thinned(result)
+    reduced = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
     return page_about(
         result,
         "two_sample.html",

@@ -10,7 +10,7 @@ import mercer
 from mercer.htest import MaxMMD, MMDAgg, MMDFuse, Permutation
 from mercer.htest.aggregation import aggregated
 from mercer.htest.kernel_names import CHOSEN, LEVEL, formula, told_apart
-from mercer.htest.samples.mmdagg import _Evidence
+from mercer.htest.samples.mmd_statistic import Discrepancies
 from mercer.htest.samples.pooled_sample import pool_for
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern, default_kernel
 
@@ -75,10 +75,10 @@ def test_notes_of_the_aggregated_test():
 
 def test_the_number_is_one_where_ties_are_broken_for_the_observed_labels():
     pooled, kernels = pool_for([RBF(1.0), Energy()], X, Y)
-    weights = np.full(2, 0.5)
-    evidence = _Evidence(pooled, kernels, weights, None, np.random.default_rng(0))
-    evidence.permuted(Permutation(9), slice(0, 10), 0)
-    assert evidence.rejecting == 0  # nothing of ten labellings is below 5%
+    discrepancies = Discrepancies(pooled, kernels)
+    values = discrepancies.resampled(Permutation(9), slice(0, 10), 0)
+    combined = aggregated(values, discrepancies.ties, np.full(2, 0.5))
+    assert combined.rejecting(LEVEL) == 0  # nothing of ten labellings is below 5%
 
 
 @pytest.mark.parametrize("test", [MaxMMD(), MMDFuse(), MMDAgg()], ids=lambda t: type(t).__name__)

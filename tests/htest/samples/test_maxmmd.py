@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.htest import MMD, KSample, MaxMMD, MMDAgg, MMDFuse, Permutation
-from mercer.htest.samples.landmark_mmd import Projected
+from mercer.htest.samples.landmark_mmd import LandmarkDiscrepancies
 from mercer.htest.samples.mmd_statistic import Discrepancies
 from mercer.htest.samples.pooled_sample import pool_for
 from mercer.htest.samples.two_sample import chosen
@@ -67,7 +67,7 @@ def test_all_landmarks_are_no_projection():
     whole = Discrepancies(pooled, kernels, unbiased=False).resampled(
         Permutation(20), slice(0, 21), 0
     )
-    projected = Projected(pooled, kernels, 70, np.random.default_rng(0))
+    projected = LandmarkDiscrepancies(pooled, kernels, 70, np.random.default_rng(0))
     found = projected.resampled(Permutation(20), slice(0, 21), 0)
     assert_allclose(found, whole, rtol=0.02, atol=1e-4)
     a, b = RNG.random(40), RNG.random(30)
@@ -75,7 +75,7 @@ def test_all_landmarks_are_no_projection():
     whole = Discrepancies(pooled, kernels, unbiased=False).resampled(
         Permutation(20), slice(0, 21), 0
     )
-    projected = Projected(pooled, kernels, 70, np.random.default_rng(0))
+    projected = LandmarkDiscrepancies(pooled, kernels, 70, np.random.default_rng(0))
     found = projected.resampled(Permutation(20), slice(0, 21), 0)
     assert_allclose(found, whole, rtol=0.02, atol=1e-4)
 

@@ -10,7 +10,7 @@ from mercer.htest import ME, SCF, UME, Chi2, Permutation, Spectrum, WeightedChi2
 from mercer.htest.lbfgs import RadialMap
 from mercer.htest.samples.learn_locations import _box, training
 from mercer.htest.samples.power_proxy import (
-    FourierMap,
+    FrequencyFeatures,
     Training,
     normalized_power,
     proxy,
@@ -205,7 +205,7 @@ def test_gradients_agree_with_autograd(power, kernel):
     data = Training(x, n, w, np.zeros(d), np.ones(d))
     theta = rng.normal(size=number * d + 1) / 2
     form = radial_form(kernel) if kernel is not None else None
-    maps = FourierMap(x) if form is None else RadialMap(x, form.profile, form.slope)
+    maps = FrequencyFeatures(x) if form is None else RadialMap(x, form.profile, form.slope)
     z, known = maps.push(theta)
     value, by_z = proxy(power, z, data, 1e-3)
     gradient = maps.pull(by_z, known)

@@ -233,3 +233,16 @@ def test_words_have_results_too():
     assert "Verdict: they differ" in result.summary()
     with pytest.raises(TypeError):
         result.features()
+
+
+def test_thinned_keeps_the_verdict_and_subsamples_both_samples():
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((80, 2)), rng.standard_normal((30, 2)) + 0.5
+    result = MMD(RBF(1.0)).test(x, y, rng=0)
+    thinned = result.thinned(40)
+    assert thinned.pvalue == result.pvalue
+    assert thinned.sizes == (40, 30)
+    assert_allclose(thinned.pooled.samples[1], y)
+    assert set(map(tuple, thinned.pooled.samples[0])) < set(map(tuple, x))
+    assert thinned.effect() == result.thinned(40).effect() != result.effect()
+    assert result.thinned(80) is result

@@ -15,9 +15,10 @@ from mercer.errors import NoRule
 from mercer.htest.dependence.dependence_witness import DependenceWitness
 from mercer.htest.dependence.observed_variables import Variable
 from mercer.htest.dependence.strength import Dependence, Strength
-from mercer.htest.hypothesis_test import HypothesisTest, Result
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, Permutation
 from mercer.htest.repeated_rows import copied_rows_note, same_values_note
+from mercer.htest.result import ExplainedResult, thinned_rows
 from mercer.htest.smallest_pvalue import attainable_note, log_pairings, raised_to_attainable
 from mercer.rkhs.sample_rows import taken
 
@@ -45,7 +46,7 @@ class TellingPairs:
 
 
 @dataclass(frozen=True)
-class IndependenceResult(Result):
+class IndependenceResult(ExplainedResult):
     """The result of an independence test; it keeps the variables, and looks into them when asked.
 
     Strength, witness and points are those of two variables, by their kernels: those of the test,
@@ -96,10 +97,9 @@ class IndependenceResult(Result):
     def thinned(self, most: int) -> IndependenceResult:
         """The same verdict, with at most `most` of the observations, always the same ones."""
         validate.whole("most", most, least=_LEAST)
-        if self.size <= most:
+        rows = thinned_rows(self.size, most)
+        if rows is None:
             return self
-        chosen = np.random.default_rng(0).choice(self.size, most, replace=False, shuffle=False)
-        rows = np.sort(chosen)
         some = tuple(replace(v, points=taken(v.points, rows)) for v in self.variables)
         return replace(self, variables=some)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from mercer.htest.dependence.observed_variables import listed
 from mercer.htest.dependence.strength import Strength
-from mercer.htest.hypothesis_test import verdict_line
+from mercer.htest.result import verdict_line
 
 _SIZES = ((0.1, "very weak"), (0.3, "weak"), (0.5, "middling"), (float("inf"), "strong"))
 

@@ -13,14 +13,12 @@ from mercer import validate
 from mercer.backend import count, to_numpy
 from mercer.gram import LazyMatrix, top_eigenpairs
 from mercer.htest.dependence.observed_variables import Variable
-from mercer.htest.intervals import Estimate, Interval
+from mercer.htest.intervals import EffectSize, Estimate, Interval, variance_slope
 from mercer.rkhs.measures import without_diagonals
-
-_PRIOR = 1.0  # standard deviations of the estimate up to which its slope is not believed
 
 
 @dataclass(frozen=True)
-class Strength:
+class Strength(EffectSize):
     """How strongly two variables depend on each other.
 
     Attributes
@@ -48,6 +46,21 @@ class Strength:
     correlation: float
     correlation_interval: Interval
     confidence: float
+
+    @property
+    def estimate(self) -> float:
+        """The unbiased estimate of HSIC."""
+        return self.hsic
+
+    @property
+    def unitless(self) -> float:
+        """The kernel correlation."""
+        return self.correlation
+
+    @property
+    def unitless_interval(self) -> Interval:
+        """Confidence interval of the kernel correlation."""
+        return self.correlation_interval
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers only, ready for JSON."""
@@ -101,9 +114,8 @@ class Dependence:
         """As for two samples (`htest.samples.effect`): the slope is believed where it is not noise."""
         floor = 2 * (size / unit) ** 2 / self.n**2
         noise = (size / unit) ** 2 / self.n
-        prior = _PRIOR * sqrt(floor)
-        variance = max(float(np.var(tilt)) - noise, 0.0)
-        slope = (variance + prior * self._top / unit) / (max(value, 0.0) + prior)
+        variance = float(np.var(tilt))
+        slope = variance_slope(value, variance, noise, sqrt(floor), self._top, unit)
         return Estimate(value, 4 * slope / self.n, floor)
 
     @cached_property

@@ -12,8 +12,9 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import array_like, count, is_array, is_numpy
-from mercer.htest.hypothesis_test import HypothesisTest, Result
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
+from mercer.htest.result import Result
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import one_sample
 

@@ -22,8 +22,9 @@ from mercer.htest.goodness.ksd import KSD
 from mercer.htest.goodness.ksdagg import KSDAgg
 from mercer.htest.goodness.score_models import model_of
 from mercer.htest.goodness.stein_sample import Sample
-from mercer.htest.hypothesis_test import HypothesisTest, Result
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import share
+from mercer.htest.result import Result
 from mercer.kernels.stein import Stein
 from mercer.rkhs.sample_rows import one_sample
 

@@ -19,9 +19,10 @@ from mercer.htest.goodness.misfit import Discrepancy, Misfit
 from mercer.htest.goodness.misfit_by_column import MisfitColumn, misfit_columns
 from mercer.htest.goodness.standardized_model import as_given
 from mercer.htest.goodness.stein_sample import Sample
-from mercer.htest.hypothesis_test import HypothesisTest, Result
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, WildBootstrap
 from mercer.htest.repeated_rows import copied_rows_note
+from mercer.htest.result import ExplainedResult, thinned_rows
 from mercer.htest.smallest_pvalue import attainable_note, log_signs
 from mercer.rkhs.function import Function
 from mercer.rkhs.logdensity import Scores
@@ -65,7 +66,7 @@ class MisfitLocation:
 
 
 @dataclass(frozen=True)
-class GoodnessResult(Result):
+class GoodnessResult(ExplainedResult):
     """The result of a goodness-of-fit test; it keeps the sample, and looks into it when asked.
 
     Effect, witness and points are by the Stein kernel of the test and look at all pairs of
@@ -166,10 +167,8 @@ class GoodnessResult(Result):
     def thinned(self, most: int) -> GoodnessResult:
         """The same verdict, with at most `most` of the observations, always the same ones."""
         validate.whole("most", most)
-        if self.size <= most:
-            return self
-        chosen = np.random.default_rng(0).choice(self.size, most, replace=False, shuffle=False)
-        return replace(self, sample=self.sample.some(np.sort(chosen)))
+        rows = thinned_rows(self.size, most)
+        return self if rows is None else replace(self, sample=self.sample.some(rows))
 
     # ---- words and pictures -------------------------------------------------------------
 

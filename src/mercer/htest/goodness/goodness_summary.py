@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mercer.htest.goodness.misfit import Misfit
-from mercer.htest.hypothesis_test import verdict_line
+from mercer.htest.result import verdict_line
 
 _MOST = 3  # locations told
 

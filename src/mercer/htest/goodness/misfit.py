@@ -12,16 +12,15 @@ import numpy as np
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.gram import Gram, top_eigenpairs
-from mercer.htest.intervals import Estimate, Interval
+from mercer.htest.intervals import EffectSize, Estimate, Interval, variance_slope
 from mercer.rkhs.sample_rows import taken
 
 _ROWS = 1000  # which stand for all in second-order variances
-_PRIOR = 1.0  # standard deviations of the estimate up to which its slope is not believed
 _SIZES = ((0.1, "very small"), (0.3, "small"), (0.5, "middling"), (float("inf"), "large"))
 
 
 @dataclass(frozen=True)
-class Misfit:
+class Misfit(EffectSize):
     """How far observations are from a model.
 
     Attributes
@@ -49,6 +48,21 @@ class Misfit:
     relative: float
     relative_interval: Interval
     confidence: float
+
+    @property
+    def estimate(self) -> float:
+        """The unbiased estimate of the squared Stein discrepancy."""
+        return self.ksd2
+
+    @property
+    def unitless(self) -> float:
+        """The relative discrepancy."""
+        return self.relative
+
+    @property
+    def unitless_interval(self) -> Interval:
+        """Confidence interval of the relative discrepancy."""
+        return self.relative_interval
 
     @property
     def word(self) -> str:
@@ -116,9 +130,7 @@ class Discrepancy:
         """As for two samples (`htest.samples.effect`): the slope is believed where it is not noise."""
         squares, top = self._second
         floor, noise = 2 * squares / (unit * self.n) ** 2, squares / (unit**2 * self.n)
-        prior = _PRIOR * sqrt(floor)
-        if max(value, 0.0) + prior == 0:
+        if max(value, 0.0) + sqrt(floor) == 0:
             return Estimate(value, 0.0, 0.0)
-        variance = max(float(np.var(tilt)) - noise, 0.0)
-        slope = (variance + prior * top / unit) / (max(value, 0.0) + prior)
+        slope = variance_slope(value, float(np.var(tilt)), noise, sqrt(floor), top, unit)
         return Estimate(value, 4 * slope / self.n, floor)

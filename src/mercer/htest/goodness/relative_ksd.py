@@ -13,8 +13,9 @@ from mercer.backend import Array, to_numpy
 from mercer.gram import LazyMatrix
 from mercer.htest.goodness.score_models import model_of
 from mercer.htest.goodness.stein_sample import Sample, sample_of
-from mercer.htest.hypothesis_test import HypothesisTest, Result
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.intervals import Interval
+from mercer.htest.result import Result
 from mercer.kernels.base import Kernel
 from mercer.kernels.stein import Stein
 from mercer.rkhs.charts import same_chart

@@ -44,11 +44,11 @@ class CrossMMD(NormalTest):
 
     kernel: Kernel | None = None
 
-    def _terms(self, pooled: Pooled) -> _Evidence:
-        return _Evidence(pooled)
+    def _terms(self, pooled: Pooled) -> CrossMMDEvidence:
+        return CrossMMDEvidence(pooled)
 
 
-class _Evidence:
+class CrossMMDEvidence:
     """Witness values of the first halves, by the witness of the second halves."""
 
     def __init__(self, pooled: Pooled) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import array_like, to_numpy
 from mercer.gram import Gram
-from mercer.htest.intervals import Estimate, Interval
+from mercer.htest.intervals import EffectSize, Estimate, Interval, variance_slope
 from mercer.htest.samples.pooled_sample import Pooled
 from mercer.kernels.base import Kernel
 from mercer.rkhs.function import Function
@@ -19,11 +19,10 @@ from mercer.rkhs.sample_rows import taken
 
 _ROWS = 1000  # of each sample, which stand for all in second-order variances
 _ITERATIONS = 100
-_PRIOR = 1.0  # standard deviations of the estimate up to which its slope is not believed
 
 
 @dataclass(frozen=True)
-class Effect:
+class Effect(EffectSize):
     """How much two samples differ.
 
     Attributes
@@ -67,6 +66,21 @@ class Effect:
     standardized_interval: Interval
     confidence: float
     kernel: Kernel
+
+    @property
+    def estimate(self) -> float:
+        """The unbiased estimate of MMD^2."""
+        return self.mmd2
+
+    @property
+    def unitless(self) -> float:
+        """The standardized distance."""
+        return self.standardized
+
+    @property
+    def unitless_interval(self) -> Interval:
+        """Confidence interval of the standardized distance."""
+        return self.standardized_interval
 
     @property
     def share(self) -> float:
@@ -149,8 +163,8 @@ def measured(pooled: Pooled) -> Measured:
     sides[:n, 0], sides[n:, 1] = weights[:n], weights[n:]
     means = to_numpy(gram @ array_like(sides, gram.like)).astype(np.float64)  # (n + m, 2)
     own = to_numpy(gram.diagonal()).astype(np.float64)
-    x = _Side(weights[:n], means[:n, 0], means[:n, 1], own[:n])
-    y = _Side(weights[n:], means[n:, 1], means[n:, 0], own[n:])
+    x = _SampleMeans(weights[:n], means[:n, 0], means[:n, 1], own[:n])
+    y = _SampleMeans(weights[n:], means[n:, 1], means[n:, 0], own[n:])
     mmd2 = x.inside + y.inside - 2 * x.mean(x.across)
     within = (x.trace + y.trace) / 2
     within = within if within > 1e-12 * float(np.max(np.abs(own), initial=0.0)) else 0.0
@@ -184,7 +198,7 @@ def witness_of(pooled: Pooled) -> Function:
 # ---- private ------------------------------------------------------------------------------
 
 
-class _Side:
+class _SampleMeans:
     """One sample: its weights, and the mean embeddings of both samples at its points."""
 
     def __init__(
@@ -224,16 +238,16 @@ class _SecondOrder:
         (norm_x, norm_y, inner), (x, y) = self.products, self.losses
         noises = x * norm_x + y * inner, y * norm_y + x * inner
         floor = 2 * norm_x * x**2 + 2 * norm_y * y**2 + 4 * inner * x * y
-        prior = _PRIOR * sqrt(max(floor, 0.0)) / unit
-        if prior == 0:
+        deviation = sqrt(max(floor, 0.0)) / unit
+        if deviation == 0:
             return [0.0, 0.0]
         return [
-            (max(variance - noise / unit**2, 0.0) + prior * top / unit) / (max(value, 0.0) + prior)
+            variance_slope(value, variance, noise / unit**2, deviation, top, unit)
             for variance, noise, top in zip(variances, noises, self.tops, strict=True)
         ]
 
 
-def _second_order(pooled: Pooled, x: _Side, y: _Side) -> _SecondOrder:
+def _second_order(pooled: Pooled, x: _SampleMeans, y: _SampleMeans) -> _SecondOrder:
     """Some rows of large samples are enough."""
     n = pooled.n
     rng = np.random.default_rng(0)

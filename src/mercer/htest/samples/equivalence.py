@@ -100,7 +100,7 @@ class Equivalence(HypothesisTest):
             return f"the samples are the same up to {what} of {self.margin:g}"
         return f"it is not shown that the samples are the same up to {what} of {self.margin:g}"
 
-    def _evidence(self, x: Any, y: Any) -> _Evidence:
+    def _evidence(self, x: Any, y: Any) -> EquivalenceEvidence:
         pooled = pool(self.kernel, x, y)
         found = measured(pooled)
         if self.standardized and found.within == 0:
@@ -113,7 +113,7 @@ class Equivalence(HypothesisTest):
         if self.kernel is None and isinstance(pooled.kernel, RBF):
             most = min(most, _FAR_AT_MEDIAN)
         self._refuse_vacuous(most, found.within if self.standardized else 1.0)
-        return _Evidence(pooled, estimate, float(self.margin))
+        return EquivalenceEvidence(pooled, estimate, float(self.margin))
 
     def _refuse_vacuous(self, most: float, unit: float) -> None:
         """Raise where no two samples with the spread of these could be as far apart as the margin."""
@@ -142,7 +142,7 @@ def farthest(pooled: Pooled, found: Measured) -> float:
 
 
 @dataclass(frozen=True)
-class _Evidence:
+class EquivalenceEvidence:
     """What `Normal` asks for."""
 
     pooled: Pooled

@@ -75,11 +75,11 @@ class Hotelling(HypothesisTest):
 
     def statistic(self, x: Any, y: Any) -> float:
         """T^2."""
-        return _Evidence(pool(Linear(), x, y)).observed
+        return HotellingEvidence(pool(Linear(), x, y)).observed
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The statistic and its p-value."""
-        evidence = _Evidence(pool(Linear(), x, y))
+        evidence = HotellingEvidence(pool(Linear(), x, y))
         judgement = self.null.judge(evidence, rng)
         return two_sample_result(self, evidence.pooled, evidence.observed, judgement)
 
@@ -88,7 +88,7 @@ class Hotelling(HypothesisTest):
         return "The means differ" if rejected else "No difference of the means was found"
 
 
-class _Evidence:
+class HotellingEvidence:
     """T^2 from points whose covariance over the pooled sample is the identity.
 
     Then the share of the total scatter that lies between the samples is

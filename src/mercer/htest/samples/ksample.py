@@ -18,8 +18,9 @@ from mercer.gram import PermutedWeights
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import Labelled, labelled
 from mercer.gram.resampling_weights import DECODED, CodedColumns
-from mercer.htest.hypothesis_test import HypothesisTest, Result
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
+from mercer.htest.result import Result
 from mercer.htest.samples.mean_difference import within
 from mercer.htest.smallest_pvalue import attainable_note, log_labellings
 from mercer.htest.ties import coincide, double_noise, few_points, single_noise
@@ -82,11 +83,11 @@ class KSample(HypothesisTest):
 
     def statistic(self, *samples: Any) -> float:
         """The weighted mean of the MMD^2 of all pairs."""
-        return _Evidence(*_pooled(self.kernel, samples)).observed
+        return KSampleEvidence(*_pooled(self.kernel, samples)).observed
 
     def test(self, *samples: Any, rng: Any = None) -> KSampleResult:
         """The statistic and its p-value."""
-        evidence = _Evidence(*_pooled(self.kernel, samples))
+        evidence = KSampleEvidence(*_pooled(self.kernel, samples))
         judgement = self.null.judge(evidence, rng)
         kernel, distances = evidence.family.kernels[0], evidence.distances
         labellings = log_labellings([int(n) for n in evidence.sizes], self.null)
@@ -96,7 +97,7 @@ class KSample(HypothesisTest):
         )
 
 
-class _Evidence:
+class KSampleEvidence:
     """The statistic of any labelling, from the sums of k within the samples."""
 
     def __init__(self, kernel: Kernel, points: Points, sizes: Sequence[int]) -> None:

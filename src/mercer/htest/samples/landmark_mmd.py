@@ -28,7 +28,7 @@ _RANK = 1e-7  # share of the largest eigenvalue below which a direction is noise
 _SINGLE, _DOUBLE = 1e-6, 1e-10  # rounding errors of a statistic, relative to the largest
 
 
-class Projected:
+class LandmarkDiscrepancies:
     """MMD^2 by several kernels, each projected onto the span of k(l, .) of some landmarks l.
 
     The projection of a kernel is a kernel, and the landmarks are drawn from the pooled sample
@@ -100,7 +100,7 @@ class Projected:
     def _values(self, coded: CodedColumns) -> np.ndarray:
         weights, (n, m) = self.pooled.weights, (self.pooled.n, self.pooled.m)
         scaled = None if weights is None else weights * np.repeat([n, m], [n, m])
-        work = _Sums(self.family, coded, scaled, self._shift, self.precise)
+        work = _LandmarkSums(self.family, coded, scaled, self._shift, self.precise)
         parallel = is_numpy(self.family.like)
         number = self.family.shape[0]
         step = min(max(settings().memory // (64 * _TILES * 8 * number), _FEWEST), _POINTS)
@@ -122,7 +122,7 @@ class Projected:
 
 
 @dataclass(frozen=True)
-class _Sums:
+class _LandmarkSums:
     """points -> sums of k(l, x) over them, of all and of those with label +1: (k, l, 1 + B)."""
 
     family: Family

@@ -13,8 +13,8 @@ from mercer.backend import Array, array_like, astype, double, namespace, on_gpu,
 from mercer.htest.lbfgs import RadialMap, climbed, own_unit, smooth_form, widened
 from mercer.htest.samples.pooled_sample import pool
 from mercer.htest.samples.power_proxy import (
-    FeatureMap,
-    FourierMap,
+    DifferentiableFeatures,
+    FrequencyFeatures,
     Power,
     Training,
     difference,
@@ -58,7 +58,7 @@ def best_locations(
     scale = 1.0 if kernel is None else float(data.unit[0]) ** 2  # the kernel sees the user's units
     top = float(profile(np.zeros(1, dtype=np.float64))[0])
 
-    def features(points: Array) -> FeatureMap:
+    def features(points: Array) -> DifferentiableFeatures:
         return RadialMap(
             points, lambda r2: profile(scale * r2), lambda r2: scale * slope(scale * r2)
         )
@@ -89,7 +89,7 @@ def best_frequencies(
     ]
     bounds = [(None, None)] * (number * d) + [(-5 * _LOG2, 4 * _LOG2)]
     # few last steps: sines of high frequencies fit any sample, and its noise
-    theta = _largest(power, FourierMap, data, begin, number, bounds, _RIDGE, 15, rng)
+    theta = _largest(power, FrequencyFeatures, data, begin, number, bounds, _RIDGE, 15, rng)
     return np.exp(theta[-1]) * data.unit, data.center, theta[:-1].reshape(number, d)
 
 
@@ -139,7 +139,7 @@ def _candidates(data: Training, rng: np.random.Generator) -> np.ndarray:
 
 def _largest(
     power: Power,
-    features: Callable[[Array], FeatureMap],
+    features: Callable[[Array], DifferentiableFeatures],
     data: Training,
     begin: list[tuple[np.ndarray, float]],
     number: int,
@@ -173,7 +173,7 @@ def _largest(
 
 def _chosen(
     power: Power,
-    features: FeatureMap,
+    features: DifferentiableFeatures,
     data: Training,
     candidates: np.ndarray,
     log_width: float,
@@ -197,7 +197,7 @@ def _chosen(
 
 
 def _objective(
-    power: Power, features: FeatureMap, data: Training, ridge: float
+    power: Power, features: DifferentiableFeatures, data: Training, ridge: float
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
     """Minus the proxy, and its gradient."""
 

@@ -147,7 +147,7 @@ class BlockMMDTerms(SkewedTerms):
     """The squared discrepancies of blocks."""
 
     def __init__(self, pooled: Pooled, blocks: list[tuple[np.ndarray, np.ndarray]]) -> None:
-        values = in_order(_Block(pooled), blocks, parallel=is_numpy(pooled.points))
+        values = in_order(_BlockMMD(pooled), blocks, parallel=is_numpy(pooled.points))
         super().__init__(np.array(list(values), dtype=np.float64))
         self.pooled, self.blocks = pooled, blocks
 
@@ -183,7 +183,7 @@ def in_random_order(pooled: Pooled) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class _Block:
+class _BlockMMD:
     """Rows of two samples -> their unbiased MMD^2."""
 
     pooled: Pooled

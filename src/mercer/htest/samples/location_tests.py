@@ -77,7 +77,8 @@ class LocationTest(FeatureTest):
         kernel, a, b = prepare(pooled.kernel, x, y)
         chosen, shown = _chosen(self.locations, kernel, pooled, joined(a, b), rng)
         z = np.concatenate([features(kernel, a, chosen), features(kernel, b, chosen)])
-        used = replace(self, kernel=self.kernel or pooled.kernel, locations=shown)  # type: ignore[type-var]
+        test: Any = self  # a dataclass, as all subclasses are
+        used = replace(test, kernel=self.kernel or pooled.kernel, locations=shown)
         return self.kind(z, pooled.n, pooled.weights), pooled, used
 
 

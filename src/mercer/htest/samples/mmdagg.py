@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from mercer import validate
 from mercer.htest.aggregation import aggregated, never_early, shares
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.kernel_collection import checked_kernels
 from mercer.htest.kernel_names import LEVEL, rejecting
-from mercer.htest.nulls import Permutation
-from mercer.htest.samples.landmark_mmd import Projected
+from mercer.htest.nulls import Judgement, Permutation
+from mercer.htest.samples.landmark_mmd import LandmarkDiscrepancies
 from mercer.htest.samples.mmd_statistic import Discrepancies
-from mercer.htest.samples.pooled_sample import Pooled, pool_for
+from mercer.htest.samples.pooled_sample import pool_for
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel
 
@@ -86,43 +84,15 @@ class MMDAgg(HypothesisTest):
         """The statistic and its p-value."""
         pooled, kernels = pool_for(self.kernels, x, y)
         rng = validate.generator(rng)
-        evidence = _Evidence(
-            pooled, kernels, shares(self.weights, len(kernels)), self.landmarks, rng
-        )
-        judgement = self.null.judge(evidence, rng)
-        pooled = replace(pooled, kernel=kernels[evidence.best])
-        number = max(evidence.rejecting, 1) if judgement.pvalue <= LEVEL else 0
-        notes = rejecting(kernels, evidence.best, number)
-        return two_sample_result(self, pooled, judgement.observed, judgement, notes)
-
-
-class _Evidence:
-    """-log10 min_k p_k / w_k of every labelling."""
-
-    best = 0  # the kernel with the smallest weighted p-value for the observed labels
-    rejecting = 0  # how many kernels reject them at their share of level 0.05
-
-    def __init__(
-        self,
-        pooled: Pooled,
-        kernels: Sequence[Kernel],
-        weights: np.ndarray,
-        landmarks: int | None,
-        rng: np.random.Generator,
-    ) -> None:
-        self.weights = weights
-        if landmarks is None:
-            self.discrepancies: Discrepancies | Projected = Discrepancies(pooled, kernels)
+        if self.landmarks is None:
+            discrepancies = Discrepancies(pooled, kernels)
         else:
-            self.discrepancies = Projected(pooled, kernels, landmarks, rng)
-
-    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """Of all labellings together; column 0 is the observed one."""
-        values = self.discrepancies.resampled(null, columns, seed)  # (kernels, B + 1)
-        found = aggregated(values, self.discrepancies.ties, self.weights)
-        self.best, self.rejecting = found.best, found.rejecting(LEVEL)
-        return found.scores
-
-    def tolerance(self) -> float:
-        """0: statistics that are equal have the same score."""
-        return 0.0
+            discrepancies = LandmarkDiscrepancies(pooled, kernels, self.landmarks, rng)
+        seed = self.null.seed(rng)
+        values = discrepancies.resampled(self.null, self.null.columns, seed)  # (kernels, B + 1)
+        combined = aggregated(values, discrepancies.ties, shares(self.weights, len(kernels)))
+        judgement = Judgement.resampled(float(combined.scores[0]), combined.scores[1:])
+        pooled = replace(pooled, kernel=kernels[combined.best])
+        number = max(combined.rejecting(LEVEL), 1) if judgement.pvalue <= LEVEL else 0
+        notes = rejecting(kernels, combined.best, number)
+        return two_sample_result(self, pooled, judgement.observed, judgement, notes)

@@ -21,7 +21,7 @@ from mercer.kernels.default import default_kernel, varying
 from mercer.kernels.prepare import aligned, as_table, bound, prepare
 from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.sample_rows import joined, one_sample, recentred
+from mercer.rkhs.sample_rows import joined, one_sample, recentred, taken
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,14 @@ class Pooled:
     def second(self) -> Points:
         """The points of the second sample."""
         return take_rows(self.points, slice(self.n, self.n + self.m))
+
+    def subsample(self, first: np.ndarray, second: np.ndarray) -> Pooled:
+        """The observations at these positions of the first and of the second sample, unweighted."""
+        samples = None
+        if self.samples is not None:
+            samples = taken(self.samples[0], first), taken(self.samples[1], second)
+        points = taken(self.points, np.concatenate([first, self.n + second]))
+        return replace(self, points=points, n=len(first), m=len(second), samples=samples)
 
 
 def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:

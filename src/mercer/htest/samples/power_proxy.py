@@ -61,7 +61,7 @@ class Training:
         return points * self.unit + self.center
 
 
-class FeatureMap(Protocol):
+class DifferentiableFeatures(Protocol):
     """Features of the points of a training set, and the way of a gradient back."""
 
     def push(self, theta: np.ndarray) -> tuple[Array, Any]:
@@ -112,8 +112,8 @@ def difference(z: Array, data: Training) -> tuple[np.ndarray, np.ndarray, float]
     first, second = slice(0, data.n), slice(data.n, len(z))
     mean_x, covariance_x = moments(z[first], data.shares[first])
     mean_y, covariance_y = moments(z[second], data.shares[second])
-    found = (to_numpy(v) for v in (mean_x - mean_y, covariance_x + covariance_y))
-    return *found, float(data.weights @ data.weights)  # type: ignore[return-value]
+    delta, covariance = to_numpy(mean_x - mean_y), to_numpy(covariance_x + covariance_y)
+    return delta, covariance, float(data.weights @ data.weights)
 
 
 def proxy(power: Power, z: Array, data: Training, ridge: float) -> tuple[float, Array]:
@@ -134,7 +134,7 @@ def proxy(power: Power, z: Array, data: Training, ridge: float) -> tuple[float, 
 # ---- feature maps -------------------------------------------------------------------------------
 
 
-class FourierMap:
+class FrequencyFeatures:
     """exp(-|x|^2 / 2 s^2) (sin(x'w_j / s), cos(x'w_j / s)): the w_j, row by row, and log s."""
 
     def __init__(self, points: Array) -> None:

@@ -16,7 +16,7 @@ from mercer.htest.samples.learn_locations import best_frequencies
 from mercer.htest.samples.location_tests import FeatureTest
 from mercer.htest.samples.mean_difference import NormalizedEvidence
 from mercer.htest.samples.pooled_sample import Pooled, pool
-from mercer.htest.samples.power_proxy import FourierMap, normalized_power
+from mercer.htest.samples.power_proxy import FrequencyFeatures, normalized_power
 from mercer.kernels.prepare import as_table, prepare
 from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.distributions import Empirical
@@ -109,7 +109,7 @@ class SCF(FeatureTest):
         used = self._fixed(points, as_table(x, "x") is not None, rng)
         moved = points if used.center is None else points - used.center
         theta = np.append(used.frequencies.ravel(), 0.0)
-        z, _ = FourierMap(moved / used.bandwidth).push(theta)
+        z, _ = FrequencyFeatures(moved / used.bandwidth).push(theta)
         return NormalizedEvidence(z, pooled.n, pooled.weights), pooled, used
 
     def _fixed(self, points: np.ndarray, frame: bool, rng: np.random.Generator) -> SCF:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from mercer import validate
 from mercer.backend import is_array
 from mercer.htest.corrections import Correction, Holm
-from mercer.htest.hypothesis_test import HypothesisTest, Result
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, Permutation
 from mercer.htest.repeated_rows import copied_rows_note, shared_rows_note
+from mercer.htest.result import ExplainedResult, thinned_rows
 from mercer.htest.samples.attribution import Features, features_of
 from mercer.htest.samples.effect import Effect, Measured, measured, witness_of
 from mercer.htest.samples.locations_found import (
@@ -30,11 +33,12 @@ from mercer.kernels.base import Kernel
 from mercer.rkhs.function import Function
 
 SCHEMA = "mercer/two-sample/1"
+_MIN_OBSERVATIONS = 2  # in each sample, for an unbiased MMD^2
 _SEED = 0  # draws the resamples of `features` in a summary, which is the same each time
 
 
 @dataclass(frozen=True)
-class TwoSampleResult(Result):
+class TwoSampleResult(ExplainedResult):
     """The result of a two-sample test; it keeps the samples, and looks into them when asked.
 
     Effect sizes, the witness and the points are those of `kernel`: that of the test, or the
@@ -106,7 +110,21 @@ class TwoSampleResult(Result):
         """The locations (ME, UME) or frequencies (SCF) of the test, with the columns' names."""
         return locations_of(self.test, self.pooled)
 
-    # ---- words and pictures -----------------------------------------------------------
+    def thinned(self, most: int) -> TwoSampleResult:
+        """The same verdict with random subsamples of at most `most` observations of each sample.
+
+        The subsamples are always the same; weighted samples are left as they are.
+        """
+        validate.whole("most", most, least=_MIN_OBSERVATIONS)
+        pooled, rng = self.pooled, np.random.default_rng(0)
+        if max(pooled.n, pooled.m) <= most or pooled.weights is not None:
+            return self
+        first, second = (thinned_rows(size, most, rng) for size in self.sizes)
+        first = np.arange(pooled.n) if first is None else first
+        second = np.arange(pooled.m) if second is None else second
+        return replace(self, pooled=pooled.subsample(first, second))
+
+    # ---- words and figures ------------------------------------------------------------
 
     def summary(
         self, level: float = 0.05, *, confidence: float = 0.95, features: Features | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isinf
 from typing import Any
 
-from mercer.htest.hypothesis_test import verdict_line
+from mercer.htest.result import verdict_line
 from mercer.htest.samples.attribution import Feature, Features
 from mercer.htest.samples.effect import Effect
 

@@ -1,0 +1,168 @@
+"""Results of tests: p-value and verdict, and the base of those that explain them by their data."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from mercer import validate
+from mercer.htest.hypothesis_test import HypothesisTest
+from mercer.htest.intervals import EffectSize
+from mercer.htest.nulls import Bound, Judgement
+
+
+@dataclass(frozen=True)
+class Result:
+    """Statistic, p-value and null distribution of a test.
+
+    `pvalue` is the probability, under the null hypothesis, of a statistic at least as large;
+    `null` holds draws of the statistic under the null hypothesis, where it was resampled, and
+    `law` is its distribution (SciPy's, or one with its methods), where that has a name. Both are
+    on the scale of `observed`, which is the statistic, or what the null compares instead of it.
+    """
+
+    statistic: float
+    pvalue: float
+    test: HypothesisTest
+    null: np.ndarray = field(repr=False, compare=False)
+    notes: tuple[str, ...] = ()
+    observed: float | None = field(default=None, repr=False, compare=False, kw_only=True)
+    law: Any = field(default=None, repr=False, compare=False, kw_only=True)
+
+    @classmethod
+    def judged(
+        cls,
+        test: HypothesisTest,
+        statistic: float,
+        judgement: Judgement,
+        notes: tuple[str, ...] = (),
+        **data: Any,
+    ) -> Self:
+        """The result of a statistic and the judgement of its null; `data` are fields of a subclass."""
+        return cls(
+            float(statistic),
+            float(judgement.pvalue),
+            test,
+            judgement.draws,
+            (*notes, *judgement.notes),
+            observed=float(judgement.observed),
+            law=judgement.law,
+            **data,
+        )
+
+    def rejects(self, level: float = 0.05) -> bool:
+        """Whether the null hypothesis is rejected at this level."""
+        validate.between("level", level, 0.0, 1.0)
+        return bool(self.pvalue <= level)
+
+    def summary(self, level: float = 0.05) -> str:
+        """Statistic, p-value and verdict in plain words."""
+        rejected = self.rejects(level)
+        default = f"The null hypothesis is {'rejected' if rejected else 'not rejected'}"
+        lines = [
+            f"{type(self.test).__name__}: statistic {self.statistic:.4g}, "
+            f"p = {self.pvalue:.3g} ({self.null_in_words()}).",
+            f"{self.test.verdict(rejected) or default} at level {level:g}.",
+            *self.notes,
+        ]
+        return "\n".join(lines)
+
+    def null_in_words(self) -> str:
+        """Source of the p-value: resamples, a named distribution, or a bound."""
+        if len(self.null):
+            return f"{len(self.null):,} resamples"
+        if self.law is not None:
+            name = getattr(getattr(self.law, "dist", self.law), "name", type(self.law).__name__)
+            return f"{_LAWS.get(name, name)} null distribution"
+        return "a bound" if self.bounded else "its limiting null distribution"
+
+    @property
+    def bounded(self) -> bool:
+        """Whether `pvalue` is only an upper bound on the p-value."""
+        return isinstance(getattr(self.test, "null", None), Bound)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and texts only, ready for JSON."""
+        return {
+            "statistic": self.statistic,
+            "pvalue": self.pvalue,
+            "test": type(self.test).__name__,
+            "parameters": described(self.test),
+            "null": self.null_in_words(),
+            "resamples": len(self.null),
+            "notes": list(self.notes),
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """The null distribution with the statistic in it; returns the Axes."""
+        return importlib.import_module("mercer.plot").plot_null(self, ax=ax)
+
+
+class ExplainedResult(Result, ABC):
+    """A result that keeps its data, to measure the effect and to show where it lies.
+
+    The common base of the results of two-sample, independence and goodness-of-fit tests. The p-value
+    comes from all observations; effect, witness and points are computed when they are asked for, over
+    all pairs of observations, and `thinned` gives the same result on fewer.
+    """
+
+    @abstractmethod
+    def effect(self, confidence: float = 0.95) -> EffectSize:
+        """Size of the effect, with a confidence interval and without a unit."""
+
+    @abstractmethod
+    def witness(self) -> Callable[..., Any]:
+        """Function that is large where the data contradict the null hypothesis."""
+
+    @abstractmethod
+    def points(self, k: int = 5) -> Any:
+        """The `k` observations that contradict the null hypothesis most."""
+
+    @abstractmethod
+    def thinned(self, most: int) -> Self:
+        """The same verdict with a random subsample of at most `most` observations, always the same."""
+
+    @abstractmethod
+    def summary(self, level: float = 0.05, *, confidence: float = 0.95) -> str:
+        """Question, verdict and size of the effect in plain words."""
+
+    def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
+        """Numbers and texts only, ready for JSON; subclasses add the effect at this confidence."""
+        return super().to_dict()
+
+
+def thinned_rows(size: int, most: int, rng: np.random.Generator | None = None) -> np.ndarray | None:
+    """Sorted positions of a random subsample of `most` rows; None where there are no more than that."""
+    if size <= most:
+        return None
+    rng = np.random.default_rng(0) if rng is None else rng
+    return np.sort(rng.choice(size, most, replace=False, shuffle=False))
+
+
+_LAWS = {"chi2": "chi-square", "norm": "normal", "gamma": "gamma", "f": "F", "t": "Student's t"}
+
+
+def described(test: HypothesisTest) -> dict[str, Any]:
+    """The parameters of a test by name, as text."""
+    names = [f.name for f in fields(test)] if is_dataclass(test) else []
+    return {name: repr(getattr(test, name)) for name in names}
+
+
+def verdict_line(result: Result, level: float, rejected: str, accepted: str, caution: str) -> str:
+    """Verdict, p-value and its source in one line of a summary.
+
+    `rejected` where the null hypothesis is rejected, else `accepted` and, at the end, a `caution`; the
+    words of `test.verdict`, where it has any, replace both.
+    """
+    rejects = result.rejects(level)
+    special = result.test.verdict(rejects)
+    verdict = special or (rejected if rejects else accepted)
+    p = f"p {'<=' if result.bounded else '='} {result.pvalue:.3g}"
+    how = f"{type(result.test).__name__}, {result.null_in_words()}; level {level:g}"
+    line = f"Verdict: {verdict}, {p} ({how})."
+    return line if rejects or special else f"{line} {caution}"
