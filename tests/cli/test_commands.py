@@ -22,15 +22,15 @@ pd = pytest.importorskip("pandas")
 def test_a_difference_is_told_in_plain_words(folder):
     done = run("two-sample", "a.csv", "b.csv")
     assert re.match(r"a\.csv and b\.csv differ \(p = 0\.\d+, level 0\.05\)\.\n", done.stdout)
-    assert "90 and 80 rows, 3 columns (2 of numbers, 1 of labels)" in done.stdout
-    assert "1 of 3 columns by itself: height" in done.stdout
+    assert "90 and 80 rows, 3 columns (2 numeric, 1 categorical)" in done.stdout
+    assert "1 of 3 columns differs on its own: height" in done.stdout
     assert done.stderr == ""
 
 
 def test_no_difference_is_no_proof(folder):
     done = run("two-sample", "a.csv", "c.csv")
     assert done.stdout.startswith("No difference was found between a.csv and c.csv (p = ")
-    assert "That does not show that they are the same" in done.stdout
+    assert "This does not prove they are the same" in done.stdout
 
 
 def test_folders_are_told_where_names_are_not_enough(folder, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import mercer
-from mercer.cli.common_options import Asked, expanded
+from mercer.cli.common_options import TwoSampleOptions, expanded
 from mercer.cli.match import Missing
 from mercer.cli.options import KernelName, TestName
 
@@ -25,10 +25,14 @@ def told(*words: str) -> dict:
 @pytest.mark.parametrize(
     "asked",
     [
-        Asked(),
-        Asked(test=TestName.ENERGY, columns=["height,weight in kg"], resamples=49, seed=3),
-        Asked(kernel=KernelName.CAUCHY, bandwidth=0.5, categories=["code"], memory="1GiB"),
-        Asked(missing=Missing.IMPUTE, columns=["height", "code"]),
+        TwoSampleOptions(),
+        TwoSampleOptions(
+            test=TestName.ENERGY, columns=["height,weight in kg"], resamples=49, seed=3
+        ),
+        TwoSampleOptions(
+            kernel=KernelName.CAUCHY, bandwidth=0.5, categories=["code"], memory="1GiB"
+        ),
+        TwoSampleOptions(missing=Missing.IMPUTE, columns=["height", "code"]),
     ],
 )
 def test_the_line_that_runs_it_again_does(asked, tmp_path, monkeypatch):
@@ -37,7 +41,7 @@ def test_the_line_that_runs_it_again_does(asked, tmp_path, monkeypatch):
     for name in ("a", "a b"):
         rows = "".join(f"{u},{v},{k}\n" for u, v, k in rng.normal(size=(30, 3)).round(1))
         (tmp_path / f"{name}.csv").write_text(f"height,weight in kg,code\n{rows}")
-    words = shlex.split(asked.again("two-sample", ("a.csv", "a b.csv"), level="0.1"))
+    words = shlex.split(asked.command_line("two-sample", ("a.csv", "a b.csv"), level="0.1"))
     assert words[:2] == ["mercer", "two-sample"]
     given = {**vars(asked), "level": 0.1}
     options = [
@@ -51,11 +55,11 @@ def test_the_line_that_runs_it_again_does(asked, tmp_path, monkeypatch):
 
 
 def test_fields_become_parameters_and_come_back():
-    def command(path: str, asked: Asked, level: float = 0.5) -> tuple:
+    def command(path: str, asked: TwoSampleOptions, level: float = 0.5) -> tuple:
         return path, asked, level
 
     run = expanded(command)
     shown = inspect.signature(run).parameters
-    assert list(shown) == ["path", *vars(Asked()), "level"]
+    assert list(shown) == ["path", *vars(TwoSampleOptions()), "level"]
     given = {name: p.default for name, p in shown.items() if p.default is not p.empty}
-    assert run(**given | {"path": "x", "seed": 7}) == ("x", Asked(seed=7), 0.5)
+    assert run(**given | {"path": "x", "seed": 7}) == ("x", TwoSampleOptions(seed=7), 0.5)

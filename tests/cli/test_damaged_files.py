@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow")
 import mercer
 from mercer.cli.exits import Refused
 from mercer.cli.read import read
-from mercer.cli.table import Wanted
+from mercer.cli.table import Selection
 from tests.fuzz_files import FAILURES, Worker, fuzz, report, row_counts
 from tests.support.damaged_files import ORIGINALS, ROWS, as_arrow, as_parquet, table_of
 
@@ -22,7 +22,7 @@ COLUMNS = table_of(np.random.default_rng(0))
 
 def refused(name: str, memory: str = "2GiB") -> str:
     with mercer.config(memory=memory), pytest.raises((Refused, mercer.MemoryBudgetError)) as caught:
-        read(name, Wanted())
+        read(name, Selection())
     assert str(caught.value).startswith(name)
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -43,7 +43,7 @@ def worker(tmp_path_factory):
 )
 def test_whole_files_are_read(put, kind, number, pack):
     whole = ORIGINALS[kind][number](COLUMNS)
-    assert read(put(pack(whole), "a"), Wanted()).rows == ROWS
+    assert read(put(pack(whole), "a"), Selection()).rows == ROWS
     assert ROWS in row_counts(whole)
 
 
@@ -105,7 +105,7 @@ def header(shape: str = "(60, 3)", descr: str = "'<f8'", order: str = "False") -
     ],
 )
 def test_a_damaged_npy_file_gets_one_line(put, data, pack):
-    assert "a damaged NPY file (" in refused(put(pack(data), "a.npy"))
+    assert "damaged NPY file (" in refused(put(pack(data), "a.npy"))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_wide_text_in_an_npy_file_counts_its_bytes(put):
 def test_names_of_fields_beyond_latin1(put):
     out = io.BytesIO()
     np.lib.format.write_array(out, np.array([(1.0,), (2.0,)], [("größe→", "f8")]), version=(3, 0))
-    assert list(read(put(out.getvalue(), "a.npy"), Wanted()).columns) == ["größe→"]
+    assert list(read(put(out.getvalue(), "a.npy"), Selection()).columns) == ["größe→"]
 
 
 # ---- Arrow --------------------------------------------------------------------------------------
@@ -171,16 +171,16 @@ def test_a_footer_that_leaves_out_a_batch_is_noticed(put):
             if kept == 2:
                 tried += 1
                 told = refused(put(broken, "a.arrow"))
-                assert "3 batches of rows, and its footer names 2" in told
+                assert "3 batches of rows, but its footer lists 2" in told
     assert tried
 
 
 def test_a_stream_that_was_cut_between_batches_is_noted(put):
     data = as_arrow(COLUMNS, "stream")
-    whole = read(put(data, "a.arrows"), Wanted())
+    whole = read(put(data, "a.arrows"), Selection())
     assert whole.notes == ()
-    cut = read(put(data[:-8], "a.arrows"), Wanted())
-    assert "the stream has no end mark; rows may be missing" in cut.notes[0]
+    cut = read(put(data[:-8], "a.arrows"), Selection())
+    assert "the stream has no end marker; rows may be missing" in cut.notes[0]
     assert "it ends within" in refused(put(data[:-30], "a.arrows"))
     assert "bytes follow the end of the stream" in refused(put(data + data, "a.arrows"))
 
@@ -194,7 +194,7 @@ def test_text_in_dictionaries_and_views(put):
             out = io.BytesIO()
             with pa.ipc.new_stream(out, table.schema) as writer:
                 writer.write_table(table, max_chunksize=2)
-            column = read(put(out.getvalue(), "a"), Wanted()).columns["w"]
+            column = read(put(out.getvalue(), "a"), Selection()).columns["w"]
             assert [None if c < 0 else column.levels[c] for c in column.codes] == [
                 word or None for word in words
             ]
@@ -230,7 +230,7 @@ def test_row_counts_that_contradict_each_other_are_noticed(put):
         if data[place : place + 2] in (b"\x16\x32", b"\x16\x78", b"\x16\x14"):  # 25, 60, 10
             broken = data[: place + 1] + b"\x0c" + data[place + 2 :]
             try:
-                assert read(put(broken, "a.parquet"), Wanted()).rows == ROWS
+                assert read(put(broken, "a.parquet"), Selection()).rows == ROWS
             except Refused:
                 caught += 1
     assert caught >= 3

@@ -47,8 +47,11 @@ def test_power_answers_and_draws(folder):
     )
     assert "█" in done.stdout
     assert Path("curve.png").read_bytes().startswith(b"\x89PNG")
-    assert "The picture is in curve.png" in done.stderr
-    assert "a picture is called" in run("power", "a.csv", "b.csv", "--plot", "x.doc", code=2).stderr
+    assert "Plot written to curve.png" in done.stderr
+    assert (
+        "name of a plot must end"
+        in run("power", "a.csv", "b.csv", "--plot", "x.doc", code=2).stderr
+    )
 
 
 def test_power_wants_sense(folder):
@@ -63,13 +66,13 @@ def test_large_files_are_thinned_for_what_looks_at_all_pairs(folder, monkeypatch
     full = json.loads(run("two-sample", "a.csv", "b.csv", "--json", "-").stdout)
     assert full["files"][0]["rows"] == 90
     assert full["result"]["sizes"] == [90, 80]
-    assert "the effect size comes from 50 and 50 rows, the verdict from all" in full["remarks"]
+    assert "the effect size uses 50 and 50 rows; the test used all" in full["remarks"]
 
 
 def test_many_columns_are_not_ranked(folder, monkeypatch):
     monkeypatch.setattr("mercer.report.affordable._FLOATS_PER_VALUE", 10**9)
     told = run("two-sample", "a.csv", "b.csv", "--report", "out.html")
-    assert "too many to be ranked" in one_line(told.stdout)
+    assert "too many columns to rank" in one_line(told.stdout)
     assert "Which columns differ?" not in Path("out.html").read_text("utf-8")
 
 

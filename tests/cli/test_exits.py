@@ -55,15 +55,15 @@ def test_wrong_use_is_2(folder, arguments):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["-", "-"], "only one of the files can be -"),
+        (["-", "-"], "only one file can be -"),
         (["a.csv", "b.csv", "--min-effect", "0.1"], "give --gate too"),
         (["a.csv", "b.csv", "--json", "nowhere/out.json"], "cannot be written"),
         (["a.csv", "b.csv", "--report", "nowhere/out.html"], "cannot be written"),
         (["a.csv", "b.csv", "--report", "."], "cannot be written"),
         (["a.csv", "b.csv", "--test", "hotelling", "--bandwidth", "1"], "has no kernel"),
-        (["a.csv", "b.csv", "--columns", ","], "need names of columns"),
-        (["a.csv", "b.csv", "--test", "energy"], "takes numbers only, and labels are in 'city'"),
-        (["a.csv", "b.csv", "--test", "scf"], "takes numbers only, and labels are in 'city'"),
+        (["a.csv", "b.csv", "--columns", ","], "need column names"),
+        (["a.csv", "b.csv", "--test", "energy"], "needs numeric columns, got labels in 'city'"),
+        (["a.csv", "b.csv", "--test", "scf"], "needs numeric columns, got labels in 'city'"),
     ],
 )
 def test_wrong_use_is_told_in_one_line(folder, arguments, told):
@@ -102,7 +102,7 @@ def test_a_bug_is_5(folder, monkeypatch):
     def broken(*_):
         raise RuntimeError("the sky is falling")
 
-    monkeypatch.setattr(import_module("mercer.cli.two_sample"), "found", broken)
+    monkeypatch.setattr(import_module("mercer.cli.two_sample"), "two_sample_answer", broken)
     done = CliRunner().invoke(mercer.cli.app, ["two-sample", "a.csv", "b.csv"])
     assert done.exit_code == 5
     assert "this is a bug in mercer" in done.stderr
@@ -112,7 +112,9 @@ def test_a_bug_is_5(folder, monkeypatch):
 
 def test_numpys_complaints_are_bugs(folder, monkeypatch):
     monkeypatch.setattr(
-        import_module("mercer.cli.two_sample"), "found", lambda *_: np.zeros(3) @ np.zeros(4)
+        import_module("mercer.cli.two_sample"),
+        "two_sample_answer",
+        lambda *_: np.zeros(3) @ np.zeros(4),
     )
     done = CliRunner().invoke(mercer.cli.app, ["two-sample", "a.csv", "b.csv"])
     assert done.exit_code == 5
@@ -122,7 +124,7 @@ def test_an_interrupt_is_130(folder, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("mercer.cli.two_sample"), "found", interrupted)
+    monkeypatch.setattr(import_module("mercer.cli.two_sample"), "two_sample_answer", interrupted)
     assert "interrupted" in refused("two-sample", "a.csv", "b.csv", code=130)
 
 

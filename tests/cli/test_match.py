@@ -6,11 +6,11 @@ import pytest
 from mercer.cli.exits import Refused
 from mercer.cli.match import Missing, matched
 from mercer.cli.read import read
-from mercer.cli.table import Numbers, Wanted
+from mercer.cli.table import NumericColumn, Selection
 
 
 def pair(put, a: str, b: str, missing: Missing | None = None, notes: list | None = None):
-    files = [read(put(text, name), Wanted()) for text, name in ((a, "a.csv"), (b, "b.csv"))]
+    files = [read(put(text, name), Selection()) for text, name in ((a, "a.csv"), (b, "b.csv"))]
     return matched(files, missing, [] if notes is None else notes)
 
 
@@ -34,7 +34,7 @@ def test_columns_are_matched_by_name(put):
 def test_different_columns_are_named(put):
     told = no_pair(put, "a,b\n1,2\n3,4\n", "b,c\n1,2\n3,4\n")
     assert told == (
-        "the columns differ: a.csv alone has 'a'; b.csv alone has 'c'; choose common ones with --columns"
+        "the columns differ: only a.csv has 'a'; only b.csv has 'c'; select shared columns with --columns"
     )
     told = no_pair(put, "a,b\n1,2\n3,4\n", "a,b\n1,u\n3,v\n")
     assert told.startswith("column 'b' holds numbers in a.csv and labels in b.csv")
@@ -45,7 +45,7 @@ def test_constant_columns(put):
     assert "every column ('a', 'b') is constant" in no_pair(put, same, same)
     notes: list[str] = []
     pair(put, "a,b\n1,u\n2,u\n", "a,b\n1,u\n2,u\n", notes=notes)
-    assert notes == ["constant, so without influence: 'b'"]
+    assert notes == ["constant columns, which have no influence: 'b'"]
     pair(put, "a\n1\n1\n", "a\n2\n2\n")  # constant in each, but not the same
 
 
@@ -66,7 +66,7 @@ def test_missing_values_are_counted_and_the_ways_out_named(put):
     told = no_pair(put, a, b)
     assert told == (
         "a.csv has missing values (b: 2, a: 1): choose --missing drop to leave out 3 of 7 rows, or "
-        "--missing impute to fill in medians and a label of their own"
+        "--missing impute to fill in medians and the label (missing)"
     )
 
 
@@ -88,4 +88,4 @@ def test_missing_values_can_be_imputed(put):
 
 
 def test_numbers_are_numbers(put):
-    assert isinstance(read(put("a\n1e3\n-.5\n +2\n"), Wanted()).columns["a"], Numbers)
+    assert isinstance(read(put("a\n1e3\n-.5\n +2\n"), Selection()).columns["a"], NumericColumn)

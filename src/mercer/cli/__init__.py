@@ -26,8 +26,8 @@ for _command in (two_sample, independence, goodness, drift, power, demo, doctor)
     app.command()(_command)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"mercer {mercer.__version__}")
         raise typer.Exit
 
@@ -35,14 +35,17 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Run the command; `mercer --help` tells what it can do."""
+    """Run the command; `mercer --help` lists what it can do."""
     app()
 
 

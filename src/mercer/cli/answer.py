@@ -1,120 +1,147 @@
-"""What a comparison of two files found: everything that is told, written or drawn, found once."""
+"""Answers of the commands: their base class, the JSON document and the text on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import json
+import os
+import shutil
+import sys
+import textwrap
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import isfinite
-from pathlib import PurePath
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, ClassVar, Generic, TypeVar
 
 import mercer
-from mercer.cli.match import Sample
-from mercer.cli.table import Labels
-from mercer.htest.samples.attribution import Features
-from mercer.htest.samples.effect import Effect
-from mercer.htest.samples.two_sample_result import TwoSampleResult
-from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS, ranked
+from mercer.cli import options
+from mercer.cli.exits import say, tell
+from mercer.cli.match import FileSample
+from mercer.cli.table import LabelColumn, short
+from mercer.htest.result import Result
 
-SCHEMA = "mercer/command/two-sample/1"
+_NOTE_LENGTH = 300  # characters of a note: three lines of a terminal
+_LINE_LENGTHS = 60, 110  # shortest and longest line: narrower is torn apart, wider is hard to read
+
+ResultType = TypeVar("ResultType", bound=Result)
 
 
 @dataclass(frozen=True)
-class Findings:
-    """A result, and what it says when it is asked."""
+class Answer(ABC, Generic[ResultType]):
+    """Result of a test of files, with its level, its seed and the notes of the command."""
 
-    samples: tuple[Sample, Sample]
-    result: TwoSampleResult
-    some: TwoSampleResult  # the same, on some rows of large samples
+    schema: ClassVar[str]
+    verdict_key: ClassVar[str]  # of the JSON document: whether the test rejects
+    effect_key: ClassVar[str]  # of the JSON document: the effect size
+    caution: ClassVar[str]  # what a test that does not reject leaves open
+
+    result: ResultType
     level: float
     seed: int
-    effect: Effect
-    features: Features | None  # None: too many columns, or only one
     notes: tuple[str, ...]
 
     @property
-    def differ(self) -> bool:
-        """Whether the samples differ, at the level asked for."""
+    def rejected(self) -> bool:
+        """Whether the test rejects at the chosen level."""
         return self.result.rejects(self.level)
 
     @property
-    def names(self) -> tuple[str, str]:
-        """What the samples are called: their files, without folders where that is enough."""
-        first, second = called([sample.name for sample in self.samples])
-        return first, second
+    @abstractmethod
+    def effect_size(self) -> float | None:
+        """Effect size that --min-effect is compared with; None if the test has none."""
 
-    @property
-    def numbered(self) -> bool:
-        """Whether the rows of the result are those of the files, in their order."""
-        rows = tuple(sample.rows for sample in self.samples)
-        return rows == self.result.sizes and not any(sample.dropped for sample in self.samples)
+    @abstractmethod
+    def verdict(self) -> str:
+        """Verdict in one sentence."""
 
-    def at_least(self, effect: float | None) -> bool:
-        """Whether they differ, and by at least this standardized distance."""
-        return self.differ and (effect is None or self.effect.standardized >= effect)
+    @abstractmethod
+    def facts(self) -> list[tuple[str, str]]:
+        """Titles and texts below the verdict."""
+
+    @abstractmethod
+    def details(self) -> dict[str, Any]:
+        """Entries of the JSON document that only this command has."""
+
+    def table(self) -> list[str]:
+        """Lines of a table of columns or pairs below the facts, if there is one."""
+        return []
+
+    def at_least(self, minimum: float | None) -> bool:
+        """Whether the test rejects, with an effect size of at least `minimum`."""
+        effect = self.effect_size
+        return self.rejected and (minimum is None or effect is None or effect >= minimum)
+
+    def test_description(self) -> str:
+        """Test, null distribution and seed."""
+        return f"{type(self.result.test).__name__}, {self.result.null_in_words()}, seed {self.seed}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Numbers and texts only; the same for the same files and the same seed."""
+        """JSON document: the same for the same files and the same seed."""
         document = {
-            "schema": SCHEMA,
+            "schema": self.schema,
             "mercer": mercer.__version__,
-            "differ": self.differ,
+            self.verdict_key: self.rejected,
             "level": self.level,
             "pvalue": self.result.pvalue,
-            "distance": self.effect.standardized,
+            self.effect_key: self.effect_size,
             "seed": self.seed,
-            "files": [file_of(sample) for sample in self.samples],
-            "columns": columns_of(self.samples[0]),
-            "result": {**self.some.to_dict(), "sizes": list(self.result.sizes)},
-            "features": None if self.features is None else self.features.to_dict(),
+            **self.details(),
             "remarks": list(self.notes),
         }
-        return plain(document)
+        return finite_or_null(document)
+
+    def text(self) -> str:
+        """Verdict, facts, table and notes for a terminal or a log."""
+        lines = [bold(wrapped(self.verdict()))]
+        if not self.rejected:
+            lines.append(wrapped(self.caution))
+        lines += ["", *(wrapped(fact, f"  {title:10}", " " * 12) for title, fact in self.facts())]
+        if table := self.table():
+            lines += ["", *table]
+        if notes := note_lines([*self.notes, *self.result.notes]):
+            lines += ["", *notes]
+        return "\n".join(lines)
 
 
-def plain(value: Any) -> Any:
-    """For JSON, which has no infinities: None instead."""
+# ---- output ---------------------------------------------------------------------------------
+
+
+def write_answer(
+    json_to: str | None,
+    document: Callable[[], dict[str, Any]],
+    text: Callable[[], str],
+    seconds: float,
+) -> None:
+    """Write the text to stdout, and the JSON document to `json_to`; `-` is stdout without the text.
+
+    Neither is computed unless it is written.
+    """
+    if json_to is not None:
+        timed = {**document(), "elapsed_seconds": round(seconds, 3)}
+        encoded = json.dumps(timed, indent=2, allow_nan=False)
+        tell(encoded) if json_to == "-" else options.write(json_to, encoded + "\n")
+    if json_to != "-":
+        tell(text())
+
+
+def write_report(path: Path, page: str) -> None:
+    """Write an HTML report, and say where it is."""
+    options.write(path, page)
+    say(f"Report written to {path}")
+
+
+def finite_or_null(value: Any) -> Any:
+    """`value` for JSON, which has no infinities and no NaN: None in their place."""
     if isinstance(value, dict):
-        return {str(key): plain(v) for key, v in value.items()}
+        return {str(key): finite_or_null(v) for key, v in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
+        return [finite_or_null(v) for v in value]
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def called(paths: Sequence[str]) -> list[str]:
-    """Names of files without their folders, where these names are different."""
-    names = [PurePath(path).name or path for path in paths]
-    return names if len(set(names)) == len(set(paths)) else list(paths)
-
-
-def found(
-    samples: Sequence[Sample], result: TwoSampleResult, level: float, seed: int, notes: list[str]
-) -> Findings:
-    """Ask the result how much the samples differ, and where."""
-    first, second = samples
-    features, some = ranked(result, seed), result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
-    if features is not None:
-        features = _called(features, first)
-    elif len(first.columns) > 1:
-        notes.append("the columns are too many to be ranked one by one: choose --columns")
-    if some is not result:
-        kept = f"{some.sizes[0]:,} and {some.sizes[1]:,}"
-        notes.append(f"the effect size comes from {kept} rows, the verdict from all")
-    return Findings(
-        (first, second), result, some, level, seed, some.effect(), features, tuple(notes)
-    )
-
-
-def _called(features: Features, sample: Sample) -> Features:
-    """The columns by the names the command gives them, also where the file had none."""
-    names = list(sample.columns)
-    known = {f"column {j}": name for j, name in enumerate(names)} if sample.array else {}
-    renamed = tuple(replace(f, name=known.get(f.name, f.name)) for f in features)
-    return replace(features, features=renamed)
-
-
-def file_of(sample: Sample) -> dict[str, Any]:
-    """What is said about a file."""
+def file_summary(sample: FileSample) -> dict[str, Any]:
+    """JSON entry of a file: its name, its rows, and what was done about missing values."""
     return {
         "name": sample.name,
         "rows": sample.rows,
@@ -123,9 +150,52 @@ def file_of(sample: Sample) -> dict[str, Any]:
     }
 
 
-def columns_of(sample: Sample) -> list[dict[str, str]]:
-    """What is said about the columns of a file."""
+def column_kinds(sample: FileSample) -> list[dict[str, str]]:
+    """JSON entry of the columns: names and kinds."""
     return [
-        {"name": name, "kind": "categories" if isinstance(held, Labels) else "numbers"}
-        for name, held in sample.columns.items()
+        {"name": name, "kind": "categories" if isinstance(column, LabelColumn) else "numbers"}
+        for name, column in sample.columns.items()
     ]
+
+
+# ---- text -----------------------------------------------------------------------------------
+
+
+def display_names(paths: Sequence[str]) -> list[str]:
+    """File names without their folders, unless two files would then have the same name."""
+    names = [PurePath(path).name or path for path in paths]
+    return names if len(set(names)) == len(set(paths)) else list(paths)
+
+
+def listed_names(names: Sequence[str], most: int) -> str:
+    """The first `most` names, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def note_lines(notes: Sequence[str]) -> list[str]:
+    """Notes, each a wrapped paragraph."""
+    return [wrapped(short(note, _NOTE_LENGTH), "  Note: ", "        ") for note in notes]
+
+
+def line_length() -> int:
+    """Number of characters in a line of the terminal, within limits that read well."""
+    shortest, longest = _LINE_LENGTHS
+    return max(shortest, min(shutil.get_terminal_size((100, 24)).columns, longest))
+
+
+def bold(text: str) -> str:
+    """Bold text on a terminal; plain text in files, pipes, and where NO_COLOR is set."""
+    on_terminal = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return f"\x1b[1m{text}\x1b[0m" if on_terminal else text
+
+
+def wrapped(text: str, first: str = "", later: str = "") -> str:
+    """`text` in lines that fit the terminal; `first` and `later` are their indents."""
+    return textwrap.fill(
+        text,
+        line_length(),
+        initial_indent=first,
+        subsequent_indent=later,
+        break_on_hyphens=False,
+    )

@@ -1,4 +1,4 @@
-"""Columns of Arrow types as numbers and labels, gathered batch by batch."""
+"""Columns of numbers and labels from Arrow arrays, one batch after another."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.table import Labels, Numbers, affordable, refuse_rounding, unfit_type
+from mercer.cli.table import LabelColumn, NumericColumn, affordable, refuse_rounding, unfit_type
+
+_BYTES_PER_LABEL = 100  # memory of one label in a dictionary, beside its characters
 
 
 def check_type(kind: Any, column: str, file: str) -> None:
-    """Refuse a column that holds neither numbers nor text, such as one of lists or times."""
+    """Refuse a column that holds neither numbers nor text, such as lists or times."""
     import pyarrow as pa
 
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -36,8 +38,8 @@ def is_text(kind: Any) -> bool:
 
 
 @dataclass
-class ColumnParts:
-    """A column on its way, one array for each batch; text is kept once for each label."""
+class ArrowColumn:
+    """Column while it is read, one array per batch; each distinct label is stored once."""
 
     name: str
     file: str
@@ -46,10 +48,10 @@ class ColumnParts:
     parts: list[np.ndarray] = field(default_factory=list)
     levels: dict[str, int] = field(default_factory=dict)
     text: bool = False
-    weight: int = 0  # bytes of the levels, roughly
+    label_bytes: int = 0  # memory of the levels, roughly
 
     def add(self, array: Any) -> None:
-        """The values of one more batch, an Arrow array that has been validated."""
+        """Append a batch: an Arrow array that has been validated."""
         import pyarrow as pa
 
         kind = array.type
@@ -66,21 +68,21 @@ class ColumnParts:
             self.parts.append(self._numbers(array, kind))
         self.rows += len(array)
 
-    def column(self) -> Numbers | Labels:
+    def column(self) -> NumericColumn | LabelColumn:
         """All batches as one column."""
         joined = np.concatenate(self.parts) if self.parts else np.empty(0)
         if not self.text:
-            return Numbers(joined)
-        return Labels(joined.astype(np.int64, copy=False), tuple(self.levels))
+            return NumericColumn(joined)
+        return LabelColumn(joined.astype(np.int64, copy=False), tuple(self.levels))
 
     def _text_codes(self, array: Any) -> np.ndarray:
-        """Codes of text, which is never repeated for every row that holds it."""
+        """Codes of text, through its dictionary: strings are not repeated for every row."""
         import pyarrow as pa
 
         if not pa.types.is_dictionary(array.type):
             array = array.dictionary_encode()
-        places = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-        used, inverse = np.unique(places, return_inverse=True)
+        indices = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        used, inverse = np.unique(indices, return_inverse=True)
         words = array.dictionary
         codes = [-1 if i < 0 else self._code(words[i].as_py()) for i in used.tolist()]
         return np.array(codes, dtype=np.int64)[inverse]
@@ -95,8 +97,8 @@ class ColumnParts:
             return -1
         if word not in self.levels:
             self.levels[word] = len(self.levels)
-            self.weight += 100 + len(word)
-            affordable(self.rows, 1, self.file, beside=self.weight)
+            self.label_bytes += _BYTES_PER_LABEL + len(word)
+            affordable(self.rows, 1, self.file, beside=self.label_bytes)
         return self.levels[word]
 
     def _numbers(self, array: Any, kind: Any) -> np.ndarray:
@@ -108,8 +110,8 @@ class ColumnParts:
         if pa.types.is_boolean(kind):
             array = pc.cast(array, pa.uint8())
         elif pa.types.is_integer(kind):
-            whole = array.fill_null(0).to_numpy(zero_copy_only=False)
-            refuse_rounding(whole, self.name, self.file, self.rows)
+            integers = array.fill_null(0).to_numpy(zero_copy_only=False)
+            refuse_rounding(integers, self.name, self.file, self.rows)
         single = pa.types.is_float32(kind) or pa.types.is_float16(kind)
         wide = pc.cast(array, pa.float32() if single else pa.float64(), safe=False)
         return wide.to_numpy(zero_copy_only=False)  # NaN where a value is missing

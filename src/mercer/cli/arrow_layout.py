@@ -1,8 +1,8 @@
-"""The layout of an Arrow file or stream: rows, batches and unpacked sizes, from its metadata alone.
+"""Layout of an Arrow file or stream: rows, batches and decompressed sizes from its metadata alone.
 
 An Arrow stream is a sequence of messages, each a flatbuffer with metadata and a body of buffers;
-an Arrow file is a stream between two marks, with a footer. Compressed buffers begin with their
-unpacked length. So all sizes are known before anything is unpacked.
+an Arrow file is a stream between two magic strings, with a footer. Compressed buffers begin with
+their decompressed length. So all sizes are known before anything is decompressed.
 https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
 """
 
@@ -15,27 +15,29 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 FILE_MAGIC, STREAM_MAGIC = b"ARROW1", b"\xff\xff\xff\xff"
-_DICTIONARY, _RECORDS = 2, 3  # kinds of messages
+_DICTIONARY, _RECORDS = 2, 3  # types of messages, by the Arrow format
 
 
 class DamagedLayout(Exception):
-    """The metadata contradict themselves or the size of the file."""
+    """Metadata that contradict themselves or the size of the file."""
 
 
 @dataclass(frozen=True)
-class Layout:
-    """What the messages of an Arrow file or stream say."""
+class ArrowLayout:
+    """Rows, batches and sizes of an Arrow file or stream."""
 
     rows: int
     batches: int
-    largest: int  # bytes of the largest batch, unpacked
-    dictionaries: int  # bytes of all dictionaries, unpacked
-    ended: bool  # whether there is a mark of the end
-    rest: int  # bytes after that mark
+    largest: int  # bytes of the largest batch, decompressed
+    dictionaries: int  # bytes of all dictionaries, decompressed
+    ended: bool  # whether there is an end marker
+    trailing: int  # bytes after that marker
 
 
-def layout(file: IO[bytes], fields: Collection[int] | None = None, schema: Any = None) -> Layout:
-    """Walk over all messages; with a schema only the buffers of these fields are counted."""
+def layout(
+    file: IO[bytes], fields: Collection[int] | None = None, schema: Any = None
+) -> ArrowLayout:
+    """Layout from the metadata of all messages; with a schema, only these fields are counted."""
     size = file.seek(0, os.SEEK_END)
     spans = None if schema is None else [buffers_of(kind) for kind in schema.types]
     rows = batches = largest = dictionaries = 0
@@ -50,11 +52,11 @@ def layout(file: IO[bytes], fields: Collection[int] | None = None, schema: Any =
             ended = kind == 0
     except (struct.error, IndexError, OverflowError, RecursionError) as problem:
         raise DamagedLayout(f"bad metadata: {problem}") from None
-    return Layout(rows, batches, largest, dictionaries, ended, size - end)
+    return ArrowLayout(rows, batches, largest, dictionaries, ended, size - end)
 
 
 def buffers_of(kind: Any) -> tuple[int, int]:
-    """Buffers of a column of this Arrow type, and how many of its parts are lists of text views."""
+    """Number of buffers of a column of this Arrow type, and of its children that are text views."""
     import pyarrow as pa
 
     is_ = pa.types
@@ -65,17 +67,17 @@ def buffers_of(kind: Any) -> tuple[int, int]:
     if is_.is_string_view(kind) or is_.is_binary_view(kind):
         return 2, 1
     if is_.is_null(kind) or is_.is_run_end_encoded(kind):
-        own = 0
+        buffers = 0
     elif is_.is_struct(kind) or is_.is_fixed_size_list(kind) or is_.is_union(kind):
-        own = 2 if is_.is_union(kind) and kind.mode == "dense" else 1
+        buffers = 2 if is_.is_union(kind) and kind.mode == "dense" else 1
     else:
-        own = 3 if any(is_three(kind) for is_three in _three_buffers(is_)) else 2
-    parts = [buffers_of(kind.field(i).type) for i in range(kind.num_fields)]
-    return own + sum(n for n, _ in parts), sum(v for _, v in parts)
+        buffers = 3 if any(is_three(kind) for is_three in _three_buffers(is_)) else 2
+    children = [buffers_of(kind.field(i).type) for i in range(kind.num_fields)]
+    return buffers + sum(n for n, _ in children), sum(v for _, v in children)
 
 
 def _three_buffers(types: Any) -> tuple[Any, ...]:
-    """Predicates of the types that have three buffers: which values are there, places, contents."""
+    """Predicates of the types that have three buffers: validity, offsets and content."""
     return (
         types.is_string, types.is_binary, types.is_large_string, types.is_large_binary,
         types.is_list_view, types.is_large_list_view,
@@ -85,23 +87,23 @@ def _three_buffers(types: Any) -> tuple[Any, ...]:
 # ---- messages -----------------------------------------------------------------------------------
 
 
-def _messages(file: IO[bytes], size: int) -> Iterator[tuple[int, _Table, int, int]]:
-    """Kind, header, and the places of the body and of its end; kind 0 is the mark of the end."""
+def _messages(file: IO[bytes], size: int) -> Iterator[tuple[int, _FlatTable, int, int]]:
+    """Type, header, and the offsets of the body and of its end; type 0 is the end marker."""
     file.seek(0)
     place = 8 if file.read(len(FILE_MAGIC)) == FILE_MAGIC else 0
     while place + 4 <= size:
         file.seek(place)
         (length,) = struct.unpack("<i", file.read(4))
         place += 4
-        if length == -1:  # before version 0.15 of Arrow there was the length alone
+        if length == -1:  # since Arrow 0.15 a continuation marker precedes the length
             (length,) = struct.unpack("<i", file.read(4))
             place += 4
         if length == 0:
-            yield 0, _Table(b"", 0), place, place
+            yield 0, _FlatTable(b"", 0), place, place
             return
         if length < 0 or place + length > size:
             raise DamagedLayout("it ends within a message")
-        message = _Table.root(file.read(length))
+        message = _FlatTable.root(file.read(length))
         place += length
         body = message.number(3, "<q")
         if body < 0 or place + body > size:
@@ -113,7 +115,7 @@ def _messages(file: IO[bytes], size: int) -> Iterator[tuple[int, _Table, int, in
         place += body
 
 
-def _length(records: _Table) -> int:
+def _length(records: _FlatTable) -> int:
     rows = records.number(0, "<q")
     if rows < 0:
         raise DamagedLayout(f"a batch of {rows} rows")
@@ -122,12 +124,12 @@ def _length(records: _Table) -> int:
 
 def _unpacked(
     file: IO[bytes],
-    records: _Table,
+    records: _FlatTable,
     body: int,
     spans: list[tuple[int, int]] | None,
     fields: Collection[int] | None,
 ) -> int:
-    """Bytes of the buffers of a batch once they are unpacked."""
+    """Decompressed bytes of the buffers of a batch."""
     buffers = records.structs(2, "<qq")
     counted = range(len(buffers))
     if spans is not None and fields is not None:
@@ -150,11 +152,11 @@ def _unpacked(
 def _places(
     number: int, views: list[int], spans: list[tuple[int, int]], fields: Collection[int]
 ) -> list[int] | range:
-    """Which buffers belong to these fields; all of them where the counts do not add up."""
+    """Indices of the buffers of these fields; all buffers if the counts do not add up."""
     places: list[int] = []
     at = 0
-    for i, (own, lists) in enumerate(spans):
-        count = own + sum(views[:lists])
+    for i, (buffers, lists) in enumerate(spans):
+        count = buffers + sum(views[:lists])
         views = views[lists:]
         if not 0 <= count <= number - at:
             return range(number)
@@ -165,28 +167,28 @@ def _places(
 
 
 @dataclass(frozen=True)
-class _Table:
-    """A table of a flatbuffer: fields by number; https://flatbuffers.dev/internals."""
+class _FlatTable:
+    """Table of a flatbuffer, with fields by number; https://flatbuffers.dev/internals."""
 
     data: bytes
     place: int
 
     @classmethod
-    def root(cls, data: bytes) -> _Table:
+    def root(cls, data: bytes) -> _FlatTable:
         return cls(data, _number(data, 0, "<I"))
 
     def number(self, field: int, form: str) -> int:
-        """A number, 0 where it is left out."""
+        """Number in a field; 0 if the field is absent."""
         place = self._field(field)
         return 0 if place is None else _number(self.data, place, form)
 
-    def table(self, field: int) -> _Table | None:
-        """A table, None where it is left out."""
+    def table(self, field: int) -> _FlatTable | None:
+        """Table in a field; None if the field is absent."""
         place = self._field(field)
-        return None if place is None else _Table(self.data, place + self._offset(place))
+        return None if place is None else _FlatTable(self.data, place + self._offset(place))
 
     def structs(self, field: int, form: str) -> list[tuple[int, ...]]:
-        """A vector of structs."""
+        """Vector of structs in a field; empty if the field is absent."""
         place = self._field(field)
         if place is None:
             return []
@@ -209,6 +211,6 @@ class _Table:
 
 
 def _number(data: bytes, place: int, form: str) -> int:
-    if place < 0:  # struct would count from the end
+    if place < 0:  # struct counts negative offsets from the end
         raise DamagedLayout("an offset before the message")
     return struct.unpack_from(form, data, place)[0]

@@ -1,7 +1,7 @@
-"""Parquet and Arrow files by pyarrow: metadata are checked first, then batches are validated and read.
+"""Reader of Parquet and Arrow files by pyarrow: metadata are checked, then batches are validated.
 
-pyarrow trusts what it reads: a damaged offset would end the process. So every batch is validated in
-full before it is used, and everything the metadata say twice (rows, batches, sizes) must agree.
+pyarrow trusts what it reads: a damaged offset would crash the process. So every batch is validated
+in full before it is used, and whatever the metadata state twice (rows, batches, sizes) must agree.
 """
 
 from __future__ import annotations
@@ -11,89 +11,92 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mercer.cli.arrow_columns import ColumnParts, check_type, is_text
-from mercer.cli.arrow_layout import FILE_MAGIC, STREAM_MAGIC, DamagedLayout, Layout, layout
-from mercer.cli.byte_source import Source, gib, spooled
+from mercer.cli.arrow_columns import ArrowColumn, check_type, is_text
+from mercer.cli.arrow_layout import FILE_MAGIC, STREAM_MAGIC, ArrowLayout, DamagedLayout, layout
+from mercer.cli.byte_source import MAX_HARMLESS_BYTES, MAX_RATIO, ByteSource, gib, spooled
 from mercer.cli.exits import Refused, WrongUse, one_line
-from mercer.cli.parquet_layout import DELTA_LENGTH, DELTA_PREFIX, Chunk, read_footer
-from mercer.cli.table import File, Wanted, affordable, named
+from mercer.cli.parquet_layout import DELTA_LENGTH, DELTA_PREFIX, ColumnChunk, read_footer
+from mercer.cli.table import File, Selection, affordable, checked_header
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 
 ARROW_MAGICS = (FILE_MAGIC, STREAM_MAGIC)
-_SWELL, _HARMLESS = (
-    200,
-    64 << 20,
-)  # as for archives: Parquet packs repeated values as well as they do
-_BATCH = 1 << 16  # rows
-_SHARE = 8  # of the memory limit, for one batch of text that shares prefixes
+_BATCH_ROWS = 1 << 16  # the default batch of pyarrow: half a megabyte of float64
+_BATCHES_PER_LIMIT = 8  # a batch of text with shared prefixes takes 1/8 of the memory limit at most
 
 
-def read_parquet(source: Source, wanted: Wanted, progress: Callable[[float], object]) -> File:
-    """A Parquet file, one column at a time, in batches of rows."""
+def read_parquet(
+    source: ByteSource, selection: Selection, progress: Callable[[float], object]
+) -> File:
+    """Selected columns of a Parquet file, one column at a time, in batches of rows."""
     with _guarded("a Parquet", source) as file:
         import pyarrow.parquet as pq
 
         name, footer = source.name, read_footer(file)
         schema = pq.ParquetFile(file).schema_arrow
-        names = named(schema.names, wanted, name)
-        chosen = wanted.positions(names, name)
-        for i in chosen:
+        names = checked_header(schema.names, selection, name)
+        positions = selection.positions(names, name)
+        for i in positions:
             check_type(schema.types[i], names[i], name)
-        chunks = {i: footer.chunks(schema.names[i]) for i in chosen}
-        largest = max((chunk.unpacked for held in chunks.values() for chunk in held), default=0)
-        _plausible(footer.rows, len(chosen), largest, source)
-        columns, weight = {}, 0
-        for done, i in enumerate(chosen, 1):
-            parts = ColumnParts(names[i], name, names[i] in wanted.categories)
+        chunks = {i: footer.chunks(schema.names[i]) for i in positions}
+        largest = max((c.unpacked for column in chunks.values() for c in column), default=0)
+        _refuse_implausible(footer.rows, len(positions), largest, source)
+        columns, label_bytes = {}, 0
+        for number, i in enumerate(positions, 1):
+            column = ArrowColumn(names[i], name, names[i] in selection.categories)
             for array in _parquet_column(file, chunks[i], schema.field(i)):
-                parts.add(array)
-                affordable(footer.rows, len(chosen), name, beside=weight + parts.weight)
-            _same_rows(parts.rows, footer.rows)
-            weight += parts.weight
-            columns[names[i]] = parts.column()
-            progress(done / len(chosen))
-    return _filled(File(name, columns))
+                column.add(array)
+                beside = label_bytes + column.label_bytes
+                affordable(footer.rows, len(positions), name, beside=beside)
+            _check_row_count(column.rows, footer.rows)
+            label_bytes += column.label_bytes
+            columns[names[i]] = column.column()
+            progress(number / len(positions))
+    return _refuse_empty(File(name, columns))
 
 
-def read_arrow(source: Source, wanted: Wanted, progress: Callable[[float], object]) -> File:
-    """An Arrow file (Feather) or stream, one batch at a time."""
+def read_arrow(
+    source: ByteSource, selection: Selection, progress: Callable[[float], object]
+) -> File:
+    """Selected columns of an Arrow file (Feather) or stream, one batch at a time."""
     with _guarded("an Arrow", source) as file:
         name, schema = source.name, _arrow_schema(file)
-        names = named(schema.names, wanted, name)
-        chosen = wanted.positions(names, name)
-        for i in chosen:
+        names = checked_header(schema.names, selection, name)
+        positions = selection.positions(names, name)
+        for i in positions:
             check_type(schema.types[i], names[i], name)
-        found = layout(file, frozenset(chosen), schema)
-        _plausible(found.rows, len(chosen), found.largest + found.dictionaries, source)
-        gathered = [ColumnParts(names[i], name, names[i] in wanted.categories) for i in chosen]
+        metadata = layout(file, frozenset(positions), schema)
+        unpacked = metadata.largest + metadata.dictionaries
+        _refuse_implausible(metadata.rows, len(positions), unpacked, source)
+        columns = [ArrowColumn(names[i], name, names[i] in selection.categories) for i in positions]
         rows = 0
-        for batch in _arrow_batches(file, chosen, found):
+        for batch in _arrow_batches(file, positions, metadata):
             batch.validate(full=True)
             rows += batch.num_rows
-            for parts, array in zip(gathered, batch.columns, strict=True):
-                parts.add(array)
-            progress(rows / max(found.rows, 1))
-            affordable(found.rows, len(chosen), name, beside=sum(p.weight for p in gathered))
-        _same_rows(rows, found.rows)
-        notes = _end_of_stream(file, found, name)
-        columns = {parts.name: parts.column() for parts in gathered}
-    return _filled(File(name, columns, notes=notes))
+            for column, array in zip(columns, batch.columns, strict=True):
+                column.add(array)
+            progress(rows / max(metadata.rows, 1))
+            label_bytes = sum(column.label_bytes for column in columns)
+            affordable(metadata.rows, len(positions), name, beside=label_bytes)
+        _check_row_count(rows, metadata.rows)
+        notes = _end_of_stream(file, metadata, name)
+        read = {column.name: column.column() for column in columns}
+    return _refuse_empty(File(name, read, notes=notes))
 
 
-# ---- what both share ----------------------------------------------------------------------------
+# ---- checks of both formats ----------------------------------------------------------------------------
 
 
 @contextmanager
-def _guarded(kind: str, source: Source) -> Iterator[Any]:
-    """The file for pyarrow, whose complaints of every type become one line."""
+def _guarded(kind: str, source: ByteSource) -> Iterator[Any]:
+    """File for pyarrow, whose errors of every type become one refusal."""
     try:
         import pyarrow as pa
     except ImportError:
         raise WrongUse(
             f"{kind.split()[-1]} files need pyarrow: pip install 'mercer[frames]', or save as CSV"
         ) from None
-    complaints = (
+    errors = (
         pa.ArrowException, DamagedLayout, OSError, ValueError, TypeError, KeyError, IndexError,
         OverflowError, SystemError, struct.error,
     )  # fmt: skip
@@ -102,40 +105,40 @@ def _guarded(kind: str, source: Source) -> Iterator[Any]:
             yield file
     except MemoryBudgetError:
         raise
-    except complaints as problem:
+    except errors as problem:
         text = one_line(str(problem)) or type(problem).__name__
         raise Refused(f"{source.name}: not {kind} file, or a damaged one ({text[:200]})") from None
 
 
-def _plausible(rows: int, columns: int, unpacked: int, source: Source) -> None:
-    """Refuse what is over the memory limit, and what swells like a bomb, before it is unpacked."""
+def _refuse_implausible(rows: int, columns: int, unpacked: int, source: ByteSource) -> None:
+    """Refuse a file over the memory limit, and a decompression bomb, before it is decompressed."""
     if rows < 0 or unpacked < 0:
         raise DamagedLayout(f"{rows} rows in {unpacked} bytes")
     affordable(rows, columns, source.name, beside=unpacked)
     needed = 8 * rows * columns + unpacked
-    if needed > max(_HARMLESS, _SWELL * source.size) and source.size:
+    if needed > max(MAX_HARMLESS_BYTES, MAX_RATIO * source.size) and source.size:
         raise Refused(
-            f"{source.name}: {gib(source.size)} that unpack to {gib(needed)}, over {_SWELL} times "
-            "as much; write it without compression if you trust it"
+            f"{source.name}: {gib(source.size)} that decompress to {gib(needed)}, over {MAX_RATIO} "
+            "times as much: write it without compression if you trust it"
         )
 
 
-def _same_rows(read: int, promised: int) -> None:
-    if read != promised:
-        raise DamagedLayout(f"{read:,} rows were read, and its metadata promise {promised:,}")
+def _check_row_count(read: int, announced: int) -> None:
+    if read != announced:
+        raise DamagedLayout(f"{read:,} rows were read, but its metadata announce {announced:,}")
 
 
-def _filled(file: File) -> File:
+def _refuse_empty(file: File) -> File:
     if not file.rows:
-        raise Refused(f"{file.name}: columns and no rows")
+        raise Refused(f"{file.name}: columns but no rows")
     return file
 
 
 # ---- Parquet ------------------------------------------------------------------------------------
 
 
-def _parquet_column(file: Any, chunks: Sequence[Chunk], field: Any) -> Iterator[Any]:
-    """Arrays of a column; its text stays in the dictionaries in which Parquet keeps it."""
+def _parquet_column(file: Any, chunks: Sequence[ColumnChunk], field: Any) -> Iterator[Any]:
+    """Arrays of a column; text stays dictionary-encoded, as Parquet stores it."""
     import pyarrow.parquet as pq
 
     encodings = frozenset().union(*(chunk.encodings for chunk in chunks))
@@ -146,10 +149,11 @@ def _parquet_column(file: Any, chunks: Sequence[Chunk], field: Any) -> Iterator[
         read_dictionary=[field.name] if in_dictionary else None,
         page_checksum_verification=True,
     )
-    rows = _BATCH
-    if DELTA_PREFIX in encodings:  # every text can be as long as the whole chunk
+    rows = _BATCH_ROWS
+    if DELTA_PREFIX in encodings:  # every string can be as long as the chunk
         longest = max(chunk.unpacked for chunk in chunks)
-        rows = min(max(int(settings().memory) // (_SHARE * max(longest, 1)), 1), _BATCH)
+        budget = int(settings().memory) // _BATCHES_PER_LIMIT
+        rows = min(max(budget // max(longest, 1), 1), _BATCH_ROWS)
     for batch in opened.iter_batches(rows, columns=[field.name], use_threads=False):
         batch.validate(full=True)
         yield batch.column(batch.schema.get_field_index(field.name))
@@ -159,7 +163,7 @@ def _parquet_column(file: Any, chunks: Sequence[Chunk], field: Any) -> Iterator[
 
 
 def _arrow_schema(file: Any) -> Any:
-    """The schema; that in the footer of a file must be the one at its beginning."""
+    """Schema; in a file, the footer must repeat the schema at the beginning."""
     import pyarrow as pa
 
     if not _is_arrow_file(file):
@@ -167,7 +171,7 @@ def _arrow_schema(file: Any) -> Any:
     schema = pa.ipc.open_file(file).schema
     file.seek(8)
     if not pa.ipc.open_stream(file).schema.equals(schema):
-        raise DamagedLayout("the footer describes other columns than the beginning")
+        raise DamagedLayout("the footer and the beginning describe different columns")
     return schema
 
 
@@ -178,30 +182,31 @@ def _is_arrow_file(file: Any) -> bool:
     return is_file
 
 
-def _arrow_batches(file: Any, chosen: Sequence[int], found: Layout) -> Iterator[Any]:
-    """The batches of a file or stream, of these columns only."""
+def _arrow_batches(file: Any, positions: Sequence[int], metadata: ArrowLayout) -> Iterator[Any]:
+    """Batches of a file or stream, with the columns at these positions."""
     import pyarrow as pa
 
-    options = pa.ipc.IpcReadOptions(included_fields=list(chosen), use_threads=False)
+    options = pa.ipc.IpcReadOptions(included_fields=list(positions), use_threads=False)
     if not _is_arrow_file(file):
         yield from pa.ipc.open_stream(file, options=options)
         return
     reader = pa.ipc.open_file(file, options=options)
-    if reader.num_record_batches != found.batches:
+    if reader.num_record_batches != metadata.batches:
         raise DamagedLayout(
-            f"{found.batches:,} batches of rows, and its footer names {reader.num_record_batches:,}"
+            f"{metadata.batches:,} batches of rows, but its footer lists {reader.num_record_batches:,}"
         )
     for i in range(reader.num_record_batches):
         yield reader.get_batch(i)
 
 
-def _end_of_stream(file: Any, found: Layout, name: str) -> tuple[str, ...]:
-    """A stream that was cut between two batches looks whole, but for the mark of its end."""
+def _end_of_stream(file: Any, metadata: ArrowLayout, name: str) -> tuple[str, ...]:
+    """Note on a stream without end marker: it may have been cut between two batches."""
     if _is_arrow_file(file):
         return ()
-    if not found.ended:
-        return (f"{name}: the stream has no end mark; rows may be missing at its end",)
-    file.seek(-found.rest, 2) if found.rest else file.seek(0, 2)
-    if file.read(found.rest).strip(b"\0"):
-        raise DamagedLayout(f"{found.rest:,} bytes follow the end of the stream")
+    if not metadata.ended:
+        return (f"{name}: the stream has no end marker; rows may be missing at its end",)
+    trailing = metadata.trailing
+    file.seek(-trailing, 2) if trailing else file.seek(0, 2)
+    if file.read(trailing).strip(b"\0"):
+        raise DamagedLayout(f"{trailing:,} bytes follow the end of the stream")
     return ()

@@ -1,4 +1,4 @@
-"""`mercer demo`: the main job on data that ships with mercer."""
+"""`mercer demo`: a two-sample test of data that ship with mercer."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.common_options import Asked
+from mercer.cli.common_options import TwoSampleOptions
 from mercer.cli.exits import WrongUse, guarded, tell
-from mercer.cli.two_sample import compared, write_results
+from mercer.cli.two_sample import compare, write_two_sample
 
 _STORY = """\
-Orders of a shop in two months (made-up data that ships with mercer). The mean and the standard
-deviation of every column are the same in both, and so are the shares of every label.
+Orders of a shop in two months (simulated data that ship with mercer). Every numeric column has the
+same mean and standard deviation in both months, and every label the same share.
 Do the months differ?
 
   $ mercer two-sample {first} {second}
 """
 _NEXT = """
-Next: mercer demo --report demo.html draws the pictures; mercer demo --copy . leaves the two files
-here, and mercer two-sample --help tells what else can be asked."""
+Next: mercer demo --report demo.html writes a report with plots; mercer demo --copy . copies the two
+files to this folder; mercer two-sample --help lists all options."""
 
 Copy = Annotated[
-    Path | None, typer.Option("--copy", metavar="FOLDER", help="Put the two files there.")
+    Path | None, typer.Option("--copy", metavar="FOLDER", help="Copy the two files to this folder.")
 ]
 
 
 @guarded
 def demo(report: options.Report = None, copy: Copy = None, seed: options.Seed = 0) -> None:
-    """Run the main job on data that ships with mercer."""
+    """Run a two-sample test on data that ship with mercer."""
     from mercer.datasets.demo import demo_files
 
     files = demo_files()
     copies = [] if copy is None else [copy / file.name for file in files]
-    options.writable(report, *copies, inputs=files)
-    options.drawable(*(() if report is None else ("matplotlib", "jinja2")))
-    for file, place in zip(files, copies, strict=False):
-        if place.exists() and not filecmp.cmp(file, place, shallow=False):
-            raise WrongUse(f"{place} exists and is not the demo's file; choose another folder")
-    for file, place in zip(files, copies, strict=False):
-        shutil.copy(file, place)
+    options.check_outputs(report, *copies, inputs=files)
+    options.check_report_packages(report)
+    for file, target in zip(files, copies, strict=False):
+        if target.exists() and not filecmp.cmp(file, target, shallow=False):
+            raise WrongUse(f"{target} exists and is not a file of the demo: choose another folder")
+    for file, target in zip(files, copies, strict=False):
+        shutil.copy(file, target)
     tell(_STORY.format(first=files[0].name, second=files[1].name))
     with mercer.config(progress=options.on_terminal()):
-        findings = compared(str(files[0]), str(files[1]), Asked(seed=seed), 0.05)
-        again = f"mercer two-sample {files[0].name} {files[1].name} --seed {seed}"
-        write_results(findings, 0.0, None, report, again)
+        answer = compare(str(files[0]), str(files[1]), TwoSampleOptions(seed=seed), 0.05)
+        command = f"mercer two-sample {files[0].name} {files[1].name} --seed {seed}"
+        write_two_sample(answer, 0.0, None, report, command)
     tell(_NEXT)

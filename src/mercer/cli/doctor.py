@@ -1,4 +1,4 @@
-"""`mercer doctor`: what is on this machine, and whether mercer works on it."""
+"""`mercer doctor`: installed packages, hardware, and a self-test of mercer on this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import typer
 
 import mercer
 
-# What each optional package is good for, and the extra that installs it.
+# Use of each optional package, and the extra that installs it.
 _OPTIONAL = {
     "torch": ("tensors and GPUs", "torch"),
     "numba": ("compiled loops", "compiled"),
@@ -32,13 +32,13 @@ _OPTIONAL = {
     "pyarrow": ("Parquet and Arrow files", "frames"),
     "jinja2": ("reports", "report"),
     "h5py": ("data sets in HDF5 files", "data"),
-    "pillow": ("data sets of pictures", "data"),
+    "pillow": ("data sets of images", "data"),
 }
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing the self-test looked at."""
+    """Outcome of one comparison of the self-test."""
 
     name: str
     passed: bool
@@ -48,10 +48,10 @@ class Check:
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what mercer finds on this machine, and test it there for a few seconds."""
+    """Show versions and hardware, and run a self-test of a few seconds."""
     checks = _checks()
     healthy = all(check.passed for check in checks)
-    found = {
+    findings = {
         "versions": _versions(),
         "machine": _machine(),
         "blas": _blas(),
@@ -60,14 +60,14 @@ def doctor(
         "rates": _rates() if healthy else {},
     }
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        typer.echo(json.dumps(findings, indent=2))
     else:
-        _show(found)
+        _show(findings)
     if not healthy:
         raise typer.Exit(1)
 
 
-# ---- what is there ----------------------------------------------------------------------------
+# ---- versions and hardware --------------------------------------------------------------------
 
 
 def _versions() -> dict[str, str | None]:
@@ -97,7 +97,7 @@ def _machine() -> dict[str, Any]:
 
 
 def _memory() -> tuple[int | None, int | None]:
-    """Total and available bytes, as far as the standard library can tell; containers count."""
+    """Total and available bytes, within the limit of a container; None where unknown."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         sizes = {line.split(":")[0]: 1024 * int(line.split()[1]) for line in lines}
@@ -131,19 +131,17 @@ def _blas() -> list[dict[str, Any]]:
 
 
 def _gpu() -> dict[str, Any]:
-    """What torch can compute on; torch is imported only where it is installed."""
+    """CUDA devices that torch can use, or advice on how to get one."""
     if find_spec("torch") is not None:
         cuda = import_module("torch").cuda
         if cuda.is_available():
             names = [cuda.get_device_name(i) for i in range(cuda.device_count())]
-            return {"devices": names, "advice": "hand in CUDA tensors to compute there"}
+            return {"devices": names, "advice": "pass CUDA tensors to compute there"}
     cards = _nvidia_cards()
     if not cards:
         return {"devices": [], "advice": "no NVIDIA GPU was found"}
-    state = (
-        "is not installed" if find_spec("torch") is None else "was built without it or is too old"
-    )
-    advice = f"{', '.join(cards)} is here, but torch {state}: install a CUDA build of torch"
+    state = "is not installed" if find_spec("torch") is None else "cannot use it"
+    advice = f"found {', '.join(cards)}, but torch {state}: install a CUDA build of torch"
     return {"devices": [], "advice": advice}
 
 
@@ -153,17 +151,17 @@ def _nvidia_cards() -> list[str]:
         return []
     command = [tool, "--query-gpu=name", "--format=csv,noheader"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        listing = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    return told.stdout.split("\n")[:-1]
+    return listing.stdout.split("\n")[:-1]
 
 
-# ---- whether it works -------------------------------------------------------------------------
+# ---- self-test --------------------------------------------------------------------------------
 
 
 def _checks() -> list[Check]:
-    """Whatever goes wrong is a failed check, not a crash: the doctor reports every illness."""
+    """Comparisons of the self-test; any exception is a failed check, not a crash."""
     try:
         return _comparisons()
     except Exception as problem:
@@ -171,7 +169,7 @@ def _checks() -> list[Check]:
 
 
 def _comparisons() -> list[Check]:
-    """Two roads to the same numbers, on data that is the same everywhere."""
+    """Two ways to compute the same numbers, on fixed data."""
     from mercer.gram import Gram
     from mercer.kernels import RBF
     from mercer.rkhs import mmd2
@@ -182,10 +180,10 @@ def _comparisons() -> list[Check]:
     kernel = RBF(2.0)
     dense, gram = kernel(x), Gram(kernel, x)
     halves = np.where(np.arange(n) < n // 2, 2 / n, -2 / n)
-    found = [
+    checks = [
         _same("tiled product = dense product", lambda: (gram @ w, dense @ w)),
         _same("quad = naive sum", lambda: (gram.quad(w), np.sum(w * (dense @ w), axis=0))),
-        _same("one thread = all threads", lambda: (_alone(gram, w), gram.quad(w))),
+        _same("one thread = all threads", lambda: (_on_one_thread(gram, w), gram.quad(w))),
         _same(
             "MMD = quadratic form",
             lambda: (
@@ -198,21 +196,21 @@ def _comparisons() -> list[Check]:
         ),
     ]
     if find_spec("torch") is not None:
-        found.append(_same("torch = NumPy", lambda: (_on_torch(kernel, x, w), gram.quad(w))))
-    return found
+        checks.append(_same("torch = NumPy", lambda: (_on_torch(kernel, x, w), gram.quad(w))))
+    return checks
 
 
-def _same(name: str, roads: Callable[[], tuple[Any, Any]], tolerance: float = 1e-9) -> Check:
-    """Compare two roads to one number or array."""
+def _same(name: str, compute: Callable[[], tuple[Any, Any]], tolerance: float = 1e-9) -> Check:
+    """Compare two computations of one number or array."""
     try:
-        ours, other = (np.asarray(road, dtype=np.float64) for road in roads())
+        ours, other = (np.asarray(value, dtype=np.float64) for value in compute())
         error = float(np.max(np.abs(ours - other)) / np.max(np.abs(other)))
     except Exception as problem:
         return Check(name, False, f"{type(problem).__name__}: {problem}")
     return Check(name, error <= tolerance, f"relative difference {error:.1e}")
 
 
-def _alone(gram: Any, w: np.ndarray) -> Any:
+def _on_one_thread(gram: Any, w: np.ndarray) -> Any:
     with mercer.config(threads=1):
         return gram.quad(w)
 
@@ -226,7 +224,7 @@ def _on_torch(kernel: Any, x: np.ndarray, w: np.ndarray) -> Any:
 
 
 def _rates() -> dict[str, float]:
-    """Rough speeds: matrix products, exponentials, and Gram entries through `quad`."""
+    """Rough speed of matrix products, exponentials and quadratic forms."""
     from mercer.gram import Gram
     from mercer.kernels import RBF
 
@@ -241,7 +239,7 @@ def _rates() -> dict[str, float]:
 
 
 def _seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """The best of a few runs, after one to warm up."""
+    """Shortest of a few runs, after one to warm up."""
     work()
     times = []
     for _ in range(repeats):
@@ -251,39 +249,41 @@ def _seconds(work: Callable[[], object], repeats: int = 3) -> float:
     return min(times)
 
 
-# ---- how it is shown --------------------------------------------------------------------------
+# ---- output -----------------------------------------------------------------------------------
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(findings: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console()
-    for title, rows in _tables(found).items():
+    for title, rows in _tables(findings).items():
         if not rows:
             continue
         table = Table(title=title, title_justify="left", show_header=False)
         table.add_column(no_wrap=True)
         table.add_column()
         for row in rows:
-            table.add_row(*map(Text, row))  # as it is: [torch] is no markup
+            table.add_row(*map(Text, row))  # Text: rich would take [torch] for markup
         console.print(table)
-    failed = sum(not check["passed"] for check in found["checks"])
+    failed = sum(not check["passed"] for check in findings["checks"])
     verdict = (
-        "All is well." if not failed else f"{failed} of the checks failed; please report this."
+        "All checks passed."
+        if not failed
+        else f"{failed} of {len(findings['checks'])} checks failed; please report this."
     )
     console.print(verdict, style="bold red" if failed else "bold green")
 
 
-def _tables(found: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
-    machine = found["machine"]
+def _tables(findings: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
+    machine = findings["machine"]
     blas = [
         f"{b['internal_api']} {b['version'] or ''}, {b['num_threads']} threads"
-        for b in found["blas"]
+        for b in findings["blas"]
     ]
     return {
-        "Versions": [(k, v or _missing(k)) for k, v in found["versions"].items()],
+        "Versions": [(k, v or _missing(k)) for k, v in findings["versions"].items()],
         "Machine": [
             ("system", machine["system"]),
             ("cores", str(machine["cores"])),
@@ -292,23 +292,23 @@ def _tables(found: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
                 f"{_gib(machine['memory_total'])}, {_gib(machine['memory_available'])} free",
             ),
             ("BLAS", "\n".join(blas) or "not recognised"),
-            ("GPU", ", ".join(found["gpu"]["devices"]) or found["gpu"]["advice"]),
+            ("GPU", ", ".join(findings["gpu"]["devices"]) or findings["gpu"]["advice"]),
             ("memory budget", _gib(machine["budget"])),
             ("tile threads", str(machine["threads"])),
         ],
         "Self-test": [
             ("passed" if check["passed"] else "FAILED", f"{check['name']}: {check['detail']}")
-            for check in found["checks"]
+            for check in findings["checks"]
         ],
         "Speed, roughly": [
-            (unit.replace("_", " "), f"{rate:.3g}") for unit, rate in found["rates"].items()
+            (unit.replace("_", " "), f"{rate:.3g}") for unit, rate in findings["rates"].items()
         ],
     }
 
 
 def _missing(package: str) -> str:
     use, extra = _OPTIONAL.get(package, ("", ""))
-    return f"absent ({use}: install mercer[{extra}])" if use else "absent"
+    return f"not installed ({use}: pip install 'mercer[{extra}]')" if use else "not installed"
 
 
 def _gib(size: int | None) -> str:

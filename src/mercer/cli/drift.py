@@ -1,8 +1,7 @@
-"""`mercer drift`: batches against a reference, one by one, with the false-discovery rate controlled."""
+"""`mercer drift`: test batches against a reference, with the false-discovery rate controlled."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -13,17 +12,21 @@ import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.answer import Findings, called, found
-from mercer.cli.common_options import Asked, expanded
-from mercer.cli.exits import DIFFER, guarded, say, tell
+from mercer.cli.answer import display_names, listed_names, write_answer
+from mercer.cli.common_options import TwoSampleOptions, expanded
+from mercer.cli.exits import DIFFER, guarded, say
 from mercer.cli.match import Missing, matched
 from mercer.cli.table import File, short
-from mercer.cli.test_registry import Choice
+from mercer.cli.test_registry import TwoSampleChoice
+from mercer.cli.two_sample import TwoSampleAnswer, two_sample_answer
 
 SCHEMA = "mercer/command/drift/1"
+_COLUMNS_SHOWN = 3  # names at the end of a line of the table
 
-Reference = Annotated[str, typer.Argument(metavar="REF", help="The file to compare with.")]
-Batches = Annotated[list[str], typer.Argument(metavar="CUR", help="One or more batches.")]
+Reference = Annotated[str, typer.Argument(metavar="REF", help="Reference file.")]
+Batches = Annotated[
+    list[str], typer.Argument(metavar="CUR", help="One or more files to test against it.")
+]
 Rate = Annotated[
     float,
     typer.Option(
@@ -35,23 +38,35 @@ Rate = Annotated[
 
 
 @dataclass(frozen=True)
-class Batch:
-    """What was found about one batch, its p-value corrected for the number of batches."""
+class BatchAnswer:
+    """Comparison of one batch with the reference, its p-value corrected for all batches."""
 
-    found: Findings
+    answer: TwoSampleAnswer
     corrected: float
 
-    def drifted(self, level: float, effect: float | None = None) -> bool:
-        """Whether it differs from the reference, by at least this standardized distance."""
-        return self.corrected <= level and self.found.effect.standardized >= (effect or 0.0)
+    @property
+    def name(self) -> str:
+        """Name of the file of the batch."""
+        return self.answer.samples[1].name
+
+    def drifted(self, level: float, minimum: float | None = None) -> bool:
+        """Whether the batch differs, by a standardised distance of at least `minimum`."""
+        return self.corrected <= level and self.answer.effect_size >= (minimum or 0.0)
 
     def columns(self, level: float) -> str:
-        """The columns that differ, those that differ most first."""
-        if self.found.features is None:
+        """Names of the columns that differ, the largest difference first."""
+        if self.answer.features is None:
             return ""
-        names = [short(f.name, 24) for f in self.found.features.differing(level)]
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        return ", ".join(names[:3]) + more
+        names = [short(f.name, 24) for f in self.answer.features.differing(level)]
+        return listed_names(names, _COLUMNS_SHOWN)
+
+    def to_dict(self, level: float) -> dict[str, Any]:
+        """JSON entry of the batch."""
+        return {
+            "drifted": self.drifted(level),
+            "corrected_pvalue": self.corrected,
+            **self.answer.to_dict(),
+        }
 
 
 @guarded
@@ -59,113 +74,101 @@ class Batch:
 def drift(
     reference: Reference,
     batches: Batches,
-    asked: Asked,
+    chosen: TwoSampleOptions,
     level: Rate = 0.05,
     json_to: options.Json = None,
     gate: options.Gate = False,
     min_effect: options.MinEffect = None,
 ) -> None:
-    """Test batches against a reference, one by one; false alarms are kept few among the alarms.
+    """Test each batch against a reference; controls the false-discovery rate.
 
     P-values are corrected by the method of Benjamini and Hochberg.
-    Exit codes: those of two-sample; with --gate 1 when a batch differs.
+    Exit codes: those of two-sample; with --gate 1 if a batch differs.
     """
-    options.gated(gate, min_effect)
-    options.one_pipe([reference, *batches])
-    options.writable(json_to, inputs=(reference, *batches))
-    with mercer.config(**asked.settings):
+    options.check_gate(gate, min_effect)
+    options.check_one_pipe([reference, *batches])
+    options.check_outputs(json_to, inputs=(reference, *batches))
+    with mercer.config(**chosen.settings):
         started, notes = perf_counter(), []
-        chosen = asked.choice.with_at_least(ceil(4 * len(batches) / level) - 1)
-        base, *_ = asked.samples(reference)
-        results = [
-            _compared(base, batch, chosen, asked.missing, level, notes)
-            for batch in asked.samples(*batches)
+        # The smallest corrected p-value must be able to fall well below the level.
+        choice = chosen.choice.with_at_least(ceil(4 * len(batches) / level) - 1)
+        base, *_ = chosen.samples(reference)
+        answers = [
+            _compare(base, batch, choice, chosen.missing, level, notes)
+            for batch in chosen.samples(*batches)
         ]
-        judged = _corrected(results)
-        elapsed = perf_counter() - started
+        corrected = _corrected(answers)
+        seconds = perf_counter() - started
     for note in dict.fromkeys(notes):
         say(f"note: {note}")
-    _write(reference, judged, level, asked.seed, elapsed, json_to)
-    if gate and any(batch.drifted(level, min_effect) for batch in judged):
+    write_answer(
+        json_to,
+        lambda: _document(reference, corrected, level, chosen.seed),
+        lambda: _text(corrected, level),
+        seconds,
+    )
+    if gate and any(batch.drifted(level, min_effect) for batch in corrected):
         raise typer.Exit(DIFFER)
 
 
-def _compared(
+def _compare(
     base: File,
     batch: File,
-    chosen: Choice,
+    choice: TwoSampleChoice,
     missing: Missing | None,
     level: float,
     notes: list[str],
-) -> Findings:
-    own: list[str] = []
-    first, second = matched([base, batch], missing, own)
-    result = chosen.run(first, second, own)
-    notes += own
-    return found((first, second), result, level, chosen.seed, own)
+) -> TwoSampleAnswer:
+    """Test one batch; what was done to its data is added to `notes`."""
+    remarks: list[str] = []
+    first, second = matched([base, batch], missing, remarks)
+    result = choice.run(first, second, remarks)
+    notes += remarks
+    return two_sample_answer((first, second), result, level, choice.seed, remarks)
 
 
-def _corrected(results: Sequence[Findings]) -> list[Batch]:
+def _corrected(answers: Sequence[TwoSampleAnswer]) -> list[BatchAnswer]:
     from mercer.htest.corrections import BenjaminiHochberg
 
-    corrected = BenjaminiHochberg().adjusted([found.result.pvalue for found in results])
-    return [Batch(found, float(p)) for found, p in zip(results, corrected, strict=True)]
+    pvalues = BenjaminiHochberg().adjusted([answer.result.pvalue for answer in answers])
+    return [BatchAnswer(answer, float(p)) for answer, p in zip(answers, pvalues, strict=True)]
 
 
-def _write(
-    reference: str,
-    judged: Sequence[Batch],
-    level: float,
-    seed: int,
-    elapsed: float,
-    json_to: str | None,
-) -> None:
-    if json_to is not None:
-        document = {
-            "schema": SCHEMA,
-            "mercer": mercer.__version__,
-            "reference": reference,
-            "level": level,
-            "correction": "Benjamini-Hochberg",
-            "seed": seed,
-            "drifted": [b.found.samples[1].name for b in judged if b.drifted(level)],
-            "batches": [_told(batch, level) for batch in judged],
-            "elapsed_seconds": round(elapsed, 3),
-        }
-        text = json.dumps(document, indent=2, allow_nan=False)
-        tell(text) if json_to == "-" else options.write(json_to, text + "\n")
-    if json_to != "-":
-        tell(_words(judged, level))
-
-
-def _told(batch: Batch, level: float) -> dict[str, Any]:
+def _document(
+    reference: str, batches: Sequence[BatchAnswer], level: float, seed: int
+) -> dict[str, Any]:
     return {
-        "drifted": batch.drifted(level),
-        "corrected_pvalue": batch.corrected,
-        **batch.found.to_dict(),
+        "schema": SCHEMA,
+        "mercer": mercer.__version__,
+        "reference": reference,
+        "level": level,
+        "correction": "Benjamini-Hochberg",
+        "seed": seed,
+        "drifted": [batch.name for batch in batches if batch.drifted(level)],
+        "batches": [batch.to_dict(level) for batch in batches],
     }
 
 
-def _words(judged: Sequence[Batch], level: float) -> str:
+def _text(batches: Sequence[BatchAnswer], level: float) -> str:
     """How many batches differ, and a line for each."""
-    number = sum(batch.drifted(level) for batch in judged)
-    reference, *names = called(
-        [judged[0].found.samples[0].name, *(batch.found.samples[1].name for batch in judged)]
+    number = sum(batch.drifted(level) for batch in batches)
+    reference, *names = display_names(
+        [batches[0].answer.samples[0].name, *(batch.name for batch in batches)]
     )
     differ = "differs" if number == 1 else "differ"
-    head = f"{number} of {len(judged)} batches {differ} from {reference}"
+    head = f"{number} of {len(batches)} batches {differ} from {reference}"
     names = [short(name, 36) for name in names]
     width = max(5, *map(len, names))
     lines = [
         f"{head} (false-discovery rate {level:g}).",
         "",
-        f"  {'batch':{width}}  rows      p        corrected  distance  differs  in",
+        f"  {'batch':{width}}  rows      p        corrected  distance  differs  columns",
     ]
-    for name, batch in zip(names, judged, strict=True):
-        found, drifted = batch.found, batch.drifted(level)
+    for name, batch in zip(names, batches, strict=True):
+        answer, drifted = batch.answer, batch.drifted(level)
         lines.append(
-            f"  {name:{width}}  {found.samples[1].rows:<8,}  {found.result.pvalue:<7.3g}  "
-            f"{batch.corrected:<9.3g}  {found.effect.standardized:<8.2g}  "
+            f"  {name:{width}}  {answer.samples[1].rows:<8,}  {answer.result.pvalue:<7.3g}  "
+            f"{batch.corrected:<9.3g}  {answer.effect_size:<8.2g}  "
             f"{'yes' if drifted else 'no':7}  {batch.columns(level) if drifted else ''}".rstrip()
         )
     return "\n".join(lines)

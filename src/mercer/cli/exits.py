@@ -1,4 +1,4 @@
-"""How the command ends: one line and a number for everything that can happen."""
+"""Exit codes of the command, and the line on stderr that goes with each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
@@ -15,22 +15,23 @@ from mercer.errors import MemoryBudgetError, NoRule
 
 DONE, DIFFER, WRONG_USE, REFUSED, TOO_LARGE, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
 
 
 class Refused(Exception):
-    """The data cannot be used; the message names the file, the column and the row."""
+    """Data that cannot be used; the message names the file, the column and the row."""
 
 
 class WrongUse(Exception):
-    """The options do not go together; the message says which would."""
+    """Options that do not work together; the message says which would."""
 
 
-def guarded(command: Command) -> Command:
-    """The command, ending with one line on stderr and its exit code whatever happens."""
+def guarded(command: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+    """`command`, with every exception turned into one line on stderr and an exit code."""
 
     @wraps(command)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         try:
             return command(*args, **kwargs)
         except (typer.Exit, typer.Abort, typer.BadParameter):
@@ -38,36 +39,36 @@ def guarded(command: Command) -> Command:
         except KeyboardInterrupt:
             stop(INTERRUPTED, "interrupted")
         except Exception as problem:
-            stop(*_judged(problem))
+            stop(*_classified(problem))
 
-    return run  # type: ignore[return-value]
+    return run
 
 
 def stop(code: int, message: str) -> NoReturn:
-    """Say why on stderr, and end."""
+    """Print the message on stderr, and exit with this code."""
     say(f"mercer: {message}")
     raise typer.Exit(code)
 
 
 def say(message: str) -> None:
-    """A line of diagnostics: on stderr, so that results stay alone on stdout."""
+    """Print a line of diagnostics on stderr; stdout is for results only."""
     _written(message, sys.stderr)
 
 
 def tell(text: str) -> None:
-    """A result: on stdout. A reader that has gone away is no error, and no change of verdict."""
+    """Print a result on stdout. A closed pipe is no error and does not change the exit code."""
     _written(text, sys.stdout)
 
 
-def _judged(problem: Exception) -> tuple[int, str]:
-    """The exit code and the line for what was raised."""
+def _classified(problem: Exception) -> tuple[int, str]:
+    """Exit code and message of an exception."""
     text = one_line(str(problem)) or type(problem).__name__
     if isinstance(problem, Refused):
         return REFUSED, text
     if isinstance(problem, MemoryBudgetError):
         return TOO_LARGE, text
     if isinstance(problem, MemoryError):
-        return TOO_LARGE, f"{text}: out of memory; choose --columns, or fewer rows"
+        return TOO_LARGE, f"{text}: out of memory; select --columns, or use fewer rows"
     missing = isinstance(problem, ImportError) and "pip install" in text
     if isinstance(problem, WrongUse | NoRule) or missing:
         return WRONG_USE, text
@@ -78,7 +79,7 @@ def _judged(problem: Exception) -> tuple[int, str]:
 
 
 def _raised_by_mercer(problem: Exception) -> bool:
-    """Whether the last frame is mercer's own: it refused. NumPy's complaint would be a bug."""
+    """Whether mercer itself raised the exception; one raised inside NumPy is a bug of mercer."""
     last = problem.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -87,14 +88,14 @@ def _raised_by_mercer(problem: Exception) -> bool:
 
 
 def one_line(text: str) -> str:
-    """The text on one line, with nothing in it that moves a terminal's cursor."""
+    """`text` on one line, without control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _written(text: str, stream: Any) -> None:
     try:
         print(text, file=stream, flush=True)
-    except UnicodeEncodeError:  # a terminal that knows only ASCII
+    except UnicodeEncodeError:  # a terminal that cannot show all characters
         plain = text.encode(stream.encoding or "ascii", "backslashreplace")
         print(plain.decode(stream.encoding or "ascii"), file=stream, flush=True)
     except BrokenPipeError:

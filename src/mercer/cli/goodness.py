@@ -5,105 +5,69 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.answer import columns_of, file_of, plain
-from mercer.cli.common_options import Data, expanded
-from mercer.cli.exits import DIFFER, Refused, guarded, say
-from mercer.cli.goodness_choice import FitName, GoodnessChoice, GoodnessName, numbers
-from mercer.cli.goodness_terminal import told
-from mercer.cli.independence import write_answer
-from mercer.cli.match import Sample, matched
-from mercer.cli.model_option import AskedModel, asked_model, source_files
-from mercer.cli.table import Labels, quoted
+from mercer.cli.answer import (
+    Answer,
+    column_kinds,
+    file_summary,
+    listed_names,
+    write_answer,
+    write_report,
+)
+from mercer.cli.common_options import DataOptions, expanded
+from mercer.cli.exits import DIFFER, Refused, guarded
+from mercer.cli.goodness_choice import FitName, GoodnessChoice, GoodnessName, numeric_array
+from mercer.cli.match import FileSample, matched
+from mercer.cli.model_option import ChosenModel, model_maker, source_files
+from mercer.cli.table import LabelColumn, quoted, short
+from mercer.htest.format_number import figure
 from mercer.htest.goodness.goodness_result import GoodnessResult
+from mercer.htest.goodness.goodness_summary import how_much
 from mercer.htest.goodness.misfit import Misfit
 from mercer.htest.goodness.misfit_by_column import MisfitColumn
 from mercer.rkhs import Gaussian, Mixture
 
-SCHEMA = "mercer/command/goodness/1"
-_MOST = 10_000  # rows of which all pairs are looked at
-_SOME = 2000  # rows of which the columns are looked at one by one
-_WIDEST = 40  # columns that are
-_LEAST = 8  # rows
+_MAX_ROWS_FOR_PAIRS = 10_000  # the effect size takes all pairs: 10^8 kernel values, a few seconds
+_MAX_ROWS_BY_COLUMN = 2000  # the same for every column, of which there may be 40
+_MAX_COLUMNS_RANKED = 40
+_MIN_ROWS = 8  # half of them must still vary when the model is fitted to the other half
+_LOCATIONS_SHOWN = 3
+_ROWS_SHOWN = 5
+_COLUMNS_SHOWN = 5
 
 Model = Annotated[
     str,
     typer.Option(
-        "--model", metavar="MODEL", help="gaussian, gmm:K (K Gaussians), or module:function."
+        "--model",
+        metavar="MODEL",
+        help="gaussian, gmm:K (mixture of K Gaussians), or module:function.",
     ),
 ]
 Fit = Annotated[
     FitName,
     typer.Option(
-        help="gaussian, gmm: fit all rows and every resample, or one half and test the other."
+        help="bootstrap: fit the model to all rows and refit it to every bootstrap sample; "
+        "half: fit it to half of the rows and test the other half."
     ),
 ]
 Chain = Annotated[
     bool,
-    typer.Option("--chain", help="Rows are draws of a chain, in its order, or another series."),
+    typer.Option("--chain", help="Rows are consecutive draws of a Markov chain or a time series."),
 ]
-Test = Annotated[GoodnessName, typer.Option(help="The test; auto chooses by the data.")]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A result, and what it says when it is asked."""
-
-    sample: Sample
-    asked: AskedModel
-    fit: FitName | None  # None: the model was given
-    result: GoodnessResult
-    some: GoodnessResult  # the same, on some rows of large samples
-    misfit: Misfit
-    off: tuple[MisfitColumn, ...]  # where there are several columns
-    level: float
-    seed: int
-    notes: tuple[str, ...]
-
-    @property
-    def misfits(self) -> bool:
-        """Whether the model does not fit, at the level asked for."""
-        return self.result.rejects(self.level)
-
-    def at_least(self, effect: float | None) -> bool:
-        """Whether it does not, by at least this relative discrepancy."""
-        return self.misfits and (effect is None or self.misfit.relative >= effect)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Numbers and texts only; the same for the same file and the same seed."""
-        document = {
-            "schema": SCHEMA,
-            "mercer": mercer.__version__,
-            "misfit": self.misfits,
-            "level": self.level,
-            "pvalue": self.result.pvalue,
-            "relative_discrepancy": self.misfit.relative,
-            "seed": self.seed,
-            "file": file_of(self.sample),
-            "model": {
-                "name": self.asked.name,
-                "fit": None if self.fit is None else str(self.fit),
-                "parameters": _parameters(self.result.model),
-            },
-            "columns": columns_of(self.sample),
-            "result": {**self.some.to_dict(), "size": self.result.size},
-            "misfit_by_column": [column.to_dict() for column in self.off] or None,
-            "remarks": list(self.notes),
-        }
-        return plain(document)
+Test = Annotated[GoodnessName, typer.Option(help="Test to run; auto chooses one for the data.")]
 
 
 @guarded
 @expanded
 def goodness(
     data: options.Only,
-    asked: Data,
+    chosen: DataOptions,
     model: Model = "gaussian",
     fit: Fit = FitName.BOOTSTRAP,
     chain: Chain = False,
@@ -115,92 +79,188 @@ def goodness(
     gate: options.Gate = False,
     min_effect: options.MinMisfit = None,
 ) -> None:
-    """Do the rows of a file come from a model, and where do they not?
+    """Test whether the rows of a file come from a model, and show where they do not.
 
-    --model gaussian and gmm:K are fitted to the rows; module:function is a function of your own in
-    the working directory: a score, a fit, or one that makes a model.
+    --model gaussian and gmm:K are fitted to the rows; module:function is a Python function in the
+    working directory that returns a score, a model, or a model fitted to the rows.
     Exit codes: 0 done, 1 the model does not fit (with --gate), 2 wrong use,
     3 data refused, 4 over the memory limit, 5 a bug, 130 interrupted.
     """
-    options.gated(gate, min_effect)
-    options.writable(json_to, report, inputs=(data, *source_files(model)))
-    options.drawable(*(() if report is None else ("matplotlib", "jinja2")))
+    options.check_gate(gate, min_effect)
+    options.check_outputs(json_to, report, inputs=(data, *source_files(model)))
+    options.check_report_packages(report)
     choice = GoodnessChoice(
-        test, fit, chain, asked.kernel, asked.bandwidth, asked.resamples, asked.seed
+        chosen.kernel, chosen.bandwidth, chosen.resamples, chosen.seed, test, fit, chain
     )
-    names = options.listed(columns)
-    with mercer.config(**asked.settings), asked_model(model, asked.seed) as made:
+    names = options.column_names(columns)
+    with mercer.config(**chosen.settings), model_maker(model, chosen.seed) as make_model:
         started, notes = perf_counter(), []
-        (sample,) = matched(
-            list(asked.read(data, columns=names)), asked.missing, notes, least=_LEAST
-        )
+        files = list(chosen.read(data, columns=names))
+        (sample,) = matched(files, chosen.missing, notes, min_rows=_MIN_ROWS)
         _refuse_labels(sample)
-        answer = _answered(sample, made(_rows(sample)), choice, level, notes)
-        write_answer(json_to, answer.to_dict(), told(answer), started)
+        answer = _answer(sample, make_model(numeric_array(sample.points)), choice, level, notes)
+        write_answer(json_to, answer.to_dict, answer.text, perf_counter() - started)
         if report is not None:
-            named = None if test is GoodnessName.AUTO else test
-            fitted = fit if answer.fit is not None else None
-            again = asked.line(
-                "goodness", [data], {"columns": names}, model=model, fit=fitted, test=named,
+            lists = {"columns": names}
+            named_test = None if test is GoodnessName.AUTO else test
+            command = chosen.line(
+                "goodness", [data], lists, model=model, fit=answer.fit, test=named_test,
                 level=f"{level:g}",
             )  # fmt: skip
-            _draw(answer, report, again + (" --chain" if chain else ""))
+            _write_report(answer, report, command + (" --chain" if chain else ""))
     if gate and answer.at_least(min_effect):
         raise typer.Exit(DIFFER)
 
 
-def _answered(
-    sample: Sample, asked: AskedModel, choice: GoodnessChoice, level: float, notes: list[str]
-) -> Answer:
-    result = choice.run(asked, sample, notes)
-    some = result.thinned(_MOST)
-    if some is not result:
-        notes.append(
-            f"the size of the misfit comes from {some.size:,} rows, the verdict from all that were tested"
-        )
-    fit = choice.fit if asked.fitted else None
-    few = result.thinned(_SOME)
-    off = few.columns() if 1 < few.sample.width <= _WIDEST else ()
-    return Answer(
-        sample, asked, fit, result, some, some.effect(), off, level, choice.seed, tuple(notes)
+@dataclass(frozen=True)
+class GoodnessAnswer(Answer[GoodnessResult]):
+    """Result of a goodness-of-fit test, the size of the misfit, and the columns it is in."""
+
+    schema: ClassVar[str] = "mercer/command/goodness/1"
+    verdict_key: ClassVar[str] = "misfit"
+    effect_key: ClassVar[str] = "relative_discrepancy"
+    caution: ClassVar[str] = (
+        "This does not prove the model is right, only that the test found no misfit."
     )
 
+    sample: FileSample
+    model: ChosenModel
+    fit: FitName | None  # None: the model was not fitted
+    thinned: GoodnessResult  # the result on a subset of the rows of large samples
+    misfit: Misfit
+    misfit_by_column: tuple[MisfitColumn, ...]  # if there are several columns
 
-def _rows(sample: Sample) -> np.ndarray:
-    return numbers(sample.points)
+    @property
+    def effect_size(self) -> float:
+        """Relative Stein discrepancy."""
+        return self.misfit.relative
+
+    def details(self) -> dict[str, Any]:
+        """File, model with its fitted parameters, columns and result."""
+        return {
+            "file": file_summary(self.sample),
+            "model": {
+                "name": self.model.name,
+                "fit": None if self.fit is None else str(self.fit),
+                "parameters": _parameters(self.result.model),
+            },
+            "columns": column_kinds(self.sample),
+            "result": {**self.thinned.to_dict(), "size": self.result.size},
+            "misfit_by_column": [column.to_dict() for column in self.misfit_by_column] or None,
+        }
+
+    def verdict(self) -> str:
+        """Whether the model fits, with the p-value."""
+        p = f"(p = {self.result.pvalue:.3g}, level {self.level:g})"
+        model, name = short(self.model.description, 80), self.sample.name
+        if not self.rejected:
+            return f"No misfit was found between {name} and {model} {p}."
+        family = ", whatever its parameters" if self.fit is FitName.BOOTSTRAP else ""
+        return f"{name} does not come from {model}{family} {p}."
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Sizes of the data, model, size and places of the misfit, and test."""
+        return [
+            ("Data", self._data()),
+            ("Model", self._model()),
+            ("How much", how_much(self.result, self.misfit)),
+            *self._where(),
+            ("Test", self.test_description()),
+        ]
+
+    def test_description(self) -> str:
+        """Test, null distribution and seed; a bootstrap that refits names the test inside it."""
+        if not self.result.fitted_here:
+            return super().test_description()
+        test, inner = type(self.result.test).__name__, type(self.result.tested).__name__
+        return f"{test} by {inner}, {self.result.null_in_words()}, seed {self.seed}"
+
+    def _data(self) -> str:
+        columns, tested = len(self.sample.columns), self.result.size
+        subset = "" if tested == self.sample.rows else f", {tested:,} of them tested"
+        return f"{self.sample.rows:,} rows, {columns:,} column{'s' * (columns > 1)}{subset}"
+
+    def _model(self) -> str:
+        how = {
+            None: "not fitted to these rows",
+            FitName.BOOTSTRAP: "fitted to these rows; p-value by parametric bootstrap with refitting",
+            FitName.HALF: "fitted to half of the rows; the other half tested",
+        }[self.fit]
+        return f"{self.model.description}, {how}"
+
+    def _where(self) -> list[tuple[str, str]]:
+        """Locations, columns and rows of a misfit."""
+        if not self.rejected:
+            return []
+        places = []
+        if self.result.places is not None:
+            shown = self.result.locations()[:_LOCATIONS_SHOWN]
+            places.append("; ".join(_location(place.coordinates) for place in shown))
+        misfitting = [c for c in self.misfit_by_column if c.misfit.relative_interval.low > 0]
+        if misfitting:
+            names = listed_names([short(c.name) for c in misfitting], _COLUMNS_SHOWN)
+            count = f"{len(misfitting)} of {len(self.misfit_by_column)}"
+            places.append(f"{count} columns, given the others: {names}")
+        if not self.sample.dropped:
+            indices = self.thinned.points(_ROWS_SHOWN).indices
+            rows = ", ".join(f"{int(i) + 1:,}" for i in indices)
+            places.append(f"rows with the strongest evidence against it: {rows}")
+        return [("Where", "; ".join(places))] if places else []
 
 
-def _refuse_labels(sample: Sample) -> None:
-    labels = [name for name, held in sample.columns.items() if isinstance(held, Labels)]
+def _answer(
+    sample: FileSample, model: ChosenModel, choice: GoodnessChoice, level: float, notes: list[str]
+) -> GoodnessAnswer:
+    """Test the model, and measure how much and where it does not fit."""
+    result = choice.run(model, sample, notes)
+    subset = result.thinned(_MAX_ROWS_FOR_PAIRS)
+    if subset is not result:
+        notes.append(f"the size of the misfit uses {subset.size:,} rows; the test used more")
+    by_column: tuple[MisfitColumn, ...] = ()
+    if 1 < result.sample.width <= _MAX_COLUMNS_RANKED:
+        by_column = result.thinned(_MAX_ROWS_BY_COLUMN).columns()
+    fit = choice.fit if model.fit is not None else None
+    return GoodnessAnswer(
+        result, level, choice.seed, tuple(notes), sample, model, fit, subset, subset.effect(),
+        by_column,
+    )  # fmt: skip
+
+
+def _refuse_labels(sample: FileSample) -> None:
+    labels = [name for name, c in sample.columns.items() if isinstance(c, LabelColumn)]
     if labels:
         raise Refused(
-            f"{sample.name}: labels are in {quoted(labels)}, and models are of numbers: choose "
+            f"{sample.name}: models need numeric columns, got labels in {quoted(labels)}: select "
             "others with --columns"
         )
 
 
 def _parameters(model: Any) -> dict[str, Any] | None:
-    """What was fitted, where that is known."""
+    """Parameters of a Gaussian or a mixture; None for other models."""
     if isinstance(model, Gaussian):
         return {"mean": model.mean.tolist(), "covariance": model.cov.tolist()}
     if isinstance(model, Mixture):
-        parts = [_parameters(part) for part in model.parts]
-        return {"weights": np.asarray(model.weights).tolist(), "parts": parts}
+        components = [_parameters(component) for component in model.parts]
+        return {"weights": np.asarray(model.weights).tolist(), "parts": components}
     return None
 
 
-def _draw(answer: Answer, report: Path, again: str) -> None:
+def _location(coordinates: Any) -> str:
+    values = [f"{short(name, 24)} = {figure(v)}" for name, v in coordinates.items()]
+    return f"near {', '.join(values[:6])}"
+
+
+def _write_report(answer: GoodnessAnswer, path: Path, command: str) -> None:
     from mercer.report import goodness_report
 
-    text = goodness_report(
+    page = goodness_report(
         answer.result,
-        model=answer.asked.words,
+        model=answer.model.description,
         level=answer.level,
         data=answer.sample.points,
         facts={"seed": str(answer.seed)},
         notes=answer.notes,
-        again=again,
+        again=command,
         numbered=not answer.sample.dropped,
     )
-    options.write(report, text)
-    say(f"The report is in {report}")
+    write_report(path, page)

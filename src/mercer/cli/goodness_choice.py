@@ -1,9 +1,9 @@
-"""The goodness-of-fit test that was asked for on the command line."""
+"""Goodness-of-fit test chosen on the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.exits import WrongUse
-from mercer.cli.match import Sample
-from mercer.cli.model_option import AskedModel
+from mercer.cli.match import FileSample
+from mercer.cli.model_option import ChosenModel
 from mercer.cli.options import KernelName
-from mercer.cli.test_registry import kernel_for
+from mercer.cli.test_registry import Choice, kernel_for
 from mercer.frames import Table
 from mercer.htest import FSSD, KSD, KSDAgg, LinearKSD, WildBootstrap, goodness_of_fit
 from mercer.htest.goodness.composite import Composite
@@ -23,11 +23,11 @@ from mercer.htest.goodness.goodness_result import GoodnessResult
 from mercer.htest.goodness.standardized_model import FitInUnits, InUnits
 from mercer.rkhs.sample_rows import taken
 
-_REFITS = 199  # resamples to each of which a model is fitted
+_REFITS = 199  # resamples, each with a fit of the model: a p-value of 0.005 is enough at level 0.05
 
 
 class GoodnessName(StrEnum):
-    """The tests of goodness of fit, by the names the command gives them."""
+    """Names of the goodness-of-fit tests on the command line."""
 
     AUTO = "auto"
     KSD = "ksd"
@@ -37,7 +37,7 @@ class GoodnessName(StrEnum):
 
 
 class FitName(StrEnum):
-    """What a model is fitted to, and how its test then keeps its level."""
+    """Rows that the model is fitted to: all of them, with a bootstrap that refits, or half."""
 
     BOOTSTRAP = "bootstrap"
     HALF = "half"
@@ -52,138 +52,134 @@ _CLASSES: dict[GoodnessName, Any] = {
 
 
 @dataclass(frozen=True)
-class GoodnessChoice:
-    """What was asked for on the command line."""
+class GoodnessChoice(Choice):
+    """Goodness-of-fit test chosen on the command line."""
 
     test: GoodnessName = GoodnessName.AUTO
     fit: FitName = FitName.BOOTSTRAP
     chain: bool = False
-    kernel: KernelName | None = None
-    bandwidth: float | None = None
-    resamples: int | None = None
-    seed: int = 0
 
-    def run(self, asked: AskedModel, sample: Sample, notes: list[str]) -> GoodnessResult:
-        """The result of the test."""
+    @property
+    def test_name(self) -> GoodnessName:
+        """Name of the test; a kernel without a test means KSD."""
+        automatic = self.test is GoodnessName.AUTO
+        return GoodnessName.KSD if self.has_kernel and automatic else self.test
+
+    def run(self, model: ChosenModel, sample: FileSample, notes: list[str]) -> GoodnessResult:
+        """Result of the test; how the model was fitted is added to `notes`."""
         points = sample.points
-        if asked.fit is None:
-            return self._fixed(asked.model, points, np.random.default_rng(self.seed))
-        if self.fit is FitName.BOOTSTRAP:
-            self._refuse_chain()
-            if not asked.drawn:
-                raise WrongUse(
-                    f"what {asked.name} makes cannot be drawn from, as --fit bootstrap needs it: give "
-                    "it a method sample(n, rng=), or use --fit half"
-                )
-            notes.append(
-                "the model was fitted to the rows it is tested on, and again to every resample: the "
-                "question is whether any model of its kind fits"
+        if model.fit is None:
+            return self._test_model(model.model, points, np.random.default_rng(self.seed))
+        if self.fit is FitName.HALF:
+            return self._split(model.fit, sample, notes)
+        self._refuse_chain()
+        if not model.can_sample:
+            raise WrongUse(
+                f"--fit bootstrap draws from the model, and what {model.name} returns cannot be "
+                "sampled: give it a method sample(n, rng=), or use --fit half"
             )
-            return self._family(asked.fit, points)
-        rng = np.random.default_rng(self.seed)
-        order = rng.permutation(sample.rows)
-        half = sample.rows // 2
-        own, rest = np.sort(order[:half]), np.sort(order[half:])
-        if self.chain:
-            own, rest = np.arange(half), np.arange(half, sample.rows)
         notes.append(
-            f"the model was fitted to {len(own):,} rows, and the other {len(rest):,} were tested: the "
-            "question is whether this very model fits, with the error of its fit"
+            "the model was fitted to the rows it is tested on, and refitted to every bootstrap "
+            "sample: the test is whether any model of this family fits"
         )
-        model = asked.fit(numbers(taken(points, own)))
-        result = self._fixed(model, taken(points, rest), rng)
-        held = result.sample
-        places = rest if held.places is None else rest[held.places]
-        return replace(result, sample=replace(held, places=places))
+        return self._test_family(model.fit, points)
 
-    # ---- a model that is given -----------------------------------------------------------
+    def resampling_null(self, test: Any, resamples: int) -> WildBootstrap | None:
+        """Wild bootstrap of the test with this many resamples."""
+        null = getattr(test, "null", None)
+        return replace(null, resamples=resamples) if isinstance(null, WildBootstrap) else None
 
-    def _fixed(self, model: Any, points: Any, rng: np.random.Generator) -> GoodnessResult:
-        name = self._name
+    # ---- a fixed model, given or fitted to other rows -------------------------------------
+
+    def _split(
+        self, fit: Callable[[np.ndarray], Any], sample: FileSample, notes: list[str]
+    ) -> GoodnessResult:
+        """Fit the model to half of the rows, and test it on the other half."""
+        rng = np.random.default_rng(self.seed)
+        order, half = rng.permutation(sample.rows), sample.rows // 2
+        fitted, tested = np.sort(order[:half]), np.sort(order[half:])
+        if self.chain:
+            fitted, tested = np.arange(half), np.arange(half, sample.rows)
+        notes.append(
+            f"the model was fitted to {len(fitted):,} rows and tested on the other {len(tested):,}: "
+            "the test is of this fitted model, including its estimation error"
+        )
+        model = fit(numeric_array(taken(sample.points, fitted)))
+        result = self._test_model(model, taken(sample.points, tested), rng)
+        places = result.sample.places
+        places = tested if places is None else tested[places]
+        return replace(result, sample=replace(result.sample, places=places))
+
+    def _test_model(self, model: Any, points: Any, rng: np.random.Generator) -> GoodnessResult:
+        name = self.test_name
         if name is GoodnessName.AUTO and self.resamples is None:
             return goodness_of_fit(model, points, chain=self.chain, rng=rng)
 
         def run(z: Any, units: tuple[float, ...] | None) -> GoodnessResult:
-            own = model if units is None else InUnits(model, units)
+            scaled = model if units is None else InUnits(model, units)
             rows: np.ndarray | None = None
             if name is GoodnessName.AUTO:
-                test, why = chosen(own, len(z), self.chain)
+                test, why = chosen(scaled, len(z), self.chain)
             elif name is GoodnessName.FSSD:
-                test, why, rows = self._learnt(own, z, rng)
+                test, why, rows = self._learn_locations(scaled, z, rng)
             else:
-                test, why = self._maker(name, z)(own), ""
-            result = self._resampled(test).test(z if rows is None else taken(z, rows), rng=rng)
+                test, why = self._test_maker(name, z)(scaled), ""
+            result = self.resampled(test).test(z if rows is None else taken(z, rows), rng=rng)
             notes = (*([why] if why else []), *result.notes)
             return replace(result, notes=notes, sample=replace(result.sample, places=rows))
 
         return in_units(points, run)
 
-    def _learnt(self, model: Any, z: Any, rng: np.random.Generator) -> tuple[FSSD, str, np.ndarray]:
-        """A test whose locations are learnt from half of the rows, and the rows to test."""
+    def _learn_locations(
+        self, model: Any, z: Any, rng: np.random.Generator
+    ) -> tuple[FSSD, str, np.ndarray]:
+        """FSSD with locations learnt from half of the rows, a note, and the rows to test."""
         self._refuse_chain()
         order, half = rng.permutation(len(z)), len(z) // 2
-        learn, rest = np.sort(order[:half]), np.sort(order[half:])
+        learn, tested = np.sort(order[:half]), np.sort(order[half:])
         test = FSSD.optimized(model, taken(z, learn), kernel=self._kernel(z), rng=rng)
-        return test, f"{half:,} rows taught the test where to look, the others were tested.", rest
+        note = f"The test learnt its locations from {half:,} rows; the others were tested."
+        return test, note, tested
 
-    # ---- a model that is fitted -----------------------------------------------------------
+    # ---- a family of models, fitted to every bootstrap sample ------------------------------
 
-    def _family(self, fit: Callable[[np.ndarray], Any], points: Any) -> GoodnessResult:
+    def _test_family(self, fit: Callable[[np.ndarray], Any], points: Any) -> GoodnessResult:
         resamples = self.resamples or _REFITS
-        name = self._name
+        name = self.test_name
         if name is GoodnessName.AUTO:
             return family_fit(fit, points, resamples=resamples, rng=self.seed)
 
         def run(z: Any, units: tuple[float, ...] | None) -> GoodnessResult:
-            own = fit if units is None else FitInUnits(fit, units)
-            by = self._maker(name, z)
-            found: Any = Composite(own, by, resamples=resamples).test(z, rng=self.seed)
-            return found
+            scaled = fit if units is None else FitInUnits(fit, units)
+            test: Any = Composite(scaled, self._test_maker(name, z), resamples=resamples)
+            return test.test(z, rng=self.seed)
 
         return in_units(points, run)
 
-    # ---- what both share ------------------------------------------------------------------
+    # ---- arguments of the tests ------------------------------------------------------------
 
-    @property
-    def _name(self) -> GoodnessName:
-        """A kernel or a bandwidth without a test means the quadratic one."""
-        asked = self.kernel is not None or self.bandwidth is not None
-        return GoodnessName.KSD if asked and self.test is GoodnessName.AUTO else self.test
-
-    def _maker(self, name: GoodnessName, z: Any) -> Callable[[Any], Any]:
-        """model -> test."""
+    def _test_maker(self, name: GoodnessName, z: Any) -> Callable[[Any], Any]:
+        """Function from a model to its test."""
         kind, kernel = _CLASSES[name], self._kernel(z)
-        given: dict[str, Any] = {}
-        if kernel is not None:
-            known = {f.name for f in fields(kind)}
-            given = {"kernel": kernel} if "kernel" in known else {"kernels": (kernel,)}
+        arguments = {} if kernel is None else self.kernel_argument(kind, kernel)
         if self.chain:
             if name not in (GoodnessName.KSD, GoodnessName.KSDAGG):
-                raise WrongUse(f"--test {name} takes no --chain: use ksd or ksdagg")
-            given["null"] = WildBootstrap(999, block=None)
-        return partial(kind, **given) if given else kind
+                raise WrongUse(f"--test {name} does not take --chain: use ksd or ksdagg")
+            arguments["null"] = WildBootstrap(999, block=None)
+        return partial(kind, **arguments) if arguments else kind
 
     def _kernel(self, z: Any) -> Any:
-        if self.kernel is None and self.bandwidth is None:
+        if not self.has_kernel:
             return None
-        return kernel_for(self.kernel or KernelName.IMQ, numbers(z), self.bandwidth)
-
-    def _resampled(self, test: Any) -> Any:
-        if self.resamples is None:
-            return test
-        null = getattr(test, "null", None)
-        if not isinstance(null, WildBootstrap):
-            raise WrongUse(f"--test {self.test} does not resample: leave out --resamples")
-        return replace(test, null=replace(null, resamples=self.resamples))
+        return kernel_for(self.kernel or KernelName.IMQ, numeric_array(z), self.bandwidth)
 
     def _refuse_chain(self) -> None:
         if self.chain:
             raise WrongUse(
-                "--chain goes with a model that is given, or with --fit half; and with --test ksd "
-                "or ksdagg"
+                "--chain needs a model that is not fitted, or --fit half; and --test ksd or ksdagg"
             )
 
 
-def numbers(points: Any) -> np.ndarray:
-    """Rows as an array (n, d), whatever they are held in."""
+def numeric_array(points: Any) -> np.ndarray:
+    """Rows of a table or an array as float64 (n, d)."""
     return np.asarray(points.values if isinstance(points, Table) else points, dtype=np.float64)

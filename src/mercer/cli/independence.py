@@ -1,89 +1,57 @@
-"""`mercer independence`: do columns of a file depend on each other, and where?"""
+"""`mercer independence`: do columns of a file depend on each other, and how strongly?"""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.answer import columns_of, file_of, plain
-from mercer.cli.common_options import Data, expanded
-from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded, say, tell
-from mercer.cli.independence_terminal import told, told_pairs
-from mercer.cli.match import Sample, matched
-from mercer.cli.variables import IndependenceChoice, IndependenceName, Question, part
-from mercer.htest.dependence.all_pairs import PairwiseResult, pairwise_independence
+from mercer.cli.answer import (
+    Answer,
+    bold,
+    column_kinds,
+    file_summary,
+    finite_or_null,
+    note_lines,
+    wrapped,
+    write_answer,
+    write_report,
+)
+from mercer.cli.common_options import DataOptions, expanded
+from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded
+from mercer.cli.match import FileSample, matched
+from mercer.cli.table import quoted, short
+from mercer.cli.variables import IndependenceChoice, IndependenceName, Question, select
+from mercer.htest.dependence.all_pairs import Pair, PairwiseResult, pairwise_independence
 from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.strength import Strength
+from mercer.htest.format_number import correlation_word
 from mercer.htest.nulls import Permutation
 
-SCHEMA, PAIRS = "mercer/command/independence/1", "mercer/command/pairs/1"
-_MOST = 10_000  # rows of which all pairs are looked at
-_WIDE = 60  # columns of which all pairs are tested beside the question itself
+_PAIRS_SCHEMA = "mercer/command/pairs/1"
+_MAX_ROWS_FOR_PAIRS = 10_000  # the strength takes all pairs of rows: 10^8 kernel values
+_MAX_COLUMNS_FOR_PAIRS = 60  # 1770 tests beside the one that was asked for, a few seconds
+_MIN_ROWS = 4  # the unbiased estimate of HSIC needs four observations
+_PAIRS_SHOWN = 8  # they fit on a screen with the rest; --json and --report have all
 
 Variables = Annotated[
-    list[str] | None, typer.Option(help="Columns: a,b,c, or the option several times.")
+    list[str] | None,
+    typer.Option(help="Columns: a,b,c, or repeat the option, one column each time."),
 ]
-Test = Annotated[IndependenceName, typer.Option(help="The test; auto chooses by the data.")]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A result, and what it says when it is asked."""
-
-    sample: Sample
-    question: Question
-    result: IndependenceResult
-    strength: Strength | None
-    pairs: PairwiseResult | None
-    level: float
-    seed: int
-    notes: tuple[str, ...]
-
-    @property
-    def dependent(self) -> bool:
-        """Whether the variables depend on each other, at the level asked for."""
-        return self.result.rejects(self.level)
-
-    def at_least(self, effect: float | None) -> bool:
-        """Whether they do, with at least this kernel correlation."""
-        strong = effect is None or self.strength is None or self.strength.correlation >= effect
-        return self.dependent and strong
-
-    def to_dict(self) -> dict[str, Any]:
-        """Numbers and texts only; the same for the same file and the same seed."""
-        document = {
-            "schema": SCHEMA,
-            "mercer": mercer.__version__,
-            "dependent": self.dependent,
-            "level": self.level,
-            "pvalue": self.result.pvalue,
-            "correlation": None if self.strength is None else self.strength.correlation,
-            "seed": self.seed,
-            "file": file_of(self.sample),
-            "x": list(self.question.x),
-            "y": list(self.question.y),
-            "given": list(self.question.given),
-            "columns": columns_of(self.sample),
-            "result": {**self.result.thinned(_MOST).to_dict(), "size": self.result.size},
-            "pairs": None if self.pairs is None else self.pairs.to_dict(),
-            "remarks": list(self.notes),
-        }
-        return plain(document)
+Test = Annotated[IndependenceName, typer.Option(help="Test to run; auto chooses one for the data.")]
 
 
 @guarded
 @expanded
 def independence(
     data: options.Only,
-    asked: Data,
+    chosen: DataOptions,
     x: Variables = None,
     y: Variables = None,
     given: Variables = None,
@@ -94,115 +62,218 @@ def independence(
     gate: options.Gate = False,
     min_effect: options.MinCorrelation = None,
 ) -> None:
-    """Do columns of a file depend on each other, perhaps given others, and where?
+    """Test whether columns of a file depend on each other, perhaps given other columns.
 
-    With --x and --y: are these independent (given --given)? Without: every two columns.
+    With --x and --y: are these independent (given --given)? Without: test every pair of columns.
     Exit codes: 0 done, 1 they depend on each other (with --gate), 2 wrong use,
     3 data refused, 4 over the memory limit, 5 a bug, 130 interrupted.
     """
-    options.gated(gate, min_effect)
-    options.writable(json_to, report, inputs=(data,))
-    options.drawable(*(() if report is None else ("matplotlib", "jinja2")))
-    names = [options.listed(x), options.listed(y), options.listed(given)]
-    with mercer.config(**asked.settings):
+    options.check_gate(gate, min_effect)
+    options.check_outputs(json_to, report, inputs=(data,))
+    options.check_report_packages(report)
+    names = [options.column_names(x), options.column_names(y), options.column_names(given)]
+    with mercer.config(**chosen.settings):
         if names[0] and names[1]:
             choice = IndependenceChoice(
-                test, asked.kernel, asked.bandwidth, asked.resamples, asked.seed
+                chosen.kernel, chosen.bandwidth, chosen.resamples, chosen.seed, test
             )
-            found = _asked(data, asked, choice, Question(*names), level, json_to, report)
-            rejected = found.at_least(min_effect)
+            answer = _answer_question(
+                data, chosen, choice, Question(*names), level, json_to, report
+            )
+            rejected = answer.at_least(min_effect)
         elif any(names) or report or min_effect or test is not IndependenceName.AUTO:
-            raise WrongUse("--x and --y go together; other options than --level need them")
+            raise WrongUse(
+                "give both --x and --y; --test, --given, --kernel and --report need them"
+            )
         else:
-            rejected = _pairs(data, asked, level, json_to)
+            rejected = _test_all_pairs(data, chosen, level, json_to)
     if gate and rejected:
         raise typer.Exit(DIFFER)
 
 
-def _asked(
+@dataclass(frozen=True)
+class IndependenceAnswer(Answer[IndependenceResult]):
+    """Result of an independence test, the strength of the dependence, and pairs of columns."""
+
+    schema: ClassVar[str] = "mercer/command/independence/1"
+    verdict_key: ClassVar[str] = "dependent"
+    effect_key: ClassVar[str] = "correlation"
+    caution: ClassVar[str] = (
+        "This does not prove they are independent, only that the test found no dependence."
+    )
+
+    sample: FileSample
+    question: Question
+    strength: Strength | None
+    pairs: PairwiseResult | None
+
+    @property
+    def effect_size(self) -> float | None:
+        """Kernel correlation; None for tests of more than two variables."""
+        return None if self.strength is None else self.strength.correlation
+
+    def details(self) -> dict[str, Any]:
+        """File, variables, result and pairs."""
+        thinned = self.result.thinned(_MAX_ROWS_FOR_PAIRS)
+        return {
+            "file": file_summary(self.sample),
+            "x": list(self.question.x),
+            "y": list(self.question.y),
+            "given": list(self.question.given),
+            "columns": column_kinds(self.sample),
+            "result": {**thinned.to_dict(), "size": self.result.size},
+            "pairs": None if self.pairs is None else self.pairs.to_dict(),
+        }
+
+    def verdict(self) -> str:
+        """Whether the variables depend on each other, with the p-value."""
+        x, y = quoted(self.question.x), quoted(self.question.y)
+        given = f" given {quoted(self.question.given)}" if self.question.given else ""
+        p = f"(p = {self.result.pvalue:.3g}, level {self.level:g})"
+        if self.rejected:
+            return f"{x} and {y} depend on each other{given} {p}."
+        return f"No dependence was found between {x} and {y}{given} {p}."
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Sizes of the data, strength of the dependence, and test."""
+        x, y, given = (len(names) for names in vars(self.question).values())
+        conditioned = f", given {given}" if given else ""
+        return [
+            ("Data", f"{self.result.size:,} rows, {x} and {y} columns{conditioned}"),
+            *self._how_much(),
+            ("Test", self.test_description()),
+        ]
+
+    def table(self) -> list[str]:
+        """The pairs of columns with the strongest dependence."""
+        return [] if self.pairs is None else _pair_table(self.pairs, self.level)
+
+    def _how_much(self) -> list[tuple[str, str]]:
+        strength = self.strength
+        if strength is None:
+            return []
+        low, high = strength.correlation_interval
+        text = (
+            f"kernel correlation {strength.correlation:.2g}, "
+            f"{correlation_word(strength.correlation)} "
+            f"({strength.confidence:.0%} interval {low:.2g} to {high:.2g})"
+        )
+        return [("How much", text)]
+
+
+def _answer_question(
     data: str,
-    asked: Data,
+    chosen: DataOptions,
     choice: IndependenceChoice,
     question: Question,
     level: float,
     json_to: str | None,
     report: Path | None,
-) -> Answer:
-    """One question, answered and written."""
+) -> IndependenceAnswer:
+    """Test one question, and write its answer."""
     started, notes = perf_counter(), []
-    (sample,) = matched(list(asked.read(data, columns=question.columns)), asked.missing, notes, 4)
+    files = list(chosen.read(data, columns=question.columns))
+    (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
     variables = question.variables(sample)
     result = choice.run(variables)
-    some = result.thinned(_MOST)
-    if some is not result:
-        notes.append(f"the strength comes from {some.size:,} rows, the verdict from all")
-    answer = Answer(
-        sample, question, result, some.effect() if result.two else None,
-        _columns(sample, question, choice.seed), level, choice.seed, tuple(notes),
-    )  # fmt: skip
-    write_answer(json_to, answer.to_dict(), told(answer), started)
+    subset = result.thinned(_MAX_ROWS_FOR_PAIRS)
+    if subset is not result:
+        notes.append(f"the strength uses {subset.size:,} rows; the test used all")
+    strength = subset.effect() if result.two else None
+    pairs = _pairs_of(sample, question, choice.seed)
+    answer = IndependenceAnswer(
+        result, level, choice.seed, tuple(notes), sample, question, strength, pairs
+    )
+    write_answer(json_to, answer.to_dict, answer.text, perf_counter() - started)
     if report is not None:
         lists = {"x": question.x, "y": question.y, "given": question.given}
-        named = None if choice.test is IndependenceName.AUTO else choice.test
-        again = asked.line("independence", [data], lists, test=named, level=f"{level:g}")
-        _draw(answer, variables, report, again)
+        named_test = None if choice.test is IndependenceName.AUTO else choice.test
+        command = chosen.line("independence", [data], lists, test=named_test, level=f"{level:g}")
+        _write_report(answer, variables, report, command)
     return answer
 
 
-def _columns(sample: Sample, question: Question, seed: int) -> PairwiseResult | None:
-    """Every two columns of the variables, where there are more than two of them."""
+def _pairs_of(sample: FileSample, question: Question, seed: int) -> PairwiseResult | None:
+    """Every pair of columns of x and y, if there are more than two columns."""
     names = (*question.x, *question.y)
-    if not 2 < len(names) <= _WIDE or sample.array:
+    if not 2 < len(names) <= _MAX_COLUMNS_FOR_PAIRS or sample.array:
         return None
-    return pairwise_independence(part(sample, names), rng=seed)
+    return pairwise_independence(select(sample, names), rng=seed)
 
 
-def _pairs(data: str, asked: Data, level: float, json_to: str | None) -> bool:
-    """Every two columns of the file, tested and written."""
-    if asked.kernel is not None or asked.bandwidth is not None:
+def _test_all_pairs(data: str, chosen: DataOptions, level: float, json_to: str | None) -> bool:
+    """Test every pair of columns of the file, and write the result; whether any pair is dependent."""
+    if chosen.kernel is not None or chosen.bandwidth is not None:
         raise WrongUse("--kernel and --bandwidth need --x and --y")
     started, notes = perf_counter(), []
-    (sample,) = matched(list(asked.read(data)), asked.missing, notes, 4)
+    (sample,) = matched(list(chosen.read(data)), chosen.missing, notes, _MIN_ROWS)
     if len(sample.columns) < 2:
-        raise Refused(f"{sample.name}: one column; at least two are needed")
-    test = None if asked.resamples is None else HSIC(null=Permutation(asked.resamples))
-    found = pairwise_independence(sample.points, test=test, rng=asked.seed)
+        raise Refused(f"{sample.name}: only one column; at least two are needed")
+    test = None if chosen.resamples is None else HSIC(null=Permutation(chosen.resamples))
+    pairs = pairwise_independence(sample.points, test=test, rng=chosen.seed)
     document = {
-        "schema": PAIRS,
+        "schema": _PAIRS_SCHEMA,
         "mercer": mercer.__version__,
         "level": level,
-        "seed": asked.seed,
-        "file": file_of(sample),
-        "columns": columns_of(sample),
-        "result": found.to_dict(),
+        "seed": chosen.seed,
+        "file": file_summary(sample),
+        "columns": column_kinds(sample),
+        "result": pairs.to_dict(),
         "remarks": notes,
     }
-    write_answer(json_to, plain(document), told_pairs(found, level), started)
-    return bool(found.dependent(level))
+    write_answer(
+        json_to,
+        lambda: finite_or_null(document),
+        lambda: _pairs_text(pairs, level),
+        perf_counter() - started,
+    )
+    return bool(pairs.dependent(level))
 
 
-def write_answer(json_to: str | None, document: dict[str, Any], words: str, started: float) -> None:
-    """Words on stdout, or JSON."""
-    if json_to is not None:
-        document = {**document, "elapsed_seconds": round(perf_counter() - started, 3)}
-        text = json.dumps(document, indent=2, allow_nan=False)
-        tell(text) if json_to == "-" else options.write(json_to, text + "\n")
-    if json_to != "-":
-        tell(words)
+def _pairs_text(pairs: PairwiseResult, level: float) -> str:
+    """How many pairs are dependent, and a table of the strongest."""
+    verdict = f"{len(pairs.dependent(level))} of {len(pairs.pairs)} pairs of columns are dependent"
+    return "\n".join(
+        [
+            bold(wrapped(f"{verdict} (level {level:g}, p-values corrected for all pairs).")),
+            "",
+            *_pair_table(pairs, level),
+            *note_lines(pairs.notes),
+        ]
+    )
 
 
-def _draw(answer: Answer, variables: list[Any], report: Path, again: str) -> None:
+def _pair_table(result: PairwiseResult, level: float) -> list[str]:
+    """Pairs of columns by strength; a star marks those that are dependent."""
+    pairs = sorted(result.pairs, key=lambda pair: (-pair.effect, pair.pvalue))
+    shown = pairs[:_PAIRS_SHOWN]
+    width = max(4, *(len(_pair_name(pair)) for pair in shown))
+    lines = [f"  {'pair':{width}}  correlation  corrected p"]
+    for pair in shown:
+        star = " *" if pair.pvalue <= level else ""
+        lines.append(f"  {_pair_name(pair):{width}}  {pair.effect:<11.2f}  {pair.pvalue:.3g}{star}")
+    if len(pairs) > _PAIRS_SHOWN:
+        lines.append(f"  and {len(pairs) - _PAIRS_SHOWN:,} more")
+    return lines
+
+
+def _pair_name(pair: Pair) -> str:
+    return f"{short(pair.first, 24)} and {short(pair.second, 24)}"
+
+
+def _write_report(
+    answer: IndependenceAnswer, variables: list[Any], path: Path, command: str
+) -> None:
     from mercer.report import independence_report
 
-    text = independence_report(
+    page = independence_report(
         answer.result,
         level=answer.level,
         pairs=answer.pairs,
         samples=variables,
         facts={"seed": str(answer.seed)},
         notes=answer.notes,
-        again=again,
+        again=command,
         numbered=not answer.sample.dropped,
     )
-    options.write(report, text)
-    say(f"The report is in {report}")
+    write_report(path, page)

@@ -1,222 +1,247 @@
-"""Files as samples of one table: columns matched by name, kinds compared, missing values dealt with."""
+"""Files as samples with the same columns: matched by name, missing values dropped or imputed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
 from mercer.cli.exits import Refused
-from mercer.cli.table import File, Labels, Numbers, quoted, short
+from mercer.cli.table import File, LabelColumn, NumericColumn, quoted, short
 from mercer.frames import Columns, Table, category_codes
 
-_NONE = "(missing)"  # the level that stands for a missing label when these are imputed
-_NAMES = 0.9  # a column of labels with so many different ones is one of names or dates
-_FEW = 20  # rows under which that says nothing
+_MISSING_LABEL = "(missing)"  # imputed for a missing label
+_DISTINCT_SHARE = 0.9  # a column with this share of distinct labels holds names, dates or free text
+_MIN_ROWS_FOR_SHARE = 20  # in fewer rows most labels may be distinct by chance
+_COLUMNS_SHOWN = 8  # of those with missing values: a message stays one line
+
+Column = NumericColumn | LabelColumn
 
 
 class Missing(StrEnum):
-    """What to do about missing values; nothing is done unless it is chosen."""
+    """Treatment of missing values; without a choice they are refused."""
 
     DROP = "drop"
     IMPUTE = "impute"
 
 
 @dataclass(frozen=True)
-class Sample:
-    """A file ready for a test."""
+class FileSample:
+    """File ready for a test: its points, and what was done about missing values."""
 
     name: str
-    points: Any  # an array (n, d), or a `Table` with category codes
-    columns: dict[str, Numbers | Labels]
+    points: np.ndarray | Table  # (n, d); a `Table` holds category codes
+    columns: dict[str, Column]
     array: bool = False
     dropped: int = 0  # rows
     imputed: int = 0  # values
 
     @property
     def rows(self) -> int:
-        """The number of points."""
+        """Number of points."""
         return len(next(iter(self.columns.values())).missing())
 
 
 def matched(
-    files: Sequence[File], missing: Missing | None, notes: list[str], least: int = 2
-) -> list[Sample]:
-    """The files with the columns of the first, in its order."""
+    files: Sequence[File], missing: Missing | None, notes: list[str], min_rows: int = 2
+) -> list[FileSample]:
+    """Samples with the columns of the first file, in its order; remarks are added to `notes`."""
     first = files[0]
     files = [first, *(_aligned(first, other) for other in files[1:])]
     for file in files:
         _refuse_infinite(file)
     dropped, imputed = [0] * len(files), [0] * len(files)
-    if any(held.missing().any() for file in files for held in file.columns.values()):
+    if any(_incomplete(file).any() for file in files):
         if missing is None:
-            raise Refused(_missing_words(files))
+            raise Refused(_missing_values_message(files))
         if missing is Missing.DROP:
             files, dropped = map(list, zip(*(_dropped(file) for file in files), strict=True))
         else:
             files, imputed = _imputed(files)
     for file in files:
-        if file.rows < least:
-            raise Refused(f"{file.name}: {file.rows} rows; at least {least} are needed")
+        if file.rows < min_rows:
+            raise Refused(f"{file.name}: {file.rows} rows; at least {min_rows} are needed")
     notes += _remarks(files, dropped, imputed)
     array = all(file.array for file in files)
     return [
-        Sample(file.name, _points(file, array), file.columns, array, d, i)
+        FileSample(file.name, _points(file, array), file.columns, array, d, i)
         for file, d, i in zip(files, dropped, imputed, strict=True)
     ]
 
 
 def _aligned(first: File, other: File) -> File:
-    here, there = list(first.columns), list(other.columns)
-    if set(here) != set(there):
-        if first.array and other.array:
-            raise Refused(f"{first.name} has {len(here)} columns and {other.name} has {len(there)}")
-        only = [
-            f"{file.name} alone has {quoted(extra)}"
-            for file, extra in (
-                (first, [c for c in here if c not in other.columns]),
-                (other, [c for c in there if c not in first.columns]),
-            )
-            if extra
-        ]
-        common = "choose common ones with --columns" if set(here) & set(there) else "none is common"
-        raise Refused(f"the columns differ: {'; '.join(only)}; {common}")
-    for name in here:
+    """`other` with the columns in the order of `first`; refused if names or kinds differ."""
+    names = list(first.columns)
+    if set(names) != set(other.columns):
+        raise Refused(_different_columns_message(first, other))
+    for name in names:
         kinds = [_kind(file.columns[name]) for file in (first, other)]
         if kinds[0] != kinds[1]:
             raise Refused(
                 f"column {quoted([name])} holds {kinds[0]} in {first.name} and {kinds[1]} in "
-                f"{other.name}; mend one, or read both as labels with --categories"
+                f"{other.name}: correct one of them, or treat both as labels with --categories"
             )
-    return replace(other, columns={name: other.columns[name] for name in here})
+    return replace(other, columns={name: other.columns[name] for name in names})
 
 
-def _kind(held: Numbers | Labels) -> str:
-    return "numbers" if isinstance(held, Numbers) else "labels"
+def _different_columns_message(first: File, other: File) -> str:
+    if first.array and other.array:
+        counts = len(first.columns), len(other.columns)
+        return f"{first.name} has {counts[0]} columns and {other.name} has {counts[1]}"
+    only = [
+        f"only {file.name} has {quoted(extra)}"
+        for file, extra in (
+            (first, [c for c in first.columns if c not in other.columns]),
+            (other, [c for c in other.columns if c not in first.columns]),
+        )
+        if extra
+    ]
+    shared = set(first.columns) & set(other.columns)
+    remedy = "select shared columns with --columns" if shared else "no column is in both"
+    return f"the columns differ: {'; '.join(only)}; {remedy}"
 
 
-def _points(file: File, array: bool) -> Any:
-    """An array where the files were arrays, else a table that the library's door knows."""
+def _kind(column: Column) -> str:
+    return "numbers" if isinstance(column, NumericColumn) else "labels"
+
+
+def _points(file: File, array: bool) -> np.ndarray | Table:
+    """Points as an array if all files were arrays, else as a table with category codes."""
+    columns = list(file.columns.values())
     values = [
-        held.values if isinstance(held, Numbers) else category_codes(held.levels)[held.codes]
-        for held in file.columns.values()
+        c.values if isinstance(c, NumericColumn) else category_codes(c.levels)[c.codes]
+        for c in columns
     ]
     single = all(v.dtype == np.float32 for v in values)
     stacked = np.stack(values, axis=1, dtype=np.float32 if single else np.float64)
     if array:
         return stacked
-    categories = [held for held in file.columns.values() if isinstance(held, Labels)]
     labels = {
         float(code): level
-        for held in categories
-        for code, level in zip(category_codes(held.levels), held.levels, strict=True)
+        for c in columns
+        if isinstance(c, LabelColumn)
+        for code, level in zip(category_codes(c.levels), c.levels, strict=True)
     }
-    categorical = tuple(isinstance(held, Labels) for held in file.columns.values())
+    categorical = tuple(isinstance(c, LabelColumn) for c in columns)
     return Table(stacked, Columns(tuple(file.columns), categorical), labels=labels)
 
 
-# ---- what is refused, and what is said ----------------------------------------------------------
+# ---- infinite and missing values ----------------------------------------------------------------
 
 
 def _refuse_infinite(file: File) -> None:
-    for name, held in file.columns.items():
-        if isinstance(held, Numbers) and np.isinf(held.values).any():
-            rows = np.flatnonzero(np.isinf(held.values))
+    for name, column in file.columns.items():
+        if isinstance(column, NumericColumn) and np.isinf(column.values).any():
+            rows = np.flatnonzero(np.isinf(column.values))
             raise Refused(
                 f"{file.name}, column {quoted([name])}, row {rows[0] + 1:,}: an infinite value "
-                f"(one of {len(rows):,}); mend or leave out these rows"
+                f"(one of {len(rows):,}): correct these rows or leave them out"
             )
 
 
-def _missing_words(files: Sequence[File]) -> str:
-    """One line: how many values are missing in which columns, and the two ways out."""
-    parts, lost, total = [], 0, 0
+def _missing_values_message(files: Sequence[File]) -> str:
+    """How many values are missing in which columns, and the two remedies."""
+    summaries, incomplete, total = [], 0, 0
     for file in files:
-        counts = {n: int(held.missing().sum()) for n, held in file.columns.items()}
+        counts = {n: int(column.missing().sum()) for n, column in file.columns.items()}
         worst = sorted((n for n in counts if counts[n]), key=lambda n: -counts[n])
         if worst:
-            told = ", ".join(f"{short(n)}: {counts[n]:,}" for n in worst[:8])
-            more = f" and {len(worst) - 8} more columns" if len(worst) > 8 else ""
-            parts.append(f"{file.name} has missing values ({told}{more})")
-        lost += int(_incomplete(file).sum())
+            listed = ", ".join(f"{short(n)}: {counts[n]:,}" for n in worst[:_COLUMNS_SHOWN])
+            hidden = len(worst) - _COLUMNS_SHOWN
+            more = f" and {hidden} more columns" if hidden > 0 else ""
+            summaries.append(f"{file.name} has missing values ({listed}{more})")
+        incomplete += int(_incomplete(file).sum())
         total += file.rows
     return (
-        f"{'; '.join(parts)}: choose --missing drop to leave out {lost:,} of {total:,} rows, or "
-        "--missing impute to fill in medians and a label of their own"
+        f"{'; '.join(summaries)}: choose --missing drop to leave out {incomplete:,} of {total:,} "
+        f"rows, or --missing impute to fill in medians and the label {_MISSING_LABEL}"
     )
 
 
 def _incomplete(file: File) -> np.ndarray:
-    return np.any([held.missing() for held in file.columns.values()], axis=0)
+    """Which rows have a missing value: (n,) of bool."""
+    return np.any([column.missing() for column in file.columns.values()], axis=0)
 
 
 def _dropped(file: File) -> tuple[File, int]:
-    gone = _incomplete(file)
-    if gone.all():
-        raise Refused(f"{file.name}: every row has a missing value; choose --columns or impute")
-    kept = {name: held.take(~gone) for name, held in file.columns.items()}
-    return replace(file, columns=kept), int(gone.sum())
+    """The complete rows of the file, and how many were dropped."""
+    incomplete = _incomplete(file)
+    if incomplete.all():
+        raise Refused(
+            f"{file.name}: every row has a missing value; select --columns, or use --missing impute"
+        )
+    columns = {name: column.take(~incomplete) for name, column in file.columns.items()}
+    return replace(file, columns=columns), int(incomplete.sum())
 
 
 def _imputed(files: Sequence[File]) -> tuple[list[File], list[int]]:
-    """Medians of all files together, so that under the null hypothesis no file is favoured."""
-    counts = [int(sum(h.missing().sum() for h in file.columns.values())) for file in files]
-    filled: list[dict[str, Numbers | Labels]] = [{} for _ in files]
+    """The files with missing values filled in, and how many each had.
+
+    Medians are those of all files together, so that the samples stay exchangeable under the null
+    hypothesis.
+    """
+    counts = [int(sum(c.missing().sum() for c in file.columns.values())) for file in files]
+    filled: list[dict[str, Column]] = [{} for _ in files]
     for name in files[0].columns:
-        held = [file.columns[name] for file in files]
-        for columns, column in zip(filled, _filled(held, name), strict=True):
+        incomplete = [file.columns[name] for file in files]
+        for columns, column in zip(filled, _filled(incomplete, name), strict=True):
             columns[name] = column
     return [replace(f, columns=c) for f, c in zip(files, filled, strict=True)], counts
 
 
-def _filled(held: Sequence[Numbers | Labels], name: str) -> list[Numbers | Labels]:
-    numbers = [h.values for h in held if isinstance(h, Numbers)]
+def _filled(columns: Sequence[Column], name: str) -> list[Column]:
+    """One column of all files, with the pooled median or a label for missing values."""
+    numbers = [c.values for c in columns if isinstance(c, NumericColumn)]
     if numbers:
         pooled = np.concatenate(numbers)
         if np.isnan(pooled).all():
-            raise Refused(f"column {quoted([name])} has no values at all; leave it out (--columns)")
-        middle = np.nanmedian(pooled)
-        return [Numbers(np.where(np.isnan(v), middle, v).astype(v.dtype)) for v in numbers]
-    labels = [h for h in held if isinstance(h, Labels)]
+            raise Refused(f"column {quoted([name])} has no values at all: leave it out (--columns)")
+        median = np.nanmedian(pooled)
+        return [NumericColumn(np.where(np.isnan(v), median, v).astype(v.dtype)) for v in numbers]
+    labels = [c for c in columns if isinstance(c, LabelColumn)]
     return [
-        Labels(np.where(h.codes < 0, len(h.levels), h.codes), (*h.levels, _NONE)) for h in labels
+        LabelColumn(np.where(c.codes < 0, len(c.levels), c.codes), (*c.levels, _MISSING_LABEL))
+        for c in labels
     ]
 
 
+# ---- remarks on data that can be used -----------------------------------------------------------
+
+
 def _remarks(files: Sequence[File], dropped: Sequence[int], imputed: Sequence[int]) -> list[str]:
-    """What the user should know about the data, though it can be used."""
-    said = [note for file in files for note in file.notes]
+    """Notes on the data: missing values, constant columns, columns of names."""
+    remarks = [note for file in files for note in file.notes]
     for file, d, i in zip(files, dropped, imputed, strict=True):
         if d:
-            said.append(f"{file.name}: {d:,} rows with missing values were left out")
+            remarks.append(f"{file.name}: {d:,} rows with missing values were left out")
         if i:
-            said.append(f"{file.name}: {i:,} missing values were filled in")
+            remarks.append(f"{file.name}: {i:,} missing values were filled in")
     constant = [name for name in files[0].columns if _constant([f.columns[name] for f in files])]
     if len(constant) == len(files[0].columns):
         raise Refused(
-            f"nothing to compare: every column ({quoted(constant, 3)}) is constant, and the same in "
-            f"{' and '.join(file.name for file in files)}"
+            f"nothing to compare: every column ({quoted(constant, 3)}) is constant, with the same "
+            f"value in {' and '.join(file.name for file in files)}"
         )
     if constant:
-        said.append(f"constant, so without influence: {quoted(constant)}")
+        remarks.append(f"constant columns, which have no influence: {quoted(constant)}")
     for name in files[0].columns:
-        held = [file.columns[name] for file in files]
-        labels = [h for h in held if isinstance(h, Labels)]
-        levels, rows = len({v for h in labels for v in h.levels}), sum(len(h.codes) for h in labels)
-        if rows >= _FEW and levels > _NAMES * rows:
-            said.append(
+        columns = [file.columns[name] for file in files]
+        labels = [c for c in columns if isinstance(c, LabelColumn)]
+        levels, rows = len({v for c in labels for v in c.levels}), sum(len(c.codes) for c in labels)
+        if rows >= _MIN_ROWS_FOR_SHARE and levels > _DISTINCT_SHARE * rows:
+            remarks.append(
                 f"column {quoted([name])} has {levels:,} different labels in {rows:,} rows: names, "
-                "dates or free text say little here, consider leaving it out with --columns"
+                "dates and free text carry little information here; leave it out with --columns"
             )
-    return said
+    return remarks
 
 
-def _constant(held: Sequence[Numbers | Labels]) -> bool:
-    if isinstance(held[0], Numbers):
-        pooled = np.concatenate([h.values for h in held if isinstance(h, Numbers)])
+def _constant(columns: Sequence[Column]) -> bool:
+    """Whether a column has one value in all files."""
+    if isinstance(columns[0], NumericColumn):
+        pooled = np.concatenate([c.values for c in columns if isinstance(c, NumericColumn)])
         return bool((pooled == pooled[0]).all())
-    seen = {h.levels[c] for h in held if isinstance(h, Labels) for c in np.unique(h.codes)}
-    return len(seen) == 1
+    labels = [c for c in columns if isinstance(c, LabelColumn)]
+    return len({c.levels[code] for c in labels for code in np.unique(c.codes)}) == 1

@@ -1,4 +1,4 @@
-"""From --model to a model: one that is fitted to the rows, or one of the user's own."""
+"""Models from --model: fitted to the rows, or returned by a function of the user."""
 
 from __future__ import annotations
 
@@ -24,139 +24,140 @@ from mercer.rkhs import Gaussian, Mixture
 from mercer.rkhs.logdensity import LogDensity
 
 _FORMS = (
-    "--model must be gaussian, gmm:K for a mixture of K Gaussians, or module:function for one of "
-    "your own"
+    "--model must be gaussian, gmm:K for a mixture of K Gaussians, or module:function for a model "
+    "of your own"
 )
-_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_MODULE_PATTERN = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
 @dataclass(frozen=True)
-class AskedModel:
-    """What was asked for: `fit` makes a model of rows, or `model` is one."""
+class ChosenModel:
+    """Model chosen by --model: a function `fit` from rows to a model, or the model itself."""
 
     name: str
-    words: str
+    description: str
     fit: Callable[[np.ndarray], Any] | None = None
     model: Any = field(default=None, repr=False)
-    drawn: bool = True  # whether what was fitted can be drawn from
-
-    @property
-    def fitted(self) -> bool:
-        """Whether it comes from the rows."""
-        return self.fit is not None
+    can_sample: bool = True  # whether the fitted model can be sampled
 
 
 @contextmanager
-def asked_model(name: str, seed: int) -> Iterator[Callable[[np.ndarray], AskedModel]]:
-    """How the model is made once rows are there; modules are looked for in the working directory."""
+def model_maker(name: str, seed: int) -> Iterator[Callable[[np.ndarray], ChosenModel]]:
+    """Function from rows to the chosen model; modules are found in the working directory first."""
     if name == "gaussian":
-        yield lambda x: AskedModel(name, "a Gaussian", Gaussian.fit)
+        yield lambda x: ChosenModel(name, "a Gaussian", Gaussian.fit)
     elif name.startswith("gmm:"):
-        parts = _parts(name)
-        words = "a Gaussian" if parts == 1 else f"a mixture of {parts} Gaussians"
-        fit = FitMixture(parts, seed)
-        yield lambda x: AskedModel(name, words, fit)
-    elif _MODULE.fullmatch(name) is None or ".py:" in name:
+        components = _components(name)
+        single = components == 1
+        description = "a Gaussian" if single else f"a mixture of {components} Gaussians"
+        fit = FitMixture(components, seed)
+        yield lambda x: ChosenModel(name, description, fit)
+    elif _MODULE_PATTERN.fullmatch(name) is None or ".py:" in name:
         hint = "; for a file model.py write model:function" if ".py:" in name else ""
         raise WrongUse(f"{_FORMS}, got {name!r}{hint}")
     else:
-        with _from_here():
-            found = _imported(name)
-            yield lambda x: _understood(name, found, x)
+        with _working_directory_on_path():
+            value = _imported(name)
+            yield lambda x: _interpreted(name, value, x)
 
 
 def source_files(name: str) -> list[str]:
-    """The file in the working directory that `module:function` is read from, if it is there."""
+    """File in the working directory that `module:function` is read from, if there is one."""
     file = os.path.join(*name.partition(":")[0].split(".")) + ".py"
     return [file] if ":" in name and os.path.isfile(file) else []
 
 
 @dataclass(frozen=True)
 class FitMixture:
-    """x -> a mixture of so many Gaussians, always the same for the same rows."""
+    """Function that fits a mixture of Gaussians to rows; deterministic for a seed."""
 
-    parts: int
+    components: int
     seed: int
 
     def __call__(self, x: np.ndarray) -> Mixture:
-        """The likeliest of three fits."""
-        return Mixture.fit(x, self.parts, rng=self.seed)
+        """Mixture with the highest likelihood of several fits."""
+        return Mixture.fit(x, self.components, rng=self.seed)
 
 
-def _parts(name: str) -> int:
+def _components(name: str) -> int:
     number = name.removeprefix("gmm:")
     if not (number.isascii() and number.isdigit() and 1 <= int(number) <= 1000):
-        raise WrongUse(f"--model gmm:K needs a number of parts from 1 to 1000, got {name!r}")
+        raise WrongUse(f"--model gmm:K needs a number of components from 1 to 1000, got {name!r}")
     return int(number)
 
 
-# ---- one of the user's own -----------------------------------------------------------------
+# ---- models of the user ----------------------------------------------------------------------
 
 
 @contextmanager
-def _from_here() -> Iterator[None]:
-    """The working directory before all others in which modules are looked for; none of it stays."""
-    here, known = os.getcwd(), set(sys.modules)
-    sys.path.insert(0, here)
+def _working_directory_on_path() -> Iterator[None]:
+    """Put the working directory first on sys.path; its modules are forgotten afterwards."""
+    directory, known = os.getcwd(), set(sys.modules)
+    sys.path.insert(0, directory)
     importlib.invalidate_caches()
     try:
         yield
     finally:
-        if here in sys.path:
-            sys.path.remove(here)
+        if directory in sys.path:
+            sys.path.remove(directory)
         for name in set(sys.modules) - known:
-            if str(getattr(sys.modules[name], "__file__", None) or "").startswith(here + os.sep):
+            file = str(getattr(sys.modules[name], "__file__", None) or "")
+            if file.startswith(directory + os.sep):
                 del sys.modules[name]
 
 
 def _imported(name: str) -> Any:
-    """What the name leads to."""
+    """Value that `module:name` refers to."""
     module, _, path = name.partition(":")
     try:
-        found = importlib.import_module(module)
+        value: Any = importlib.import_module(module)
     except ModuleNotFoundError as problem:
         if problem.name is None or not (module == problem.name or module.startswith(problem.name)):
             raise WrongUse(
-                f"{_FORMS}; {module!r} needs {problem.name!r}, which is not here"
+                f"module {module!r} needs {problem.name!r}, which is not installed"
             ) from None
         raise WrongUse(
-            f"no module {module!r}, in the working directory {os.getcwd()} or installed"
+            f"no module {module!r} in the working directory {os.getcwd()}, and none installed"
         ) from None
     except Exception as problem:
-        raise WrongUse(f"module {module!r} cannot be imported: {_told(problem)}") from None
-    for part in path.split("."):
-        if not hasattr(found, part):
-            known = [n for n, v in vars(found).items() if callable(v) and not n.startswith("_")]
+        raise WrongUse(f"module {module!r} cannot be imported: {_error_line(problem)}") from None
+    for attribute in path.split("."):
+        if not hasattr(value, attribute):
+            known = [n for n, v in vars(value).items() if callable(v) and not n.startswith("_")]
             has = f"; it has {quoted(known)}" if known else ""
             raise WrongUse(f"module {module!r} has no {path!r}{has}")
-        found = getattr(found, part)
-    return found
+        value = getattr(value, attribute)
+    return value
 
 
-def _understood(name: str, found: Any, x: np.ndarray) -> AskedModel:
-    """A model, a function without arguments that makes one, a score, a log-density or a fit."""
-    if isinstance(found, type):
-        raise WrongUse(f"{name} is a class: give a function that makes one, or an object of it")
-    if not _is_function(found):
-        return _given(name, found, "the model")
+def _interpreted(name: str, value: Any, x: np.ndarray) -> ChosenModel:
+    """Model from what the user wrote.
+
+    That is a model, a function without arguments that returns one, or a function of the rows that
+    returns scores, log-densities or a fitted model.
+    """
+    if isinstance(value, type):
+        raise WrongUse(f"{name} is a class: give an instance, or a function that returns one")
+    if not _is_function(value):
+        return _fixed_model(name, value, "the model")
     needed = [
         p
-        for p in inspect.signature(found).parameters.values()
+        for p in inspect.signature(value).parameters.values()
         if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
     if not needed:
-        return _given(name, _called(name, found), "the model of")
+        return _fixed_model(name, _called(name, value), "the model of")
     if len(needed) > 1:
         raise WrongUse(
-            f"{name} needs {len(needed)} arguments: it must take the rows alone, or nothing"
+            f"{name} needs {len(needed)} arguments: it must take the rows only, or nothing"
         )
-    guarded = _Guarded(name, found)
-    some = x[: max(len(x) // 2, 4)]
-    return _by_answer(name, guarded, _answer(guarded, some), some.shape)
+    function = _UserFunction(name, value)
+    half = x[: max(len(x) // 2, 4)]
+    return _by_return_value(name, function, _value_at(function, half), half.shape)
 
 
-def _answer(function: _Guarded, x: np.ndarray) -> Any:
-    """What the function gives for rows; one that was written for tensors gets a tensor."""
+def _value_at(function: _UserFunction, x: np.ndarray) -> Any:
+    """Value of the function at the rows; a function written for tensors gets a tensor."""
     try:
         return function(x)
     except WrongUse as problem:
@@ -168,51 +169,56 @@ def _answer(function: _Guarded, x: np.ndarray) -> Any:
             raise problem from None
 
 
-def _by_answer(name: str, function: _Guarded, answer: Any, shape: tuple[int, ...]) -> AskedModel:
-    """What a function of rows is, by what it gives."""
-    if not is_array(answer) and not isinstance(answer, list | tuple | float | int):
-        model_of_or_say(name, answer)
-        drawn = _can_be_drawn_from(answer)
-        return AskedModel(name, f"the model that {name} makes", fit=function, drawn=drawn)
+def _by_return_value(
+    name: str, function: _UserFunction, value: Any, shape: tuple[int, ...]
+) -> ChosenModel:
+    """Score, log-density or fit, told apart by what the function returned for rows of `shape`."""
+    if not is_array(value) and not isinstance(value, list | tuple | float | int):
+        _refuse_no_model(name, value)
+        can_sample = _can_sample(value)
+        return ChosenModel(
+            name, f"the model that {name} returns", fit=function, can_sample=can_sample
+        )
     rows, d = shape
-    found = np.shape(to_numpy(answer) if is_array(answer) else answer)
-    if found == (rows, d):
-        return AskedModel(name, f"the model with the score {name}", model=function)
-    if found == (rows,):
+    returned = np.shape(to_numpy(value) if is_array(value) else value)
+    if returned == (rows, d):
+        return ChosenModel(name, f"the model with the score {name}", model=function)
+    if returned == (rows,):
         return _log_density(name, function, rows, d)
     raise WrongUse(
-        f"{name} must give the gradients of log p, shape ({rows}, {d}) for {rows} rows, or log p, "
-        f"shape ({rows},), or a model that is fitted to the rows; got shape {found}"
+        f"{name} must return the gradients of log p, shape ({rows}, {d}) for {rows} rows, or log p, "
+        f"shape ({rows},), or a model fitted to the rows; got shape {returned}"
     )
 
 
-def _log_density(name: str, function: _Guarded, rows: int, d: int) -> AskedModel:
-    """log p, whose gradients torch makes; tried once, on rows of zeros."""
+def _log_density(name: str, function: _UserFunction, rows: int, d: int) -> ChosenModel:
+    """Model with this log-density, differentiated by torch; tried once, on rows of zeros."""
     model = LogDensity(function)
     try:
         model.score(np.zeros((min(rows, 4), d), dtype=np.float64))
     except (TypeError, ValueError, ImportError, WrongUse) as problem:
         raise WrongUse(
-            f"{name} gives one number for each row, and so log p, which torch must be able to "
-            f"differentiate: {one_line(str(problem))}; or let it give the gradients of log p"
+            f"{name} returns one number per row, so it is taken for log p, which torch must be able "
+            f"to differentiate: {one_line(str(problem))}; or return the gradients of log p"
         ) from None
-    return AskedModel(name, f"the model with the log-density {name}", model=model)
+    return ChosenModel(name, f"the model with the log-density {name}", model=model)
 
 
-def _given(name: str, model: Any, what: str) -> AskedModel:
-    model_of_or_say(name, model)
-    return AskedModel(name, f"{what} {name}", model=model)
+def _fixed_model(name: str, model: Any, prefix: str) -> ChosenModel:
+    _refuse_no_model(name, model)
+    return ChosenModel(name, f"{prefix} {name}", model=model)
 
 
-def model_of_or_say(name: str, model: Any) -> None:
-    """Refuse what is no model, in a line."""
+def _refuse_no_model(name: str, model: Any) -> None:
+    """Refuse a value that is not a model."""
     try:
         model_of(model)
     except (TypeError, ValueError) as problem:
         raise WrongUse(f"{name}: {one_line(str(problem))}") from None
 
 
-def _can_be_drawn_from(model: Any) -> bool:
+def _can_sample(model: Any) -> bool:
+    """Whether the model can be sampled."""
     try:
         sampler_of(model)
     except (TypeError, ValueError):
@@ -220,15 +226,15 @@ def _can_be_drawn_from(model: Any) -> bool:
     return True
 
 
-def _is_function(found: Any) -> bool:
-    return inspect.isroutine(found) or (
-        callable(found) and not hasattr(found, "score") and not hasattr(found, "logpdf")
+def _is_function(value: Any) -> bool:
+    return inspect.isroutine(value) or (
+        callable(value) and not hasattr(value, "score") and not hasattr(value, "logpdf")
     )
 
 
 @dataclass(frozen=True)
-class _Guarded:
-    """The user's function; what it raises is the user's, and said in a line."""
+class _UserFunction:
+    """Function of the user; its exceptions are reported as wrong use, in one line."""
 
     name: str
     function: Callable[..., Any] = field(repr=False)
@@ -240,18 +246,19 @@ class _Guarded:
         return _called(self.name, self.function, x)
 
 
-def _called(name: str, function: Callable[..., Any], *given: Any) -> Any:
+def _called(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     try:
-        return function(*given)
+        return function(*arguments)
     except Exception as problem:
-        raise WrongUse(f"{name} failed: {_told(problem)}") from None
+        raise WrongUse(f"{name} failed: {_error_line(problem)}") from None
 
 
-def _told(problem: Exception) -> str:
-    """The kind, the message, and the line it came from."""
-    words = f"{type(problem).__name__}: {one_line(str(problem))}"
+def _error_line(problem: Exception) -> str:
+    """Type and message of an exception, and the line of the user's code that raised it."""
+    message = f"{type(problem).__name__}: {one_line(str(problem))}"
     frames = traceback.extract_tb(problem.__traceback__)
-    here = [f for f in frames if os.path.dirname(os.path.abspath(f.filename)) == os.getcwd()]
-    if not here:
-        return words
-    return f"{words} ({os.path.basename(here[-1].filename)}, line {here[-1].lineno})"
+    directory = os.getcwd()
+    theirs = [f for f in frames if os.path.dirname(os.path.abspath(f.filename)) == directory]
+    if not theirs:
+        return message
+    return f"{message} ({os.path.basename(theirs[-1].filename)}, line {theirs[-1].lineno})"

@@ -1,4 +1,4 @@
-"""The options that several commands share, their values checked before anything is read."""
+"""Options that several commands share; their values are checked before any file is read."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from mercer.cli.match import Missing
 
 
 class TestName(StrEnum):
-    """The tests, by the names the command gives them."""
+    """Names of the two-sample tests on the command line."""
 
-    __test__ = False  # not one of pytest's
+    __test__ = False  # pytest would take it for a test class
 
     AUTO = "auto"
     MMD = "mmd"
@@ -40,7 +40,7 @@ class TestName(StrEnum):
 
 
 class KernelName(StrEnum):
-    """The kernels with a bandwidth, by the names the command gives them."""
+    """Names of the kernels on the command line; all have a bandwidth."""
 
     RBF = "rbf"
     LAPLACE = "laplace"
@@ -58,7 +58,7 @@ def _positive(value: float | None) -> float | None:
 
 
 def probability(value: float) -> float:
-    """A number strictly between 0 and 1."""
+    """`value`, if it is strictly between 0 and 1."""
     if not 0 < value < 1:
         raise typer.BadParameter(f"must be between 0 and 1, got {value:g}")
     return value
@@ -75,123 +75,145 @@ def _bytes(value: str | None) -> str | None:
 
 
 First = Annotated[
-    str, typer.Argument(metavar="A", help="CSV, TSV, Parquet, Arrow, NPY; - is a pipe.")
+    str,
+    typer.Argument(
+        metavar="A", help="CSV, TSV, Parquet, Arrow or NPY file (also compressed); - is stdin."
+    ),
 ]
 Only = Annotated[
-    str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, Arrow, NPY; - is a pipe.")
+    str,
+    typer.Argument(
+        metavar="DATA", help="CSV, TSV, Parquet, Arrow or NPY file (also compressed); - is stdin."
+    ),
 ]
-Second = Annotated[str, typer.Argument(metavar="B", help="The other file.")]
-Test = Annotated[TestName, typer.Option(help="The test; auto chooses by the data.")]
-Kernel_ = Annotated[KernelName | None, typer.Option("--kernel", help="Of the columns of numbers.")]
+Second = Annotated[str, typer.Argument(metavar="B", help="File to compare with A.")]
+Test = Annotated[TestName, typer.Option(help="Test to run; auto chooses one for the data.")]
+Kernel_ = Annotated[KernelName | None, typer.Option("--kernel", help="Kernel for numeric columns.")]
 Bandwidth = Annotated[
     float | None,
-    typer.Option(callback=_positive, help="In standard deviations of each column; NPY: as is."),
+    typer.Option(
+        callback=_positive,
+        help="Bandwidth of the kernel, in standard deviations of each column (NPY: in data units).",
+    ),
 ]
-Level = Annotated[float, typer.Option(callback=probability, help="Of the test.")]
+Level = Annotated[float, typer.Option(callback=probability, help="Significance level.")]
 Resamples = Annotated[
-    int | None, typer.Option(min=1, help="Permutations; the test's own if left out.")
+    int | None,
+    typer.Option(min=1, help="Number of permutations (default: chosen by the test)."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same answer.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed; the same seed gives the same answer.")]
 Columns = Annotated[
     list[str] | None,
-    typer.Option("--columns", "-c", help="Use these only: a,b,c, or the option several times."),
+    typer.Option(
+        "--columns", "-c", help="Columns to use: a,b,c, or repeat the option, one column each time."
+    ),
 ]
 Categories = Annotated[
-    list[str] | None, typer.Option(help="Columns of numbers that are labels, such as codes.")
+    list[str] | None,
+    typer.Option(help="Columns whose numbers are categories, such as codes."),
 ]
 MissingValues = Annotated[
     Missing | None,
     typer.Option(
         "--missing",
-        help="drop rows with missing values, or impute: medians of all files, and a label of its own.",
+        help="drop: leave out rows with missing values; impute: fill in the median over all files, "
+        "or the label (missing).",
     ),
 ]
 Json = Annotated[
     str | None,
-    typer.Option("--json", metavar="FILE", help="Write JSON; - writes it to stdout, alone."),
+    typer.Option(
+        "--json", metavar="FILE", help="Write JSON to this file; - prints it instead of the text."
+    ),
 ]
 Report = Annotated[
-    Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML page with pictures.")
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="Write an HTML report with plots to this file."),
 ]
 Memory = Annotated[
-    str | None, typer.Option(callback=_bytes, help="Limit, such as 512MiB; 2GiB if left out.")
+    str | None,
+    typer.Option(callback=_bytes, help="Memory limit, such as 512MiB (default: 2GiB)."),
 ]
-Gate = Annotated[bool, typer.Option("--gate", help="End with exit code 1 if the samples differ.")]
+Gate = Annotated[
+    bool, typer.Option("--gate", help="Exit with code 1 if the test rejects (for CI jobs).")
+]
 MinEffect = Annotated[
     float | None,
-    typer.Option(callback=_positive, help="With --gate: only from this standardized distance on."),
+    typer.Option(
+        callback=_positive, help="With --gate: smallest standardized distance that fails."
+    ),
 ]
-
 MinMisfit = Annotated[
     float | None,
     typer.Option(
         "--min-effect",
         callback=_positive,
-        help="With --gate: only from this relative discrepancy on.",
+        help="With --gate: smallest relative discrepancy that fails.",
     ),
 ]
-
 MinCorrelation = Annotated[
     float | None,
     typer.Option(
-        "--min-effect", callback=_positive, help="With --gate: only from this correlation on."
+        "--min-effect",
+        callback=_positive,
+        help="With --gate: smallest kernel correlation that fails.",
     ),
 ]
 
 
-def listed(given: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of columns from `a,b,c`, or from the option given several times.
+def column_names(values: Sequence[str] | None) -> tuple[str, ...]:
+    """Column names from `a,b,c`, or from an option that was repeated.
 
-    One use of the option may hold several names; with several uses each is one name.
+    A single value may hold several names; of repeated values each is one name, commas included.
     """
-    if not given:
+    if not values:
         return ()
-    names = given[0].split(",") if len(given) == 1 else given
-    found = tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
-    if not found:
-        raise WrongUse("--columns, --categories, --x, --y and --given need names of columns")
-    return found
+    words = values[0].split(",") if len(values) == 1 else values
+    names = tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
+    if not names:
+        raise WrongUse("--columns, --categories, --x, --y and --given need column names")
+    return names
 
 
 def on_terminal() -> bool:
-    """Whether someone looks at stderr, where progress is shown."""
+    """Whether stderr, where progress is shown, is a terminal."""
     return bool(sys.stderr.isatty())
 
 
 def settings(memory: str | None) -> dict[str, Any]:
-    """For `mercer.config`."""
-    given = {} if memory is None else {"memory": memory}
-    return {"progress": on_terminal(), **given}
+    """Arguments of `mercer.config`."""
+    limit = {} if memory is None else {"memory": memory}
+    return {"progress": on_terminal(), **limit}
 
 
-def gated(gate: bool, min_effect: float | None) -> None:
-    """--min-effect needs --gate."""
+def check_gate(gate: bool, min_effect: float | None) -> None:
+    """Refuse --min-effect without --gate."""
     if min_effect is not None and not gate:
-        raise WrongUse("--min-effect says when --gate closes: give --gate too")
+        raise WrongUse("--min-effect has no effect without --gate: give --gate too")
 
 
-def one_pipe(paths: Sequence[str]) -> None:
-    """Standard input can be read once."""
+def check_one_pipe(paths: Sequence[str]) -> None:
+    """Refuse standard input as two files: it can be read only once."""
     if sum(path == PIPE for path in paths) > 1:
-        raise WrongUse("only one of the files can be - (standard input)")
+        raise WrongUse("only one file can be - (standard input)")
 
 
-def writable(*paths: Any, inputs: Sequence[Any] = ()) -> None:
+def check_outputs(*paths: Any, inputs: Sequence[Any] = ()) -> None:
     """Refuse outputs that cannot be written, or that would replace an input or each other."""
     outputs = [path for path in paths if path is not None and str(path) != PIPE]
     for path in outputs:
         folder = Path(path).resolve().parent
         if Path(path).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise WrongUse(f"{path} cannot be written: no such folder, or no right to write there")
-        if any(str(read) != PIPE and _same_file(path, read) for read in inputs):
+            raise WrongUse(f"{path} cannot be written: no such folder, or no permission")
+        if any(str(file) != PIPE and _same_file(path, file) for file in inputs):
             raise WrongUse(f"{path} is one of the input files; write to another file")
     for path, other in combinations(outputs, 2):
         if _same_file(path, other):
-            raise WrongUse(f"two outputs would be written to {path}; give each its own file")
+            raise WrongUse(f"two outputs would be written to {path}; give them different files")
 
 
 def _same_file(first: Any, second: Any) -> bool:
-    """Whether two paths lead to one file, through links or in another spelling; devices do not count."""
+    """Whether two paths name one regular file, through links or in another spelling."""
     try:
         if os.path.samefile(first, second):
             return os.path.isfile(first)
@@ -201,23 +223,29 @@ def _same_file(first: Any, second: Any) -> bool:
     return real[0] == real[1] and not os.path.exists(real[0])
 
 
-def drawable(*packages: str) -> None:
-    """Refuse pictures and reports where the packages for them are missing, before the work."""
+def check_report_packages(report: Path | None) -> None:
+    """Refuse --report before the work if a package that it needs is missing."""
+    if report is not None:
+        check_packages("matplotlib", "jinja2")
+
+
+def check_packages(*packages: str) -> None:
+    """Refuse plots and reports before the work if a package is missing."""
     for package in packages:
         if find_spec(package) is None:
             raise WrongUse(f"this needs {package}: pip install 'mercer[report]'")
 
 
 def write(path: Any, text: str) -> None:
-    """A whole file or none: written beside its place, then moved."""
-    place = Path(path)
-    beside = place.with_name(f".{place.name}.{os.getpid()}")
+    """Write a file completely or not at all: first under a temporary name, then renamed."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        if place.exists() and not place.is_file():  # a device or a pipe
-            place.write_text(text, encoding="utf-8")
+        if target.exists() and not target.is_file():  # a device or a pipe
+            target.write_text(text, encoding="utf-8")
             return
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(place)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(target)
     except OSError as problem:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise WrongUse(f"{path} cannot be written: {problem.strerror}") from None

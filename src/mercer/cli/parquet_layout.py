@@ -1,7 +1,7 @@
-"""The footer of a Parquet file: rows, encodings and unpacked sizes of every column chunk.
+"""Footer of a Parquet file: rows, encodings and decompressed sizes of every column chunk.
 
-pyarrow's own metadata objects end the process where damaged statistics make C++ throw, so the footer
-is read here. It is a structure in Thrift's compact protocol, its fields known by their numbers:
+The metadata objects of pyarrow crash the process if damaged statistics make C++ throw, so the footer
+is read here. It is a struct in Thrift's compact protocol, with fields identified by number:
 https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 """
 
@@ -16,36 +16,39 @@ from typing import IO, Any
 from mercer.cli.arrow_layout import DamagedLayout
 
 MAGIC = b"PAR1"
-DELTA_LENGTH, DELTA_PREFIX = 6, 7  # encodings of text: lengths first; what follows a shared prefix
-_DEEPEST = 32  # levels of structures and lists; Parquet itself has fewer than ten
+DELTA_LENGTH, DELTA_PREFIX = (
+    6,
+    7,
+)  # encodings of text: lengths first; suffixes after a shared prefix
+_MAX_DEPTH = 32  # nested structs and lists; those of Parquet have fewer than ten levels
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """The values of one column in one group of rows."""
+class ColumnChunk:
+    """Values of one column in one row group."""
 
     rows: int
-    unpacked: int  # bytes
+    unpacked: int  # bytes, decompressed
     encodings: frozenset[int]
 
 
 @dataclass(frozen=True)
-class Footer:
-    """What a footer says about rows and columns without lists."""
+class ParquetFooter:
+    """Number of rows, and the chunks of columns without nested lists."""
 
     rows: int
-    columns: dict[str, list[Chunk]]
+    columns: dict[str, list[ColumnChunk]]
 
-    def chunks(self, column: str) -> list[Chunk]:
-        """The chunks of a column, whose rows must add up to those of the file."""
-        found = self.columns.get(column, [])
-        if (rows := sum(chunk.rows for chunk in found)) != self.rows:
+    def chunks(self, column: str) -> list[ColumnChunk]:
+        """Chunks of a column; their rows must add up to those of the file."""
+        chunks = self.columns.get(column, [])
+        if (rows := sum(chunk.rows for chunk in chunks)) != self.rows:
             raise DamagedLayout(f"{rows:,} rows in a column, {self.rows:,} in the file")
-        return found
+        return chunks
 
 
-def read_footer(file: IO[bytes]) -> Footer:
-    """The footer at the end of the file."""
+def read_footer(file: IO[bytes]) -> ParquetFooter:
+    """Footer at the end of the file."""
     size = file.seek(0, os.SEEK_END)
     if size < 12:
         raise DamagedLayout("it is too short")
@@ -55,40 +58,40 @@ def read_footer(file: IO[bytes]) -> Footer:
         raise DamagedLayout("its footer is not where it should be")
     file.seek(size - 8 - length)
     try:
-        fields = _Thrift(file.read(length)).structure(0)
+        fields = _ThriftReader(file.read(length)).structure(0)
         return _footer(fields)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, struct.error) as problem:
         raise DamagedLayout(f"bad metadata: {problem}") from None
 
 
-def _footer(fields: dict[int, Any]) -> Footer:
-    columns: dict[str, list[Chunk]] = {}
-    for group in fields.get(4, []):  # the groups of rows
+def _footer(fields: dict[int, Any]) -> ParquetFooter:
+    columns: dict[str, list[ColumnChunk]] = {}
+    for group in fields.get(4, []):  # row groups
         for chunk in group[1]:
-            held = chunk[3]  # metadata of the column
-            path = [part.decode() for part in held[3]]
+            metadata = chunk[3]  # of the column
+            path = [name.decode() for name in metadata[3]]
             if len(path) == 1:
-                columns.setdefault(path[0], []).append(_chunk(held, group[3]))
-    return Footer(fields[3], columns)
+                columns.setdefault(path[0], []).append(_chunk(metadata, group[3]))
+    return ParquetFooter(fields[3], columns)
 
 
-def _chunk(held: dict[int, Any], rows: int) -> Chunk:
-    values, unpacked, packed = held[5], held[6], held[7]
-    if values != rows:  # a column without lists has one value, or a missing one, in each row
+def _chunk(metadata: dict[int, Any], rows: int) -> ColumnChunk:
+    values, unpacked, packed = metadata[5], metadata[6], metadata[7]
+    if values != rows:  # a column without lists has one value, perhaps missing, in each row
         raise DamagedLayout(f"{values:,} values in {rows:,} rows")
     if min(rows, unpacked, packed) < 0:
         raise DamagedLayout("a negative size")
-    return Chunk(rows, unpacked, frozenset(held[2]))
+    return ColumnChunk(rows, unpacked, frozenset(metadata[2]))
 
 
-class _Thrift:
-    """Values in Thrift's compact protocol, one after another."""
+class _ThriftReader:
+    """Reader of values in Thrift's compact protocol."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._place = data, 0
 
     def structure(self, depth: int) -> dict[int, Any]:
-        """A structure: the values of its fields by their numbers."""
+        """Struct as a dictionary of values by field number."""
         fields: dict[int, Any] = {}
         number = 0
         while header := self._byte():
@@ -98,8 +101,8 @@ class _Thrift:
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:
-        if depth > _DEEPEST:
-            raise ValueError("structures within structures without end")
+        if depth > _MAX_DEPTH:
+            raise ValueError("structs nested too deeply")
         simple: dict[int, Callable[[], Any]] = {
             1: self._byte, 2: self._byte, 3: self._byte, 4: self._zigzag, 5: self._zigzag,
             6: self._zigzag, 7: lambda: self._bytes(8), 8: lambda: self._bytes(self._varint()),
@@ -142,7 +145,7 @@ class _Thrift:
             if byte < 128:
                 return value
             shift += 7
-        raise ValueError("a number without an end")
+        raise ValueError("a number of more than ten bytes")
 
     def _zigzag(self) -> int:
         value = self._varint()

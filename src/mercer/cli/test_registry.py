@@ -1,7 +1,8 @@
-"""From the names on the command line to a test object."""
+"""Tests and kernels by their names on the command line."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 
 from mercer import kernels
 from mercer.cli.exits import WrongUse
-from mercer.cli.match import Sample
+from mercer.cli.match import FileSample
 from mercer.cli.options import KernelName, TestName
-from mercer.cli.table import Labels, quoted
+from mercer.cli.table import LabelColumn, quoted
 from mercer.frames import Table
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples import (
@@ -56,117 +57,158 @@ _CLASSES = {
     TestName.HOTELLING: hotelling.Hotelling,
 }
 _NUMBERS_ONLY = {TestName.ENERGY, TestName.HOTELLING, TestName.SCF}
-_USUAL = 499  # permutations that every test draws which draws any
-_LEARNT = 40  # rows of a file from which a half is enough to learn locations
+_DEFAULT_PERMUTATIONS = 499  # the fewest that any permutation test draws by default
+_MIN_ROWS_TO_LEARN = 40  # of each file: locations learnt from fewer than 20 rows overfit
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What was asked for on the command line."""
+class Choice(ABC):
+    """Kernel, bandwidth, number of resamples and seed from the command line.
 
-    test: TestName = TestName.AUTO
+    A subclass for each kind of test adds the test itself.
+    """
+
     kernel: KernelName | None = None
     bandwidth: float | None = None
     resamples: int | None = None
     seed: int = 0
 
     @property
-    def name(self) -> TestName:
-        """A kernel or a bandwidth without a test means the quadratic one."""
-        given = self.kernel is not None or self.bandwidth is not None
-        return TestName.MMD if given and self.test is TestName.AUTO else self.test
+    def has_kernel(self) -> bool:
+        """Whether a kernel or a bandwidth was chosen; without a test that means the quadratic one."""
+        return self.kernel is not None or self.bandwidth is not None
 
-    def with_at_least(self, resamples: int) -> Choice:
-        """More permutations where few are drawn, so that one batch among many can be found."""
-        kind: Any = _CLASSES.get(self.name)
+    @property
+    @abstractmethod
+    def test_name(self) -> str:
+        """Name of the test, as --test gives it."""
+
+    @abstractmethod
+    def resampling_null(self, test: Any, resamples: int) -> Any:
+        """Null distribution of `test` with this many resamples; None if it does not resample."""
+
+    def resampled(self, test: Any) -> Any:
+        """`test` with the number of resamples that was chosen."""
+        if self.resamples is None:
+            return test
+        null = self.resampling_null(test, self.resamples)
+        if null is None:
+            raise WrongUse(f"--test {self.test_name} does not resample: leave out --resamples")
+        return replace(test, null=null)
+
+    def kernel_argument(self, kind: Any, kernel: Kernel) -> dict[str, Any]:
+        """Argument by which tests of the class `kind` take one kernel."""
+        parameters = {f.name for f in fields(kind)}
+        if not parameters & {"kernel", "kernels"}:
+            raise WrongUse(
+                f"--test {self.test_name} has no kernel: leave out --kernel and --bandwidth"
+            )
+        return {"kernel": kernel} if "kernel" in parameters else {"kernels": (kernel,)}
+
+
+@dataclass(frozen=True)
+class TwoSampleChoice(Choice):
+    """Two-sample test chosen on the command line."""
+
+    test: TestName = TestName.AUTO
+
+    @property
+    def test_name(self) -> TestName:
+        """Name of the test; a kernel without a test means MMD."""
+        return TestName.MMD if self.has_kernel and self.test is TestName.AUTO else self.test
+
+    def with_at_least(self, resamples: int) -> TwoSampleChoice:
+        """More permutations if the default is too few to reject one batch among many."""
+        kind: Any = _CLASSES.get(self.test_name)
         permutes = kind is None or isinstance(getattr(kind(), "null", None), Permutation)
-        if self.resamples is not None or resamples < _USUAL or not permutes:
+        if self.resamples is not None or resamples < _DEFAULT_PERMUTATIONS or not permutes:
             return self
         return replace(self, resamples=max(resamples, 999))
 
-    def run(self, x: Sample, y: Sample, notes: list[str]) -> Any:
-        """The result of the test."""
-        if self.name is TestName.AUTO:
+    def run(self, x: FileSample, y: FileSample, notes: list[str]) -> Any:
+        """Result of the test; what it did to the data is added to `notes`."""
+        if self.test_name is TestName.AUTO:
             return self._automatic(x, y)
-        a, b, test = self._made(x, y, notes)
-        return test.test(a, b, rng=self.seed)
+        tested_x, tested_y, test = self._learnt(x, y, notes)
+        return test.test(tested_x, tested_y, rng=self.seed)
 
-    def plain(self, x: Sample, y: Sample) -> tuple[Any, Any, Any]:
-        """The samples and the test as they are: nothing is learnt."""
+    def without_learning(self, x: FileSample, y: FileSample) -> tuple[Any, Any, Any]:
+        """Both samples and the test with its default locations: no row is spent on learning."""
         self._refuse_labels(x)
-        kind: Any = _CLASSES[self.name]
+        kind: Any = _CLASSES[self.test_name]
         test = kind(**self._kernel(kind, x.points, y.points))
-        return x.points, y.points, self._resampled(test)
+        return x.points, y.points, self.resampled(test)
 
-    def quadratic(self, x: Sample, y: Sample) -> mmd.MMD:
-        """The quadratic test with the kernel that the automatic one prefers."""
-        return self._resampled(mmd.MMD(self._automatic(x, y).kernel))
+    def quadratic(self, x: FileSample, y: FileSample) -> mmd.MMD:
+        """MMD with the kernel that rejects most clearly in the automatic test."""
+        return self.resampled(mmd.MMD(self._automatic(x, y).kernel))
 
-    def _automatic(self, x: Sample, y: Sample) -> Any:
+    def resampling_null(self, test: Any, resamples: int) -> Permutation | None:
+        """Permutations, for every test with a null distribution to choose."""
+        return Permutation(resamples) if "null" in {f.name for f in fields(test)} else None
+
+    def _automatic(self, x: FileSample, y: FileSample) -> Any:
         if self.resamples is None:
             return two_sample(x.points, y.points, rng=self.seed)
         test, why = chosen(x.rows, y.rows)
-        result = self._resampled(test).test(x.points, y.points, rng=self.seed)
+        result = self.resampled(test).test(x.points, y.points, rng=self.seed)
         return replace(result, notes=(why, *result.notes))
 
-    def _made(self, x: Sample, y: Sample, notes: list[str]) -> tuple[Any, Any, Any]:
-        """The samples to test, and the test; learnt on other rows where it learns."""
-        kind: Any = _CLASSES[self.name]
+    def _learnt(self, x: FileSample, y: FileSample, notes: list[str]) -> tuple[Any, Any, Any]:
+        """Rows to test, and the test; tests with locations learn them from the other rows."""
+        kind: Any = _CLASSES[self.test_name]
         kernel = self._kernel(kind, x.points, y.points)
         if not hasattr(kind, "optimized") or kernel or not _learnable(x, y):
-            return self.plain(x, y)
-        (a, learn_a), (b, learn_b) = _halves(x.points, self.seed), _halves(y.points, self.seed + 1)
-        test = kind.optimized(learn_a, learn_b, rng=self.seed)
+            return self.without_learning(x, y)
+        test_x, learn_x = _halves(x.points, self.seed)
+        test_y, learn_y = _halves(y.points, self.seed + 1)
+        test = kind.optimized(learn_x, learn_y, rng=self.seed)
         notes.append(
-            "half of the rows of each file taught the test where to look, the others were tested"
+            "the test learnt its locations from half of the rows of each file; the other half was "
+            "tested"
         )
-        return a, b, self._resampled(test)
+        return test_x, test_y, self.resampled(test)
 
     def _kernel(self, kind: Any, x: Any, y: Any) -> dict[str, Any]:
-        """The argument that gives the test its kernel, if one was asked for."""
-        if self.kernel is None and self.bandwidth is None:
+        if not self.has_kernel:
             return {}
-        known = {f.name for f in fields(kind)}
-        if not known & {"kernel", "kernels"}:
-            raise WrongUse(f"--test {self.name} has no kernel: leave out --kernel and --bandwidth")
         kernel = kernel_for(self.kernel, stacked(x, y), self.bandwidth)
-        return {"kernel": kernel} if "kernel" in known else {"kernels": (kernel,)}
+        return self.kernel_argument(kind, kernel)
 
-    def _refuse_labels(self, sample: Sample) -> None:
-        labels = [name for name, held in sample.columns.items() if isinstance(held, Labels)]
-        if self.name in _NUMBERS_ONLY and labels:
+    def _refuse_labels(self, sample: FileSample) -> None:
+        labels = [name for name, c in sample.columns.items() if isinstance(c, LabelColumn)]
+        if self.test_name in _NUMBERS_ONLY and labels:
             raise WrongUse(
-                f"--test {self.name} takes numbers only, and labels are in {quoted(labels)}: "
-                "choose --columns, or another test"
+                f"--test {self.test_name} needs numeric columns, got labels in {quoted(labels)}: "
+                "select others with --columns, or choose another test"
             )
 
-    def _resampled(self, test: Any) -> Any:
-        if self.resamples is None:
-            return test
-        if "null" not in {f.name for f in fields(test)}:
-            raise WrongUse(f"--test {self.name} does not resample: leave out --resamples")
-        return replace(test, null=Permutation(self.resamples))
 
+def kernel_for(name: KernelName | None, points: Any, bandwidth: float | None) -> Kernel:
+    """Kernel of this name; median bandwidth by default.
 
-def kernel_for(name: KernelName | None, both: Any, bandwidth: float | None) -> Kernel:
-    """On tables: the kernel of the numbers, in their standard deviations, times that of labels."""
+    On a table: the kernel of the numeric columns, in units of their standard deviations, times
+    those of the categorical columns.
+    """
     make = _KERNELS[name or KernelName.RBF]
-    if not isinstance(both, Table):
-        return make(bandwidth or median_bandwidth(both))
-    numbers, factors = varying(both), categories(both)
+    if not isinstance(points, Table):
+        return make(bandwidth or median_bandwidth(points))
+    numbers, factors = varying(points), categories(points)
     if numbers is not None:
         base = make(bandwidth or median_bandwidth(numbers.values))
         factors = [numbers.kernel(base), *factors]
     return product(factors)
 
 
-def _learnable(x: Sample, y: Sample) -> bool:
+def _learnable(x: FileSample, y: FileSample) -> bool:
+    """Whether the columns are numeric and the rows enough to learn locations from a half."""
     table = x.points if isinstance(x.points, Table) else None
-    numbers = table is None or not any(table.columns.categorical)
-    return numbers and min(x.rows, y.rows) >= _LEARNT
+    numeric = table is None or not any(table.columns.categorical)
+    return numeric and min(x.rows, y.rows) >= _MIN_ROWS_TO_LEARN
 
 
 def _halves(points: Any, seed: int) -> tuple[Any, Any]:
+    """Random halves of the rows, each in the order of the file."""
     rows = np.random.default_rng(seed).permutation(len(points))
     half = len(rows) // 2
     return taken(points, np.sort(rows[:half])), taken(points, np.sort(rows[half:]))

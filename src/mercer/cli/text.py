@@ -1,7 +1,8 @@
-"""Tables in text: comma, tab or semicolon between the values; many rows at a time.
+"""Reader of text tables with comma, tab or semicolon as separator, in batches of rows.
 
-Every column is taken for numbers until its first words say otherwise; columns whose words come
-late are read a second time, as labels. So a column has one kind, wherever its first word is.
+A column counts as numeric until most of its values are words. A column that turns out to hold
+words only late in the file is read a second time, as labels, so its kind never depends on where
+the first word is.
 """
 
 from __future__ import annotations
@@ -16,33 +17,43 @@ from typing import IO, Any
 
 import numpy as np
 
-from mercer.cli.byte_source import Source, gib
+from mercer.cli.byte_source import ByteSource, gib
 from mercer.cli.exits import Refused, one_line
-from mercer.cli.table import File, Labels, Numbers, Wanted, affordable, named, quoted, short
+from mercer.cli.table import (
+    File,
+    LabelColumn,
+    NumericColumn,
+    Selection,
+    affordable,
+    checked_header,
+    quoted,
+    short,
+)
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "#N/A", "<NA>", "null", "NULL"})
-_LONGEST = 32 << 20  # bytes of a line
-_CELLS = 1 << 18  # held as text at a time,
-_BYTES = 4 << 20  # unless they come from more bytes than this
-_NAME = 100  # bytes that the name of a column takes, roughly
-_MOSTLY = 0.9  # a column with so many numbers is one of numbers, and its words are mistakes
-_WHOLE = 2**53  # float64 holds every integer up to here
+_MAX_LINE_BYTES = 32 << 20  # a longer line is binary data, or a file without line ends
+_BATCH_CELLS = 1 << 18  # cells in memory as text: about 20 MB as Python strings
+_BATCH_BYTES = 4 << 20  # fewer cells than that if they are long
+_BYTES_PER_NAME = 100  # memory of one column name, roughly
+_NUMERIC_SHARE = 0.9  # with this share of numbers a column is numeric, and its words are mistakes
+_BYTES_PER_LABEL = 100  # memory of one label in a dictionary, beside its characters
+_MAX_EXACT_INTEGER = 2**53  # float64 represents every integer up to here
 
 Progress = Callable[[float], object]
-Row = tuple[int, list[str]]  # the line it starts in, and its cells
+Row = tuple[int, list[str]]  # number of its first line, and its cells
 
 
-def read_text(source: Source, wanted: Wanted, progress: Progress) -> File:
-    """A table in text as columns."""
-    header, name = _header(source, wanted), source.name
+def read_text(source: ByteSource, selection: Selection, progress: Progress) -> File:
+    """Selected columns of a text table."""
+    header, name = _header(source, selection), source.name
     columns = [
-        _Column(header.names[i], i, header.names[i] in wanted.categories, header.comma)
-        for i in wanted.positions(header.names, name)
+        _TextColumn(header.names[i], i, header.names[i] in selection.categories, header.comma)
+        for i in selection.positions(header.names, name)
     ]
-    _feed(source, header, columns, progress, some=True)
-    for column in columns:  # what is words in its first rows need not be read twice
+    _feed(source, header, columns, progress, first_batch_only=True)
+    for column in columns:  # a column with words in its first rows need not be read twice
         column.begin(text=column.text or not column.mostly_numbers)
     _feed(source, header, columns, progress)
     late = [column for column in columns if column.has_words(source, header)]
@@ -52,124 +63,125 @@ def read_text(source: Source, wanted: Wanted, progress: Progress) -> File:
         _feed(source, header, late, progress)
     notes = ()
     if not header.named:
-        some = ", ".join(header.names[:3]) + (", ..." if len(header.names) > 3 else "")
-        notes = (f"{name}: numbers only in the first line, so no header; its columns are {some}",)
+        names = ", ".join(header.names[:3]) + (", ..." if len(header.names) > 3 else "")
+        notes = (f"{name}: no header (the first line holds only numbers); columns named {names}",)
     return File(name, {c.name: c.column() for c in columns}, notes=notes)
 
 
 @dataclass(frozen=True)
 class _Header:
+    """Column names and separator of a text table."""
+
     names: list[str]
     separator: str
-    named: bool  # or the first line is data already
+    named: bool  # False: the first line is data, and the names are x1, x2, ...
 
     @property
     def comma(self) -> bool:
-        """Whether numbers have decimal commas, as where semicolons separate."""
+        """Whether numbers have decimal commas: they do where semicolons separate values."""
         return self.separator == ";"
 
     @property
-    def rows_at_a_time(self) -> int:
-        """As many as make up some megabytes."""
-        return max(1, _CELLS // len(self.names))
+    def batch_rows(self) -> int:
+        """Number of rows in a batch."""
+        return max(1, _BATCH_CELLS // len(self.names))
 
 
-def _header(source: Source, wanted: Wanted) -> _Header:
+def _header(source: ByteSource, selection: Selection) -> _Header:
     lines, name = _lines(source), source.name
     first = next((line for line in lines if line.strip()), None)
     if first is None:
         raise Refused(f"{name}: the file is empty")
     bare = re.sub(r'"[^"]*"', "", first)
     separator = "\t" if "\t" in bare else max(",;", key=bare.count)
-    if bare.count(separator) * _NAME > settings().memory:
+    if bare.count(separator) * _BYTES_PER_NAME > settings().memory:
         raise MemoryBudgetError(
-            f"{name}: a first line of {bare.count(separator) + 1:,} columns, whose names alone are "
-            f"over the memory limit of {gib(settings().memory)}; is it lying on its side?"
+            f"{name}: the first line has {bare.count(separator) + 1:,} columns, whose names alone "
+            f"exceed the memory limit of {gib(settings().memory)}; is the table transposed?"
         )
     cells = [cell.strip() for cell in next(_cells(chain([first], lines), separator, name))[1]]
     if all(_is_number(cell, separator == ";") for cell in cells):
         return _Header([f"x{i}" for i in range(1, len(cells) + 1)], separator, False)
-    return _Header(named(cells, wanted, name), separator, True)
+    return _Header(checked_header(cells, selection, name), separator, True)
 
 
 def _feed(
-    source: Source,
+    source: ByteSource,
     header: _Header,
-    columns: list[_Column],
+    columns: list[_TextColumn],
     progress: Progress,
     *,
-    some: bool = False,
+    first_batch_only: bool = False,
 ) -> None:
-    """Hand every row to the columns, or the first rows."""
-    done, name = 0, source.name
-    for rows in islice(_batches(source, header), 1 if some else None):
+    """Append the cells of every row, or of the first batch, to the columns."""
+    count, name = 0, source.name
+    for rows in islice(_batches(source, header), 1 if first_batch_only else None):
         for column in columns:
-            column.feed([row[column.position] for row in rows], done, source, header)
-        done += len(rows)
+            column.feed([row[column.position] for row in rows], count, source, header)
+        count += len(rows)
         share = min(source.file.tell() / max(source.size, 1), 1.0)
         progress(share)
-        affordable(done, len(columns), name, share, sum(c.weight for c in columns))
-    if done == 0:
-        raise Refused(f"{name}: a header and no rows")
+        affordable(count, len(columns), name, share, sum(c.label_bytes for c in columns))
+    if count == 0:
+        raise Refused(f"{name}: a header but no rows")
 
 
-# ---- rows: many at a time, or one by one with their places --------------------------------------
+# ---- rows: in batches, or one by one with their line numbers ------------------------------------
 
 
-def _batches(source: Source, header: _Header) -> Iterator[list[list[str]]]:
-    """Rows, many at a time, by the csv module's own loop; in trouble `_rows` says where it is."""
+def _batches(source: ByteSource, header: _Header) -> Iterator[list[list[str]]]:
+    """Batches of rows, split by the csv module; after an error `_rows` finds the line to report."""
     width, skip = len(header.names), header.named
-    if width == 1:  # where blank lines count
-        slow = (cells for _, cells in _rows(source, header))
-        while rows := _some(slow, header, source.file.tell):
+    if width == 1:  # blank lines are missing values
+        single = (cells for _, cells in _rows(source, header))
+        while rows := _next_batch(single, header, source.file.tell):
             yield rows
         return
     source.file.seek(0)
-    bounded = _Bounded(source.file)
+    bounded = _BoundedLines(source.file)
     text = io.TextIOWrapper(io.BufferedReader(bounded, 1 << 16), "utf-8-sig", newline="")
     reader = csv.reader(text, delimiter=header.separator, skipinitialspace=True, strict=True)
     try:
-        while rows := _some(reader, header, lambda: bounded.consumed):
+        while rows := _next_batch(reader, header, lambda: bounded.consumed):
             if set(map(len, rows)) != {width}:
                 rows = [row for row in rows if row not in ([], [""])]
                 if not set(map(len, rows)) <= {width}:
-                    raise _Trouble
+                    raise _BadRow
             if skip and rows:
                 skip, rows = False, rows[1:]
             if rows:
                 yield rows
-    except (csv.Error, UnicodeDecodeError, _Trouble):
+    except (csv.Error, UnicodeDecodeError, _BadRow):
         for _ in _rows(source, header):
             pass
-        raise Refused(f"{source.name}: this cannot be read as a table") from None
+        raise Refused(f"{source.name}: the file cannot be read as a table") from None
 
 
-def _some(
+def _next_batch(
     rows: Iterator[list[str]], header: _Header, consumed: Callable[[], int]
 ) -> list[list[str]]:
-    """The next rows, fewer of them where they are long: `consumed` is the number of bytes so far."""
-    taken: list[list[str]] = []
-    most, start = header.rows_at_a_time, consumed()
-    step = max(
-        1, 256 // len(header.names)
-    )  # a cell has 128 Ki characters at most, so 32 Mi at once
-    while len(taken) < most and consumed() - start < _BYTES:
-        more = list(islice(rows, min(step, most - len(taken))))
-        taken += more
+    """The next rows, fewer if they are long; `consumed` returns the number of bytes read so far."""
+    batch: list[list[str]] = []
+    limit, start = header.batch_rows, consumed()
+    # The csv module limits a cell to 128 Ki characters, so 256 cells are at most 32 Mi.
+    step = max(1, 256 // len(header.names))
+    while len(batch) < limit and consumed() - start < _BATCH_BYTES:
+        more = list(islice(rows, min(step, limit - len(batch))))
+        batch += more
         if not more:
             break
-    return taken
+    return batch
 
 
-class _Trouble(Exception):
-    """Something that must be looked at row by row."""
+class _BadRow(Exception):
+    """A row that the fast path cannot read; the slow path finds and reports it."""
 
 
-class _Bounded(io.RawIOBase):
-    """Bytes of text: a line without an end, or a zero byte, is trouble."""
+class _BoundedLines(io.RawIOBase):
+    """Bytes of a text file; an endless line or a zero byte raises `_BadRow`."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._since, self.consumed = file, 0, 0
+        self._file, self._line_bytes, self.consumed = file, 0, 0
 
     def readable(self) -> bool:
         return True
@@ -179,14 +191,14 @@ class _Bounded(io.RawIOBase):
         buffer[: len(block)] = block
         self.consumed += len(block)
         end = block.rfind(b"\n")
-        self._since = self._since + len(block) if end < 0 else len(block) - end
-        if self._since > _LONGEST or b"\0" in block:
-            raise _Trouble
+        self._line_bytes = self._line_bytes + len(block) if end < 0 else len(block) - end
+        if self._line_bytes > _MAX_LINE_BYTES or b"\0" in block:
+            raise _BadRow
         return len(block)
 
 
-def _rows(source: Source, header: _Header) -> Iterator[Row]:
-    """Line number and cells of each row; blank lines are none."""
+def _rows(source: ByteSource, header: _Header) -> Iterator[Row]:
+    """Line number and cells of each row; blank lines are skipped."""
     width, skip, number = len(header.names), header.named, 0
     blank = range(0)
     for line, cells in _cells(_lines(source), header.separator, source.name):
@@ -196,21 +208,21 @@ def _rows(source: Source, header: _Header) -> Iterator[Row]:
         if skip:
             skip = False
             continue
-        if width == 1:  # between the rows of a single column a blank line is a missing value
+        if width == 1:  # in a single column, a blank line between rows is a missing value
             yield from ((at, [""]) for at in blank if number)
         blank = range(0)
         number += 1
         if len(cells) != width:
             first = "the header" if header.named else "the first line"
             raise Refused(
-                f"{source.name}, row {number} (line {line}): {len(cells):,} values, "
+                f"{source.name}, row {number} (line {line}): {len(cells):,} values, but "
                 f"{first} has {width:,}"
             )
         yield line, cells
 
 
 def _cells(lines: Iterator[str], separator: str, name: str) -> Iterator[Row]:
-    """Line number and cells, by the csv module; its complaints in words."""
+    """Line number and cells of each row, split by the csv module; its errors are refusals."""
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     while True:
         start = reader.line_num + 1
@@ -219,47 +231,49 @@ def _cells(lines: Iterator[str], separator: str, name: str) -> Iterator[Row]:
         except StopIteration:
             return
         except csv.Error as problem:
-            hint = "; is a quote not closed?" if re.search("field|end", str(problem)) else ""
+            hint = "; is a quotation mark missing?" if re.search("field|end", str(problem)) else ""
             raise Refused(f"{name}, line {start}: {one_line(str(problem))}{hint}") from None
         yield start, cells
 
 
-def _lines(source: Source) -> Iterator[str]:
-    """Lines of text from the beginning, refused where they are no text."""
+def _lines(source: ByteSource) -> Iterator[str]:
+    """Lines of the file from its beginning; bytes that are not UTF-8 text are refused."""
     file, name, number = source.file, source.name, 0
     file.seek(0)
-    while line := file.readline(_LONGEST):
+    while line := file.readline(_MAX_LINE_BYTES):
         number += 1
         if number == 1:
             _sniff(line, name)
             line = line.removeprefix(b"\xef\xbb\xbf")
-        if len(line) >= _LONGEST:
-            raise Refused(f"{name}, line {number}: longer than {_LONGEST >> 20} MiB; not a table")
+        if len(line) >= _MAX_LINE_BYTES:
+            limit = _MAX_LINE_BYTES >> 20
+            raise Refused(f"{name}, line {number}: longer than {limit} MiB; this is not a table")
         if b"\0" in line:
             raise Refused(f"{name}, line {number}: a zero byte; this is not a text file")
         try:
             yield line.decode("utf-8")
         except UnicodeDecodeError as problem:
-            byte, place = line[problem.start], problem.start + 1
+            byte, position = line[problem.start], problem.start + 1
             raise Refused(
-                f"{name}, line {number}: byte 0x{byte:02x} at place {place} is not UTF-8; "
+                f"{name}, line {number}: byte 0x{byte:02x} at position {position} is not UTF-8; "
                 "save the file as UTF-8 (from Latin-1: iconv -f latin1 -t utf-8)"
             ) from None
 
 
 def _sniff(line: bytes, name: str) -> None:
+    """Refuse UTF-16 and binary files by their first line."""
     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise Refused(f"{name}: this is UTF-16; save the file as UTF-8 (iconv -f utf-16 -t utf-8)")
     if any(byte < 32 and byte not in b"\t\r\n\x0b\x0c\x1b" for byte in line[:4096]):
-        raise Refused(f"{name}: this is a binary file of no kind that mercer reads")
+        raise Refused(f"{name}: this is a binary file of a format that mercer does not read")
 
 
 # ---- one column -------------------------------------------------------------------------------
 
 
 @dataclass
-class _Column:
-    """A column on its way: numbers, or labels once it has turned out to hold words."""
+class _TextColumn:
+    """Column while it is read: numbers, or labels once it has turned out to hold words."""
 
     name: str
     position: int
@@ -267,52 +281,56 @@ class _Column:
     comma: bool
     parts: list[np.ndarray] = field(default_factory=list)
     levels: dict[str, int] = field(default_factory=dict)
-    weight: int = 0  # bytes of the levels, roughly
+    label_bytes: int = 0  # memory of the levels, roughly
     numbers: int = 0
     words: int = 0
-    first_word: tuple[int, str] = (0, "")  # its row, from 0 on
+    first_word: tuple[int, str] = (0, "")  # its row (from 0), and the word
 
     def begin(self, *, text: bool) -> None:
-        """Forget what was read, and start over."""
+        """Discard the values, and start over as text or as numbers."""
         self.text, self.parts, self.numbers, self.words = text, [], 0, 0
 
-    def feed(self, cells: list[str], done: int, source: Source, header: _Header) -> None:
-        """Some more cells, of the rows from `done` on."""
+    def feed(self, cells: list[str], start: int, source: ByteSource, header: _Header) -> None:
+        """Append the cells of the rows from `start` on."""
         if self.text:
             self.parts.append(self._codes(cells))
-        elif self.mostly_numbers:  # what is mostly words will be read again
-            self.parts.append(self._values(cells, done, source, header))
+        elif self.mostly_numbers:  # a column of words will be read again as text
+            self.parts.append(self._values(cells, start, source, header))
 
     @property
     def mostly_numbers(self) -> bool:
-        """Whether what was read are numbers, but for a few words at most."""
-        return self.numbers >= _MOSTLY * (self.numbers + self.words)
+        """Whether the values so far are numbers, with a few words at most."""
+        return self.numbers >= _NUMERIC_SHARE * (self.numbers + self.words)
 
-    def has_words(self, source: Source, header: _Header) -> bool:
-        """Whether the column must be read as labels; a few words among numbers are mistakes."""
+    def has_words(self, source: ByteSource, header: _Header) -> bool:
+        """Whether the column must be read as labels; a few words among numbers are refused."""
         if not self.words:
             return False
         if self.mostly_numbers:
             row, word = self.first_word
             raise Refused(
-                f"{_place(source, header, self.name, row)}: {short(word)!r} is no number, as "
-                f"{self.numbers:,} values of this column are; mend it, or read all of them as "
-                "labels with --categories"
+                f"{_place(source, header, self.name, row)}: {short(word)!r} is not a number, "
+                f"but {self.numbers:,} other values in this column are. Fix it, or treat the column "
+                "as labels with --categories"
             )
         return True
 
-    def column(self) -> Numbers | Labels:
-        """What was read."""
+    def column(self) -> NumericColumn | LabelColumn:
+        """All batches as one column."""
         joined = np.concatenate(self.parts)
-        return Labels(joined, tuple(self.levels)) if self.text else Numbers(joined)
+        return LabelColumn(joined, tuple(self.levels)) if self.text else NumericColumn(joined)
 
     def _codes(self, cells: list[str]) -> np.ndarray:
         levels, before = self.levels, len(self.levels)
         codes = [-1 if c in MISSING else levels.setdefault(c, len(levels)) for c in cells]
-        self.weight += sum(100 + len(level) for level in islice(levels, before, None))
+        self.label_bytes += sum(
+            _BYTES_PER_LABEL + len(level) for level in islice(levels, before, None)
+        )
         return np.array(codes, dtype=np.int64)
 
-    def _values(self, cells: list[str], done: int, source: Source, header: _Header) -> np.ndarray:
+    def _values(
+        self, cells: list[str], start: int, source: ByteSource, header: _Header
+    ) -> np.ndarray:
         if self.comma:
             cells = [c.replace(",", ".") for c in cells]
         values = _floats(cells)
@@ -322,28 +340,28 @@ class _Column:
                 if _is_number(cell):
                     values[i] = float(cell)
                 elif cell.strip() not in MISSING:
-                    self.first_word = self.first_word if self.words else (done + i, cell)
+                    self.first_word = self.first_word if self.words else (start + i, cell)
                     self.words += 1
         self.numbers += int(np.count_nonzero(~np.isnan(values)))
-        for i in np.flatnonzero(np.abs(values) > _WHOLE):
+        for i in np.flatnonzero(np.abs(values) > _MAX_EXACT_INTEGER):
             if cells[i].strip().lstrip("+-").isdigit():
                 raise Refused(
-                    f"{_place(source, header, self.name, done + int(i))}: {short(cells[i])} is "
-                    "beyond 2^53, float64 would round it; if it is a name, use --categories, else "
-                    "subtract or divide by a constant"
+                    f"{_place(source, header, self.name, start + int(i))}: {short(cells[i])} is "
+                    "beyond 2^53 and float64 would round it; if it is an identifier, use "
+                    "--categories, else subtract or divide by a constant"
                 )
         return values
 
 
-def _place(source: Source, header: _Header, column: str, row: int) -> str:
-    """File, column, row and line, in words."""
+def _place(source: ByteSource, header: _Header, column: str, row: int) -> str:
+    """File, column, row and line, for a message."""
     line = next(islice(_rows(source, header), row, None))[0]
     return f"{source.name}, column {quoted([column])}, row {row + 1:,} (line {line:,})"
 
 
 def _floats(cells: list[str]) -> np.ndarray | None:
-    """The cells as numbers, or None if one of them is none."""
-    if "_" in "".join(cells):  # Python reads 1_000 as a number, a table does not mean it
+    """Cells as numbers, or None if one of them is not a number."""
+    if "_" in "".join(cells):  # Python reads 1_000 as a number; in a table it is text
         return None
     try:
         return np.fromiter(map(float, cells), np.float64, len(cells))

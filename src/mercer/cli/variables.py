@@ -1,4 +1,4 @@
-"""Columns of a file as variables, and the test of their independence that was asked for."""
+"""Columns of a file as variables, and the independence test chosen on the command line."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.exits import Refused, WrongUse
-from mercer.cli.match import Sample
-from mercer.cli.options import KernelName
+from mercer.cli.match import FileSample
 from mercer.cli.table import quoted
-from mercer.cli.test_registry import kernel_for
+from mercer.cli.test_registry import Choice, kernel_for
 from mercer.frames import Table
 from mercer.htest import (
     HSIC,
@@ -34,7 +33,7 @@ from mercer.kernels import Energy
 
 
 class IndependenceName(StrEnum):
-    """The tests of independence, by the names the command gives them."""
+    """Names of the independence tests on the command line."""
 
     AUTO = "auto"
     HSIC = "hsic"
@@ -70,96 +69,101 @@ _CONDITIONAL = {IndependenceName.KCI, IndependenceName.RCIT, IndependenceName.RC
 
 @dataclass(frozen=True)
 class Question:
-    """Columns of a file by the part they have: x _||_ y, perhaps given others."""
+    """Columns of a file by their role: x independent of y, perhaps given others."""
 
     x: tuple[str, ...]
     y: tuple[str, ...]
     given: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for one, other in ((self.x, self.y), (self.x, self.given), (self.y, self.given)):
-            both = [name for name in one if name in other]
-            if both:
-                raise WrongUse(f"{quoted(both)} can be in one of --x, --y and --given only")
+        for first, second in ((self.x, self.y), (self.x, self.given), (self.y, self.given)):
+            shared = [name for name in first if name in second]
+            if shared:
+                raise WrongUse(
+                    f"{quoted(shared)} cannot be in more than one of --x, --y and --given"
+                )
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All of them."""
+        """All columns of the question."""
         return (*self.x, *self.y, *self.given)
 
-    def variables(self, sample: Sample) -> list[Any]:
-        """Tables of the columns, or arrays where the file is one."""
-        parts = [self.x, self.y, *([self.given] if self.given else [])]
-        return [part(sample, names) for names in parts]
+    def variables(self, sample: FileSample) -> list[Any]:
+        """x, y and the given columns: tables, or arrays where the file is an array."""
+        roles = [self.x, self.y, *([self.given] if self.given else [])]
+        return [select(sample, names) for names in roles]
 
 
 @dataclass(frozen=True)
-class IndependenceChoice:
-    """What was asked for on the command line."""
+class IndependenceChoice(Choice):
+    """Independence test chosen on the command line."""
 
     test: IndependenceName = IndependenceName.AUTO
-    kernel: KernelName | None = None
-    bandwidth: float | None = None
-    resamples: int | None = None
-    seed: int = 0
+
+    @property
+    def test_name(self) -> IndependenceName:
+        """Name of the test, as --test gives it."""
+        return self.test
 
     def run(self, variables: Sequence[Any]) -> Any:
-        """The result of the test."""
-        given = len(variables) == 3
-        name = self._name(given)
-        if (name in _CONDITIONAL) != given and name is not IndependenceName.AUTO:
-            needed = "needs --given" if not given else "takes no --given: use kci, rcit or rcot"
-            raise WrongUse(f"--test {name} {needed}")
+        """Result of the test of two variables, or of two given a third."""
+        conditional = len(variables) == 3
+        name = self._effective_name(conditional)
+        if (name in _CONDITIONAL) != conditional and name is not IndependenceName.AUTO:
+            hint = (
+                "does not take --given: use kci, rcit or rcot" if conditional else "needs --given"
+            )
+            raise WrongUse(f"--test {name} {hint}")
         if name is IndependenceName.AUTO and self.resamples is None:
-            more = {"given": variables[2]} if given else {}
+            more = {"given": variables[2]} if conditional else {}
             return independence(variables[0], variables[1], rng=self.seed, **more)
-        test, notes = self._made(name, variables)
-        result = self._resampled(test).test(*variables, rng=self.seed)
+        test, notes = self._make(name, variables)
+        result = self.resampled(test).test(*variables, rng=self.seed)
         return replace(result, notes=(*notes, *result.notes))
 
-    def _name(self, given: bool) -> IndependenceName:
-        """A kernel or a bandwidth without a test means the quadratic one."""
-        asked = self.kernel is not None or self.bandwidth is not None
-        if not asked or self.test is not IndependenceName.AUTO:
-            return self.test
-        return IndependenceName.KCI if given else IndependenceName.HSIC
+    def resampling_null(self, test: Any, resamples: int) -> Permutation | None:
+        """Permutations, for tests that permute by default."""
+        permutes = isinstance(getattr(test, "null", None), Permutation)
+        return Permutation(resamples) if permutes else None
 
-    def _made(
+    def _effective_name(self, conditional: bool) -> IndependenceName:
+        """Name of the test; a kernel without a test means the quadratic one."""
+        if not self.has_kernel or self.test is not IndependenceName.AUTO:
+            return self.test
+        return IndependenceName.KCI if conditional else IndependenceName.HSIC
+
+    def _make(
         self, name: IndependenceName, variables: Sequence[Any]
     ) -> tuple[Any, tuple[str, ...]]:
+        """The test, and notes on why it was chosen."""
         if name is IndependenceName.AUTO:
             test, why = chosen(len(variables[0]), len(variables) == 3)
             return test, (why,)
         kind = _CLASSES[name]
         if name is IndependenceName.DCOV:
-            return kind(*(_energy(v) for v in variables)), ()
+            return kind(*(_distance_kernel(v) for v in variables)), ()
         return kind(**self._kernels(kind, name, variables)), ()
 
     def _kernels(
         self, kind: Any, name: IndependenceName, variables: Sequence[Any]
     ) -> dict[str, Any]:
-        """The arguments that give the test its kernels, if one was asked for."""
-        if self.kernel is None and self.bandwidth is None:
+        """Kernel arguments of the test, if a kernel was chosen."""
+        if not self.has_kernel:
             return {}
-        known = {f.name for f in fields(kind)}
-        names = [f"kernel_{part}" for part in "xyz"[: len(variables)]]
-        if not set(names) <= known:
-            raise WrongUse(f"--test {name} has no such kernel: leave out --kernel and --bandwidth")
+        names = [f"kernel_{letter}" for letter in "xyz"[: len(variables)]]
+        if not set(names) <= {f.name for f in fields(kind)}:
+            raise WrongUse(
+                f"--test {name} does not take a kernel for each variable: leave out --kernel and "
+                "--bandwidth"
+            )
         return {
-            part: kernel_for(self.kernel, variable, self.bandwidth)
-            for part, variable in zip(names, variables, strict=True)
+            argument: kernel_for(self.kernel, variable, self.bandwidth)
+            for argument, variable in zip(names, variables, strict=True)
         }
 
-    def _resampled(self, test: Any) -> Any:
-        if self.resamples is None:
-            return test
-        if not isinstance(getattr(test, "null", None), Permutation):
-            raise WrongUse(f"--test {self.test} does not permute: leave out --resamples")
-        return replace(test, null=Permutation(self.resamples))
 
-
-def part(sample: Sample, names: Sequence[str]) -> Any:
-    """Some columns of a sample."""
+def select(sample: FileSample, names: Sequence[str]) -> Any:
+    """These columns of a sample, as a table or an array."""
     places = [list(sample.columns).index(name) for name in names]
     points = sample.points
     if isinstance(points, Table):
@@ -167,18 +171,17 @@ def part(sample: Sample, names: Sequence[str]) -> Any:
     return np.ascontiguousarray(points[:, places])
 
 
-def _energy(variable: Any) -> Any:
-    """Distances of columns in their standard deviations; labels have none."""
-    if isinstance(variable, Table):
-        labels = [
-            name
-            for name, categorical in zip(
-                variable.columns.names, variable.columns.categorical, strict=True
-            )
-            if categorical
-        ]
-        if labels:
-            raise Refused(f"--test dcov takes numbers only, and labels are in {quoted(labels)}")
-        deviations = variable.values.std(axis=0)
-        return Energy().scaled(tuple(1 / d if d > 0 else 1.0 for d in deviations))
-    return Energy()
+def _distance_kernel(variable: Any) -> Any:
+    """Energy kernel of numeric columns, each in units of its standard deviation."""
+    if not isinstance(variable, Table):
+        return Energy()
+    columns = variable.columns
+    labels = [
+        name
+        for name, categorical in zip(columns.names, columns.categorical, strict=True)
+        if categorical
+    ]
+    if labels:
+        raise Refused(f"--test dcov needs numeric columns, got labels in {quoted(labels)}")
+    deviations = variable.values.std(axis=0)
+    return Energy().scaled(tuple(1 / d if d > 0 else 1.0 for d in deviations))

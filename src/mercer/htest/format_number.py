@@ -1,10 +1,43 @@
-"""Numbers as people write them."""
+"""Numbers as people write them, and words for effect sizes."""
 
 from __future__ import annotations
 
+from math import inf
+
+# Upper limits of the words. Standardised distances as Cohen's d, correlations as Cohen's r (Cohen
+# 1988, sections 2.2 and 3.2); the relative Stein discrepancy lies between 0 and 1 as a correlation does.
+_DISTANCES = ((0.2, "very small"), (0.5, "small"), (0.8, "moderate"), (inf, "large"))
+_CORRELATIONS = ((0.1, "very weak"), (0.3, "weak"), (0.5, "moderate"), (inf, "strong"))
+_DISCREPANCIES = ((0.1, "very small"), (0.3, "small"), (0.5, "moderate"), (inf, "large"))
+
+
+def distance_word(standardized: float) -> str:
+    """Word for the standardised distance of two samples.
+
+    Examples
+    --------
+    >>> distance_word(0.1), distance_word(0.6)
+    ('very small', 'moderate')
+    """
+    return _word(_DISTANCES, standardized)
+
+
+def correlation_word(correlation: float) -> str:
+    """Word for a kernel correlation."""
+    return _word(_CORRELATIONS, correlation)
+
+
+def discrepancy_word(relative: float) -> str:
+    """Word for a relative Stein discrepancy."""
+    return _word(_DISCREPANCIES, relative)
+
+
+def _word(words: tuple[tuple[float, str], ...], value: float) -> str:
+    return next(word for limit, word in words if value < limit)
+
 
 def figure(value: float, digits: int = 4) -> str:
-    """So many digits; numbers up to a billion are whole and with commas, not powers of ten.
+    """`value` with so many digits; large numbers up to a billion are rounded, with commas.
 
     Examples
     --------

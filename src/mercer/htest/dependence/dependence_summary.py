@@ -6,9 +6,8 @@ from typing import Any
 
 from mercer.htest.dependence.observed_variables import listed
 from mercer.htest.dependence.strength import Strength
+from mercer.htest.format_number import correlation_word
 from mercer.htest.result import verdict_line
-
-_SIZES = ((0.1, "very weak"), (0.3, "weak"), (0.5, "middling"), (float("inf"), "strong"))
 
 
 def told(result: Any, level: float, strength: Strength | None) -> str:
@@ -46,14 +45,9 @@ def _verdict(result: Any, level: float) -> str:
 
 def _size(strength: Strength) -> str:
     low, high = strength.correlation_interval
-    word = strength_word(strength.correlation)
+    word = correlation_word(strength.correlation)
     return (
         f"Size: kernel correlation {strength.correlation:.3g} ({strength.confidence:.0%} interval "
         f"{low:.3g} to {high:.3g}), {word}. HSIC = {strength.hsic:.3g} "
         f"({strength.interval.low:.3g} to {strength.interval.high:.3g})."
     )
-
-
-def strength_word(correlation: float) -> str:
-    """A word for a kernel correlation."""
-    return next(word for limit, word in _SIZES if correlation < limit)

@@ -12,11 +12,11 @@ import numpy as np
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.gram import Gram, top_eigenpairs
+from mercer.htest.format_number import discrepancy_word
 from mercer.htest.intervals import EffectSize, Estimate, Interval, variance_slope
 from mercer.rkhs.sample_rows import taken
 
 _ROWS = 1000  # which stand for all in second-order variances
-_SIZES = ((0.1, "very small"), (0.3, "small"), (0.5, "middling"), (float("inf"), "large"))
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Misfit(EffectSize):
     @property
     def word(self) -> str:
         """A word for `relative`."""
-        return next(word for limit, word in _SIZES if self.relative < limit)
+        return discrepancy_word(self.relative)
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers only, ready for JSON."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import isinf
 from typing import Any
 
+from mercer.htest.format_number import distance_word
 from mercer.htest.result import verdict_line
 from mercer.htest.samples.attribution import Feature, Features
 from mercer.htest.samples.effect import Effect
 
 _TOLD = 5  # columns that are named
-_SIZES = ((0.2, "very small"), (0.5, "small"), (0.8, "middling"), (float("inf"), "large"))
 
 
 def told(result: Any, level: float, effect: Effect, features: Features | None) -> str:
@@ -55,7 +55,7 @@ def _size(effect: Effect) -> str:
         return f"Size: MMD^2 = {effect.mmd2:.3g}; each sample is constant, so there is no spread."
     low, high = effect.standardized_interval
     share, (least, most) = effect.share, effect.share_interval
-    word = next(word for limit, word in _SIZES if effect.standardized < limit)
+    word = distance_word(effect.standardized)
     return (
         f"Size: standardized distance {effect.standardized:.3g} ({sure} {low:.3g} to {high:.3g}), "
         f"{word}. Knowing the sample explains {share:.2%} ({least:.2%} to {most:.2%}) of the "
