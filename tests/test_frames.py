@@ -203,7 +203,7 @@ HOLES = [None, *X[1:, 0].tolist()]
         (pd.DataFrame({"a": pd.array([None, 1], "Int64")}), ValueError, r"missing values \(a: 1\)"),
         (pl.DataFrame({"a": [np.nan, None, 1.0]}), ValueError, r"missing values \(a: 2\)"),
         (pl.DataFrame({"a": [1.0]}).lazy(), TypeError, r"x is a lazy frame: call \.collect\(\)"),
-        (pl.DataFrame({"a": [[1.0]]}), TypeError, "column 'a' of x has dtype List.*turn it into"),
+        (pl.DataFrame({"a": [[1.0]]}), TypeError, "column 'a' of x has dtype List.*convert it to"),
         (
             pd.DataFrame({"a": pd.to_datetime(["2020-01-01"])}),
             TypeError,

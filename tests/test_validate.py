@@ -53,7 +53,9 @@ def test_rows_that_are_tensors_are_stacked_with_their_gradients():
     found = validate.points(rows)
     found.sum().backward()
     assert_array_equal(rows[0].grad, [1.0, 1.0])
-    with pytest.raises(TypeError, match="x must be one tensor, got some inside lists: stack them"):
+    with pytest.raises(
+        TypeError, match="x must be one tensor, got tensors inside lists: stack them"
+    ):
         validate.points([[value for value in row] for row in rows])  # noqa: C416
 
 
@@ -101,7 +103,7 @@ def test_vectors_take_the_library_of_the_matrix():
     assert validate.vectors(torch.ones(5), 5, X, "w").dtype == np.float32
     grown = torch.ones(5, requires_grad=True)
     assert validate.vectors(grown, 5, like, "w").requires_grad
-    with pytest.raises(TypeError, match="w records gradients, which NumPy loses: detach it"):
+    with pytest.raises(TypeError, match="w requires gradients, which NumPy loses: detach it"):
         validate.vectors(grown, 5, X, "w")
     with pytest.raises(ValueError, match=r"w must have shape \(5,\) or \(5, k\), got \(4,\)"):
         validate.vectors(np.ones(4), 5, X, "w")

@@ -1,4 +1,4 @@
-"""The one context: how much memory, how many threads, who runs the tiles, whether to show progress."""
+"""Settings of mercer: memory budget, threads, executor of the tiles, progress bar."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _UNSET: Any = object()
 
 
 class Executor(Protocol):
-    """Whoever runs tile work: anything with the `submit` of `concurrent.futures.Executor`."""
+    """Object that runs tiles: anything with the `submit` of `concurrent.futures.Executor`."""
 
     def submit(self, fn: Any, /, *args: Any) -> Any: ...
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is in force now; `settings()` returns it."""
+    """Settings in force; `settings()` returns them."""
 
     memory: int = 2 * 1024**3
     threads: int | None = None
@@ -43,26 +43,26 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class _Block:
-    """The settings of a `with` block, and the block around it."""
+class _ConfigBlock:
+    """Settings of a `with` block, and the block around it."""
 
     settings: Settings
-    outer: _Block | None
+    outer: _ConfigBlock | None
 
 
-_block: ContextVar[_Block | None] = ContextVar("mercer_settings", default=None)
+_block: ContextVar[_ConfigBlock | None] = ContextVar("mercer_settings", default=None)
 
 
 def settings() -> Settings:
-    """The settings in force: those of the `with` block around the call, else those of the process."""
+    """Settings in force: those of the innermost `with` block, else those of the process."""
     block = _block.get()
     return _process.settings if block is None else block.settings
 
 
 @contextmanager
 def in_force(now: Settings) -> Iterator[None]:
-    """Exactly these settings, for whatever the block calls in this thread."""
-    token = _block.set(_Block(now, _block.get()))
+    """Context with exactly these settings, for calls in this thread."""
+    token = _block.set(_ConfigBlock(now, _block.get()))
     try:
         yield
     finally:
@@ -70,7 +70,7 @@ def in_force(now: Settings) -> Iterator[None]:
 
 
 class _Process:
-    """The settings of the process: defaults, and the calls of `config` that changed them.
+    """Settings of the process: the defaults, and the calls of `config` that changed them.
 
     A call cannot know whether a `with` statement follows, so it takes effect for the process and is
     withdrawn when its block begins, while other threads may be doing the same.
@@ -83,7 +83,9 @@ class _Process:
 
     def change(self, call: config, changes: dict[str, Any]) -> None:
         with self._lock:
-            while self._calls and self._calls[0][0]() is None:  # nobody can withdraw it any more
+            while (
+                self._calls and self._calls[0][0]() is None
+            ):  # no reference is left that could withdraw it
                 self._base = replace(self._base, **self._calls.pop(0)[1])
             self._calls.append((ref(call), changes))
             self.settings = replace(self.settings, **changes)
@@ -97,7 +99,7 @@ class _Process:
             self.settings = now
 
     def after_fork(self) -> None:
-        self._lock = Lock()  # a thread that is gone may have held it
+        self._lock = Lock()  # a thread of the parent may have held the old one
 
 
 _process = _Process()
@@ -108,24 +110,24 @@ if hasattr(os, "register_at_fork"):
 class config:
     """Set the memory budget, the threads, the executor and the progress bar.
 
-    A plain call, ``mercer.config(threads=2)``, holds for the whole process from then on, in every
-    thread. As a context manager it holds for its block alone: for what the block calls in its own
-    thread (and in asyncio tasks created inside it), and not for other threads, which see the settings
-    of the process; `contextvars.copy_context` carries a block over to a thread of your own. A plain
-    call inside a block ends with the block. Tile threads work under the settings of the call that
-    started them. What is not named stays as it is.
+    A plain call, ``mercer.config(threads=2)``, applies to the whole process from then on, in every
+    thread. As a context manager it applies to its block only: to calls in the same thread (and in
+    asyncio tasks created inside the block). Other threads see the settings of the process;
+    `contextvars.copy_context` carries a block over to another thread. A plain call inside a block
+    ends with the block. Tile threads use the settings of the call that started them. Settings that
+    are not named do not change.
 
     Parameters
     ----------
     memory : int or str
-        What one operation may hold beside its inputs and its result: bytes, or text such as
-        ``"512MiB"`` or ``"2 GB"``. At least 16 MiB. Beside it each thread works on a few tiles of
-        2 MiB, and the first compiled loop (with numba) loads a compiler of some 130 MiB.
+        Memory that one operation may use in addition to its inputs and its result: bytes, or text
+        such as ``"512MiB"`` or ``"2 GB"``; at least 16 MiB. Each thread also works on a few tiles of
+        2 MiB, and the first compiled loop (with numba) loads a compiler of about 130 MiB.
     threads : int or None
-        Tile threads; None means every core the process may use.
+        Number of tile threads; None: one for every core the process may use.
     executor : object with ``submit``, or None
-        Runs the tile work instead of mercer's own threads: an executor of `concurrent.futures`,
-        or a client of a cluster with the same call.
+        Runs the tiles instead of the threads of mercer: an executor of `concurrent.futures`, or a
+        cluster client with the same method.
     progress : bool
         Show a progress bar on stderr during long work.
 
@@ -162,7 +164,9 @@ class config:
         if self._around is None:
             _process.change(self, changes)
         else:
-            self._within = _Block(replace(self._around.settings, **changes), self._around.outer)
+            self._within = _ConfigBlock(
+                replace(self._around.settings, **changes), self._around.outer
+            )
             _block.set(self._within)
 
     def __enter__(self) -> Settings:
@@ -172,7 +176,7 @@ class config:
         elif outer is self._within:
             outer = self._around
         now = _process.settings if outer is None else outer.settings
-        _block.set(_Block(replace(now, **self._changes), outer))
+        _block.set(_ConfigBlock(replace(now, **self._changes), outer))
         return settings()
 
     def __exit__(self, *exc: object) -> None:

@@ -1,19 +1,19 @@
-"""What mercer raises beside ValueError and TypeError, and how messages name what came."""
+"""Exceptions and warnings of mercer, and the representation of values in messages."""
 
 from __future__ import annotations
 
 import math
 
-_FEW = 10  # numbers of an array that messages show; of more, its shape
-_LONG = 160  # characters of a repr that they show
+_MAX_VALUES_SHOWN = 10  # a larger array is shown by its shape
+_MAX_REPR_LENGTH = 160  # two lines of a terminal
 
 
 class NoRule(TypeError):
-    """No closed form is registered for these types; the message says what to do instead."""
+    """No rule is registered for these types; the message says what to do instead."""
 
 
 class MemoryBudgetError(MemoryError):
-    """The operation cannot stay inside the memory budget; the message names the alternative."""
+    """An operation would exceed the memory budget; the message names an alternative."""
 
 
 class NotConverged(UserWarning):
@@ -21,7 +21,7 @@ class NotConverged(UserWarning):
 
 
 class UnseenCategory(UserWarning):
-    """A category that was not among those a learner was fitted on; to kernels it equals none of them."""
+    """A category that the learner was not fitted on; kernels treat it as different from all others."""
 
 
 class InconsistentVersion(UserWarning):
@@ -29,10 +29,10 @@ class InconsistentVersion(UserWarning):
 
 
 def shown(value: object) -> str:
-    """A value as messages name it: its repr, of arrays and tables the shape, on one short line."""
+    """`value` for a message, on one short line: its repr, or the shape of an array or table."""
     shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple) and math.prod(shape) > _FEW:
+    if isinstance(shape, tuple) and math.prod(shape) > _MAX_VALUES_SHOWN:
         library = type(value).__module__.split(".")[0]
         return f"{library}.{type(value).__name__} of shape {tuple(shape)}"
     text = " ".join(repr(value).split())
-    return text if len(text) <= _LONG else f"{text[:_LONG]}..."
+    return text if len(text) <= _MAX_REPR_LENGTH else f"{text[:_MAX_REPR_LENGTH]}..."

@@ -1,4 +1,4 @@
-"""For tests of your own: an assertion that two samples come from the same distribution."""
+"""Assertion for test suites: two samples come from the same distribution."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ def assert_same_distribution(
     min_effect: float = 0.0,
     rng: Any = 0,
 ) -> None:
-    """Fail if two samples differ: for generators, pipelines and migrations under test.
+    """Assert that two samples come from the same distribution, for tests of generators and pipelines.
 
-    A level of 0.01 means that one in a hundred pairs of samples from the same distribution
-    fails: fix the seeds of what is under test, and a test that passes once passes always. That
-    it passes is no proof of sameness; to prove that, use `mercer.htest.Equivalence`.
+    At level 0.01 one in a hundred pairs of samples from the same distribution fails: fix the
+    seeds of the code under test, so that a test that passes once always passes. Passing does not
+    prove that the distributions are equal; for that use `mercer.htest.Equivalence`.
 
     Parameters
     ----------
     a, b : samples
         Arrays, tensors or data frames; rows are observations.
     test : HypothesisTest or None
-        None: `mercer.two_sample` chooses.
+        Test to use; None: `mercer.two_sample` chooses one.
     level : float
-        The chance of a false alarm.
+        Significance level, the probability of a false alarm.
     min_effect : float
-        Fail only from this standardized distance on: large samples find differences that do not
+        Smallest standardised distance that fails: large samples show differences that do not
         matter.
     rng : int, Generator or None
 
     Raises
     ------
     AssertionError
-        With the verdict, the size of the difference and the columns it is in.
+        If the test rejects, with the verdict, the effect size and the columns that differ.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Every check of what users hand in, and its message: what was needed, what came, what to do."""
+"""Checks of user input. Messages say what was needed, what came and what to do."""
 
 from __future__ import annotations
 
@@ -27,59 +27,59 @@ from mercer.backend import (
 )
 from mercer.errors import shown as shown
 
-EXTREME = 1e150  # squares of parameters beyond it, or of their inverses, leave float64
+EXTREME = 1e150  # squares of larger parameters, or of their inverses, overflow float64
 
 
 def positive(name: str, value: object) -> None:
-    """A positive number whose square float64 can hold."""
-    found = _real(name, value, "a positive number")
-    if not 1 / EXTREME <= found <= EXTREME:
-        limits = f" between {1 / EXTREME:g} and {EXTREME:g}" if found > 0 else ""
+    """Require a positive number whose square does not overflow float64."""
+    real_value = _real(name, value, "a positive number")
+    if not 1 / EXTREME <= real_value <= EXTREME:
+        limits = f" between {1 / EXTREME:g} and {EXTREME:g}" if real_value > 0 else ""
         raise ValueError(f"{name} must be a positive number{limits}, got {value!r}")
 
 
 def non_negative(name: str, value: object) -> None:
-    """A finite number that is not negative."""
+    """Require a finite number that is not negative."""
     if not 0 <= _real(name, value, "a non-negative number") <= EXTREME:
         raise ValueError(f"{name} must be a non-negative number, got {value!r}")
 
 
 def number(name: str, value: object) -> None:
-    """A finite real number."""
+    """Require a finite real number."""
     if not abs(_real(name, value, "a number")) <= EXTREME:
         raise ValueError(f"{name} must be a finite number, got {value!r}")
 
 
 def between(name: str, value: object, low: float, high: float) -> None:
-    """A number strictly between two others."""
+    """Require a number strictly between `low` and `high`."""
     if not low < _real(name, value, f"a number between {low:g} and {high:g}") < high:
         raise ValueError(f"{name} must be between {low:g} and {high:g}, got {value!r}")
 
 
 def whole(name: str, value: object, least: int = 1) -> None:
-    """An integer that is at least `least`."""
+    """Require an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number, got {shown(value)}")
     if int(value) < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
     if int(value) > 2**53:
-        raise ValueError(f"{name} must be a whole number of at most 2**53, got a larger one")
+        raise ValueError(f"{name} must be a whole number of at most 2**53, got a larger number")
 
 
 def _real(name: str, value: object, needed: str) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {needed}, got {shown(value)}")
     try:
-        found = float(value)
+        real_value = float(value)
     except OverflowError:
-        raise ValueError(f"{name} must be {needed}, got one beyond float64") from None
-    if math.isnan(found):
+        raise ValueError(f"{name} must be {needed}, got one that overflows float64") from None
+    if math.isnan(real_value):
         raise ValueError(f"{name} must be {needed}, got {value!r}")
-    return found
+    return real_value
 
 
 def generator(rng: object, name: str = "rng") -> np.random.Generator:
-    """A NumPy generator from an int, a Generator or None; the global state is never touched."""
+    """NumPy generator from an int, a Generator or None; the global state is never used."""
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:
@@ -95,16 +95,16 @@ def generator(rng: object, name: str = "rng") -> np.random.Generator:
 
 
 def points(x: object, name: str = "x") -> Array:
-    """A finite float array (n, d) of points from arrays, tensors and nested lists of numbers.
+    """Finite float array (n, d) of points from arrays, tensors, data frames and nested lists.
 
     One-dimensional input is n points on the line. float32 stays float32, float16 becomes float32,
-    every other real dtype float64. The argument is never written into; it may be returned.
+    every other real dtype float64. The argument is not modified, but may be returned as it is.
     """
     return finite(matrix(real(x, name), name), name)
 
 
 def points_or_objects(x: object, name: str = "x") -> Any:
-    """Points from arrays and lists of numbers; a sequence or array of anything else as it is."""
+    """Points from arrays and lists of numbers; sequences of other objects are returned unchanged."""
     if isinstance(x, np.ndarray) and x.dtype.kind not in "fiubc":
         if x.ndim == 0 or x.size == 0:
             raise ValueError(f"{name} must have at least one point, got an array {x.shape}")
@@ -113,19 +113,19 @@ def points_or_objects(x: object, name: str = "x") -> Any:
 
 
 def real(x: object, name: str) -> Array:
-    """An array of native float32 or float64, of any shape, not yet checked for NaN."""
-    found = _array(x, name)
-    return _real_array(found, name) if is_numpy(found) else _real_tensor(found, name)
+    """Array of float32 or float64, of any shape, not yet checked for NaN."""
+    array = _array(x, name)
+    return _real_array(array, name) if is_numpy(array) else _real_tensor(array, name)
 
 
 def matrix(x: Array, name: str) -> Array:
-    """An array (n, d) with n, d >= 1; one-dimensional input becomes one column."""
+    """Array (n, d) with n, d >= 1; one-dimensional input becomes one column."""
     if x.ndim == 1:
         x = x[:, None]
     if x.ndim != 2:
         raise ValueError(
             f"{name} must be an array (points, dimensions), got shape {tuple(x.shape)}; reshape it"
-            f"{_BAGS * (x.ndim == 3)}"
+            f"{_BAGS_HINT * (x.ndim == 3)}"
         )
     if x.shape[0] == 0 or x.shape[1] == 0:
         raise ValueError(
@@ -135,7 +135,7 @@ def matrix(x: Array, name: str) -> Array:
 
 
 def finite(x: Array, name: str) -> Array:
-    """Refuse NaN, infinities, and numbers whose squared distances overflow."""
+    """`x`, unless it has NaN, infinities, or values whose squared distances overflow."""
     if 0 in x.shape:
         return x
     xp = namespace(x)
@@ -143,10 +143,8 @@ def finite(x: Array, name: str) -> Array:
     if math.isnan(largest) or math.isinf(largest):
         bad = ~xp.isfinite(x)
         rows = xp.any(bad, axis=-1) if x.ndim > 1 else bad
-        count, first = (
-            int(xp.sum(xp.astype(rows, xp.int64))),
-            int(xp.argmax(xp.astype(rows, xp.int64))),
-        )
+        flags = xp.astype(rows, xp.int64)
+        count, first = int(xp.sum(flags)), int(xp.argmax(flags))
         raise ValueError(
             f"{name} has NaN or infinite values in {count} of {x.shape[0]} points "
             f"(first: point {first}): drop those points or impute them first"
@@ -164,32 +162,32 @@ def finite(x: Array, name: str) -> Array:
 def within(
     x: Array, low: float, high: float, name: str, remedy: str, *, strict: bool = False
 ) -> Array:
-    """Every value from `low` to `high`, or strictly between them: the domain of a kernel."""
+    """`x`, unless a value lies outside the domain of a kernel: `low` to `high`, ends included or not."""
     xp = namespace(x)
-    least, most = scalar(xp.min(x)), scalar(xp.max(x))
-    if (low < least and most < high) if strict else (low <= least and most <= high):
+    smallest, largest = scalar(xp.min(x)), scalar(xp.max(x))
+    if (low < smallest and largest < high) if strict else (low <= smallest and largest <= high):
         return x
-    left, right = "(" if strict else "[", ")" if strict or math.isinf(high) else "]"
+    opening, closing = "(" if strict else "[", ")" if strict or math.isinf(high) else "]"
     raise ValueError(
-        f"{name} must have values in {left}{low:g}, {high:g}{right}, "
-        f"got values from {least:g} to {most:g}: {remedy}"
+        f"{name} must have values in {opening}{low:g}, {high:g}{closing}, "
+        f"got values from {smallest:g} to {largest:g}: {remedy}"
     )
 
 
 def representable(profile: Callable[[Array], Array], norms2: Array, name: str) -> None:
-    """The profile of a dot product must be finite at every |x|^2, and so at every <x, y>."""
+    """Require the profile of a dot-product kernel to be finite at every |x|^2, hence at every <x, y>."""
     xp = namespace(norms2)
     with np.errstate(over="ignore"):
-        top = xp.max(norms2)
-        if not math.isfinite(scalar(profile(xp.reshape(top, (1,)))[0])):
+        largest = xp.max(norms2)
+        if not math.isfinite(scalar(profile(xp.reshape(largest, (1,)))[0])):
             raise ValueError(
-                f"{name} has points of squared length {scalar(top):.3g}, at which the kernel "
+                f"{name} has points of squared norm {scalar(largest):.3g}, at which the kernel "
                 f"overflows {norms2.dtype}: divide the data by a constant first"
             )
 
 
 def same_width(x: Array, y: Array, names: tuple[str, str] = ("x", "y")) -> None:
-    """Points of two samples must have the same dimension."""
+    """Require points of the same dimension in two samples."""
     if x.shape[1] != y.shape[1]:
         raise ValueError(
             f"{names[0]} and {names[1]} must have the same number of columns, "
@@ -198,14 +196,14 @@ def same_width(x: Array, y: Array, names: tuple[str, str] = ("x", "y")) -> None:
 
 
 def same_float(x: Array, y: Array) -> tuple[Array, Array]:
-    """Both samples in float64 unless both are float32."""
+    """Both samples in float64, unless both are float32."""
     if x.dtype == y.dtype:
         return x, y
     return astype(x, double(x)), astype(y, double(y))
 
 
 def same_library(x: Array, y: Array, names: tuple[str, str] = ("x", "y")) -> None:
-    """Two samples must be arrays of one library, and on one device."""
+    """Require arrays of one library and on one device."""
     if not (is_array(x) and is_array(y)) or is_numpy(x, y):
         return
     try:
@@ -224,10 +222,10 @@ def same_library(x: Array, y: Array, names: tuple[str, str] = ("x", "y")) -> Non
 
 
 def vectors(v: Any, n: int, like: Array, name: str) -> Array:
-    """Columns (n,) or (n, k) of the library and device of `like`, finite."""
+    """Finite vectors (n,) or (n, k), in the library and on the device of `like`."""
     v = real(v, name)
     if needs_grad(v) and not is_torch(like):
-        raise TypeError(f"{name} records gradients, which NumPy loses: detach it, or use tensors")
+        raise TypeError(f"{name} requires gradients, which NumPy loses: detach it, or use tensors")
     if v.ndim not in (1, 2) or v.shape[0] != n or v.shape[-1] == 0:
         raise ValueError(f"{name} must have shape ({n},) or ({n}, k), got {tuple(v.shape)}")
     finite(v, name)
@@ -235,7 +233,7 @@ def vectors(v: Any, n: int, like: Array, name: str) -> Array:
 
 
 def vector(v: Any, name: str) -> Array:
-    """Finite numbers (n,), n >= 1."""
+    """Finite vector (n,), n >= 1."""
     v = real(v, name)
     if v.ndim != 1 or v.shape[0] == 0:
         raise ValueError(f"{name} must have shape (n,), n >= 1, got {tuple(v.shape)}")
@@ -243,34 +241,34 @@ def vector(v: Any, name: str) -> Array:
 
 
 def labels(name: str, values: Any) -> tuple[Any, ...]:
-    """Hashable labels of groups, none of them missing, as a tuple."""
+    """Group labels as a tuple: hashable, none missing."""
     needed = f"{name} must be a sequence of labels, one for each observation"
     if is_array(values):
         values = to_numpy(values).tolist()
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise TypeError(f"{needed}, got {shown(values)}")
-    found = tuple(values)
-    for label in found:
+    groups = tuple(values)
+    for label in groups:
         try:
             hash(label)
             missing = label is None or bool(label != label)
         except TypeError:
-            raise TypeError(f"{needed}; labels are text or numbers, got {label!r}") from None
+            raise TypeError(f"{needed}; labels must be text or numbers, got {label!r}") from None
         if missing:
-            raise ValueError(f"{needed}, and some are missing: give those a label of their own")
-    if not found:
-        raise ValueError(f"{needed}, got none: use None where there are no groups")
-    return found
+            raise ValueError(f"{needed}, got missing labels: give them a label of their own")
+    if not groups:
+        raise ValueError(f"{needed}, got none: pass None if there are no groups")
+    return groups
 
 
 def truth(name: str, value: object) -> None:
-    """True or False."""
+    """Require True or False."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {shown(value)}")
 
 
 def instance(name: str, value: object, kind: type, needed: str) -> None:
-    """`value` must be of a class; `needed` says it in words."""
+    """Require an instance of `kind`; `needed` describes it in the message."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {needed}, got {shown(value)}")
 
@@ -281,7 +279,7 @@ def _float_of(v: Array, like: Array) -> Any:
 
 
 def holds_objects(x: object) -> bool:
-    """Whether a sequence holds something else than numbers, by its first item."""
+    """Whether a sequence holds objects other than numbers, judged by its first item."""
     if not isinstance(x, Sequence) or isinstance(x, str | bytes | memoryview) or len(x) == 0:
         return False
     if all(is_array(row) for row in x):  # bags, unless they are rows of one table
@@ -294,11 +292,11 @@ def holds_objects(x: object) -> bool:
 
 def holds_distributions(x: object) -> bool:
     """Whether a list holds bags of points or distributions, perhaps among vectors."""
-    return isinstance(x, list | tuple) and any(_is_several(item) for item in x)
+    return isinstance(x, list | tuple) and any(_is_bag(item) for item in x)
 
 
-def _is_several(item: Any) -> bool:
-    """Whether an item stands for many points: a distribution, a frame, a table of numbers."""
+def _is_bag(item: Any) -> bool:
+    """Whether an item stands for many points: a distribution, or a table of numbers."""
     if is_array(item):
         return item.ndim > 1
     if isinstance(item, list | tuple):
@@ -307,7 +305,7 @@ def _is_several(item: Any) -> bool:
 
 
 def _array(x: Any, name: str) -> Array:
-    """`x` as an array of some library, of whatever dtype."""
+    """`x` as an array of NumPy or another library, of any dtype."""
     if type(x).__module__.partition(".")[0] == "scipy":
         raise TypeError(f"{name} is a sparse array: call .toarray() first")
     frames.unmasked(x, name)
@@ -328,25 +326,27 @@ def _array(x: Any, name: str) -> Array:
 
 
 def _stacked(rows: Sequence[Any], name: str) -> Array:
-    """A list of numbers, of lists or of arrays as one array."""
+    """One array from a list of numbers, lists or arrays."""
     if rows and all(is_array(row) for row in rows):
         shapes = {tuple(row.shape) for row in rows}
         if len(shapes) > 1:
             raise ValueError(
                 f"{name} is ragged, its rows have shapes {sorted(shapes)[:3]}: "
-                f"every point needs the same number of values{_BAGS if _is_several(rows[0]) else ''}"
+                f"every point needs the same number of values{_BAGS_HINT if _is_bag(rows[0]) else ''}"
             )
         if len({type(row) for row in rows}) == 1 and not is_numpy(rows[0]):
             return namespace(*rows).stack(list(rows))
     try:
         return np.asarray(rows)
     except ValueError:
-        several = any(_is_several(row) for row in rows)
+        bags = any(_is_bag(row) for row in rows)
         raise ValueError(
-            f"{name} is ragged: every point needs the same number of values{_BAGS * several}"
+            f"{name} is ragged: every point needs the same number of values{_BAGS_HINT * bags}"
         ) from None
-    except (TypeError, RuntimeError):  # tensors that record gradients or live on other devices
-        raise TypeError(f"{name} must be one tensor, got some inside lists: stack them") from None
+    except (TypeError, RuntimeError):  # tensors that require gradients, or on other devices
+        raise TypeError(
+            f"{name} must be one tensor, got tensors inside lists: stack them"
+        ) from None
 
 
 def _real_array(x: np.ndarray, name: str) -> np.ndarray:
@@ -354,29 +354,29 @@ def _real_array(x: np.ndarray, name: str) -> np.ndarray:
         kinds = sorted({type(v).__name__ for v in x.ravel()[:1000]})
         if any(hasattr(v, "sample") for v in x.ravel()[:1000]):
             raise TypeError(
-                f"{name} must hold real numbers, got {', '.join(kinds)}: distributions need a kernel of "
-                "them, such as MeanMap(RBF(1.0))"
+                f"{name} must hold real numbers, got {', '.join(kinds)}: distributions need a kernel on "
+                "distributions, such as MeanMap(RBF(1.0))"
             )
         if kinds == ["int"] and np.max(abs(x)) > 2**53:
             raise ValueError(f"{name} has integers beyond 2**53: {frames.ROUNDED}")
         raise TypeError(
             f"{name} must hold real numbers, got dtype object with {', '.join(kinds)} inside: "
-            "drop or impute what is missing, and convert the rest with .astype(float)"
+            "drop or impute missing values, and convert the array with .astype(float)"
         )
     if x.dtype.kind not in "fiub":
-        remedy = _REMEDIES.get(x.dtype.kind, "turn it into numbers first")
+        remedy = _REMEDIES.get(x.dtype.kind, "convert it to numbers first")
         raise TypeError(f"{name} must hold real numbers, got dtype {x.dtype}: {remedy}")
     frames.exact(x, name)
     single = x.dtype.kind == "f" and x.dtype.itemsize <= 4
-    with np.errstate(over="ignore"):  # infinities are refused by name
+    with np.errstate(over="ignore"):  # an overflow becomes an infinity, which `finite` refuses
         return np.asarray(x, dtype=np.float32 if single else np.float64)
 
 
 def _real_tensor(x: Array, name: str) -> Array:
     if not is_held(x):
         raise TypeError(
-            f"{name} must be a dense tensor in memory, got {x.layout} on {x.device}: "
-            "call .to_dense(), or move it to a device with memory"
+            f"{name} must be a dense tensor with data, got {x.layout} on {x.device}: "
+            "call .to_dense(), or move it to a device that holds data"
         )
     xp = namespace(x)
     if xp.isdtype(x.dtype, "complex floating"):
@@ -389,12 +389,13 @@ def _real_tensor(x: Array, name: str) -> Array:
     return xp.astype(x, xp.float32 if single else xp.float64)
 
 
-_BAGS = " (bags of points need a kernel of distributions, such as MeanMap(RBF(1.0)))"
+_BAGS_HINT = " (bags of points need a kernel on distributions, such as MeanMap(RBF(1.0)))"
 _REMEDIES = {
-    "c": "take .real, or give .real and .imag as columns",
-    "U": "convert it with .astype(float); labels are points of Delta()",
+    "c": "take .real, or pass .real and .imag as columns",
+    "U": "for categories use a data frame or the kernel Delta(); for text make vectors first; "
+    "convert numbers with .astype(float)",
     "S": "convert it with .astype(float)",
     "M": "subtract a date and divide by a unit, such as numpy.timedelta64(1, 'D')",
     "m": "divide it by a unit, such as numpy.timedelta64(1, 's')",
-    "V": "give its fields as columns, with numpy.lib.recfunctions.structured_to_unstructured",
+    "V": "pass its fields as columns, see numpy.lib.recfunctions.structured_to_unstructured",
 }

@@ -93,7 +93,7 @@ def test_other_files_are_refused(misr, rows, change, told):
 
 def test_a_file_without_the_variable_is_refused(misr, rows):
     misr(rows[:10], name="MODIS")
-    with pytest.raises(ValueError, match=r"variable MISR1.*shape \(0, 0\).*get it anew"):
+    with pytest.raises(ValueError, match=r"variable MISR1.*shape \(0, 0\).*download it again"):
         datasets.fetch_aerosol()
 
 

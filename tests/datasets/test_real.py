@@ -154,7 +154,7 @@ def test_a_changed_file_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv("MERCER_DATA", str(tmp_path))
     (tmp_path / "housing").mkdir()
     (tmp_path / "housing/boston.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="is not the file mercer knows"):
+    with pytest.raises(ValueError, match="is not the expected file"):
         datasets.fetch_boston()
 
 
@@ -181,7 +181,7 @@ def test_columns_are_numbers_or_texts(monkeypatch, tmp_path):
     assert table.names == ("a", "b")
     assert table.numbers().tolist() == [[1.5], [-2.0]]
     assert table.columns["b"].tolist() == ["x", "y, z"]
-    with pytest.raises(ValueError, match="no column 'c': there are a, b"):
+    with pytest.raises(ValueError, match="no column 'c': use a, b"):
         table.numbers(["c"])
 
 
@@ -193,7 +193,7 @@ def songs(monkeypatch, tmp_path):
     """Writes an archive of these lines as the UCI repository has it, for 30 songs, 25 to train."""
     monkeypatch.setenv("MERCER_DATA", str(tmp_path))
     monkeypatch.setattr(real, "_SONGS", 30)
-    monkeypatch.setattr(real, "_SONGS_TO_TRAIN", 25)
+    monkeypatch.setattr(real, "_TRAINING_SONGS", 25)
 
     def write(table: np.ndarray) -> None:
         text = "\n".join(
@@ -226,7 +226,7 @@ def test_songs_have_years_means_and_covariances(songs):
 )
 def test_other_songs_are_refused(songs, change):
     songs(change(some_songs()))
-    with pytest.raises(ValueError, match="must have 30 songs and 91 columns.*get it anew"):
+    with pytest.raises(ValueError, match="must have 30 songs and 91 columns.*download it again"):
         datasets.fetch_song_years()
 
 

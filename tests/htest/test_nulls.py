@@ -86,11 +86,11 @@ def test_blocks_remove_what_they_explain():
     [
         (5, TypeError, "a sequence of labels, one for each observation, got 5"),
         ("abc", TypeError, "a sequence of labels"),
-        (np.zeros((3, 2)), TypeError, r"labels are text or numbers, got \[0.0, 0.0\]"),
-        ([{}, {}], TypeError, "labels are text or numbers"),
-        ([], ValueError, "got none: use None"),
-        ([1, None], ValueError, "some are missing"),
-        (pd.Series([1.0, np.nan]), ValueError, "some are missing"),
+        (np.zeros((3, 2)), TypeError, r"labels must be text or numbers, got \[0.0, 0.0\]"),
+        ([{}, {}], TypeError, "labels must be text or numbers"),
+        ([], ValueError, "got none: pass None"),
+        ([1, None], ValueError, "got missing labels"),
+        (pd.Series([1.0, np.nan]), ValueError, "got missing labels"),
         (pd.Series(["a", pd.NA]), (TypeError, ValueError), "labels"),
     ],
 )

@@ -142,7 +142,7 @@ def test_domains_and_overflow():
     ):
         Binomial()([[0.0]], [[2.0]])
     with pytest.raises(
-        ValueError, match=r"x has points of squared length 900, at which the kernel overf"
+        ValueError, match=r"x has points of squared norm 900, at which the kernel overf"
     ):
         ExponentialDot()([[30.0]])
     with pytest.raises(ValueError, match="overflows float64: divide the data by a constant"):

@@ -1,9 +1,9 @@
-"""Problems with known truth, and fetchers of real data sets.
+"""Simulated problems with known truth, and fetchers of real data sets.
 
-A problem draws samples of two distributions and knows whether they are the same, or observations of
-two variables and knows whether they are independent. A fetcher reads files from the folder that
-the environment variable `MERCER_DATA` names, checks their SHA-256 sums, and returns a small record
-of arrays, names and a description; mercer ships no data sets itself.
+A problem draws samples from two distributions and knows whether they are equal, or observations of
+two variables and knows whether they are independent. A fetcher reads files from the folder in the
+environment variable `MERCER_DATA`, checks their SHA-256 sums, and returns a small record of arrays,
+names and a description; mercer ships no data sets itself.
 """
 
 from mercer.datasets.independence_problems import (

@@ -1,7 +1,6 @@
-"""Where real data sets are found, and whether they are the ones that mercer knows.
+"""Files of real data sets, checked against the SHA-256 sums in `registry.txt`.
 
-`MERCER_DATA` names a folder that holds them. Files are checked against the SHA-256 sums in
-`registry.txt` before they are used.
+The environment variable `MERCER_DATA` names the folder that holds them.
 """
 
 from __future__ import annotations
@@ -19,32 +18,32 @@ import numpy as np
 
 
 def path(name: str) -> Path:
-    """The checked file of this name, such as ``usps/usps.h5``."""
-    found = present(name)
-    known, seen = registry()[name], _sha256(found)
-    if seen != known:
+    """Path of the file of this name, such as ``usps/usps.h5``, after a check of its SHA-256 sum."""
+    file = present(name)
+    expected, actual = registry()[name], _sha256(file)
+    if actual != expected:
         raise ValueError(
-            f"{name} in {os.environ['MERCER_DATA']} is not the file mercer knows (SHA-256 "
-            f"{seen[:12]}..., expected {known[:12]}...): get it anew"
+            f"{name} in {os.environ['MERCER_DATA']} is not the expected file (SHA-256 "
+            f"{actual[:12]}..., expected {expected[:12]}...): download it again"
         )
-    return found
+    return file
 
 
 def present(name: str) -> Path:
-    """The file of this name, whose sum is not looked at; who reads it must look at what it holds."""
+    """Path of the file of this name, without a check of its sum; the caller checks its content."""
     folder = os.environ.get("MERCER_DATA")
     if not folder:
         raise FileNotFoundError(
-            f"{name} is not here: mercer ships no data sets; set the environment variable "
+            f"{name} was not found: mercer ships no data sets; set the environment variable "
             "MERCER_DATA to a folder that holds them"
         )
-    found = Path(folder) / name
-    if not found.is_file():
+    file = Path(folder) / name
+    if not file.is_file():
         raise FileNotFoundError(
             f"{name} is not in the folder that MERCER_DATA names ({folder}): put it there, or name "
             "another folder"
         )
-    return found
+    return file
 
 
 @cache
@@ -55,34 +54,34 @@ def registry() -> dict[str, str]:
 
 
 def listed(prefix: str) -> list[str]:
-    """The known files whose names begin so, in order."""
+    """Names of the registered files that begin with `prefix`, sorted."""
     return sorted(name for name in registry() if name.startswith(prefix))
 
 
 def lines(name: str) -> tuple[str, ...]:
-    """The lines of a text file, unpacked if its name ends in .gz."""
+    """Lines of a text file, decompressed if its name ends in .gz."""
     data = path(name).read_bytes()
     text = (gzip.decompress(data) if name.endswith(".gz") else data).decode("utf-8")
     return tuple(text.removesuffix("\n").replace("\r\n", "\n").split("\n"))
 
 
 def arrays(name: str) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file; nothing pickled is loaded."""
-    with np.load(path(name), allow_pickle=False) as found:
-        return dict(found)
+    """Arrays of an .npz file; pickled objects are not loaded."""
+    with np.load(path(name), allow_pickle=False) as archive:
+        return dict(archive)
 
 
 def matlab(name: str) -> dict[str, np.ndarray]:
-    """The variables of a .mat file."""
+    """Variables of a .mat file."""
     from scipy.io import loadmat
 
     return {k: v for k, v in loadmat(path(name)).items() if not k.startswith("__")}
 
 
 def columns(name: str, delimiter: str = ",") -> dict[str, np.ndarray]:
-    """The columns of a table with a header: float64 where all are numbers, else texts.
+    """Columns of a table with a header: float64 if all values are numbers, else text.
 
-    A first column without a name holds row numbers and is left out.
+    A column without a name holds row numbers and is dropped.
     """
     text = io.StringIO("\n".join(lines(name)))
     rows = [row for row in csv.reader(text, delimiter=delimiter) if row]

@@ -1,8 +1,8 @@
-"""Problems of independence with known truth: whether two variables depend on each other.
+"""Independence problems with known truth: whether two variables depend on each other.
 
 A problem is a small frozen object. `problem.sample(n, rng=)` draws n observations of both
-variables, `problem.null` says whether they are independent. The defaults are the settings of the
-papers named.
+variables, and `problem.null` says whether they are independent. The defaults are the settings of
+the cited papers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mercer import validate
 
 
 class PairedProblem(ABC):
-    """Two variables that can be observed together, and whether they are independent."""
+    """Joint distribution of two variables, and whether they are independent."""
 
     @property
     @abstractmethod
@@ -27,17 +27,17 @@ class PairedProblem(ABC):
 
     @abstractmethod
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
-        """`n` observations of both; row i of one belongs to row i of the other."""
+        """Draw `n` observations of both variables; rows with the same number belong together."""
 
     def sample(self, n: int, *, rng: Any = None) -> tuple[Any, Any]:
-        """`n` observations of both variables."""
+        """Draw `n` observations of both variables."""
         validate.whole("n", n)
         return self.draw(int(n), validate.generator(rng))
 
 
 @dataclass(frozen=True)
 class IndependentGaussians(PairedProblem):
-    """Standard normal variables of any widths: the null hypothesis holds."""
+    """Independent standard normal vectors: the null hypothesis holds."""
 
     dim_x: int = 50
     dim_y: int = 50
@@ -58,8 +58,8 @@ class IndependentGaussians(PairedProblem):
 class Sinusoid(PairedProblem):
     """Density proportional to 1 + sin(omega x) sin(omega y) on [-pi, pi]^2.
 
-    The higher the frequency, the more local the dependence, and the harder to tell from the
-    uniform density (Sejdinovic et al. 2013; Jitkrittum et al. 2017).
+    The higher the frequency, the more local the dependence and the harder it is to distinguish
+    from the uniform density (Sejdinovic et al. 2013; Jitkrittum et al. 2017).
 
     Examples
     --------
@@ -78,18 +78,18 @@ class Sinusoid(PairedProblem):
         return self.omega == 0
 
     def density(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The density at x and y; its integral is 1, for the product of sines has none."""
+        """Density at x and y; it integrates to 1, because the product of sines integrates to 0."""
         omega = float(self.omega)
         return (1 + np.sin(omega * x) * np.sin(omega * y)) / (2 * math.pi) ** 2
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        kept, found = [np.empty((0, 2))], 0
-        while found < n:  # rejection: half of the proposals stay
+        accepted, count = [np.empty((0, 2))], 0
+        while count < n:  # rejection sampling: half of the proposals are accepted
             z = rng.uniform(-math.pi, math.pi, (2 * n + 10, 2))
             height = rng.random(len(z)) * 2 / (2 * math.pi) ** 2
-            kept.append(z[height < self.density(z[:, 0], z[:, 1])])
-            found += len(kept[-1])
-        z = np.concatenate(kept)[:n]
+            accepted.append(z[height < self.density(z[:, 0], z[:, 1])])
+            count += len(accepted[-1])
+        z = np.concatenate(accepted)[:n]
         return z[:, :1], z[:, 1:]
 
 
@@ -97,7 +97,7 @@ class Sinusoid(PairedProblem):
 class GaussianSign(PairedProblem):
     """x standard normal, y = |z| sign(x_1 ... x_d) with z standard normal (Jitkrittum et al. 2017).
 
-    y is independent of every proper subset of the columns of x: all of them are needed.
+    y is independent of every proper subset of the columns of x: the dependence needs all of them.
     """
 
     dim: int = 4
@@ -111,17 +111,17 @@ class GaussianSign(PairedProblem):
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         x = rng.standard_normal((n, self.dim))
-        size = np.abs(rng.standard_normal(n))
-        return x, (size * np.prod(np.sign(x), axis=1))[:, None]
+        magnitude = np.abs(rng.standard_normal(n))
+        return x, (magnitude * np.prod(np.sign(x), axis=1))[:, None]
 
 
 @dataclass(frozen=True)
 class RotatedUniform(PairedProblem):
-    """The coordinates of a uniform square, turned by `angle` (radians), and columns of noise.
+    """Coordinates of a uniform square rotated by `angle` (radians), and columns of noise.
 
-    Uncorrelated at every angle, and independent at multiples of a right angle only (Gretton et al.
-    2005, who turn other densities too). Each variable has `noise` columns more, uniform on [-1, 1]
-    as the sides of the square are.
+    They are uncorrelated at every angle, but independent only at multiples of a right angle (Gretton
+    et al. 2005, who rotate other densities, too). Each variable has `noise` further columns, uniform
+    on [-1, 1] like the coordinates of the square.
     """
 
     angle: float = math.pi / 4
@@ -138,6 +138,6 @@ class RotatedUniform(PairedProblem):
     def draw(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         cos, sin = math.cos(self.angle), math.sin(self.angle)
         square = rng.uniform(-1, 1, (n, 2)) @ np.array([[cos, sin], [-sin, cos]])
-        more = rng.uniform(-1, 1, (2, n, int(self.noise)))
-        x, y = (np.concatenate([square[:, [i]], more[i]], axis=1) for i in (0, 1))
+        noise = rng.uniform(-1, 1, (2, n, int(self.noise)))
+        x, y = (np.concatenate([square[:, [i]], noise[i]], axis=1) for i in (0, 1))
         return x, y

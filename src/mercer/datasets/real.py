@@ -1,10 +1,11 @@
-"""Fetchers of real data sets: each reads the files that `MERCER_DATA` leads to, and checks them."""
+"""Fetchers of real data sets: each reads files from the folder `MERCER_DATA`, and checks them."""
 
 from __future__ import annotations
 
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +22,10 @@ from mercer.datasets.records import (
     Translations,
 )
 
-# Pictures of `scenes` that show the same room as an earlier one, byte for byte.
-_SCENES_TWICE = (6, 28, 30, 34, 168, 211, 216, 256, 258, 261, 262, 267, 272, 284, 286, 289)
+# Images of `scenes` that are copies of an earlier one, byte for byte.
+_SCENE_DUPLICATES = (6, 28, 30, 34, 168, 211, 216, 256, 258, 261, 262, 267, 272, 284, 286, 289)
 
-_SONGS, _SONGS_TO_TRAIN = 515_345, 463_715
+_SONGS, _TRAINING_SONGS = 515_345, 463_715  # the split of the UCI repository
 _AEROSOL_BAGS, _AEROSOL_POINTS, _AEROSOL_COLUMNS = 800, 100, 18
 _SONG_COLUMNS = (
     "year",
@@ -34,25 +35,25 @@ _SONG_COLUMNS = (
 
 
 def fetch_usps(*, test: bool = False) -> Images:
-    """Handwritten digits 16 x 16, values 0 to 1: 7291 to train with, 2007 to test. Needs h5py."""
+    """Handwritten digits, 16 x 16, values 0 to 1: 7291 for training, 2007 for testing. Needs h5py."""
     if find_spec("h5py") is None:
         raise ImportError("usps.h5 is an HDF5 file, which needs h5py: pip install 'mercer[data]'")
     import h5py
 
     with h5py.File(fetch.path("usps/usps.h5")) as file:
-        part = file["test" if test else "train"]
-        pixels, labels = np.asarray(part["data"]), np.asarray(part["target"])  # type: ignore[index]
+        group: Any = file["test" if test else "train"]
+        pixels, labels = np.asarray(group["data"]), np.asarray(group["target"])
     return Images(pixels.reshape(-1, 16, 16), labels, "USPS: handwritten digits, 16 x 16")
 
 
 def fetch_mnist(*, test: bool = False) -> Images:
-    """Handwritten digits 28 x 28, values 0 to 255: 60,000 to train with, 10,000 to test."""
-    found = fetch.arrays("mnist/mnist_t10k.npz" if test else "mnist/mnist_train60k.npz")
-    return Images(found["images"], found["labels"], "MNIST: handwritten digits, 28 x 28")
+    """Handwritten digits, 28 x 28, values 0 to 255: 60,000 for training, 10,000 for testing."""
+    arrays = fetch.arrays("mnist/mnist_t10k.npz" if test else "mnist/mnist_train60k.npz")
+    return Images(arrays["images"], arrays["labels"], "MNIST: handwritten digits, 28 x 28")
 
 
 def fetch_letters() -> Images:
-    """50 letters, English and Greek, as 0/1 pictures 87 x 88; labels such as ``English/A``."""
+    """50 English and Greek letters as binary images, 87 x 88; labels such as ``English/A``."""
     names = fetch.listed("letters/")
     images = np.stack([fetch.matlab(name)["I"] for name in names])
     labels = np.array([name.removeprefix("letters/ABC_mats/")[:-4] for name in names])
@@ -62,18 +63,18 @@ def fetch_letters() -> Images:
 def fetch_scenes() -> Bags:
     """930 indoor scenes, each a bag of 100 SIFT descriptors at random keypoints (128 dimensions).
 
-    16 pictures of living rooms come twice; their second copies are named in `repeats`.
+    16 images of living rooms occur twice; `repeats` has the indices of their second copies.
     """
-    found = fetch.arrays("scenes/scenes_indoor4_sift100.npz")
-    twice = {f"livingroom/image_{number:04d}.jpg" for number in _SCENES_TWICE}
-    repeats = tuple(i for i, name in enumerate(found["names"]) if str(name) in twice)
-    bags = tuple(found["descriptors"].astype(np.float64))
-    labels = found["classes"][found["labels"]]
+    arrays = fetch.arrays("scenes/scenes_indoor4_sift100.npz")
+    duplicates = {f"livingroom/image_{number:04d}.jpg" for number in _SCENE_DUPLICATES}
+    repeats = tuple(i for i, name in enumerate(arrays["names"]) if str(name) in duplicates)
+    bags = tuple(arrays["descriptors"].astype(np.float64))
+    labels = arrays["classes"][arrays["labels"]]
     return Bags(bags, labels, "Indoor scenes: SIFT descriptors of 4 kinds of rooms", repeats)
 
 
 def fetch_scene_pictures() -> Images:
-    """The pictures of `fetch_scenes`, in its order: 930 of 200 x 200, grey, values 0 to 255. Needs Pillow."""
+    """930 images of `fetch_scenes`, in its order: 200 x 200, grayscale, 0 to 255. Needs Pillow."""
     if find_spec("PIL") is None:
         raise ImportError(
             "the scenes are JPEG files, which need Pillow: pip install 'mercer[data]'"
@@ -91,7 +92,7 @@ def fetch_scene_pictures() -> Images:
 
 
 def fetch_galaxies() -> Bags:
-    """7530 galaxies in 505 clusters: four principal components of the spectrum, a bag a cluster."""
+    """7530 galaxies in 505 clusters, a bag each: four principal components of the spectrum."""
     table = Tabular(fetch.columns("smdd/spectrum_s1_pca.csv"), "")
     (groups,) = table.numbers(["GroupID"]).T
     points, labels = table.numbers(["X1", "X2", "X3", "X4"]), np.unique(groups)
@@ -100,14 +101,14 @@ def fetch_galaxies() -> Bags:
 
 
 def fetch_aerosol() -> Bags:
-    """800 places and days, each a bag of 100 pixels of the satellite Terra's camera MISR; needs SciPy.
+    """800 bags of 100 pixels each, of the MISR camera of the satellite Terra. Needs SciPy.
 
-    A pixel has 12 reflectances and four angles, which a bag shares; the label of a bag is the optical
-    depth of the aerosol, measured on the ground. This is MISR1 of Wang, Lan and Vucetic (2012), a
-    benchmark of distribution regression (Szabo et al. 2016): put ``MISR1.mat`` of
-    http://www.dabi.temple.edu/~vucetic/MIR.html into the folder ``aerosol``. mercer knows no SHA-256
-    sum of it, so that the numbers of bags, pixels and columns are checked instead, and that each bag
-    has one label.
+    A bag is one place on one day. A pixel has 12 reflectances and four angles, which are the same in
+    the whole bag; the label is the aerosol optical depth measured on the ground. This is MISR1 of
+    Wang, Lan and Vucetic (2012), a benchmark of distribution regression (Szabo et al. 2016): put
+    ``MISR1.mat`` from http://www.dabi.temple.edu/~vucetic/MIR.html into the folder ``aerosol``. No
+    SHA-256 sum is registered for it; the numbers of bags, pixels, columns and labels are checked
+    instead.
     """
     table = _aerosol("aerosol/MISR1.mat")
     _, first, owner = np.unique(table[:, 0], return_index=True, return_inverse=True)
@@ -120,35 +121,35 @@ def fetch_nips_papers() -> Papers:
     """1740 papers of NIPS 0 to 12: counts of 13,649 words, titles, fields and volumes. Needs SciPy."""
     from scipy.sparse import csr_array
 
-    parts, told = (fetch.arrays(f"nips_papers/nips_{n}.npz") for n in ("counts_csr", "meta"))
+    sparse, meta = (fetch.arrays(f"nips_papers/nips_{n}.npz") for n in ("counts_csr", "meta"))
     counts = csr_array(
-        (parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"])
+        (sparse["data"], sparse["indices"], sparse["indptr"]), shape=tuple(sparse["shape"])
     )
     names = np.array(fetch.lines("nips_papers/nips.labels.key"))
     words = tuple(line.split(" = ")[0] for line in fetch.lines("nips_papers/nips.vocab"))
     titles = fetch.lines("nips_papers/nips.docs")
     description = "NIPS papers, volumes 0 to 12 (1987 to 1999): bags of words"
-    return Papers(counts, words, titles, names[told["labels"]], told["volume"], description)
+    return Papers(counts, words, titles, names[meta["labels"]], meta["volume"], description)
 
 
 def fetch_chicago_crime() -> Tabular:
     """9912 violent crimes in Chicago, January and February 2012: kind, place and time."""
-    found = fetch.columns("chicago_crime/chicago_violent_crime_2012.csv")
-    return Tabular(found, "Violent crimes in Chicago, January and February 2012")
+    columns = fetch.columns("chicago_crime/chicago_violent_crime_2012.csv")
+    return Tabular(columns, "Violent crimes in Chicago, January and February 2012")
 
 
 def fetch_parkinsons() -> Tabular:
-    """Telemonitoring of 42 patients: 5875 recordings of the voice, 16 measures and two scores."""
-    found = fetch.columns("parkinsons/parkinsons_updrs.data", "\t")
-    return Tabular(found, "Parkinson's telemonitoring: voice measures and UPDRS scores")
+    """Telemonitoring of 42 patients: 5875 voice recordings, 16 measures and two scores."""
+    columns = fetch.columns("parkinsons/parkinsons_updrs.data", "\t")
+    return Tabular(columns, "Parkinson's telemonitoring: voice measures and UPDRS scores")
 
 
 def fetch_sachs() -> Network:
-    """11 proteins in 7466 cells, conditions pooled, and the accepted signalling edges."""
-    found = fetch.columns("sachs_cytometry/cyto_full_data.csv")
+    """11 proteins in 7466 cells, pooled over conditions, and the accepted signalling edges."""
+    columns = fetch.columns("sachs_cytometry/cyto_full_data.csv")
     cause, effect = fetch.columns("sachs_cytometry/cyto_full_target.csv").values()
     edges = tuple((str(a), str(b)) for a, b in zip(cause, effect, strict=True))
-    return Network(found, "Protein signalling by flow cytometry (Sachs et al. 2005)", edges)
+    return Network(columns, "Protein signalling by flow cytometry (Sachs et al. 2005)", edges)
 
 
 def fetch_boston() -> Tabular:
@@ -162,17 +163,17 @@ def fetch_california() -> Tabular:
 
 
 def fetch_faithful() -> Tabular:
-    """272 eruptions of Old Faithful: how long they lasted, and the wait to the next."""
+    """272 eruptions of Old Faithful: duration, and waiting time to the next."""
     return Tabular(fetch.columns("old_faithful/faithful.csv"), "Old Faithful, minutes")
 
 
 def fetch_geyser() -> Tabular:
-    """299 eruptions of Old Faithful in August 1985, in order: the wait before, and the duration."""
+    """299 consecutive eruptions of Old Faithful in August 1985: waiting time before, and duration."""
     return Tabular(fetch.columns("old_faithful/geyser.csv"), "Old Faithful, August 1985, minutes")
 
 
 def fetch_crabs() -> Tabular:
-    """200 crabs of two species (`sp`) and sexes (`sex`), five measures of the body."""
+    """200 crabs of two species (`sp`) and sexes (`sex`), five body measurements."""
     return Tabular(fetch.columns("small_tabular/crabs.csv"), "Leptograpsus crabs, millimetres")
 
 
@@ -187,28 +188,30 @@ def fetch_sunspots() -> Tabular:
 
 
 def fetch_song_years(*, test: bool = False) -> Tabular:
-    """Songs of 1922 to 2011: the `year`, 12 means and 78 covariances of the timbre of their segments.
+    """Songs of 1922 to 2011: `year`, and 12 means and 78 covariances of timbre.
 
-    463,715 to train with; 51,630 to test, by other artists. This is YearPredictionMSD of the UCI
-    repository, a part of the Million Song Dataset: put ``YearPredictionMSD.txt.zip`` into the folder
-    ``song_years``. mercer knows no SHA-256 sum of it, so that the number of songs and of columns and
-    the range of the years are checked instead.
+    463,715 songs for training, and 51,630 by other artists for testing. This is YearPredictionMSD of
+    the UCI repository, a subset of the Million Song Dataset: put ``YearPredictionMSD.txt.zip`` into
+    the folder ``song_years``. No SHA-256 sum is registered for it; the numbers of songs and columns
+    and the range of the years are checked instead.
     """
     table = _songs("song_years/YearPredictionMSD.txt.zip")
-    part = table[_SONGS_TO_TRAIN:] if test else table[:_SONGS_TO_TRAIN]
-    columns = {name: part[:, i] for i, name in enumerate(_SONG_COLUMNS)}
+    rows = table[_TRAINING_SONGS:] if test else table[:_TRAINING_SONGS]
+    columns = {name: rows[:, i] for i, name in enumerate(_SONG_COLUMNS)}
     return Tabular(columns, "Songs: year and timbre (Bertin-Mahieux et al. 2011)")
 
 
 def fetch_multi30k(*, validation: bool = False) -> Translations:
-    """Captions of pictures in English, French and German: 29,000 to train with, 1014 to validate."""
-    part = "val" if validation else "train"
-    found = {c: fetch.lines(f"multi30k/{part}.{c}.gz") for c in ("en", "fr", "de")}
-    return Translations(found["en"], found["fr"], found["de"], "Multi30k: captions of pictures")
+    """Image captions in English, French and German: 29,000 for training, 1014 for validation."""
+    split = "val" if validation else "train"
+    captions = {c: fetch.lines(f"multi30k/{split}.{c}.gz") for c in ("en", "fr", "de")}
+    return Translations(
+        captions["en"], captions["fr"], captions["de"], "Multi30k: captions of images"
+    )
 
 
 def fetch_trec_questions(*, test: bool = False) -> Texts:
-    """Questions with one of six kinds of answers: 5452 to train with, 500 to test."""
+    """Questions with six types of answers: 5452 for training, 500 for testing."""
     name = "TREC_10_coarse" if test else "train_5500_coarse"
     rows = [line.split("\t", 1) for line in fetch.lines(f"trec_questions/{name}.label")]
     labels, texts = zip(*rows, strict=True)
@@ -221,69 +224,75 @@ def fetch_mutag() -> Graphs:
 
 
 def fetch_cuneiform() -> Graphs:
-    """267 drawings of 30 Hittite signs; nodes have places, edges have attributes."""
+    """267 drawings of 30 Hittite signs; nodes have coordinates, edges have attributes."""
     return _graphs("Cuneiform", "Cuneiform: Hittite signs as graphs of wedges")
 
 
 def _graphs(name: str, description: str) -> Graphs:
-    """The TU text format: one file a property, numbers from 1 on, graphs one after the other."""
+    """Graphs in the TU text format: one file per property, indices from 1, graphs in sequence."""
 
-    def column(part: str, dtype: type = np.int64) -> np.ndarray:
-        rows = fetch.lines(f"graphs/{name}/{name}_{part}.txt")
+    def column(key: str, dtype: type = np.int64) -> np.ndarray:
+        rows = fetch.lines(f"graphs/{name}/{name}_{key}.txt")
         return np.array([row.split(",") for row in rows]).astype(dtype)
 
-    def attributes(part: str, n: int) -> np.ndarray:
-        known = f"graphs/{name}/{name}_{part}.txt" in fetch.registry()
-        return column(part, np.float64) if known else np.zeros((n, 0), dtype=np.float64)
+    def attributes(key: str, n: int) -> np.ndarray:
+        known = f"graphs/{name}/{name}_{key}.txt" in fetch.registry()
+        return column(key, np.float64) if known else np.zeros((n, 0), dtype=np.float64)
 
     owner, edges = column("graph_indicator")[:, 0] - 1, column("A") - 1
     labels, nodes = column("graph_labels")[:, 0], column("node_labels")
     edge_labels = column("edge_labels")[:, 0]
-    places = attributes("node_attributes", len(owner))
-    lengths = attributes("edge_attributes", len(edges))
+    node_values = attributes("node_attributes", len(owner))
+    edge_values = attributes("edge_attributes", len(edges))
     graphs = []
     for number in range(len(labels)):
-        own = np.flatnonzero(owner == number)
-        held = owner[edges[:, 0]] == number
+        of_node = np.flatnonzero(owner == number)
+        of_edge = owner[edges[:, 0]] == number
+        local_edges = edges[of_edge] - of_node[0]
         graphs.append(
-            Graph(nodes[own], edges[held] - own[0], edge_labels[held], places[own], lengths[held])
+            Graph(
+                nodes[of_node],
+                local_edges,
+                edge_labels[of_edge],
+                node_values[of_node],
+                edge_values[of_edge],
+            )
         )
     return Graphs(tuple(graphs), labels, description)
 
 
 def _songs(name: str) -> np.ndarray:
-    """The numbers of YearPredictionMSD, checked as far as that can be: (songs, 91)."""
+    """Table of YearPredictionMSD, with its shape and years checked: (songs, 91)."""
     with zipfile.ZipFile(fetch.present(name)) as archive, archive.open(Path(name).stem) as lines:
         table = np.loadtxt(lines, delimiter=",", dtype=np.float64, ndmin=2)
-    wanted = (_SONGS, len(_SONG_COLUMNS))
-    if table.shape != wanted or table[:, 0].min() != 1922 or table[:, 0].max() != 2011:
+    expected = (_SONGS, len(_SONG_COLUMNS))
+    if table.shape != expected or table[:, 0].min() != 1922 or table[:, 0].max() != 2011:
         raise ValueError(
-            f"{name} must have {wanted[0]} songs and {wanted[1]} columns, the first of them years "
-            f"from 1922 to 2011, got {table.shape[0]} and {table.shape[1]}: get it anew"
+            f"{name} must have {expected[0]} songs and {expected[1]} columns, the first of them years "
+            f"from 1922 to 2011, got {table.shape[0]} and {table.shape[1]}: download it again"
         )
     return table
 
 
 def _aerosol(name: str) -> np.ndarray:
-    """The rows of MISR1, (pixels, 18): the number of the bag, 16 measurements and the label."""
+    """Rows of MISR1, (pixels, 18): number of the bag, 16 measurements and label."""
     from scipy.io import loadmat
 
-    found = loadmat(fetch.present(name)).get("MISR1", np.empty((0, 0)))
-    wanted = f"{_AEROSOL_BAGS} bags of {_AEROSOL_POINTS} pixels and {_AEROSOL_COLUMNS} columns"
+    array = loadmat(fetch.present(name)).get("MISR1", np.empty((0, 0)))
     needed = (
-        f"{name} must have a variable MISR1 of {wanted}, the first the number of the bag and the "
-        "last its one label"
+        f"{name} must have a variable MISR1 of {_AEROSOL_BAGS} bags of {_AEROSOL_POINTS} pixels and "
+        f"{_AEROSOL_COLUMNS} columns, the first the number of the bag and the last its label"
     )
-    if found.shape != (_AEROSOL_BAGS * _AEROSOL_POINTS, _AEROSOL_COLUMNS):
-        raise ValueError(f"{needed}, got an array of shape {found.shape}: get it anew")
-    table = found.astype(np.float64)
+    if array.shape != (_AEROSOL_BAGS * _AEROSOL_POINTS, _AEROSOL_COLUMNS):
+        raise ValueError(f"{needed}, got an array of shape {array.shape}: download it again")
+    table = array.astype(np.float64)
     labels = np.unique(table[:, [0, -1]], axis=0)
     sizes = np.unique(table[:, 0], return_counts=True)[1]
     if not (len(labels) == len(sizes) == _AEROSOL_BAGS and np.all(sizes == _AEROSOL_POINTS)):
         raise ValueError(
             f"{needed}, got {len(sizes)} bags of {sizes.min()} to {sizes.max()} pixels and "
-            f"{len(labels)} labels: get it anew"
+            f"{len(labels)} labels: download it again"
         )
     if not np.isfinite(table).all():
-        raise ValueError(f"{needed}, got NaN or infinite values: get it anew")
+        raise ValueError(f"{needed}, got NaN or infinite values: download it again")
     return table

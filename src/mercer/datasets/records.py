@@ -1,4 +1,4 @@
-"""What the fetchers return: small frozen records of arrays, names and a description."""
+"""Records that the fetchers return: arrays, names and a description."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Grey images (n, height, width), one label each."""
+    """Grayscale images (n, height, width), one label each."""
 
     images: np.ndarray = field(repr=False)
     labels: np.ndarray = field(repr=False)
@@ -24,17 +24,17 @@ class Images:
 
     @property
     def pixels(self) -> np.ndarray:
-        """The images as points: (n, height * width), float64."""
+        """Images as points: (n, height * width), float64."""
         return self.images.reshape(len(self), -1).astype(np.float64)
 
     def of(self, label: object) -> np.ndarray:
-        """The images of one label as points."""
-        return _some(self.pixels[self.labels == label], label, self.labels)
+        """Images of one label, as points."""
+        return _non_empty(self.pixels[self.labels == label], label, self.labels)
 
 
 @dataclass(frozen=True, eq=False)
 class Tabular:
-    """Columns by name: numbers (float64) or texts."""
+    """Columns by name: numbers (float64) or text."""
 
     columns: Mapping[str, np.ndarray] = field(repr=False)
     description: str
@@ -44,36 +44,36 @@ class Tabular:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """Names of the columns, in order."""
         return tuple(self.columns)
 
     def numbers(self, names: Sequence[str] | None = None) -> np.ndarray:
-        """Some columns as points (n, d), float64; all that hold numbers if no names are given."""
+        """Columns as points (n, d), float64; without names, all numeric columns."""
         if names is None:
             names = [name for name, column in self.columns.items() if column.dtype.kind == "f"]
         absent = [name for name in names if name not in self.columns]
         if absent:
-            raise ValueError(f"no column {absent[0]!r}: there are {', '.join(self.columns)}")
+            raise ValueError(f"no column {absent[0]!r}: use {', '.join(self.columns)}")
         return np.stack([self.columns[name].astype(np.float64) for name in names], axis=1)
 
     def frame(self) -> Any:
-        """A data frame: pandas', or polars' or pyarrow's where pandas is not installed."""
+        """Data frame of pandas, or of polars or pyarrow if pandas is not installed."""
         return as_frame(self.columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Network(Tabular):
-    """A table of numbers and the accepted causal edges between its columns."""
+    """Table of numbers, and the accepted causal edges between its columns."""
 
     edges: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Bags:
-    """Bags of points: a tuple of arrays (size, d), one label a bag.
+    """Bags of points: a tuple of arrays (size, d), with one label per bag.
 
-    `repeats` are the numbers of bags that show the same object as an earlier bag: leave them out
-    before data are split.
+    `repeats` are the indices of bags that show the same object as an earlier bag: drop them before
+    the data are split.
     """
 
     bags: tuple[np.ndarray, ...] = field(repr=False)
@@ -100,9 +100,9 @@ class Papers:
         return len(self.titles)
 
     def of(self, *fields: str) -> np.ndarray:
-        """The numbers of the papers of some fields."""
+        """Indices of the papers of these fields."""
         rows = np.flatnonzero(np.isin(self.fields, fields))
-        return _some(rows, " or ".join(fields), self.fields)
+        return _non_empty(rows, " or ".join(fields), self.fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ class Translations:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Nodes 0 .. n-1 with labels, undirected edges (each in both directions), attributes if any."""
+    """Graph with labelled nodes 0 .. n-1, undirected edges (each in both directions) and attributes."""
 
     nodes: np.ndarray = field(repr=False)  # (n, k) labels
     edges: np.ndarray = field(repr=False)  # (m, 2)
@@ -157,7 +157,7 @@ class Graphs:
 
 
 def as_frame(columns: Mapping[str, np.ndarray]) -> Any:
-    """A data frame of the first library that is installed."""
+    """Data frame of the first of pandas, polars and pyarrow that is installed."""
     makers = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
     for library, maker in makers.items():
         if find_spec(library) is not None:
@@ -165,8 +165,8 @@ def as_frame(columns: Mapping[str, np.ndarray]) -> Any:
     raise ImportError("data frames need pandas, polars or pyarrow: pip install 'mercer[frames]'")
 
 
-def _some(found: np.ndarray, label: object, labels: np.ndarray) -> np.ndarray:
-    if len(found) == 0:
+def _non_empty(rows: np.ndarray, label: object, labels: np.ndarray) -> np.ndarray:
+    if len(rows) == 0:
         known = ", ".join(map(str, np.unique(labels)))
         raise ValueError(f"nothing is labelled {label!r}: the labels are {known}")
-    return found
+    return rows

@@ -1,7 +1,8 @@
 """Two-sample problems with known truth: whether both samples come from one distribution.
 
-A problem is a small frozen object. `problem.sample(n, m, rng=)` draws the samples, `problem.null`
-says whether the null hypothesis holds. The defaults are the settings of the papers named.
+A problem is a small frozen object. `problem.sample(n, m, rng=)` draws the samples, and
+`problem.null` says whether the null hypothesis holds. The defaults are the settings of the cited
+papers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from mercer.datasets.records import as_frame
 
 
 class Problem(ABC):
-    """Two distributions that can be sampled, and whether they are the same."""
+    """Two distributions to sample from, and whether they are equal."""
 
     @property
     @abstractmethod
@@ -27,10 +28,10 @@ class Problem(ABC):
 
     @abstractmethod
     def draw(self, n: int, m: int, rng: np.random.Generator) -> tuple[Any, Any]:
-        """`n` points of the first distribution and `m` of the second."""
+        """Draw `n` points from the first distribution and `m` from the second."""
 
     def sample(self, n: int, m: int | None = None, *, rng: Any = None) -> tuple[Any, Any]:
-        """Two independent samples of `n` and `m` points; `m` is `n` if it is left None."""
+        """Draw independent samples of `n` and `m` points; `m` defaults to `n`."""
         validate.whole("n", n)
         validate.whole("m", n if m is None else m)
         return self.draw(int(n), int(n if m is None else m), validate.generator(rng))
@@ -38,7 +39,7 @@ class Problem(ABC):
 
 @dataclass(frozen=True)
 class SameGaussian(Problem):
-    """N(0, I) twice: the null hypothesis holds."""
+    """Both samples from N(0, I): the null hypothesis holds."""
 
     dim: int = 50
 
@@ -108,10 +109,10 @@ class VarianceShift(Problem):
 class Blobs(Problem):
     """Gaussian blobs on a square grid, round in one sample and stretched in the other.
 
-    The samples share their large-scale structure and differ within each blob only (Gretton et al.
+    The samples have the same large-scale structure and differ only within each blob (Gretton et al.
     2012). The blobs of the second sample have the variance `stretch` along the direction `angle`
-    (radians) and 1 across it. The figures of Jitkrittum et al. 2016 were drawn with `angle=0`:
-    their program multiplies rows by R D, whose covariance is D^2 for every rotation R.
+    (radians) and 1 across it. The figures of Jitkrittum et al. 2016 correspond to `angle=0`: their
+    code multiplies rows by R D, whose covariance is D^2 for every rotation R.
     """
 
     side: int = 4
@@ -131,7 +132,9 @@ class Blobs(Problem):
 
     def draw(self, n: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         cos, sin = math.cos(self.angle), math.sin(self.angle)
-        axes = np.array([[cos, sin], [-sin, cos]])  # rows: along the stretch, and across
+        axes = np.array(
+            [[cos, sin], [-sin, cos]]
+        )  # rows: along the stretched direction, and across
         axes[0] *= math.sqrt(self.stretch)
         x = rng.standard_normal((n, 2)) + self._centres(n, rng)
         return x, rng.standard_normal((m, 2)) @ axes + self._centres(m, rng)
@@ -144,18 +147,18 @@ class Blobs(Problem):
 
 @dataclass(frozen=True)
 class PerturbedUniform(Problem):
-    """A uniform density on the unit cube with bumps, and the uniform density itself.
+    """Uniform density on the unit cube with bumps, against the uniform density.
 
     f(x) = 1 + scale * bumps^-smoothness * sum_v s_v prod_i G(bumps x_i - v_i), v in {1..bumps}^dim
-    (Schrab et al. 2023, equation 17). The signs s_v are drawn anew for every sample. G is one smooth
-    bump up and one down, so that both densities have the same mass in every cell: the difference
-    is seen at the scale of 1 / bumps only.
+    (Schrab et al. 2023, equation 17). The signs s_v are drawn again for every sample. G is a smooth
+    bump up followed by one down, so that both densities have the same mass in every cell: they
+    differ only at scales below 1 / bumps.
 
     Parameters
     ----------
     dim : int
     bumps : int
-        Perturbations along each axis; 0 is the null hypothesis.
+        Number of perturbations along each axis; 0 is the null hypothesis.
     scale : float or None
         None: 2.7 on the line and 7.3 in the plane, as in the paper; 0.98 e^dim elsewhere.
     smoothness : float
@@ -173,9 +176,9 @@ class PerturbedUniform(Problem):
         if self.scale is not None:
             validate.non_negative("scale", self.scale)
         if self._amplitude > 1:
-            most = math.exp(self.dim) * float(self.bumps) ** float(self.smoothness)
+            limit = math.exp(self.dim) * float(self.bumps) ** float(self.smoothness)
             raise ValueError(
-                f"scale must be at most {most:.4g} here, or the density is negative; "
+                f"scale must be at most {limit:.4g} here, or the density is negative; "
                 f"got {self.scale!r}"
             )
 
@@ -185,20 +188,20 @@ class PerturbedUniform(Problem):
 
     def draw(self, n: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         signs = self.signs(rng)
-        kept, found = [np.empty((0, self.dim))], 0
-        while found < n:  # rejection: more than half of the proposals stay
+        accepted, count = [np.empty((0, self.dim))], 0
+        while count < n:  # rejection sampling: more than half of the proposals are accepted
             z = rng.random((2 * n, self.dim))
             height = (1 + self._amplitude) * rng.random(2 * n)
-            kept.append(z[height <= self.density(z, signs)])
-            found += len(kept[-1])
-        return np.concatenate(kept)[:n], rng.random((m, self.dim))
+            accepted.append(z[height <= self.density(z, signs)])
+            count += len(accepted[-1])
+        return np.concatenate(accepted)[:n], rng.random((m, self.dim))
 
     def signs(self, rng: Any = None) -> np.ndarray:
-        """The signs of the bumps, -1 or 1: (bumps, ..., bumps)."""
+        """Random signs of the bumps, -1 or 1: (bumps, ..., bumps)."""
         return validate.generator(rng).choice([-1.0, 1.0], size=(int(self.bumps),) * int(self.dim))
 
     def density(self, x: np.ndarray, signs: np.ndarray) -> np.ndarray:
-        """The perturbed density at points of the cube (n, dim), for these signs: (n,)."""
+        """Perturbed density with these signs at points of the cube (n, dim): (n,)."""
         if self.null:
             return np.ones(len(x))
         stretched = x * float(self.bumps)
@@ -219,9 +222,9 @@ class PerturbedUniform(Problem):
 
 @dataclass(frozen=True)
 class HeavyTails(Problem):
-    """Student t variables, independent; the first coordinate of the second sample is shifted.
+    """Independent Student t variables; the first coordinate of the second sample is shifted.
 
-    With one degree of freedom or less there is no mean, with two or less no variance.
+    Up to one degree of freedom the mean does not exist, up to two the variance is infinite.
     """
 
     dim: int = 5
@@ -246,7 +249,7 @@ class HeavyTails(Problem):
 
 @dataclass(frozen=True)
 class Counts(Problem):
-    """Independent Poisson counts, of rate `rate` and `other`: whole numbers, full of ties."""
+    """Independent Poisson counts with rates `rate` and `other`: integers with many ties."""
 
     dim: int = 2
     rate: float = 1.0
@@ -271,11 +274,11 @@ class Counts(Problem):
 
 @dataclass(frozen=True)
 class MixedColumns(Problem):
-    """Data frames with numbers and categories together; `drift` moves one of each.
+    """Data frames with numeric and categorical columns; `drift` changes one of each.
 
-    Columns: `age` (drifts by that many standard deviations), `income` (skewed), `visits` (counts),
-    `plan` (three categories, whose shares drift) and `region` (four categories). Frames are
-    pandas', or polars' or pyarrow's where pandas is not installed.
+    Columns: `age` (shifted by `drift` standard deviations), `income` (skewed), `visits` (counts),
+    `plan` (three categories, whose shares change) and `region` (four categories). The frames are
+    from pandas, or from polars or pyarrow if pandas is not installed.
     """
 
     drift: float = 0.5
@@ -308,7 +311,7 @@ class MixedColumns(Problem):
 
 
 def _wave(t: np.ndarray) -> np.ndarray:
-    """G of the paper at t - 1, t in [0, 1): a smooth bump up, then one down; zero at the ends."""
+    """G of the paper at t - 1 for t in [0, 1): a smooth bump up, then one down; zero at the ends."""
     inside = 1 - (4 * (t % 0.5) - 1) ** 2
     bump = np.exp(-1 / np.maximum(inside, 1e-3))  # e^-1000 is 0
     return np.where(t < 0.5, bump, -bump)
