@@ -31,10 +31,10 @@ from mercer.htest.goodness.goodness_result import GoodnessResult
 from mercer.htest.goodness.goodness_summary import how_much
 from mercer.htest.goodness.misfit import Misfit
 from mercer.htest.goodness.misfit_by_column import MisfitColumn
+from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 from mercer.rkhs import Gaussian, Mixture
 
-_MAX_ROWS_FOR_PAIRS = 10_000  # the effect size takes all pairs: 10^8 kernel values, a few seconds
-_MAX_ROWS_BY_COLUMN = 2000  # the same for every column, of which there may be 40
+_MAX_ROWS_BY_COLUMN = 2000  # all pairs of rows for each column, of which there may be 40
 _MAX_COLUMNS_RANKED = 40
 _MIN_ROWS = 8  # half of them must still vary when the model is fitted to the other half
 _LOCATIONS_SHOWN = 3
@@ -213,7 +213,7 @@ def _answer(
 ) -> GoodnessAnswer:
     """Test the model, and measure how much and where it does not fit."""
     result = choice.run(model, sample, notes)
-    subset = result.thinned(_MAX_ROWS_FOR_PAIRS)
+    subset = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
     if subset is not result:
         notes.append(f"the size of the misfit uses {subset.size:,} rows; the test used more")
     by_column: tuple[MisfitColumn, ...] = ()

@@ -33,9 +33,9 @@ from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.strength import Strength
 from mercer.htest.format_number import correlation_word
 from mercer.htest.nulls import Permutation
+from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 
 _PAIRS_SCHEMA = "mercer/command/pairs/1"
-_MAX_ROWS_FOR_PAIRS = 10_000  # the strength takes all pairs of rows: 10^8 kernel values
 _MAX_COLUMNS_FOR_PAIRS = 60  # 1770 tests beside the one that was asked for, a few seconds
 _MIN_ROWS = 4  # the unbiased estimate of HSIC needs four observations
 _PAIRS_SHOWN = 8  # they fit on a screen with the rest; --json and --report have all
@@ -114,7 +114,7 @@ class IndependenceAnswer(Answer[IndependenceResult]):
 
     def details(self) -> dict[str, Any]:
         """File, variables, result and pairs."""
-        thinned = self.result.thinned(_MAX_ROWS_FOR_PAIRS)
+        thinned = self.result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
         return {
             "file": file_summary(self.sample),
             "x": list(self.question.x),
@@ -176,7 +176,7 @@ def _answer_question(
     (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
     variables = question.variables(sample)
     result = choice.run(variables)
-    subset = result.thinned(_MAX_ROWS_FOR_PAIRS)
+    subset = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
     if subset is not result:
         notes.append(f"the strength uses {subset.size:,} rows; the test used all")
     strength = subset.effect() if result.two else None
