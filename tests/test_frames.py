@@ -220,7 +220,11 @@ HOLES = [None, *X[1:, 0].tolist()]
             ValueError,
             "x must have different column names",
         ),
-        (pd.DataFrame([[1, 2]], columns=[0, "0"]), ValueError, "x must have different column names"),
+        (
+            pd.DataFrame([[1, 2]], columns=[0, "0"]),
+            ValueError,
+            "x must have different column names",
+        ),
         (pd.DataFrame({"a": []}), ValueError, r"x must have rows and columns.*\(0, 1\)"),
         (pd.DataFrame(index=[1, 2]), ValueError, r"x must have rows and columns.*\(2, 0\)"),
         (
