@@ -24,7 +24,7 @@ from mercer.kernels import RBF, Linear
 from mercer.kernels.bandwidth import median_bandwidth
 from mercer.kernels.base import Kernel
 from mercer.learn import BayesianDistributionRegressor, KernelRidge, MeanFeatures, RidgePath
-from mercer.learn.machines.precomputed import Looked
+from mercer.learn.machines.precomputed import Precomputed
 from mercer.rkhs import Bags, MeanMap, ShrunkMeanMap
 
 WIDTHS = (0.25, 0.5, 1.0, 2.0)  # times the median distance of points
@@ -241,12 +241,12 @@ def _matrix(split: Split, width: float, shrunk: bool) -> np.ndarray:
 def _linear(split: Split, shrunk: bool) -> Iterator[tuple[Kernel, np.ndarray]]:
     at = np.arange(len(split.y), dtype=np.float64)[:, None]
     for width in point_widths(split):
-        yield Looked(_matrix(split, width, shrunk)), at
+        yield Precomputed(_matrix(split, width, shrunk)), at
 
 
 def _second(split: Split, shrunk: bool) -> Iterator[tuple[Kernel, np.ndarray]]:
     for inner, at in _linear(split, shrunk):
-        assert isinstance(inner, Looked)
+        assert isinstance(inner, Precomputed)
         scale = distance(inner.matrix[np.ix_(split.train, split.train)])
         for factor in SECOND:
             yield RBF(factor * scale).on(inner), at

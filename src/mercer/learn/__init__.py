@@ -1,4 +1,4 @@
-"""Learning with kernels, as scikit-learn estimators: machines, regression, components, selection, separation.
+"""Kernel learners as scikit-learn estimators: machines, regression, components, selection, separation.
 
 Needs scikit-learn: ``pip install 'mercer[learn]'``.
 """
@@ -28,9 +28,8 @@ from mercer.learn.landmarks.nystrom_logistic import NystromLogistic
 from mercer.learn.landmarks.nystrom_ridge import NystromRidge
 from mercer.learn.landmarks.ridge_solvers import ConjugateGradients, NormalEquations, Solver
 from mercer.learn.machines.kernel_search import KernelSearchCV
-from mercer.learn.machines.multiclass import MultiClass, OneVsOne, OneVsRest
 from mercer.learn.machines.oneclass import OneClassSVC
-from mercer.learn.machines.svc import SVC
+from mercer.learn.machines.svc import SVC, MultiClass, OneVsOne, OneVsRest
 from mercer.learn.machines.svr import SVR
 from mercer.learn.regression.kernel_logistic import KernelLogistic
 from mercer.learn.regression.kernel_machine import KernelMachine, KernelQuantile

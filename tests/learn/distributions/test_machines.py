@@ -108,7 +108,7 @@ def test_votes():
 
 def test_refusals(points):
     x, y = points
-    with pytest.raises(ValueError, match="widths must be 90 numbers"):
+    with pytest.raises(ValueError, match="widths must be 90 finite non-negative numbers"):
         FlexSVC().fit(x, y, widths=np.ones(3))
     with pytest.raises(ValueError, match="not negative"):
         FlexSVC().fit(x, y, widths=-np.ones(90))

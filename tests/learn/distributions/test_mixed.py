@@ -246,7 +246,7 @@ def test_the_wrong_distribution_is_named(machine):
 
 def test_flex_machines_are_for_points():
     x = [Gaussian([0.0, 0.0], 1.0), Gaussian([3.0, 3.0], 1.0)]
-    with pytest.raises(ValueError, match=r"are for SupportMeasureMachine\(MeanMap\(RBF"):
+    with pytest.raises(ValueError, match=r"use SupportMeasureMachine\(MeanMap\(RBF"):
         FlexSVC().fit(x, [0, 1])
 
 
@@ -283,7 +283,7 @@ def test_votes_of_histograms_are_weighted():
     assert_array_equal(
         AugmentedSVC().fit(same, y).predict(same), AugmentedSVC().fit(twice, y).predict(twice)
     )
-    with pytest.raises(TypeError, match="machine must take sample_weight"):
+    with pytest.raises(TypeError, match="takes no sample_weight"):
         AugmentedSVC(KNeighborsClassifier()).fit(x, y)
 
 

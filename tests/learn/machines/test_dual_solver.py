@@ -14,10 +14,17 @@ from scipy.optimize import minimize
 
 import mercer
 from mercer.kernels import RBF, Laplace, Linear
-from mercer.learn.machines import dual_solver, matrix_access, smo
-from mercer.learn.machines.dual_solver import solve
-from mercer.learn.machines.matrix_access import Cached, Factored, Held, Rows, Streamed, rows_of
-from mercer.learn.machines.smo import Block, Dual, padded, wider
+from mercer.learn.machines import decomposition, matrix_access, smo, svm_base
+from mercer.learn.machines.matrix_access import (
+    CachedRows,
+    DenseRows,
+    KernelRows,
+    LowRankRows,
+    TiledRows,
+    kernel_rows,
+)
+from mercer.learn.machines.smo import Block, Dual, padded, padded_block
+from mercer.learn.machines.svm_base import solve
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -43,7 +50,7 @@ each_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PR
 def test_the_minimum_of_a_general_solver(problem):
     x, dual = problem(25, 2.0)
     K = RBF(1.0)(x)
-    found = solve(Held(K), dual, tolerance=1e-10)
+    found = solve(DenseRows(K), dual, tolerance=1e-10)
     # b = p - q with p, q >= 0 makes |b| smooth
     n = len(x)
     bounds = [(0, u) for u in dual.upper] + [(0, -v) for v in dual.lower]
@@ -78,7 +85,7 @@ def test_compiled_steps_are_the_same(problem):
 
     def block() -> Block:
         b = np.zeros(n)
-        return Block(wider(K), np.ones(n), dual, b, *dual.slopes(b, np.zeros(n)))
+        return Block(padded_block(K), np.ones(n), dual, b, *dual.slopes(b, np.zeros(n)))
 
     plain, compiled = block(), block()
     plain._numpy(1e-9, 100_000)
@@ -96,18 +103,18 @@ def test_compiled_steps_are_the_same(problem):
 def test_leaving_out_changes_nothing(problem, monkeypatch):
     """The loop that goes on after many steps without those that cannot move."""
     x, dual = problem(300, 100.0)
-    rows = Held(RBF(1.0)(x))
+    rows = DenseRows(RBF(1.0)(x))
     plain = solve(rows, dual, tolerance=1e-7)
     inside = []
-    inner = Block._inside
+    inner = Block._shrunk
 
     def counted(self, index, *how):
         inside.append(len(index))
         return inner(self, index, *how)
 
-    monkeypatch.setattr(Block, "_inside", counted)
-    monkeypatch.setattr(smo, "_LONG", 100)
-    monkeypatch.setattr(smo, "_SHRINK", 1)
+    monkeypatch.setattr(Block, "_shrunk", counted)
+    monkeypatch.setattr(smo, "_MIN_STEPS_TO_COMPILE", 100)
+    monkeypatch.setattr(smo, "_STEPS_PER_COEFFICIENT", 1)
     shrunk = solve(rows, dual, tolerance=1e-7)
     assert inside
     assert shrunk.gap <= 1e-7
@@ -122,7 +129,9 @@ def test_solving_for_the_free_ones_lowers_the_objective(problem):
     for _ in range(5):
         b = np.clip(rng.normal(scale=3.0, size=120), dual.lower, dual.upper)
         values = matrix @ b
-        block = Block(wider(matrix), np.diag(matrix), dual, b.copy(), *dual.slopes(b, values))
+        block = Block(
+            padded_block(matrix), np.diag(matrix), dual, b.copy(), *dual.slopes(b, values)
+        )
         block._newton(120)
         after = matrix @ block.b
         assert dual.objective(block.b, after) < dual.objective(b, values)
@@ -137,22 +146,22 @@ def test_solving_for_the_free_ones_lowers_the_objective(problem):
 def test_a_working_set_at_a_time(problem, compiled, monkeypatch):
     """Small sides make the rounds, growth, leaving out and recall of large problems happen."""
     x, dual = problem(400, 1.0)
-    whole = solve(Held(RBF(1.0)(x)), dual, tolerance=1e-8)
-    monkeypatch.setattr(dual_solver, "WHOLE", 10)
-    monkeypatch.setattr(dual_solver, "_SIDE", 16)
-    monkeypatch.setattr(dual_solver, "_LOOK", 3)
-    monkeypatch.setattr(dual_solver, "_AGAIN", 1)
+    whole = solve(DenseRows(RBF(1.0)(x)), dual, tolerance=1e-8)
+    monkeypatch.setattr(svm_base, "MAX_DENSE_POINTS", 10)
+    monkeypatch.setattr(decomposition, "_WORKING_SET", 16)
+    monkeypatch.setattr(decomposition, "_ROUNDS_BETWEEN_CHECKS", 3)
+    monkeypatch.setattr(decomposition, "_MIN_ROW_REUSE", 1)
     if compiled:
         pytest.importorskip("numba")
-        monkeypatch.setattr(smo, "_LONG", 0)
+        monkeypatch.setattr(smo, "_MIN_STEPS_TO_COMPILE", 0)
     else:
         monkeypatch.setattr(smo, "find_spec", lambda name: None)
     recalled = []
-    recall = dual_solver._Decomposition.recall
+    recall = decomposition.Decomposition.recall
     monkeypatch.setattr(
-        dual_solver._Decomposition, "recall", lambda self: recalled.append(recall(self))
+        decomposition.Decomposition, "recall", lambda self: recalled.append(recall(self))
     )
-    parts = solve(Streamed(RBF(1.0), x), dual, tolerance=1e-8)
+    parts = solve(TiledRows(RBF(1.0), x), dual, tolerance=1e-8)
     assert recalled
     assert parts.gap <= 1e-8
     assert_allclose(parts.values, whole.values, atol=1e-6)
@@ -162,11 +171,11 @@ def test_a_working_set_at_a_time(problem, compiled, monkeypatch):
 @each_problem
 def test_a_matrix_that_is_held_is_not_cut_into_parts(problem, monkeypatch):
     x, dual = problem(400, 1.0)
-    monkeypatch.setattr(dual_solver, "WHOLE", 10)
-    monkeypatch.setattr(dual_solver, "_SIDE", 16)
-    parts = solve(Streamed(RBF(1.0), x), dual, tolerance=1e-8)
-    monkeypatch.setattr(dual_solver, "_Decomposition", None)
-    whole = solve(Held(RBF(1.0)(x)), dual, tolerance=1e-8)
+    monkeypatch.setattr(svm_base, "MAX_DENSE_POINTS", 10)
+    monkeypatch.setattr(decomposition, "_WORKING_SET", 16)
+    parts = solve(TiledRows(RBF(1.0), x), dual, tolerance=1e-8)
+    monkeypatch.setattr(svm_base, "Decomposition", None)
+    whole = solve(DenseRows(RBF(1.0)(x)), dual, tolerance=1e-8)
     assert_allclose(whole.values, parts.values, atol=1e-6)
     assert_allclose(whole.offset, parts.offset, atol=1e-6)
 
@@ -175,7 +184,7 @@ def test_a_matrix_that_is_held_is_not_cut_into_parts(problem, monkeypatch):
 def test_optimality(problem):
     x, dual = problem(300, 2.0)
     K = RBF(1.0)(x)
-    found = solve(Held(K), dual, tolerance=1e-6)
+    found = solve(DenseRows(K), dual, tolerance=1e-6)
     values = K @ found.b + found.offset
     error = dual.target - values
     w, slack = dual.width, 1e-5
@@ -196,9 +205,9 @@ def test_optimality(problem):
     assert_allclose(found.gap, max(up.max() - down.min(), 0), atol=1e-12)
 
 
-def ways(kernel, x) -> list[Rows]:
-    found: list[Rows] = [Held(kernel(x)), Streamed(kernel, x), Cached(kernel, x, 7)]
-    return [*found, Factored(x)] if kernel == Linear() else found
+def ways(kernel, x) -> list[KernelRows]:
+    found: list[KernelRows] = [DenseRows(kernel(x)), TiledRows(kernel, x), CachedRows(kernel, x, 7)]
+    return [*found, LowRankRows(x)] if kernel == Linear() else found
 
 
 @pytest.mark.parametrize("kernel", [RBF(1.0), Linear(), Laplace(1.0), RBF(0.5) + Linear()])
@@ -228,20 +237,20 @@ def test_rows_by_all_ways(kernel, dtype):
 
 def test_which_way(monkeypatch):
     x = np.random.default_rng(0).normal(size=(300, 3))
-    assert isinstance(rows_of(RBF(1.0), x), Held)
-    assert isinstance(rows_of(Linear(), x), Factored)
-    monkeypatch.setattr(matrix_access, "WHOLE", 100)
-    assert isinstance(rows_of(RBF(1.0), x), Streamed)
-    assert isinstance(rows_of(Laplace(1.0), x), Cached)
-    assert isinstance(rows_of(RBF(1.0), np.tile(x, (1, 40))), Cached)
+    assert isinstance(kernel_rows(RBF(1.0), x), DenseRows)
+    assert isinstance(kernel_rows(Linear(), x), LowRankRows)
+    monkeypatch.setattr(matrix_access, "MAX_DENSE_POINTS", 100)
+    assert isinstance(kernel_rows(RBF(1.0), x), TiledRows)
+    assert isinstance(kernel_rows(Laplace(1.0), x), CachedRows)
+    assert isinstance(kernel_rows(RBF(1.0), np.tile(x, (1, 40))), CachedRows)
 
 
 def test_little_memory(monkeypatch):
     x, dual = classes(1500, 1.0)
-    wide = solve(rows_of(RBF(1.0), x), dual, tolerance=1e-6)
+    wide = solve(kernel_rows(RBF(1.0), x), dual, tolerance=1e-6)
     with mercer.config(memory="16MiB"):  # whose eighth holds 512 x 512
-        rows = rows_of(RBF(1.0), x)
-        assert isinstance(rows, Streamed)
+        rows = kernel_rows(RBF(1.0), x)
+        assert isinstance(rows, TiledRows)
         narrow = solve(rows, dual, tolerance=1e-6)
     assert_allclose(narrow.values, wide.values, atol=1e-4)
 
@@ -279,7 +288,7 @@ def test_a_large_problem_stays_inside_the_budget():
 
 def test_warm_starts_need_fewer_steps():
     x, dual = classes(300, 1.0)
-    rows = Held(RBF(1.0)(x))
+    rows = DenseRows(RBF(1.0)(x))
     first = solve(rows, dual, tolerance=1e-6)
     again = solve(rows, dual, start=first.b, tolerance=1e-6)
     assert again.steps == 0
@@ -288,6 +297,6 @@ def test_warm_starts_need_fewer_steps():
 
 def test_steps_can_run_out():
     x, dual = classes(300, 10.0)
-    found = solve(Held(RBF(1.0)(x)), dual, tolerance=1e-9, most=20)
+    found = solve(DenseRows(RBF(1.0)(x)), dual, tolerance=1e-9, max_steps=20)
     assert found.steps == 20
     assert found.gap > 1e-3

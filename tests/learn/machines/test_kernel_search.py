@@ -32,7 +32,7 @@ from mercer.learn import (
     SpectralClustering,
 )
 from mercer.learn.machines import kernel_search
-from mercer.learn.machines.precomputed import Looked, core, on_core
+from mercer.learn.machines.precomputed import Precomputed, core, on_core
 from mercer.rkhs import MeanMap
 from tests.support.learn_libsvm import blobs, sets
 
@@ -153,7 +153,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         KernelSearchCV(SVC(RBF(1.0)), {"C": [1.0]}).fit(x, y[:-1])
     found = KernelSearchCV(SVC(RBF(1.0)), {"C": [1.0]}, refit=False).fit(x, y)
-    with pytest.raises(AttributeError, match="refit=False leaves no estimator"):
+    with pytest.raises(AttributeError, match="with refit=False there is no fitted estimator"):
         found.predict(x)
     large, labels = blobs(1000)
     with mercer.config(memory="16MiB"), pytest.raises(MemoryBudgetError, match="use GridSearchCV"):
@@ -205,7 +205,7 @@ def test_level_2_kernels_share_the_expected_kernel(monkeypatch):
 def test_the_core_of_a_kernel_has_its_values(kernel, inside):
     assert core(kernel) == (kernel if inside is None else inside)
     x, _ = blobs(20)
-    values = Looked(np.asarray(core(kernel)(x)))
+    values = Precomputed(np.asarray(core(kernel)(x)))
     found = on_core(kernel, values)(np.arange(20.0)[:, None])
     assert_allclose(found, kernel(x), rtol=1e-12, atol=1e-14)
 
@@ -239,7 +239,7 @@ def test_what_was_learnt_is_a_function():
 def test_what_uses_more_than_the_kernel_is_refused(learner, grid, words):
     """Positions in a matrix would be taken for points, and give scores of nothing."""
     x, y = blobs(60)
-    with pytest.raises(ValueError, match=f"by their kernel only.*{words}.*: use GridSearchCV"):
+    with pytest.raises(ValueError, match=f"through its kernel only.*{words}.*: use GridSearchCV"):
         KernelSearchCV(learner, grid, scoring=lambda e, x, y: 0.0).fit(x, y)
 
 
@@ -263,7 +263,7 @@ def test_methods_of_the_best():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"scoring": ["accuracy", "roc_auc"]}, "scoring must be one figure"),
+        ({"scoring": ["accuracy", "roc_auc"]}, "scoring must be a single metric"),
         ({"refit": "accuracy"}, "refit must be True or False"),
     ],
 )

@@ -16,8 +16,8 @@ from mercer.errors import NotConverged
 from mercer.kernels import RBF, Delta, Laplace, Linear, Polynomial
 from mercer.kernels import Sigmoid as SigmoidKernel
 from mercer.learn import SVC, OneVsOne, OneVsRest
-from mercer.learn.machines.platt import Sigmoid
-from mercer.learn.machines.precomputed import Looked
+from mercer.learn.machines.platt import PlattSigmoid
+from mercer.learn.machines.precomputed import Precomputed
 from tests.support.arrays import torch
 from tests.support.learn_libsvm import blobs, libsvm, sets
 from tests.support.letters import Letters
@@ -51,7 +51,7 @@ def test_values_of_libsvm_on_one_matrix(data, kernel, C):
     K = kernel(data.x) + 0.1 * np.eye(len(data.x))  # so that it is definite when it is rounded
     K = K.astype(np.float32).astype(np.float64)
     positions = np.arange(len(K), dtype=np.float64)[:, None]
-    ours = SVC(Looked(K), C, tol=1e-11, **data.options).fit(positions, data.y, data.weights)
+    ours = SVC(Precomputed(K), C, tol=1e-11, **data.options).fit(positions, data.y, data.weights)
     theirs = libsvm(data, C, kernel="precomputed", matrix=K)
     assert_allclose(pairwise_values(ours, positions), theirs, rtol=1e-7, atol=1e-8)
 
@@ -192,15 +192,15 @@ def test_words():
 
 
 def test_many_words_are_solved_in_parts(monkeypatch):
-    from mercer.learn.machines import dual_solver, matrix_access
+    from mercer.learn.machines import decomposition, matrix_access, svm_base
 
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("abcdefgh"), 5)) for _ in range(120)]
     y = [("a" in w) ^ ("b" in w) for w in words]
     whole = SVC(Letters(), 0.5, tol=1e-8).fit(words, y)
-    monkeypatch.setattr(matrix_access, "WHOLE", 30)
-    monkeypatch.setattr(dual_solver, "WHOLE", 30)
-    monkeypatch.setattr(dual_solver, "_SIDE", 32)
+    monkeypatch.setattr(matrix_access, "MAX_DENSE_POINTS", 30)
+    monkeypatch.setattr(svm_base, "MAX_DENSE_POINTS", 30)
+    monkeypatch.setattr(decomposition, "_WORKING_SET", 32)
     parts = SVC(Letters(), 0.5, tol=1e-8).fit(words, y)
     assert_allclose(parts.decision_function(words), whole.decision_function(words), atol=1e-5)
 
@@ -255,15 +255,15 @@ def test_sigmoid_is_the_likeliest():
     rng = np.random.default_rng(0)
     values = 100 * rng.normal(size=4000)
     positive = rng.random(4000) < 1 / (1 + np.exp(-0.02 * values - 0.7))
-    found = Sigmoid.fitted(values, positive, np.ones(4000))
+    found = PlattSigmoid.fit(values, positive, np.ones(4000))
     assert_allclose([found.slope, found.offset], [0.02, 0.7], rtol=0.1)
     weights = rng.integers(1, 3, size=4000)
-    one = Sigmoid.fitted(values, positive, weights.astype(float))
-    other = Sigmoid.fitted(
+    one = PlattSigmoid.fit(values, positive, weights.astype(float))
+    other = PlattSigmoid.fit(
         np.repeat(values, weights), np.repeat(positive, weights), np.ones(weights.sum())
     )
     assert_allclose([one.slope, one.offset], [other.slope, other.offset])
-    apart = Sigmoid.fitted(np.array([-1.0, 1.0]), np.array([False, True]), np.ones(2))
+    apart = PlattSigmoid.fit(np.array([-1.0, 1.0]), np.array([False, True]), np.ones(2))
     assert_allclose(apart(np.array([-1.0, 1.0])), [1 / 3, 2 / 3])  # the targets themselves
 
 
@@ -295,7 +295,7 @@ def test_wrong_prices(C):
         ({"multiclass": "ovo"}, "multiclass must be OneVsOne"),
         ({"kernel": "rbf"}, "kernel must be a kernel"),
         ({"probability": 1}, "probability must be True or False"),
-        ({"class_weight": {7: 2.0}}, "class_weight names classes that y does not have: .7."),
+        ({"class_weight": {7: 2.0}}, "class_weight has classes that are not in y: .7."),
         ({"class_weight": {0: -2.0}}, "class_weight must be positive"),
     ],
 )
@@ -317,7 +317,7 @@ def test_wrong_labels():
         SVC(RBF(1.0)).fit(x[:1], y[:1])
     with pytest.raises(ValueError, match="a path needs at least one C"):
         SVC(RBF(1.0)).path(x, y, [])
-    with pytest.raises(ValueError, match="at least two of every class, got 1"):
+    with pytest.raises(ValueError, match="at least two points of every class"):
         SVC(RBF(1.0), probability=True).fit(x[:3], [0, 0, 1])
 
 
@@ -326,13 +326,13 @@ def test_no_hard_margin_is_refused(kernel):
     x, y = blobs(40)
     x = np.concatenate([x, x[:5]])
     y = np.concatenate([y, 1 - y[:5]])
-    with pytest.raises(ValueError, match="C=inf needs classes that the kernel can separate"):
+    with pytest.raises(ValueError, match="C=inf needs classes that the kernel separates"):
         SVC(kernel, inf).fit(x, y)
 
 
 def test_overlap_has_no_hard_margin():
     x, y = blobs(200)  # no two points are equal, and a plane does not separate them
-    with pytest.raises(ValueError, match="C=inf needs classes that the kernel can separate"):
+    with pytest.raises(ValueError, match="C=inf needs classes that the kernel separates"):
         SVC(Linear(), inf).fit(x, y)
     assert SVC(RBF(0.3), inf).fit(x, y).score(x, y) == 1
 
@@ -349,7 +349,9 @@ def test_indefinite_kernel_is_solved_with_a_warning():
 
 def test_too_few_steps_are_told():
     x, y = blobs(100)
-    with pytest.warns(NotConverged, match="stopped after 3 steps with a gap of .*raise max_iter"):
+    with pytest.warns(
+        NotConverged, match="did not converge: after 3 steps the gap is .*raise max_iter"
+    ):
         machine = SVC(RBF(1.0), max_iter=3).fit(x, y)
     assert machine.gap_ > machine.tol
     assert machine.n_iter_.tolist() == [3]
@@ -359,7 +361,9 @@ def test_indefinite_kernel_has_no_hard_margin():
     x, y = blobs(100)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(ValueError, match=r"not positive definite.*There is no margin then"):
+        with pytest.raises(
+            ValueError, match=r"not positive definite.*A hard margin does not exist then"
+        ):
             SVC(SigmoidKernel(1.0, -1.0), inf).fit(x, y)
-        with pytest.raises(ValueError, match="There is no margin then: give a finite C"):
+        with pytest.raises(ValueError, match="A hard margin does not exist then: give a finite C"):
             SVC(SigmoidKernel(1.0, -1.0)).path(x, y, [1.0, inf])

@@ -11,7 +11,7 @@ from sklearn.preprocessing import scale
 from mercer.kernels import RBF, Linear
 from mercer.learn import SVR, OneClassSVC
 from mercer.learn.machines import smo
-from mercer.learn.machines.precomputed import Looked
+from mercer.learn.machines.precomputed import Precomputed
 from tests.support.learn_libsvm import blobs
 
 
@@ -61,7 +61,7 @@ def test_values_of_libsvm(diabetes, epsilon, weighted):
 def test_values_of_libsvm_on_one_matrix(diabetes, kernel):
     x, y = diabetes
     K = rounded(kernel, x)
-    ours = SVR(Looked(K), 3.0, epsilon=0.2, tol=1e-10).fit(places(len(x)), y)
+    ours = SVR(Precomputed(K), 3.0, epsilon=0.2, tol=1e-10).fit(places(len(x)), y)
     theirs = svm.SVR(kernel="precomputed", C=3.0, epsilon=0.2, tol=1e-10).fit(K, y)
     assert_allclose(ours.predict(places(len(x))), theirs.predict(K), atol=1e-8)
 
@@ -78,13 +78,13 @@ def test_errors_inside_the_tube_cost_nothing(diabetes):
 
 
 def test_a_large_problem_is_solved_in_parts(monkeypatch, diabetes):
-    from mercer.learn.machines import dual_solver, matrix_access
+    from mercer.learn.machines import decomposition, matrix_access, svm_base
 
     x, y = diabetes
     whole = SVR(RBF(2.0), 5.0, tol=1e-8).fit(x, y)
-    for module in (matrix_access, dual_solver):
-        monkeypatch.setattr(module, "WHOLE", 100)
-    monkeypatch.setattr(dual_solver, "_SIDE", 64)
+    for module in (matrix_access, svm_base):
+        monkeypatch.setattr(module, "MAX_DENSE_POINTS", 100)
+    monkeypatch.setattr(decomposition, "_WORKING_SET", 64)
     parts = SVR(RBF(2.0), 5.0, tol=1e-8).fit(x, y)
     assert_allclose(parts.predict(x), whole.predict(x), atol=1e-6)
 
@@ -136,7 +136,7 @@ def test_one_class_of_libsvm(nu, weighted):
     x, _ = blobs(300)
     weights = np.random.default_rng(0).exponential(size=len(x)) if weighted else None
     K = rounded(RBF(1.0), x)
-    ours = OneClassSVC(Looked(K), nu, tol=1e-10).fit(places(len(x)), sample_weight=weights)
+    ours = OneClassSVC(Precomputed(K), nu, tol=1e-10).fit(places(len(x)), sample_weight=weights)
     theirs = svm.OneClassSVM(kernel="precomputed", nu=nu, tol=1e-10).fit(K, sample_weight=weights)
     assert_allclose(ours.score_samples(places(len(x))), theirs.score_samples(K), atol=1e-7)
     assert_allclose(ours.offset_, theirs.offset_[0], atol=1e-7)

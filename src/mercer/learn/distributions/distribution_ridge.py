@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mercer.kernels.base import Kernel
-from mercer.learn.distributions.distribution_kernel import default_distribution_kernel
+from mercer.learn.distributions.distribution_kernel import DistributionLearner
 from mercer.learn.regression.kernel_ridge import KernelRidge
 from mercer.learn.regression.ridge_path import RidgePath
 
 
-class DistributionRegressor(KernelRidge):
-    """Learns numbers from distributions: kernel ridge regression on mean embeddings (MERR).
+class DistributionRegressor(DistributionLearner, KernelRidge):
+    """Kernel ridge regression on mean embeddings of distributions (MERR).
 
-    Every x_i is a distribution, of which a bag of points is seen, or which is known (`Gaussian`,
-    `Mixture`). The kernel on distributions is one of level 2, of the embeddings (Szabo et al. 2016), or
-    `MeanMap`, the linear one. With vectors in place of distributions this is `KernelRidge`.
+    Every x_i is a distribution: observed through a bag of points, or known (`Gaussian`, `Mixture`). Its
+    kernel is a level-2 kernel of the mean embeddings (Szabo et al. 2016), or the linear one, `MeanMap`.
+    With vectors in place of distributions this is `KernelRidge`.
 
     Parameters
     ----------
     kernel : Kernel or None
-        A kernel of distributions, such as ``RBF(0.5).on(MeanMap(RBF(1.0)))``, `MeanMap` or
-        ``ShrunkMeanMap`` for small bags. None: RBF of the distances of embeddings with RBF, both at
-        the median distance.
+        A kernel of distributions, such as ``RBF(0.5).on(MeanMap(RBF(1.0)))``, `MeanMap`, or
+        ``ShrunkMeanMap`` for small bags. None: RBF on the mean embeddings of an RBF, with median
+        distances as both bandwidths.
     ridge : float, RidgePath or None
-        As in `KernelRidge`; None: ``RidgePath()``, the best by leave-one-out.
+        As in `KernelRidge`; None: ``RidgePath()``, chosen by leave-one-out.
     intercept : bool
         As in `KernelRidge`.
 
@@ -68,8 +66,3 @@ class DistributionRegressor(KernelRidge):
 
     def _asked(self) -> float | RidgePath:
         return RidgePath() if self.ridge is None else self.ridge
-
-    def _default_kernel(self, x: Any) -> Kernel:
-        if getattr(x, "ndim", 0) == 2:
-            super()._default_kernel(x)  # refuses what has no distances
-        return default_distribution_kernel(x)

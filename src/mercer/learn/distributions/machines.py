@@ -1,4 +1,4 @@
-"""Support measure machines, and the machines they are compared with."""
+"""Support measure machines, and the classifiers they are compared with."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from mercer import frames, validate
 from mercer.backend import to_numpy
 from mercer.features.random_state import generator
-from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import RBF
-from mercer.learn.distributions.distribution_kernel import default_distribution_kernel
+from mercer.learn.distributions.distribution_kernel import DistributionLearner
 from mercer.learn.kernel_learner import KernelPredictor
 from mercer.learn.machines.oneclass import OneClassSVC
 from mercer.learn.machines.svc import SVC
@@ -23,20 +22,20 @@ from mercer.rkhs import Bags, Gaussian, MeanMap
 from mercer.rkhs.embeddings.as_bags import as_bags
 
 
-class SupportMeasureMachine(SVC):
+class SupportMeasureMachine(DistributionLearner, SVC):
     """Support vector classification of distributions: `SVC` on mean embeddings.
 
-    Every x_i is a distribution: a bag of points, a `Gaussian`, a `Mixture`, or a vector, which is a
-    point mass. With vectors alone it is `SVC` with the kernel of points.
+    Every x_i is a distribution: a bag of points, a `Gaussian`, a `Mixture`, or a vector, which stands
+    for a point mass. On vectors alone it is `SVC` with the kernel of points.
 
     Parameters
     ----------
     kernel : Kernel or None
         A kernel of distributions: `MeanMap` (linear in the embeddings) or one on top of it, such as
-        ``RBF(0.5).on(MeanMap(RBF(1.0)))``. None: RBF of the distances of embeddings with RBF, both at
-        the median distance.
+        ``RBF(0.5).on(MeanMap(RBF(1.0)))``. None: RBF on the mean embeddings of an RBF, with median
+        distances as both bandwidths.
     C, multiclass, class_weight, probability, tol, max_iter, random_state
-        As in `SVC`, and so are the attributes.
+        As in `SVC`, which also lists the attributes.
 
     References
     ----------
@@ -48,27 +47,24 @@ class SupportMeasureMachine(SVC):
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> spread = rng.choice([1.0, 1.6], size=200)
-    >>> bags = [rng.normal(0.0, s, size=(40, 2)) for s in spread]  # means do not tell
+    >>> bags = [rng.normal(0.0, s, size=(40, 2)) for s in spread]  # the means are equal
     >>> machine = SupportMeasureMachine(C=10.0).fit(bags[:100], spread[:100] > 1)
     >>> machine.score(bags[100:], spread[100:] > 1) > 0.9
     True
     """
 
-    def _default_kernel(self, x: Any) -> Kernel:
-        return _default(self, x)
 
+class OneClassSMM(DistributionLearner, OneClassSVC):
+    """Novelty detection among distributions: `OneClassSVC` on mean embeddings.
 
-class OneClassSMM(OneClassSVC):
-    """Novelty among distributions: groups unlike all that were seen, `OneClassSVC` on embeddings.
-
-    A group may be unusual though each of its points is not.
+    A group of points can be unusual though none of its points is.
 
     Parameters
     ----------
     kernel : Kernel or None
         A kernel of distributions; None as in `SupportMeasureMachine`.
     nu, tol, max_iter
-        As in `OneClassSVC`, and so are the attributes.
+        As in `OneClassSVC`, which also lists the attributes.
 
     References
     ----------
@@ -86,30 +82,21 @@ class OneClassSMM(OneClassSVC):
     array([-1])
     """
 
-    def _default_kernel(self, x: Any) -> Kernel:
-        return _default(self, x)
-
-
-def _default(learner: Any, x: Any) -> Kernel:
-    if getattr(x, "ndim", 0) == 2:
-        SVC._default_kernel(learner, x)  # refuses what has no distances
-    return default_distribution_kernel(x)
-
 
 class FlexSVC(ClassifierMixin, KernelPredictor):
     """Support vector classification with a kernel width for every training point.
 
-    Point i is the Gaussian N(x_i, s_i^2 I), a new point x is x itself, and the kernel is the expected
-    RBF of bandwidth s: of two points exp(-|x_i - x_j|^2 / 2 v) (s^2 / v)^(d/2) with
+    Training point i becomes the Gaussian N(x_i, s_i^2 I), a new point stays a point, and the kernel is
+    the expected RBF with bandwidth s: for two points exp(-|x_i - x_j|^2 / 2 v) (s^2 / v)^(d/2) with
     v = s^2 + s_i^2 + s_j^2. It is `SupportMeasureMachine` with isotropic Gaussians (Muandet et al. 2012,
     section 4, where the width is printed for s_i = s_j).
 
     Parameters
     ----------
     bandwidth : float
-        s.
-    C : float
-    tol : float
+        Bandwidth s of the RBF.
+    C, tol : float
+        As in `SVC`.
 
     Attributes
     ----------
@@ -132,14 +119,14 @@ class FlexSVC(ClassifierMixin, KernelPredictor):
         self.tol = tol
 
     def fit(self, X: Any, y: Any, widths: Any = None) -> Self:
-        """Learn from points X and labels y; `widths` (n,) are the s_i, None: 0 for all."""
+        """Fit the machine to points X and labels y; `widths` (n,) are the s_i, all 0 by default."""
         validate.positive("bandwidth", self.bandwidth)
         x, y = self._both(X, y)
         points = _vectors(x)
         s = np.zeros(len(points)) if widths is None else np.asarray(widths, dtype=np.float64)
         if s.shape != (len(points),) or not np.all(np.isfinite(s)) or s.min() < 0:
             raise ValueError(
-                f"widths must be {len(points)} numbers that are not negative, one for each point, "
+                f"widths must be {len(points)} finite non-negative numbers, one for each point, "
                 f"got {'shape ' + str(s.shape) if s.shape != (len(points),) else s.min()}"
             )
         machine = SupportMeasureMachine(MeanMap(RBF(self.bandwidth)), self.C, tol=self.tol)
@@ -151,46 +138,47 @@ class FlexSVC(ClassifierMixin, KernelPredictor):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """f(x) + b: (n,), or a figure for each of k > 2 classes: (n, k)."""
+        """f(x) + b: (n,), or a score for each of k > 2 classes: (n, k)."""
         check_is_fitted(self)
         return self.machine_.decision_function(_vectors(self._numbers(X, reset=False)))
 
     def predict(self, X: Any) -> np.ndarray:
-        """The label of every point."""
+        """Predicted labels: (n,)."""
         check_is_fitted(self)
         return self.machine_.predict(_vectors(self._numbers(X, reset=False)))
 
 
 def _vectors(x: Any) -> np.ndarray:
+    """Points (n, d) in float64; distributions are refused."""
     points = x if as_table(x, "X") is None else frames.numbers(x, "X")
     if validate.holds_distributions(points) or getattr(points, "ndim", 2) != 2:
         raise ValueError(
-            "FlexSVC learns from points (n, d) and widths (n,): bags, Gaussians and other distributions "
-            "are for SupportMeasureMachine(MeanMap(RBF(bandwidth)))"
+            "FlexSVC needs points (n, d) and widths (n,): for bags, Gaussians and other distributions "
+            "use SupportMeasureMachine(MeanMap(RBF(bandwidth)))"
         )
     return to_numpy(points).astype(np.float64)
 
 
 class AugmentedSVC(ClassifierMixin, KernelPredictor):
-    """The baseline of learning from bags: every point of a bag is an example with the bag's label.
+    """Baseline for bags: a classifier of points, each of which has the label of its bag.
 
-    A bag is labelled by the vote of its points, and where votes are equal by the sum of the decision
-    values. Weights of points, such as those of a histogram over code words, are weights of examples
-    and of votes.
+    A bag gets the label that most of its points get; the sum of the decision values breaks ties.
+    Weights of points, such as those of a histogram over code words, weight both examples and votes.
 
     Parameters
     ----------
     machine : classifier of points or None
         None: ``SVC()``.
     draws : int
-        How many points are drawn from a distribution that is known (`Gaussian`, `Mixture`, `Uniform`)
-        rather than seen as a bag: its virtual examples.
+        Number of points drawn from each known distribution (`Gaussian`, `Mixture`, `Uniform`): its
+        virtual examples.
     random_state : int, Generator, RandomState or None
-        For these draws.
+        Seed of these draws.
 
     Attributes
     ----------
-    machine_ : the fitted classifier
+    machine_ : classifier
+        The fitted classifier of points.
     classes_, n_features_in_
 
     Examples
@@ -209,7 +197,7 @@ class AugmentedSVC(ClassifierMixin, KernelPredictor):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from bags and the labels y (n,) of the bags."""
+        """Fit the classifier to the points of all bags, with the labels y (n,) of the bags."""
         x, y = self._both(X, y)
         check_classification_targets(y)
         validate.whole("draws", self.draws)
@@ -224,33 +212,33 @@ class AugmentedSVC(ClassifierMixin, KernelPredictor):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The label that most points of each bag get."""
+        """Label that most points of each bag get: (n,)."""
         check_is_fitted(self)
         bags = as_bags(self._numbers(X, reset=False), draws=self.draws, rng=self._seed)
         self._check_width(int(bags.values.shape[1]), reset=False)
         return self.classes_[np.argmax(self._votes(bags), axis=1)]
 
     def _votes(self, bags: Bags) -> np.ndarray:
-        """Shares of votes, with decision values where they are equal: (n, k)."""
+        """Fractions of votes (n, k), plus a small multiple of the mean decision values to break ties."""
         points = to_numpy(bags.values)
         labels = self.machine_.predict(points)
         votes = bags.means((labels[:, None] == self.classes_).astype(np.float64))
         if not hasattr(self.machine_, "decision_function"):
             return votes
         values = np.asarray(self.machine_.decision_function(points), dtype=np.float64)
-        wide = np.stack([-values, values], axis=1) if values.ndim == 1 else values
-        sums = bags.means(wide)
+        scores = np.stack([-values, values], axis=1) if values.ndim == 1 else values
+        sums = bags.means(scores)
         scale = np.max(np.abs(sums), axis=1, keepdims=True)
         return votes + 1e-6 * sums / np.where(scale > 0, scale, 1.0)
 
 
 def _weights(machine: Any, bags: Bags) -> dict[str, np.ndarray]:
-    """What each example counts, where points have weights: on average one."""
+    """Sample weights of the points, one on average; empty where points have no weights."""
     if bags.weights is None:
         return {}
     if not has_fit_parameter(machine, "sample_weight"):
         raise TypeError(
-            f"machine must take sample_weight, as some samples have weights, and {machine!r} does not: "
-            "use another, such as SVC(), or draws of them, p.sample(100, rng=0)"
+            f"the samples have weights, but the fit method of {machine!r} takes no sample_weight: use "
+            "another machine, such as SVC(), or unweighted draws, p.sample(100, rng=0)"
         )
     return {"sample_weight": bags.weights * np.repeat(bags.sizes, bags.sizes)}

@@ -1,4 +1,4 @@
-"""The search for parameters that computes every Gram matrix once."""
+"""Cross-validated grid search that computes every Gram matrix once."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from mercer.gram.kernel_family import Family
 from mercer.gram.threads import in_order
 from mercer.kernels.base import Kernel, Points
 from mercer.learn.kernel_learner import KernelEstimator, VersionedEstimator, present
-from mercer.learn.machines.cv_scoring import Candidate, Fold, Scoring
-from mercer.learn.machines.precomputed import Looked, core, matrices, naming
+from mercer.learn.machines.cv_scoring import Candidate, FoldScores, Scoring
+from mercer.learn.machines.precomputed import Precomputed, core, kernel_key, matrices
 from mercer.learn.machines.smo_compiled import compiled_steps
 from mercer.rkhs.sample_rows import widened_for
 
 Params = dict[str, Any]
-_MANY = 50_000  # points in all fits from which compiled steps pay
+_MIN_POINTS_TO_COMPILE = 50_000  # in all fits together: from here on compiling the steps pays
 
 
 def _has(name: str) -> Any:
-    """Whether the learner that was found, or the one that is searched, has a method."""
+    """Whether the best estimator, or before the search the given one, has a method."""
 
     def check(self: KernelSearchCV) -> bool:
         getattr(getattr(self, "best_estimator_", self.estimator), name)
@@ -43,7 +43,7 @@ def _has(name: str) -> Any:
 
 
 def _of_best(name: str) -> Any:
-    """A method of the best estimator, where it has one."""
+    """A method that calls the same one of the best estimator, where that has it."""
 
     def method(self: KernelSearchCV, X: Any) -> Any:
         return getattr(self._best, name)(X)
@@ -56,40 +56,40 @@ def _of_best(name: str) -> Any:
 class KernelSearchCV(MetaEstimatorMixin, VersionedEstimator):
     """Cross-validated search over a grid, like `GridSearchCV`, that computes every Gram matrix once.
 
-    Parameters that are not the kernel's, such as ``C`` and ``ridge``, leave the Gram matrix as it is,
-    and so does the choice of folds, which only picks rows and columns. So there is one matrix for
-    each kernel of the grid; bandwidths of one kernel even share the squared distances behind it, and
-    level-2 kernels of distributions the expected kernel (`mercer.rkhs.MeanMap`) that they are on.
-    Machines are moreover solved along rising ``C``, each from the one before (`SVC.path`).
+    The Gram matrix depends neither on parameters outside the kernel, such as ``C`` and ``ridge``, nor on
+    the folds, which only select rows and columns. So one matrix is computed for each kernel of the grid;
+    bandwidths of one kernel share its squared distances, and level-2 kernels of distributions share the
+    expected kernel (`mercer.rkhs.MeanMap`) inside. Support vector machines are solved for increasing
+    ``C``, each started at the solution before (`SVC.path`).
 
     Parameters
     ----------
     estimator : estimator with a kernel
-        `SVC`, `SVR`, `KernelRidge`, ... with a kernel that is given, if its parameters are searched;
-        without one, all folds have that of all points. It sees positions in a matrix instead of
-        points, so it must use points by their kernel only.
+        `SVC`, `SVR`, `KernelRidge`, ..., with a kernel if its parameters are searched; with kernel=None
+        all folds use the default kernel of all points. It is fitted to positions in a matrix instead of
+        points, so it must use points through their kernel only.
     param_grid : dict or list of dicts
         Lists of values by name, such as ``{"C": [0.1, 1.0], "kernel__bandwidth": [0.5, 1.0]}``.
     scoring : str, callable or None
-        As in scikit-learn; None: the score of the estimator.
+        As in scikit-learn; None: the `score` method of the estimator.
     cv : int, splitter, iterable or None
-        As in scikit-learn; None: five folds, of equal shares of classes for classifiers.
+        As in scikit-learn; None: five folds, stratified for classifiers.
     refit : bool
-        Whether to fit the best on all points, by which `predict` and the like work.
+        Whether to fit the best estimator on all points, which `predict` and similar methods need.
 
     Attributes
     ----------
     best_params_, best_score_, best_index_, best_estimator_, n_splits_, scorer_
-        As in `GridSearchCV`: the largest mean score, the first of equals.
+        As in `GridSearchCV`: the largest mean score, and the first candidate in case of a tie.
     cv_results_ : dict of arrays
         ``params``, ``param_NAME``, ``split0_test_score``, ..., ``mean_test_score``, ``std_test_score``
         and ``rank_test_score``.
 
     Notes
     -----
-    Holds two matrices (n, n) at a time, and refuses what is beyond the memory budget: there use
-    `GridSearchCV`. Folds run on all cores. A pipeline would change the points from fold to
-    fold, and is not for it: put steps that learn nothing from the labels in front of the search.
+    Two matrices (n, n) are in memory at a time; problems beyond the memory budget are refused: use
+    `GridSearchCV` for them. Folds run on all cores. Pipelines are not supported, because they change the
+    points from fold to fold: apply steps that do not learn from the labels before the search.
 
     Examples
     --------
@@ -121,35 +121,36 @@ class KernelSearchCV(MetaEstimatorMixin, VersionedEstimator):
         self.refit = refit
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Score every combination on every fold, then fit the best on all points.
+        """Score every combination on every fold, then fit the best one on all points.
 
-        `groups` (n,) are for splitters that keep them together, such as `GroupKFold`.
+        `groups` (n,) are for splitters that keep groups together, such as `GroupKFold`.
         """
         needed = "an estimator with a kernel, such as SVC(RBF(1.0))"
         validate.instance("estimator", self.estimator, KernelEstimator, needed)
         validate.truth("refit", self.refit)
         if isinstance(self.scoring, list | tuple | set | dict):
-            raise ValueError(f"scoring must be one figure, got {self.scoring!r}: search for each")
+            raise ValueError(
+                f"scoring must be a single metric, got {self.scoring!r}: run one search for each metric"
+            )
         y = present(y) if is_classifier(self.estimator) else y
         params = list(ParameterGrid(self.param_grid))
         candidates = [Candidate(i, self._with(p)) for i, p in enumerate(params)]
         for candidate in candidates:
             _need_kernel_only(candidate.estimator)
-        data = _Data.of(candidates, X, y, sample_weight)
+        data = _SearchData.of(candidates, X, y, sample_weight)
         splitter: Any = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        places = np.zeros((data.n, 1), dtype=np.float64)
-        folds = list(splitter.split(places, y, groups))
+        folds = list(splitter.split(np.zeros((data.n, 1), dtype=np.float64), y, groups))
         self.scorer_: Any = check_scoring(self.estimator, self.scoring)
         scores = np.empty((len(params), len(folds)), dtype=np.float64)
-        if data.n * scores.size >= _MANY and find_spec("numba") is not None:
-            compiled_steps()  # pays, though no single fit may be large
+        if data.n * scores.size >= _MIN_POINTS_TO_COMPILE and find_spec("numba") is not None:
+            compiled_steps()  # for all fits together, though each one may be small
         scoring = Scoring(self.scorer_, self.scoring is None, data.y, data.weights)
-        for some, kernel in data.matrices(candidates):
-            work = Fold(some, kernel, scoring, settings().memory)
-            for f, found in enumerate(in_order(work, folds, parallel=True)):
-                scores[[c.place for c in some], f] = found
+        for group, kernel in data.matrices(candidates):
+            work = FoldScores(group, kernel, scoring, settings().memory)
+            for f, fold_scores in enumerate(in_order(work, folds, parallel=True)):
+                scores[[c.position for c in group], f] = fold_scores
         self.n_splits_ = len(folds)
-        self._tell(params, scores)
+        self._set_results(params, scores)
         self.multimetric_ = False
         if self.refit:
             weights = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -161,7 +162,7 @@ class KernelSearchCV(MetaEstimatorMixin, VersionedEstimator):
 
     @property
     def function_(self) -> Any:
-        """What the best estimator learnt, an `rkhs.Function`."""
+        """The function that the best estimator learnt, an `rkhs.Function`."""
         return self._best.function_
 
     predict = _of_best("predict")
@@ -173,7 +174,7 @@ class KernelSearchCV(MetaEstimatorMixin, VersionedEstimator):
     inverse_transform = _of_best("inverse_transform")
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The score of the best estimator, by `scoring`."""
+        """Score of the best estimator by `scoring`."""
         return float(self.scorer_(self._best, X, y))
 
     # ---- private ----------------------------------------------------------------------
@@ -186,10 +187,11 @@ class KernelSearchCV(MetaEstimatorMixin, VersionedEstimator):
     def _best(self) -> Any:
         check_is_fitted(self, "cv_results_")
         if not self.refit:
-            raise AttributeError("refit=False leaves no estimator to predict with: use refit=True")
+            raise AttributeError("with refit=False there is no fitted estimator: use refit=True")
         return self.best_estimator_
 
-    def _tell(self, params: list[Params], scores: np.ndarray) -> None:
+    def _set_results(self, params: list[Params], scores: np.ndarray) -> None:
+        """Set `cv_results_` and the attributes of the best candidate."""
         mean = scores.mean(axis=1)
         ranked = np.nan_to_num(mean, nan=-np.inf)
         self.cv_results_: dict[str, Any] = {"params": params}
@@ -221,7 +223,7 @@ class KernelSearchCV(MetaEstimatorMixin, VersionedEstimator):
 
 
 @dataclass(frozen=True)
-class _Data:
+class _SearchData:
     """Points as every kernel reads them, targets and weights."""
 
     kernels: list[Kernel]  # bound to columns, one for each candidate
@@ -231,47 +233,50 @@ class _Data:
     n: int
 
     @classmethod
-    def of(cls, candidates: list[Candidate], X: Any, y: Any, sample_weight: Any) -> _Data:
+    def of(cls, candidates: list[Candidate], X: Any, y: Any, sample_weight: Any) -> _SearchData:
+        """Read the points once for every distinct kernel, and check targets and weights."""
         kernels, points = [], []
         read: dict[Any, tuple[Kernel, Points]] = {}
-        held: dict[Any, Points] = {}  # by the core of a kernel that costs much
+        shared: dict[Any, Points] = {}  # by the expensive core of a kernel
         for c in candidates:
-            name = naming(c.estimator.kernel)
-            if name not in read:
-                read[name] = _read(c.estimator, X, held)
-            kernels.append(read[name][0])
-            points.append(read[name][1])
+            key = kernel_key(c.estimator.kernel)
+            if key not in read:
+                read[key] = _read(c.estimator, X, shared)
+            kernels.append(read[key][0])
+            points.append(read[key][1])
         n = count(points[0])
         if y is not None:
             y = to_numpy(y) if is_array(y) else y
-            kept: Any = None  # whatever its dtype
-            y = check_array(y, ensure_2d=False, dtype=kept, input_name="y")
+            any_dtype: Any = None
+            y = check_array(y, ensure_2d=False, dtype=any_dtype, input_name="y")
             check_consistent_length(np.empty(n), y)
         if sample_weight is not None:
-            given: Any = np.empty((n, 1), dtype=np.float64)
-            sample_weight = _check_sample_weight(sample_weight, given)
+            rows: Any = np.empty((n, 1), dtype=np.float64)
+            sample_weight = _check_sample_weight(sample_weight, rows)
         return cls(kernels, points, y, sample_weight, n)
 
-    def matrices(self, candidates: list[Candidate]) -> Iterator[tuple[list[Candidate], Looked]]:
-        """The candidates of every kernel, and its values, one kernel at a time."""
+    def matrices(
+        self, candidates: list[Candidate]
+    ) -> Iterator[tuple[list[Candidate], Precomputed]]:
+        """Candidates of every kernel with its matrix, one kernel at a time."""
         groups: list[list[int]] = []
         for i, kernel in enumerate(self.kernels):
-            home = next((g for g in groups if self.kernels[g[0]] == kernel), None)
-            if home is None:
+            same = next((g for g in groups if self.kernels[g[0]] == kernel), None)
+            if same is None:
                 groups.append([i])
             else:
-                home.append(i)
+                same.append(i)
         cores = [core(self.kernels[g[0]]) for g in groups]
         groups = [
             groups[i] for i in sorted(range(len(groups)), key=lambda i: cores.index(cores[i]))
         ]
         first = [g[0] for g in groups]
-        whole = slice(0, self.n)
-        self._fit_in_memory()
-        for group, matrix in zip(groups, self._values(first, whole), strict=True):
-            yield [candidates[i] for i in group], Looked(matrix)
+        self._check_memory()
+        for group, matrix in zip(groups, self._values(first), strict=True):
+            yield [candidates[i] for i in group], Precomputed(matrix)
 
-    def _values(self, first: list[int], whole: slice) -> Iterator[np.ndarray]:
+    def _values(self, first: list[int]) -> Iterator[np.ndarray]:
+        """Matrices of the kernels at these positions; kernels of the same points share distances."""
         points = [self.points[i] for i in first]
         kernels = [self.kernels[i] for i in first]
         shared = len(first) > 1 and all(
@@ -282,41 +287,42 @@ class _Data:
             yield from matrices(kernels, points)
             return
         family = Family(kernels, points[0])
-        for kernel, matrix in zip(kernels, family.tiles(whole, whole), strict=True):
+        everything = slice(0, self.n)
+        for kernel, matrix in zip(kernels, family.tiles(everything, everything), strict=True):
             set_diagonal(matrix, 0, 0, kernel.diag(points[0]))
             yield matrix
 
-    def _fit_in_memory(self) -> None:
-        held = 4 if any(kernel.is_expensive() for kernel in self.kernels) else 3
-        needed, budget = held * 8 * self.n**2, settings().memory
+    def _check_memory(self) -> None:
+        matrices_in_memory = 4 if any(kernel.is_expensive() for kernel in self.kernels) else 3
+        needed, budget = matrices_in_memory * 8 * self.n**2, settings().memory
         if needed > budget:
             raise MemoryBudgetError(
-                f"a search on {self.n:,} points holds {needed / 2**20:,.0f} MiB, and the budget is "
-                f"{budget / 2**20:,.0f} MiB: use GridSearchCV, which computes everything anew, "
-                "search on some of the points, or raise mercer.config(memory=...)"
+                f"a search on {self.n:,} points needs {needed / 2**20:,.0f} MiB, but the budget is "
+                f"{budget / 2**20:,.0f} MiB: use GridSearchCV, which stores no matrices, "
+                "search on a subset of the points, or raise mercer.config(memory=...)"
             )
 
 
-def _read(estimator: Any, X: Any, held: dict[Any, Points]) -> tuple[Kernel, Points]:
-    """The kernel and the points to learn from; kernels that cost much read theirs once for all made of them."""
+def _read(estimator: Any, X: Any, shared: dict[Any, Points]) -> tuple[Kernel, Points]:
+    """The kernel and the points to learn from; kernels with the same expensive core share points."""
     kernel: Any = estimator.kernel
-    inside = None if kernel is None else naming(core(kernel))
-    if kernel is not None and inside in held:
-        return kernel, held[inside]
+    key = None if kernel is None else kernel_key(core(kernel))
+    if kernel is not None and key in shared:
+        return kernel, shared[key]
     reader: Any = clone(estimator)
     bound, points = reader._accept(X)
-    found = bound, widened_for(bound, points)  # ridges may be small, or chosen by leave-one-out
+    points = widened_for(bound, points)  # ridges may be small, or chosen by leave-one-out
     if kernel is not None and reader._columns is None and core(kernel).is_expensive():
-        held[inside] = found[1]
-    return found
+        shared[key] = points
+    return bound, points
 
 
 def _need_kernel_only(estimator: KernelEstimator) -> None:
-    """Refuse what would take positions in a matrix for points."""
-    alone = "kernel" in estimator.get_params(deep=False)
-    reason = estimator._needs_points() if alone else "its kernel is not a parameter"
+    """Refuse an estimator that would take positions in a matrix for points."""
+    has_kernel = "kernel" in estimator.get_params(deep=False)
+    reason = estimator._needs_points() if has_kernel else "its kernel is not a parameter"
     if reason is not None:
         raise ValueError(
-            f"KernelSearchCV is for estimators that use points by their kernel only, and "
-            f"{type(estimator).__name__} does not, as {reason}: use GridSearchCV"
+            "KernelSearchCV needs an estimator that uses points through its kernel only, but "
+            f"{type(estimator).__name__} does not, because {reason}: use GridSearchCV"
         )

@@ -1,4 +1,4 @@
-"""Novelty: what is unlike all that was seen."""
+"""One-class support vector machine for novelty detection."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from mercer import validate
 from mercer.backend import count
 from mercer.kernels.base import Kernel
 from mercer.learn.kernel_learner import weighted
-from mercer.learn.machines.matrix_access import rows_of
+from mercer.learn.machines.matrix_access import kernel_rows
 from mercer.learn.machines.smo import Dual
-from mercer.learn.machines.svm_base import Machine, Trained, definite
+from mercer.learn.machines.svm_base import Machine, SupportExpansion, check_definite
 
 
 class OneClassSVC(OutlierMixin, Machine):
-    """One class: the region {f(x) >= offset} that holds all but a share `nu` of the points.
+    """One-class support vector machine: a region {f(x) >= offset} that holds most of the points.
 
-    f is the function of the smallest norm in the RKHS that leaves at most a share `nu` of the
-    points outside; at least that share are support vectors (Schoelkopf et al. 2001, prop. 3). Scaled as
-    in LIBSVM: the coefficients lie between 0 and w_i, and their sum is nu sum_i w_i.
+    At most a fraction `nu` of the points lies outside, at least that fraction are support vectors
+    (Schoelkopf et al. 2001, prop. 3), and f has the smallest norm in the RKHS. Scaled as in LIBSVM: the
+    coefficients lie between 0 and w_i, and their sum is nu sum_i w_i.
 
     Parameters
     ----------
     kernel : Kernel or None
-        None: RBF at the median distance of the points.
+        None: RBF with the median distance of the points as its bandwidth.
     nu : float
-        The share of points that may lie outside, between 0 and 1.
+        Fraction of points that may lie outside, between 0 and 1.
     tol : float
-        The gap in the optimality conditions at which to stop.
+        Tolerance of the optimality conditions.
     max_iter : int or None
-        Steps of two coefficients at most; None: ten million.
+        Largest number of steps, each of two coefficients. None: ten million.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class OneClassSVC(OutlierMixin, Machine):
     offset_ : float
         ``decision_function(x) = score_samples(x) - offset_``.
     support_, support_vectors_
-        Positions of the support vectors, and the points there.
+        Positions of the support vectors, and their points.
     gap_ : float
-        The largest violation of the optimality conditions, at most `tol` when it converged.
+        Largest violation of the optimality conditions; at most `tol` after convergence.
     n_iter_ : array (1,)
     kernel_, n_features_in_, feature_names_in_
 
@@ -56,10 +56,10 @@ class OneClassSVC(OutlierMixin, Machine):
     >>> import numpy as np
     >>> from mercer.kernels import RBF
     >>> x = np.random.default_rng(0).normal(size=(500, 2))
-    >>> seen = OneClassSVC(RBF(1.0), nu=0.05).fit(x)
-    >>> seen.predict([[0.0, 0.0], [4.0, 4.0]])
+    >>> machine = OneClassSVC(RBF(1.0), nu=0.05).fit(x)
+    >>> machine.predict([[0.0, 0.0], [4.0, 4.0]])
     array([ 1, -1])
-    >>> bool(np.mean(seen.predict(x) < 0) < 0.06)
+    >>> bool(np.mean(machine.predict(x) < 0) < 0.06)
     True
     """
 
@@ -77,35 +77,35 @@ class OneClassSVC(OutlierMixin, Machine):
         self.max_iter = max_iter
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from points X, with weights (n,) if there are any; y is ignored."""
+        """Fit the machine to points X, with optional weights (n,); y is ignored."""
         self._check()
         x = self._numbers(X, reset=True)
-        x, kept, given = weighted(x, np.arange(count(x)), sample_weight)
+        x, positions, weights = weighted(x, np.arange(count(x)), sample_weight)
         kernel, points = self._learn_from(x)
-        points = self._fine(points)
-        definite(kernel, points)
+        points = self._precise_points(points)
+        check_definite(kernel, points)
         n = count(points)
-        weights = np.ones(n, dtype=np.float64) if given is None else given
+        upper = np.ones(n, dtype=np.float64) if weights is None else weights
         zero = np.zeros(n, dtype=np.float64)
         solution = self._solve(
-            rows_of(kernel, points), Dual(zero, zero, weights), first(weights, self.nu)
+            kernel_rows(kernel, points), Dual(zero, zero, upper), _feasible(upper, self.nu)
         )
-        found = Trained.of(n, [(np.arange(n), solution)])
-        self._keep(points, found)
-        self.support_ = kept[found.index]
-        self.offset_ = -float(found.offsets[0])
+        expansion = SupportExpansion.of(n, [(np.arange(n), solution)])
+        self._keep(points, expansion)
+        self.support_ = positions[expansion.index]
+        self.offset_ = -float(expansion.offsets[0])
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """f(x) at new points: (n,)."""
+        """Values f(x): (n,)."""
         return self._values(X)[:, 0]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """f(x) - offset, negative outside: (n,)."""
+        """f(x) - offset, negative outside the region: (n,)."""
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> np.ndarray:
-        """1 inside, -1 outside."""
+        """1 inside the region, -1 outside: (n,)."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def _check(self) -> None:
@@ -114,8 +114,8 @@ class OneClassSVC(OutlierMixin, Machine):
             validate.between("nu", self.nu, 0.0, 1.0)
 
 
-def first(weights: np.ndarray, nu: float) -> np.ndarray:
-    """Feasible coefficients: as large as they may be, one after the other, until the sum is reached."""
-    total = nu * float(weights.sum())
-    before = np.cumsum(weights) - weights
-    return np.clip(total - before, 0.0, weights)
+def _feasible(upper: np.ndarray, nu: float) -> np.ndarray:
+    """Feasible coefficients: the first ones at their upper bounds, until the sum is reached."""
+    total = nu * float(upper.sum())
+    before = np.cumsum(upper) - upper
+    return np.clip(total - before, 0.0, upper)

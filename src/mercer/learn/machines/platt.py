@@ -1,4 +1,4 @@
-"""Probabilities from decision values: a sigmoid whose two numbers are fitted by maximum likelihood."""
+"""Platt scaling: probabilities as a sigmoid of decision values, fitted by maximum likelihood."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import numpy as np
 
 from mercer import linalg
 
-_ROUNDS = 100
+_MAX_NEWTON_STEPS = 100  # a dozen suffice; as in LIBSVM
 
 
 @dataclass(frozen=True)
-class Sigmoid:
+class PlattSigmoid:
     """P(positive | value) = 1 / (1 + exp(-slope value - offset))."""
 
     slope: float
     offset: float
 
     @classmethod
-    def fitted(cls, values: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> Sigmoid:
-        """The likeliest sigmoid for targets (n+ + 1) / (n+ + 2) and 1 / (n- + 2) (Platt 1999, eq. 1).
+    def fit(cls, values: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> PlattSigmoid:
+        """Maximum likelihood for targets (n+ + 1) / (n+ + 2) and 1 / (n- + 2) (Platt 1999, eq. 1).
 
-        These targets, instead of 1 and 0, keep it from being certain where the classes are
-        separated. Newton's method with halved steps (Lin, Lin and Weng 2007, algorithm 1); the
-        values are divided by their size before.
+        These targets, instead of 1 and 0, avoid probabilities of 0 and 1 for separated classes.
+        Newton's method with halved steps (Lin, Lin and Weng 2007, algorithm 1), on values scaled to
+        at most 1.
         """
         above, below = float(weights[positive].sum()), float(weights[~positive].sum())
         target = np.where(positive, (above + 1) / (above + 2), 1 / (below + 2))
@@ -36,21 +36,24 @@ class Sigmoid:
             t = x @ theta
             return float(weights @ (np.logaddexp(0, t) - target * t))
 
-        now = loss(theta)
-        for _ in range(_ROUNDS):
+        current = loss(theta)
+        for _ in range(_MAX_NEWTON_STEPS):
             p = _logistic(x @ theta)
             gradient = x.T @ (weights * (p - target))
             if np.abs(gradient).max() <= 1e-10 * len(values):
                 break
             hessian = x.T @ (x * (weights * p * (1 - p))[:, None]) + 1e-12 * np.eye(2)
             step = linalg.solve(hessian, gradient)
-            size = 1.0
-            while size > 1e-10 and loss(theta - size * step) > now - 1e-4 * size * gradient @ step:
-                size /= 2
-            if size <= 1e-10:
+            length = 1.0
+            while (
+                length > 1e-10
+                and loss(theta - length * step) > current - 1e-4 * length * gradient @ step
+            ):
+                length /= 2
+            if length <= 1e-10:
                 break
-            theta = theta - size * step
-            now = loss(theta)
+            theta = theta - length * step
+            current = loss(theta)
         return cls(float(theta[0]) / scale, float(theta[1]))
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
@@ -58,4 +61,5 @@ class Sigmoid:
 
 
 def _logistic(t: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-t)) without overflow."""
     return np.exp(-np.logaddexp(0, -t))

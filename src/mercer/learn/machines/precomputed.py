@@ -1,4 +1,4 @@
-"""Kernels whose values, or those of a kernel inside, were computed before: points are positions in a matrix."""
+"""Kernels with precomputed values: points are positions in a matrix."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mercer.kernels.wrappers import Normalized
 
 
 @dataclass(frozen=True, eq=False)
-class Looked(Kernel):
-    """k(i, j) = matrix[i, j] for positions i and j, (n, 1): nothing is computed."""
+class Precomputed(Kernel):
+    """k(i, j) = matrix[i, j], for positions i and j as points (n, 1)."""
 
     matrix: np.ndarray
 
@@ -32,11 +32,11 @@ class Looked(Kernel):
     def paired(self, x: Points, y: Points, /) -> np.ndarray:
         return self.matrix[_positions(x), _positions(y)]
 
-    def __deepcopy__(self, memo: Any) -> Looked:
+    def __deepcopy__(self, memo: Any) -> Precomputed:
         return self  # never written into
 
     def __repr__(self) -> str:
-        return f"Looked({self.matrix.shape[0]} points)"
+        return f"Precomputed({self.matrix.shape[0]} points)"
 
 
 def _positions(x: Points) -> np.ndarray:
@@ -44,38 +44,38 @@ def _positions(x: Points) -> np.ndarray:
 
 
 def core(kernel: Kernel) -> Kernel:
-    """The kernel of whose values alone this one is made, such as that below a level-2 kernel.
+    """The innermost kernel whose values determine those of this one, such as that below a level-2 kernel.
 
     Both read the same points. It is the kernel itself where its values depend on more.
     """
-    part = _inside(kernel)
-    return kernel if part is None else core(kernel.parts()[part])
+    name = _inner_name(kernel)
+    return kernel if name is None else core(kernel.parts()[name])
 
 
-def on_core(kernel: Kernel, values: Looked) -> Kernel:
-    """The kernel of positions that takes the values of its core from a matrix."""
-    part = _inside(kernel)
-    if part is None:
+def on_core(kernel: Kernel, values: Precomputed) -> Kernel:
+    """The kernel with its core replaced by precomputed values: a kernel of positions."""
+    name = _inner_name(kernel)
+    if name is None:
         return values
-    return kernel.with_params(**{part: on_core(kernel.parts()[part], values)})
+    return kernel.with_params(**{name: on_core(kernel.parts()[name], values)})
 
 
 def matrices(kernels: list[Kernel], points: list[Points]) -> Iterator[np.ndarray]:
-    """Of each kernel; that of a core that costs much is held for the kernels made of it that follow."""
-    last: tuple[Kernel, Looked] | None = None
+    """Gram matrix of each kernel; the matrix of an expensive core is reused by the kernels that follow."""
+    last: tuple[Kernel, Precomputed] | None = None
     for kernel, x in zip(kernels, points, strict=True):
-        inside = core(kernel)
-        if not inside.is_expensive():
+        inner = core(kernel)
+        if not inner.is_expensive():
             yield to_numpy(Gram(kernel, x).dense())
             continue
-        if last is None or last[0] != inside:
-            last = inside, Looked(to_numpy(Gram(inside, x).dense()))
-        places = np.arange(count(x), dtype=np.float64)[:, None]
-        yield to_numpy(Gram(on_core(kernel, last[1]), places).dense())
+        if last is None or last[0] != inner:
+            last = inner, Precomputed(to_numpy(Gram(inner, x).dense()))
+        positions = np.arange(count(x), dtype=np.float64)[:, None]
+        yield to_numpy(Gram(on_core(kernel, last[1]), positions).dense())
 
 
-def naming(kernel: Kernel | None) -> Any:
-    """What equal kernels have in common; its own for one with parameters that have no hash."""
+def kernel_key(kernel: Kernel | None) -> Any:
+    """Dictionary key that equal kernels share; the identity of a kernel that cannot be hashed."""
     try:
         hash(kernel)
     except TypeError:
@@ -83,13 +83,13 @@ def naming(kernel: Kernel | None) -> Any:
     return kernel
 
 
-def _inside(kernel: Kernel) -> str | None:
-    """The name of the part whose values decide; None where there is none or more than one."""
+def _inner_name(kernel: Kernel) -> str | None:
+    """Name of the only part whose values matter; None where there is none or more than one."""
     if isinstance(kernel, Composed):
         return "inner"
     if isinstance(kernel, Power | Multiple | Exp | Normalized):
         return "kernel"
     if isinstance(kernel, Sum | Product):
-        sides = [n for n, part in kernel.parts().items() if not isinstance(part, Constant)]
-        return sides[0] if len(sides) == 1 else None
+        varying = [name for name, k in kernel.parts().items() if not isinstance(k, Constant)]
+        return varying[0] if len(varying) == 1 else None
     return None

@@ -1,9 +1,9 @@
-"""Sequential minimal optimization on a matrix that is held: two coefficients at a time.
+"""Sequential minimal optimization of one block: two coefficients at a time, on a dense matrix.
 
-The problem is `Dual`'s. Its slopes, up_i (what objective is won by raising b_i a little) and down_i
-(what is lost by lowering it), are kept; where a bound forbids the move they are -inf and inf.
-The pair is that of second order: i has the largest up_i, and j wins most with it,
-(up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij) (Fan, Chen and Lin 2005, eq. 3.7).
+The problem is `Dual`. Its one-sided slopes are kept up to date: up_i, the decrease of the objective
+when b_i rises a little, and down_i, its increase when b_i falls; a bound that forbids the move makes
+them -inf and inf. The pair is chosen by second-order information: i has the largest up_i, and j the
+largest gain with it, (up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij) (Fan, Chen and Lin 2005, eq. 3.7).
 """
 
 from __future__ import annotations
@@ -14,25 +14,29 @@ from importlib.util import find_spec
 import numpy as np
 
 from mercer.gram.positive_definite import add_to_diagonal, factored
-from mercer.learn.machines.smo_compiled import FLAT, LANES, compiled_steps, is_loaded
+from mercer.learn.machines.smo_compiled import LANES, MIN_CURVATURE, compiled_steps
 
-_SHRINK = 4  # steps for each coefficient, after which the free ones are solved for together, and
-# those that cannot move are left out
-_ENTRIES = 400_000_000  # slopes changed in one compiled call at most: half a second, as Ctrl-C waits for it
-_SELDOM = 5  # times as rarely beside compiled steps, which cost less
-_MANY = 2048  # coefficients that are solved for together at most, beside steps in NumPy
-_FEW = 512  # the same beside compiled steps
-_WALLS = 8  # bounds that are met on the way
-_RIDGE = 1e-14  # of the trace, added to the diagonal for rounding
-_LONG = 100_000  # steps from which compiling them, some seconds, pays
+_STEPS_PER_COEFFICIENT = 4  # between attempts to solve for the free coefficients and to shrink
+_MAX_SLOPES_PER_CALL = 400_000_000  # half a second of compiled steps, for which Ctrl-C has to wait
+_COMPILED_ROUNDS = (
+    5  # compiled steps are so cheap that the linear system pays every fifth time only
+)
+_MAX_FREE_NUMPY = 2048  # free coefficients up to which a linear system is cheaper than NumPy steps
+_MAX_FREE_COMPILED = 512  # the same beside compiled steps
+_MAX_BOUNDS_MET = (
+    8  # bounds met on the way to the solution of the linear system, before pairs go on
+)
+_RIDGE = 1e-14  # relative to the trace, added to the diagonal against rounding
+_MIN_STEPS_TO_COMPILE = 100_000  # in NumPy these take the seconds that compiling costs
+_MIN_RELATIVE_MARGIN = 1e-6  # a smaller margin, relative to the norms, counts as none
 
 
 @dataclass(frozen=True)
 class Dual:
     """min b'Kb / 2 - t'b + w |b|_1 over b with lower <= b <= upper and a fixed sum of b.
 
-    Classification has t = +1 and -1, one box for each sign, and w = 0; regression the targets t, and
-    w is the half width of the tube; one class has t = 0.
+    Classification: t = +1 and -1, one box for each sign, and w = 0. Regression: t are the targets,
+    and w is the half width of the tube. One class: t = 0.
     """
 
     target: np.ndarray
@@ -41,45 +45,111 @@ class Dual:
     width: float = 0.0
 
     def slopes(self, b: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """up and down at b, whose K b is `values`."""
+        """Slopes up and down at b, given `values`, K b."""
         slope, w = self.target - values, self.width
         up = np.where(b < self.upper, slope - np.where(b >= 0, w, -w), -np.inf)
         down = np.where(b > self.lower, slope - np.where(b > 0, w, -w), np.inf)
         return up, down
 
     def values(self, b: np.ndarray, up: np.ndarray, down: np.ndarray) -> np.ndarray:
-        """K b from the slopes, wherever a coefficient may move."""
+        """K b from the slopes, for every coefficient that is not fixed; 0 for the others."""
         w = self.width
         slope = np.where(up > -np.inf, up + np.where(b >= 0, w, -w), down + np.where(b > 0, w, -w))
         return np.where(self.lower < self.upper, self.target - slope, 0.0)
 
     def objective(self, b: np.ndarray, values: np.ndarray) -> float:
-        """What is minimized."""
+        """The objective at b, given `values`, K b."""
         return float(b @ (values / 2 - self.target) + self.width * np.abs(b).sum())
 
     def at(self, index: np.ndarray) -> Dual:
-        """The problem of some coefficients, the others being fixed."""
+        """The problem of a subset of the coefficients, the others being fixed."""
         return Dual(self.target[index], self.lower[index], self.upper[index], self.width)
+
+    def check_separable(self, b: np.ndarray, values: np.ndarray, diagonal: np.ndarray) -> None:
+        """Refuse a hard margin that does not exist.
+
+        The points sum_+ b_i phi(x_i) / S and sum_- |b_i| phi(x_i) / S of the two convex hulls,
+        S = |b|_1 / 2, are sqrt(b'Kb) / S apart, and the margin is at most half of that.
+        """
+        total = float(np.abs(b).sum())
+        if total == 0 or not np.isinf(self.upper).any():
+            return
+        margin = max(float(b @ values), 0.0) ** 0.5 / total
+        if margin < _MIN_RELATIVE_MARGIN * float(diagonal.max()) ** 0.5:
+            raise ValueError(
+                "C=inf needs classes that the kernel separates, but their margin is below a "
+                "millionth of the norm of the points: use a finite C, or a kernel with a smaller bandwidth"
+            )
+
+
+@dataclass(frozen=True)
+class DualSolution:
+    """Solution of a `Dual`: coefficients b, K b, the offset, and the violation of optimality."""
+
+    b: np.ndarray
+    values: np.ndarray
+    offset: float
+    gap: float
+    steps: int
+
+    @classmethod
+    def of(cls, dual: Dual, b: np.ndarray, values: np.ndarray, steps: int) -> DualSolution:
+        """Offset and gap of coefficients b, given `values`, K b."""
+        up, down = dual.slopes(b, values)
+        free = (up > -np.inf) & (down < np.inf) & ((dual.width == 0) | (b != 0))
+        high, low = float(up.max()), float(down.min())
+        # The slopes of free coefficients all equal the offset; without any, it is only bracketed.
+        offset = float(up[free].mean()) if free.any() else _middle(high, low)
+        return cls(b, values, offset, max(high - low, 0.0), steps)
+
+    @property
+    def norm2(self) -> float:
+        """b'Kb, the squared norm of the function."""
+        return float(self.b @ self.values)
 
 
 def padded(n: int) -> int:
-    """n rounded up to what compiled loops take."""
+    """n rounded up to a multiple of the lanes of the compiled loop."""
     return -(-n // LANES) * LANES
 
 
-def wider(block: np.ndarray) -> np.ndarray:
+def padded_block(block: np.ndarray) -> np.ndarray:
     """A square matrix with columns of zeros up to `padded` many."""
     n = len(block)
     if padded(n) == n and block.flags.c_contiguous:
         return block
-    out = np.zeros((n, padded(n)), dtype=block.dtype)
-    out[:, :n] = block
-    return out
+    result = np.zeros((n, padded(n)), dtype=block.dtype)
+    result[:, :n] = block
+    return result
+
+
+def solve_block(
+    matrix: np.ndarray,
+    diagonal: np.ndarray,
+    dual: Dual,
+    b: np.ndarray,
+    values: np.ndarray,
+    tolerance: float,
+    max_steps: int,
+) -> DualSolution:
+    """Solve a problem whose padded matrix (n, padded(n)) is in memory; b is written into."""
+    block = Block(matrix, diagonal, dual, b, *dual.slopes(b, values))
+    done, objective = 0, np.inf
+    while done < max_steps:
+        now = min(100 * len(b) + 1000, max_steps - done)
+        steps = block.solve(tolerance, now, spent=done)
+        done += steps
+        values = dual.values(b, block.up, block.down)
+        before, objective = objective, dual.objective(b, values)
+        if steps < now or not objective < before:
+            break
+        dual.check_separable(b, values, diagonal)
+    return DualSolution.of(dual, b, dual.values(b, block.up, block.down), done)
 
 
 @dataclass
 class Block:
-    """A small problem in the middle of being solved: b, and the slopes."""
+    """State of a problem that is being solved: coefficients and slopes."""
 
     matrix: np.ndarray  # (n, padded(n))
     diagonal: np.ndarray
@@ -88,42 +158,45 @@ class Block:
     up: np.ndarray
     down: np.ndarray
 
-    def solve(self, tolerance: float, most: int, *, spent: int = 0) -> int:
-        """Steps until max up - min down <= tolerance; returns how many were done.
+    def solve(self, tolerance: float, max_steps: int, *, spent: int = 0) -> int:
+        """Take steps until max up - min down <= tolerance; returns their number.
 
-        `spent` steps were done before, for the same problem. The first of all are done in NumPy
-        unless the compiled loop, which takes seconds to compile, is there already: it does the same.
+        `spent` steps were taken before on the same problem. The first ones run in NumPy, because
+        compiling the loop takes seconds, unless it is compiled already: both take the same steps.
         """
         done = rounds = 0
-        while done < most:
-            at_once = min(_SHRINK * len(self.b), max(_ENTRIES // len(self.b), 1))
-            now = min(at_once, most - done)
-            compiled = find_spec("numba") is not None and (is_loaded() or spent + done >= _LONG)
-            moved = (self._compiled if compiled else self._numpy)(tolerance, now)
-            done += moved
-            if moved < now:
+        while done < max_steps:
+            at_once = min(
+                _STEPS_PER_COEFFICIENT * len(self.b), max(_MAX_SLOPES_PER_CALL // len(self.b), 1)
+            )
+            now = min(at_once, max_steps - done)
+            compiled = _use_compiled(spent + done)
+            steps = (self._compiled if compiled else self._numpy)(tolerance, now)
+            done += steps
+            if steps < now:
                 break
             rounds += 1
-            if not compiled or rounds % _SELDOM == 0:
-                self._newton(_FEW if compiled else _MANY)
-            keep = (self.down <= self.up.max()) | (self.up >= self.down.min())
-            if np.count_nonzero(keep) < 0.7 * len(keep):
-                done += self._inside(np.flatnonzero(keep), tolerance, most - done, spent + done)
+            if not compiled or rounds % _COMPILED_ROUNDS == 0:
+                self._newton(_MAX_FREE_COMPILED if compiled else _MAX_FREE_NUMPY)
+            movable = (self.down <= self.up.max()) | (self.up >= self.down.min())
+            if np.count_nonzero(movable) < 0.7 * len(movable):
+                index = np.flatnonzero(movable)
+                done += self._shrunk(index, tolerance, max_steps - done, spent + done)
         return done
 
-    def _newton(self, most: int) -> None:
-        """Minimise over the coefficients that are free, up to the first bound; again with those left.
+    def _newton(self, max_free: int) -> None:
+        """Minimise over the free coefficients up to the first bound; repeat with those still free.
 
-        Pairs of coefficients take very many steps where the matrix is nearly singular, as for smooth kernels
-        and large C; the free coefficients alone are a linear system with one constraint, their sum. More
-        than `most` are left to pairs.
+        Steps of pairs converge slowly where the matrix is nearly singular, as for smooth kernels and
+        large C; the free coefficients alone solve a linear system with one constraint, their sum.
+        Nothing is done for more than `max_free` coefficients.
         """
         dual, n = self.dual, len(self.b)
         values = dual.values(self.b, self.up, self.down)
-        for _ in range(_WALLS):
+        for _ in range(_MAX_BOUNDS_MET):
             inside = (self.b > dual.lower) & (self.b < dual.upper)
             free = np.flatnonzero(inside & ((dual.width == 0) | (self.b != 0)))
-            if not 2 <= len(free) <= most:
+            if not 2 <= len(free) <= max_free:
                 break
             slope = dual.target[free] - values[free] - dual.width * np.sign(self.b[free])
             change = _constrained(self.matrix[np.ix_(free, free)], slope)
@@ -136,59 +209,59 @@ class Block:
         self.up, self.down = dual.slopes(self.b, values)
 
     def _change(self, free: np.ndarray, change: np.ndarray) -> float:
-        """Add a change, or the share of it that leads to the first bound or kink; returns the share."""
+        """Add a change, or the share of it up to the first bound or kink; returns the share."""
         b, dual = self.b[free], self.dual.at(free)
         kink = dual.width > 0
         top = np.where(kink & (b < 0), np.minimum(dual.upper, 0.0), dual.upper)
         bottom = np.where(kink & (b > 0), np.maximum(dual.lower, 0.0), dual.lower)
-        wall = np.where(change > 0, top, bottom)
+        bound = np.where(change > 0, top, bottom)
         room = np.full(len(b), np.inf)
-        np.divide(wall - b, change, out=room, where=change != 0)
+        np.divide(bound - b, change, out=room, where=change != 0)
         share = min(float(room.min()), 1.0)
         self.b[free] = (
-            np.where(room <= share, wall, b + share * change) if share < 1 else b + change
+            np.where(room <= share, bound, b + share * change) if share < 1 else b + change
         )
         return share
 
-    def _inside(self, index: np.ndarray, tolerance: float, most: int, spent: int) -> int:
-        """Solve for those that can move at all (shrinking); the slopes of the others follow."""
+    def _shrunk(self, index: np.ndarray, tolerance: float, max_steps: int, spent: int) -> int:
+        """Solve for the coefficients that can move (shrinking), and update the slopes of the others."""
         n = len(self.b)
-        part = Block(
-            wider(self.matrix[np.ix_(index, index)]),
+        inner = Block(
+            padded_block(self.matrix[np.ix_(index, index)]),
             self.diagonal[index],
             self.dual.at(index),
             self.b[index],
             self.up[index],
             self.down[index],
         )
-        steps = part.solve(tolerance, most, spent=spent)
-        change = part.b - self.b[index]
-        moved = np.flatnonzero(change)
-        follow = change[moved] @ self.matrix[index[moved], :n]
-        self.up -= follow
-        self.down -= follow
-        self.b[index], self.up[index], self.down[index] = part.b, part.up, part.down
+        steps = inner.solve(tolerance, max_steps, spent=spent)
+        change = inner.b - self.b[index]
+        changed = np.flatnonzero(change)
+        shift = change[changed] @ self.matrix[index[changed], :n]
+        self.up -= shift
+        self.down -= shift
+        self.b[index], self.up[index], self.down[index] = inner.b, inner.up, inner.down
         return steps
 
-    def _compiled(self, tolerance: float, most: int) -> int:
+    def _compiled(self, tolerance: float, max_steps: int) -> int:
         n, dual = len(self.b), self.dual
-        more = padded(n) - n
-        up = np.concatenate([self.up, np.full(more, -np.inf)])
-        down = np.concatenate([self.down, np.full(more, np.inf)])
-        diagonal = np.concatenate([self.diagonal, np.zeros(more)])
+        padding = padded(n) - n
+        up = np.concatenate([self.up, np.full(padding, -np.inf)])
+        down = np.concatenate([self.down, np.full(padding, np.inf)])
+        diagonal = np.concatenate([self.diagonal, np.zeros(padding)])
         box = dual.lower, dual.upper
-        done = compiled_steps()(
-            self.matrix, diagonal, dual.width, *box, self.b, up, down, tolerance, most
+        steps = compiled_steps()(
+            self.matrix, diagonal, dual.width, *box, self.b, up, down, tolerance, max_steps
         )
         self.up, self.down = up[:n], down[:n]
-        return done
+        return steps
 
-    def _numpy(self, tolerance: float, most: int) -> int:
+    def _numpy(self, tolerance: float, max_steps: int) -> int:
         rows, diagonal, n = self.matrix, self.diagonal, len(self.b)
         up, down = self.up, self.down
-        flat = FLAT * max(float(diagonal.max()), 1e-300)
+        flat = MIN_CURVATURE * max(float(diagonal.max()), 1e-300)
         gap, curve = np.empty(n), np.empty(n)
-        for done in range(most):
+        for done in range(max_steps):
             i = int(np.argmax(up))
             np.maximum(np.subtract(up[i], down, out=gap), 0.0, out=gap)
             if gap.max() <= tolerance:
@@ -202,26 +275,26 @@ class Block:
             change = step * (rows[i, :n] - rows[j, :n])
             up -= change
             down -= change
-            self._turn(i)
-            self._turn(j)
-        return most
+            self._restore_kink(i)
+            self._restore_kink(j)
+        return max_steps
 
     def _pair(self, i: int, j: int, step: float) -> float:
-        """Raise b_i and lower b_j by the step, or what room there is: to a bound, or to the kink."""
+        """Raise b_i and lower b_j by the step, but not beyond a bound or the kink at 0."""
         b, dual = self.b, self.dual
         kink = dual.width > 0
         top = min(dual.upper[i], 0.0) if kink and b[i] < 0 else dual.upper[i]
         bottom = max(dual.lower[j], 0.0) if kink and b[j] > 0 else dual.lower[j]
         room_i, room_j = top - b[i], b[j] - bottom
         step = min(step, room_i, room_j)
-        self._level(i)
-        self._level(j)
+        self._remove_kink(i)
+        self._remove_kink(j)
         b[i] = top if step == room_i else b[i] + step
         b[j] = bottom if step == room_j else b[j] - step
         return step
 
-    def _level(self, t: int) -> None:
-        """Both slopes of t without the kink of |b|, whatever its bounds."""
+    def _remove_kink(self, t: int) -> None:
+        """Set both slopes of t to the slope without the kink of |b| and without bounds."""
         w = self.dual.width
         free = self.up[t] > -np.inf
         if free:
@@ -230,24 +303,38 @@ class Block:
             slope = self.down[t] + (w if self.b[t] > 0 else -w)
         self.up[t] = self.down[t] = slope
 
-    def _turn(self, t: int) -> None:
-        """The slopes of t again with kink and bounds, from those without."""
+    def _restore_kink(self, t: int) -> None:
+        """Set the slopes of t, kink and bounds included, from the slope without them."""
         b, dual, w = self.b[t], self.dual, self.dual.width
         slope = self.up[t]
         self.up[t] = slope - (w if b >= 0 else -w) if b < dual.upper[t] else -np.inf
         self.down[t] = slope - (w if b > 0 else -w) if b > dual.lower[t] else np.inf
 
 
+def _use_compiled(steps: int) -> bool:
+    """Whether to run the compiled loop: after so many steps, or once it is compiled in this process."""
+    if find_spec("numba") is None:
+        return False
+    return compiled_steps.cache_info().currsize > 0 or steps >= _MIN_STEPS_TO_COMPILE
+
+
 def _constrained(matrix: np.ndarray, slope: np.ndarray) -> np.ndarray | None:
     """argmin of d'Kd / 2 - slope'd over d with 1'd = 0; None where K is not positive definite.
 
-    What is added to the diagonal for rounding makes d a little shorter, and still a descent.
+    The ridge on the diagonal shortens d a little; it remains a direction of descent.
     """
-    held = matrix.astype(np.float64)
-    add_to_diagonal(held, _RIDGE * float(np.trace(held)))
-    solve = factored(held)
+    regularized = matrix.astype(np.float64)
+    add_to_diagonal(regularized, _RIDGE * float(np.trace(regularized)))
+    solve = factored(regularized)
     if solve is None:
         return None
-    both = solve(np.stack([slope, np.ones_like(slope)], axis=1))
-    change = both[:, 0] - both[:, 1] * (both[:, 0].sum() / both[:, 1].sum())
+    solved = solve(np.stack([slope, np.ones_like(slope)], axis=1))
+    change = solved[:, 0] - solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum())
     return change - change.mean()
+
+
+def _middle(high: float, low: float) -> float:
+    """Midpoint of an interval; the finite end where the other is infinite, 0 where both are."""
+    if np.isfinite(high) and np.isfinite(low):
+        return (high + low) / 2
+    return high if np.isfinite(high) else low if np.isfinite(low) else 0.0

@@ -1,6 +1,7 @@
-"""The steps of sequential minimal optimization, compiled by numba (the extra `compiled`).
+"""The loop of sequential minimal optimization, compiled by numba (the extra `compiled`).
 
-`steps.py` has the same loop in NumPy, and says what it does.
+`smo.py` has the same loop in NumPy and explains the algorithm. The functions below are compiled by
+`compiled_steps` when it is first called; arrays of length n are padded to a multiple of `LANES`.
 """
 
 from __future__ import annotations
@@ -10,78 +11,77 @@ from functools import cache
 
 import numpy as np
 
-LANES = 32  # maxima are kept in so many lanes, which vector units fill; arrays have multiples of it
-FLAT = 1e-12  # least curvature along a pair, relative to the diagonal
-
-
-def is_loaded() -> bool:
-    """Whether the loop was compiled before, in this process: then it pays whatever the size."""
-    return compiled_steps.cache_info().currsize > 0
+LANES = 32  # independent running maxima, so that the compiler fills the vector units with them
+MIN_CURVATURE = 1e-12  # along a pair, relative to the diagonal: keeps steps finite for equal points
 
 
 @cache
 def compiled_steps() -> Callable[..., int]:
-    """The loop: (K, diagonal, width, lower, upper, b, up, down, tolerance, most) -> steps done."""
+    """Compile the loop: (K, diagonal, width, lower, upper, b, up, down, tolerance, most) -> steps taken."""
     import numba
 
-    options = {
-        "nogil": True,
-        "fastmath": {"nnan", "nsz", "contract", "reassoc"},
-        "error_model": "numpy",
-    }
+    compiled = numba.njit(
+        nogil=True, fastmath={"nnan", "nsz", "contract", "reassoc"}, error_model="numpy"
+    )
+    return compiled(_loop(compiled(_largest), compiled(_partner), compiled(_update_slopes)))
 
-    @numba.njit(**options)
-    def largest(up, lanes):  # pragma: no cover
-        """The position of the largest entry, when `lanes` has the maxima of every lane."""
-        lane = np.argmax(lanes)
-        best = lane
-        for t in range(lane, up.size, LANES):
-            if up[t] > up[best]:
-                best = t
-        return best
 
-    @numba.njit(**options)
-    def partner(row, own, diagonal, down, high, flat, lanes, least):  # pragma: no cover
-        """The j of the largest gain, (high - down_j)^2 / curvature; -1 where none can gain.
+def _largest(up: np.ndarray, lanes: np.ndarray) -> int:  # pragma: no cover
+    """Position of the largest entry of `up`, given the maximum of every lane."""
+    lane = np.argmax(lanes)
+    best = lane
+    for t in range(lane, up.size, LANES):
+        if up[t] > up[best]:
+            best = t
+    return best
 
-        `least` are the minima of `down`.
-        """
-        lanes[:] = 0.0
-        least[:] = np.inf
-        for group in range(down.size // LANES):
-            for k in range(LANES):
-                t = group * LANES + k
-                value = down[t]
-                least[k] = min(least[k], value)
-                gap = max(high - value, 0.0)
-                curve = max(own + diagonal[t] - 2 * row[t], flat)
-                lanes[k] = max(lanes[k], gap * gap / curve)
-        lane, best, most = np.argmax(lanes), -1, 0.0
-        for t in range(lane, down.size, LANES):
-            gap = max(high - down[t], 0.0)
-            gain = gap * gap / max(own + diagonal[t] - 2 * row[t], flat)
-            if gain > most:
-                most, best = gain, t
-        return best
 
-    @numba.njit(**options)
-    def moved(row_i, row_j, step, up, down, lanes):  # pragma: no cover
-        """Follow a step: all slopes change; `lanes` are the maxima of `up`."""
-        lanes[:] = -np.inf
-        for group in range(up.size // LANES):
-            for k in range(LANES):
-                t = group * LANES + k
-                change = step * (row_i[t] - row_j[t])
-                down[t] -= change
-                value = up[t] - change
-                up[t] = value
-                lanes[k] = max(lanes[k], value)
+def _partner(row, K_ii, diagonal, down, high, flat, lanes, least):  # pragma: no cover
+    """Position j of the largest gain, (high - down_j)^2 / curvature; -1 where no j gains.
 
-    @numba.njit(**options)
+    Writes the minima of `down` by lane into `least`.
+    """
+    lanes[:] = 0.0
+    least[:] = np.inf
+    for group in range(down.size // LANES):
+        for k in range(LANES):
+            t = group * LANES + k
+            value = down[t]
+            least[k] = min(least[k], value)
+            gap = max(high - value, 0.0)
+            curve = max(K_ii + diagonal[t] - 2 * row[t], flat)
+            lanes[k] = max(lanes[k], gap * gap / curve)
+    lane, best, most = np.argmax(lanes), -1, 0.0
+    for t in range(lane, down.size, LANES):
+        gap = max(high - down[t], 0.0)
+        gain = gap * gap / max(K_ii + diagonal[t] - 2 * row[t], flat)
+        if gain > most:
+            most, best = gain, t
+    return best
+
+
+def _update_slopes(row_i, row_j, step, up, down, lanes):  # pragma: no cover
+    """Update all slopes after a step along a pair; writes the maxima of `up` by lane into `lanes`."""
+    lanes[:] = -np.inf
+    for group in range(up.size // LANES):
+        for k in range(LANES):
+            t = group * LANES + k
+            change = step * (row_i[t] - row_j[t])
+            down[t] -= change
+            value = up[t] - change
+            up[t] = value
+            lanes[k] = max(lanes[k], value)
+
+
+def _loop(
+    largest: Callable[..., int], partner: Callable[..., int], update_slopes: Callable[..., None]
+) -> Callable[..., int]:
+    """Build the loop from its compiled helpers, which numba takes from the closure."""
+
     def steps(K, diagonal, width, lower, upper, b, up, down, tolerance, most):  # pragma: no cover
         lanes, gains, least = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-        flat = FLAT * max(diagonal.max(), 1e-300)
-        moved(K[0], K[0], 0.0, up, down, lanes)
+        flat = MIN_CURVATURE * max(diagonal.max(), 1e-300)
+        update_slopes(K[0], K[0], 0.0, up, down, lanes)
         for done in range(most):
             i = largest(up, lanes)
             high = up[i]
@@ -100,7 +100,7 @@ def compiled_steps() -> Callable[..., int]:
             b[i] = top if step == room_i else b[i] + step
             b[j] = bottom if step == room_j else b[j] - step
             up[i] = up[j] = -np.inf
-            moved(K[i], K[j], step, up, down, lanes)
+            update_slopes(K[i], K[j], step, up, down, lanes)
             for t, slope in ((i, slope_i), (j, slope_j)):
                 if b[t] < upper[t]:
                     up[t] = slope - (width if b[t] >= 0.0 else -width)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import inf
 from typing import Any, Self
 
@@ -17,15 +19,61 @@ from mercer import validate
 from mercer.features.random_state import state
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.take import taken
-from mercer.learn.machines.dual_solver import Solution
-from mercer.learn.machines.matrix_access import rows_of
-from mercer.learn.machines.multiclass import MultiClass, OneVsOne
-from mercer.learn.machines.platt import Sigmoid
-from mercer.learn.machines.precomputed import Looked
-from mercer.learn.machines.smo import Dual
-from mercer.learn.machines.svm_base import Machine, Trained, definite, rising, some
+from mercer.learn.machines.matrix_access import kernel_rows
+from mercer.learn.machines.platt import PlattSigmoid
+from mercer.learn.machines.precomputed import Precomputed
+from mercer.learn.machines.smo import Dual, DualSolution
+from mercer.learn.machines.svm_base import Machine, SupportExpansion, check_definite, increasing
 
-_FOLDS = 5  # of the cross-validation behind probabilities
+_CALIBRATION_FOLDS = 5  # of the cross-validation behind probabilities, as in LIBSVM
+
+
+class MultiClass(ABC):
+    """Reduction of a problem with k > 2 classes to problems with two."""
+
+    @abstractmethod
+    def problems(self, codes: np.ndarray, k: int, /) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """For every problem the positions of its points, and their signs, +1 and -1."""
+
+    @abstractmethod
+    def combined(self, values: np.ndarray, k: int, /) -> np.ndarray:
+        """Scores of the classes (m, k) from the decision values of the problems (m, P); the largest wins."""
+
+
+@dataclass(frozen=True)
+class OneVsOne(MultiClass):
+    """One machine for every pair of classes, k (k - 1) / 2 in all, trained on these two classes only.
+
+    Each has a vote; the sum of the decision values breaks ties. This is the default: many small problems
+    cost less than a few large ones.
+    """
+
+    def problems(self, codes: np.ndarray, k: int, /) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for first, second in combinations(range(k), 2):
+            index = np.flatnonzero((codes == first) | (codes == second))
+            yield index, np.where(codes[index] == second, 1.0, -1.0)
+
+    def combined(self, values: np.ndarray, k: int, /) -> np.ndarray:
+        votes = np.zeros((len(values), k), dtype=np.float64)
+        sums = np.zeros((len(values), k), dtype=np.float64)
+        for p, (first, second) in enumerate(combinations(range(k), 2)):
+            votes[:, second] += values[:, p] > 0
+            votes[:, first] += values[:, p] <= 0
+            sums[:, second] += values[:, p]
+            sums[:, first] -= values[:, p]
+        return votes + sums / (3 * (np.abs(sums) + 1))  # the sums add less than a third of a vote
+
+
+@dataclass(frozen=True)
+class OneVsRest(MultiClass):
+    """One machine for every class against all others, each trained on all points; the largest value wins."""
+
+    def problems(self, codes: np.ndarray, k: int, /) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for label in [1] if k == 2 else range(k):
+            yield np.arange(len(codes)), np.where(codes == label, 1.0, -1.0)
+
+    def combined(self, values: np.ndarray, k: int, /) -> np.ndarray:
+        return values
 
 
 class SVC(ClassifierMixin, Machine):
@@ -36,60 +84,60 @@ class SVC(ClassifierMixin, Machine):
 
         min a'Qa / 2 - sum_i a_i,   0 <= a_i <= C w_i,   sum_i y_i a_i = 0,   Q_ij = y_i y_j k(x_i, x_j),
 
-    and f = sum_i y_i a_i k(x_i, .). Several classes: machines for two of them.
+    and f = sum_i y_i a_i k(x_i, .). More than two classes are reduced to problems with two.
 
     Parameters
     ----------
     kernel : Kernel or None
-        None: RBF at the median distance of the points.
+        None: RBF with the median distance of the points as its bandwidth.
     C : float
-        The price of a point inside the margin; ``inf`` for a hard margin.
+        Penalty of a point inside the margin; ``inf`` for a hard margin.
     multiclass : MultiClass or None
-        `OneVsOne()`, which None stands for, or `OneVsRest()`.
+        `OneVsOne()` (the default, None) or `OneVsRest()`.
     class_weight : dict, "balanced" or None
-        Multiplies C for the points of a class; "balanced" by n / (k n_class).
+        Factor of C for the points of each class; "balanced" means n / (k n_class).
     probability : bool
-        Whether `predict_proba` is wanted, which costs five more fits.
+        Whether `predict_proba` is available, at the cost of five more fits.
     tol : float
-        The gap in the optimality conditions at which to stop, as in LIBSVM.
+        Tolerance of the optimality conditions, as in LIBSVM.
     max_iter : int or None
-        Steps of two coefficients at most; None: ten million.
+        Largest number of steps, each of two coefficients. None: ten million.
     random_state : int, Generator, RandomState or None
-        Draws the folds behind the probabilities.
+        Seed of the folds behind the probabilities.
 
     Attributes
     ----------
     classes_ : array (k,)
     function_ : Function
-        f; several functions, one for each problem, where there are several classes: of `OneVsOne` in the
-        order (0, 1), (0, 2), ..., positive for the second.
+        f; with more than two classes one function for each problem: for `OneVsOne` in the order
+        (0, 1), (0, 2), ..., positive for the second class of the pair.
     intercept_ : array (P,)
-        The offset b of every problem: the mean over the free support vectors, 0 < a_i < C w_i; the
-        middle of what is possible where there is none.
+        Offset b of every problem: the mean over the free support vectors, 0 < a_i < C w_i, or the
+        middle of the feasible interval where there is none.
     support_, support_vectors_, n_support_
-        Positions of the support vectors, the points there, and how many there are of each class.
+        Positions of the support vectors, their points, and their number in each class.
     margin_ : array (P,)
         1 / |f|, the distance from f(x) + b = 0 to f(x) + b = 1 in the RKHS.
     gap_ : float
-        The largest violation of the optimality conditions: max of the slopes y_i - f(x_i) of coefficients
-        that may rise, less the min over those that may fall. At most `tol` when it converged.
+        Largest violation of the optimality conditions: the maximum of the slopes y_i - f(x_i) over
+        coefficients that can rise, minus the minimum over those that can fall. At most `tol` after
+        convergence.
     n_iter_ : array (P,)
     kernel_, n_features_in_, feature_names_in_
 
     Notes
     -----
-    Large problems are solved a working set at a time, on tiles of the kernel matrix and on all
-    cores; the matrix is never held beyond 2,048 points. The kernel `Linear()` goes through weights of the
-    columns instead. The extra `compiled` makes it several times faster.
+    Large problems are solved a working set at a time, on tiles of the kernel matrix and on all cores;
+    beyond 2,048 points the matrix is never stored. With the kernel `Linear()` products use the weights of
+    the primal problem instead. The extra `compiled` makes training several times faster.
 
-    A kernel that is not positive definite is solved with a warning, as LIBSVM does without: what is
-    found is a stationary point. A hard margin that does not exist is refused, and so is one with
-    such a kernel.
+    A kernel that is not positive definite is solved anyway, with a warning (LIBSVM solves it silently):
+    the solution is a stationary point. A hard margin is refused with such a kernel, and where it does
+    not exist.
 
-    Probabilities are sigmoids of the decision values (Platt 1999), fitted to values of points that
-    were left out of training, and one for each class, normalised, where there are more than two.
-    They need not agree with `predict` at the boundary. Where they matter most, scikit-learn's
-    `CalibratedClassifierCV` offers more ways.
+    Probabilities are sigmoids of cross-validated decision values (Platt 1999); with more than two
+    classes there is one sigmoid for each, and they are normalised. They need not agree with `predict`
+    at the boundary. scikit-learn's `CalibratedClassifierCV` offers other calibrations.
 
     References
     ----------
@@ -116,7 +164,7 @@ class SVC(ClassifierMixin, Machine):
     intercept_: np.ndarray
     margin_: np.ndarray
     n_support_: np.ndarray
-    _sigmoids: list[Sigmoid]
+    _sigmoids: list[PlattSigmoid]
 
     def __init__(
         self,
@@ -140,36 +188,36 @@ class SVC(ClassifierMixin, Machine):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from points X and labels y, with weights (n,) that multiply C if there are any."""
-        return _fitted([self], X, y, sample_weight)[0]
+        """Fit the machine to points X and labels y; optional weights (n,) multiply C."""
+        return _fit_all([self], X, y, sample_weight)[0]
 
     def path(self, X: Any, y: Any, C: Sequence[float], sample_weight: Any = None) -> list[Self]:
-        """Machines for several C, each solved from the one before it; in the order that was given."""
-        return _fitted([self._at(c) for c in C], X, y, sample_weight)
+        """Fit a machine for every C, each started at the solution before; returned in the given order."""
+        return _fit_all([self._with_C(c) for c in C], X, y, sample_weight)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """f(x) + b, positive for the second of two classes: (n,); a figure for each of k > 2: (n, k)."""
-        return self._decided(self._values(X) + self.intercept_)
+        """f(x) + b, positive for the second of two classes: (n,); a score for each of k > 2 classes: (n, k)."""
+        return self._scores(self._values(X) + self.intercept_)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The label of every point."""
+        """Predicted labels: (n,)."""
         return self._labels(self.decision_function(X))
 
     @available_if(lambda self: self.probability)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of every class: (n, k). Needs ``probability=True``."""
+        """Probability of every class: (n, k). Needs ``probability=True``."""
         values = self.decision_function(X)
-        wide = values[:, None] if values.ndim == 1 else values
-        columns = [sigmoid(wide[:, j]) for j, sigmoid in enumerate(self._sigmoids)]
+        scores = values[:, None] if values.ndim == 1 else values
+        columns = [sigmoid(scores[:, j]) for j, sigmoid in enumerate(self._sigmoids)]
         if len(columns) == 1:
             return np.stack([1 - columns[0], columns[0]], axis=1)
-        each = np.stack(columns, axis=1)
-        total = each.sum(axis=1, keepdims=True)
-        return np.where(total > 0, each / np.where(total > 0, total, 1), 1 / len(columns))
+        positive = np.stack(columns, axis=1)
+        total = positive.sum(axis=1, keepdims=True)
+        return np.where(total > 0, positive / np.where(total > 0, total, 1), 1 / len(columns))
 
     @available_if(lambda self: self.probability)
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The logarithm of the probability of every class: (n, k)."""
+        """Logarithm of the probability of every class: (n, k)."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -188,128 +236,141 @@ class SVC(ClassifierMixin, Machine):
     def _multiclass(self) -> MultiClass:
         return OneVsOne() if self.multiclass is None else self.multiclass
 
-    def _shares(self, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """What multiplies C at every point, by its class and its own weight: (n,)."""
-        given = self.class_weight
-        if isinstance(given, dict):
-            unknown = [label for label in given if label not in self.classes_]
+    def _weight_factors(self, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Factor of C at every point, from its class and its weight: (n,)."""
+        by_class = self.class_weight
+        if isinstance(by_class, dict):
+            unknown = [label for label in by_class if label not in self.classes_]
             if unknown:
-                raise ValueError(f"class_weight names classes that y does not have: {unknown}")
-            given = {i: given[c] for i, c in enumerate(self.classes_.tolist()) if c in given}
-        each = compute_class_weight(given, classes=np.arange(len(self.classes_)), y=codes)
-        if not np.all(each > 0):
-            raise ValueError(f"class_weight must be positive for every class, got {each.tolist()}")
-        return each[codes] * (1.0 if weights is None else weights)
+                raise ValueError(f"class_weight has classes that are not in y: {unknown}")
+            labels = enumerate(self.classes_.tolist())
+            by_class = {i: by_class[c] for i, c in labels if c in by_class}
+        factors = compute_class_weight(by_class, classes=np.arange(len(self.classes_)), y=codes)
+        if not np.all(factors > 0):
+            raise ValueError(
+                f"class_weight must be positive for every class, got {factors.tolist()}"
+            )
+        return factors[codes] * (1.0 if weights is None else weights)
 
-    def _train(self, data: _Data, C: Sequence[float]) -> list[Trained]:
-        """Solve all problems of two classes for all C."""
-        ordered, places = rising(C)
-        parts: list[list[tuple[np.ndarray, Solution]]] = [[] for _ in ordered]
+    def _train(self, data: _LabelledPoints, C: Sequence[float]) -> list[SupportExpansion]:
+        """Solve all two-class problems for all C."""
+        ordered, positions = increasing(C)
+        solved: list[list[tuple[np.ndarray, DualSolution]]] = [[] for _ in ordered]
         for index, signs in self._multiclass.problems(data.codes, data.k):
-            rows = rows_of(data.kernel, data.at(index).points)
-            shares = data.shares[index]
-            found = self._along(rows, lambda c, s=signs, w=shares: hinge(s, c * w), ordered)
-            for part, solution in zip(parts, found, strict=True):
-                part.append((index, solution))
-        trained = [Trained.of(len(data.codes), part) for part in parts]
-        return [trained[place] for place in places]
+            rows = kernel_rows(data.kernel, data.at(index).points)
+            factors = data.factors[index]
+            solutions = self._solve_path(
+                rows, lambda c, s=signs, w=factors: hinge_dual(s, c * w), ordered
+            )
+            for problems, solution in zip(solved, solutions, strict=True):
+                problems.append((index, solution))
+        expansions = [SupportExpansion.of(len(data.codes), problems) for problems in solved]
+        return [expansions[position] for position in positions]
 
-    def _decided(self, values: np.ndarray) -> np.ndarray:
-        """What `decision_function` gives, from the values of the problems (m, P)."""
+    def _scores(self, values: np.ndarray) -> np.ndarray:
+        """Decision values (m,) or scores of classes (m, k), from the values of the problems (m, P)."""
         if len(self.classes_) == 2:
             return values[:, 0]
         return self._multiclass.combined(values, len(self.classes_))
 
-    def _labels(self, decided: np.ndarray) -> np.ndarray:
-        """The labels that go with what `decision_function` gives."""
-        best = decided > 0 if decided.ndim == 1 else np.argmax(decided, axis=1)
+    def _labels(self, scores: np.ndarray) -> np.ndarray:
+        """Labels of the largest scores, or by the sign of decision values."""
+        best = scores > 0 if scores.ndim == 1 else np.argmax(scores, axis=1)
         return self.classes_[best.astype(np.int64)]
 
-    def _along_fold(
-        self, kernel: Looked, fold: tuple[np.ndarray, np.ndarray], y: Any, C: Sequence[float]
+    def _fold_labels(
+        self, kernel: Precomputed, fold: tuple[np.ndarray, np.ndarray], y: Any, C: Sequence[float]
     ) -> list[np.ndarray]:
-        """What machines for several C, learnt from the first positions and their labels, say of the others."""
-        machine, (train, test) = self._at(C[0]), fold
+        """Labels of the test positions of a fold for every C, learnt from those of the training positions."""
+        machine, (train, test) = self._with_C(C[0]), fold
         machine._check()
         for c in C:
             if inf != c:
                 validate.positive("C", c)
         machine.kernel = kernel
-        places = train.astype(np.float64)[:, None]
-        _, points, codes, _ = machine._accept_labels(places, y)
-        data = _Data(kernel, points, codes, machine._shares(codes, None), len(machine.classes_))
+        positions = train.astype(np.float64)[:, None]
+        _, points, codes, _ = machine._accept_labels(positions, y)
+        factors = machine._weight_factors(codes, None)
+        data = _LabelledPoints(kernel, points, codes, factors, len(machine.classes_))
         block = kernel.matrix.take(test, axis=0).take(train, axis=1)
         values = [
-            block.take(found.index, axis=1) @ found.weights + found.offsets
-            for found in machine._train(data, C)
+            block.take(expansion.index, axis=1) @ expansion.weights + expansion.offsets
+            for expansion in machine._train(data, C)
         ]
-        return [machine._labels(machine._decided(v)) for v in values]
+        return [machine._labels(machine._scores(v)) for v in values]
 
-    def _calibrated(self, data: _Data, weights: np.ndarray | None) -> list[Sigmoid]:
-        """A sigmoid for each class (one for two), from values of points that were left out."""
+    def _calibrate(self, data: _LabelledPoints, weights: np.ndarray | None) -> list[PlattSigmoid]:
+        """A sigmoid for each class (one for two classes), fitted to cross-validated decision values."""
         codes, k = data.codes, data.k
         fewest = int(np.bincount(codes).min())
         if fewest < 2:
             raise ValueError(
-                "probability=True leaves points out, and needs at least two of every class, got "
-                f"{fewest}: give more, or use decision_function"
+                "probability=True needs at least two points of every class for its cross-validation, got "
+                f"{fewest}: give more points, or use decision_function"
             )
         folds = StratifiedKFold(
-            min(_FOLDS, fewest), shuffle=True, random_state=state(self.random_state)
+            min(_CALIBRATION_FOLDS, fewest), shuffle=True, random_state=state(self.random_state)
         )
         values = np.empty((len(codes), 1 if k == 2 else k), dtype=np.float64)
         for train, test in folds.split(codes, codes):
-            inside = data.at(train)
-            (found,) = self._train(inside, [self.C])
-            decided = self._decided(found.values(data.kernel, inside.points, data.at(test).points))
-            values[test] = decided[:, None] if k == 2 else decided
+            training = data.at(train)
+            (expansion,) = self._train(training, [self.C])
+            scores = self._scores(
+                expansion.values(data.kernel, training.points, data.at(test).points)
+            )
+            values[test] = scores[:, None] if k == 2 else scores
         mass = np.ones(len(codes), dtype=np.float64) if weights is None else weights
-        ones = [1] if k == 2 else range(k)
-        return [Sigmoid.fitted(values[:, j], codes == one, mass) for j, one in enumerate(ones)]
+        labels = [1] if k == 2 else range(k)
+        return [
+            PlattSigmoid.fit(values[:, j], codes == label, mass) for j, label in enumerate(labels)
+        ]
 
 
 @dataclass(frozen=True)
-class _Data:
-    """What a machine is trained on: points, the number of the class of each, and what multiplies C."""
+class _LabelledPoints:
+    """Training data: points, the class number of each, and the factor of C at each."""
 
     kernel: Kernel
     points: Points
     codes: np.ndarray
-    shares: np.ndarray
+    factors: np.ndarray
     k: int
 
-    def at(self, index: np.ndarray) -> _Data:
-        """Some of the points."""
+    def at(self, index: np.ndarray) -> _LabelledPoints:
+        """The subset at these positions, in increasing order."""
         if len(index) == len(self.codes):
             return self
         points = taken(self.points, index)
-        return replace(self, points=points, codes=self.codes[index], shares=self.shares[index])
+        return replace(self, points=points, codes=self.codes[index], factors=self.factors[index])
 
 
-def _fitted(machines: list[SVC], X: Any, y: Any, sample_weight: Any) -> list[Any]:
+def _fit_all(machines: list[SVC], X: Any, y: Any, sample_weight: Any) -> list[Any]:
     """Fit machines that differ in C only."""
+    if not machines:
+        raise ValueError("a path needs at least one C, got none")
     for machine in machines:
         machine._check()
-    first = some(machines)
+    first = machines[0]
     kernel, points, codes, weights = first._accept_labels(X, y, sample_weight)
-    points = first._fine(points)
-    definite(kernel, points, hard=any(inf == m.C for m in machines))
-    data = _Data(kernel, points, codes, first._shares(codes, weights), len(first.classes_))
-    trained = first._train(data, [m.C for m in machines])
-    for machine, found in zip(machines, trained, strict=True):
-        machine._as(first)
-        machine._keep(points, found, sample_weight)
-        machine.n_support_ = np.bincount(codes[found.index], minlength=data.k)
-        machine.intercept_ = found.offsets
+    points = first._precise_points(points)
+    check_definite(kernel, points, hard=any(inf == m.C for m in machines))
+    factors = first._weight_factors(codes, weights)
+    data = _LabelledPoints(kernel, points, codes, factors, len(first.classes_))
+    expansions = first._train(data, [m.C for m in machines])
+    for machine, expansion in zip(machines, expansions, strict=True):
+        machine._copy_fitted(first)
+        machine._keep(points, expansion, sample_weight)
+        machine.n_support_ = np.bincount(codes[expansion.index], minlength=data.k)
+        machine.intercept_ = expansion.offsets
         with np.errstate(divide="ignore"):
-            machine.margin_ = 1 / found.norms
+            machine.margin_ = 1 / expansion.norms
         if machine.probability:
-            machine._sigmoids = machine._calibrated(data, weights)
+            machine._sigmoids = machine._calibrate(data, weights)
     return machines
 
 
-def hinge(signs: np.ndarray, bounds: np.ndarray) -> Dual:
-    """The dual problem of two classes, for b_i = y_i a_i."""
+def hinge_dual(signs: np.ndarray, bounds: np.ndarray) -> Dual:
+    """Dual problem of two classes in b_i = y_i a_i."""
     zero = np.zeros_like(bounds)
     positive = signs > 0
     return Dual(signs, np.where(positive, zero, -bounds), np.where(positive, bounds, zero))

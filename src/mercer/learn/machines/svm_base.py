@@ -1,11 +1,11 @@
-"""What support vector machines share: how problems are solved, and what is kept of the solutions."""
+"""Base of support vector machines: how dual problems are solved, and what is kept of the solutions."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,19 +17,20 @@ from mercer.gram.gram import trial_matrix
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.take import taken
 from mercer.learn.kernel_learner import KernelPredictor
-from mercer.learn.machines.dual_solver import Solution, solve
-from mercer.learn.machines.matrix_access import Rows
-from mercer.learn.machines.smo import Dual
+from mercer.learn.machines.decomposition import Decomposition, max_working_set
+from mercer.learn.machines.matrix_access import MAX_DENSE_POINTS, DenseRows, KernelRows
+from mercer.learn.machines.smo import Dual, DualSolution, solve_block
 from mercer.rkhs.function import Function
 
-_FINE = 1e-4  # tolerance below which float32 does not do
+_MIN_TOL_SINGLE = 1e-4  # smallest tolerance that float32 kernel values can reach
+_MAX_STEPS = 10_000_000  # as in LIBSVM
 
 
 @dataclass(frozen=True)
-class Trained:
-    """Solutions of problems on the same points: what is used of the points, and how."""
+class SupportExpansion:
+    """Functions of several problems on the same points, expanded on the support vectors."""
 
-    index: np.ndarray  # of the points in use, (s,)
+    index: np.ndarray  # positions of the support vectors, (s,)
     weights: np.ndarray  # (s, P), one column for each problem
     offsets: np.ndarray  # (P,)
     gaps: np.ndarray
@@ -37,25 +38,22 @@ class Trained:
     steps: np.ndarray
 
     @classmethod
-    def of(cls, n: int, parts: list[tuple[np.ndarray, Solution]]) -> Trained:
-        """From solutions and the points that each of them is about."""
-        whole = np.zeros((n, len(parts)), dtype=np.float64)
-        for p, (index, found) in enumerate(parts):
-            whole[index, p] = found.b
-        used = np.flatnonzero(whole.any(axis=1))
-        if len(used) == 0:  # a constant; functions have a point
-            used = np.zeros(1, dtype=np.int64)
-        figures = [(s.offset, s.gap, max(s.norm2, 0.0) ** 0.5, s.steps) for _, s in parts]
+    def of(cls, n: int, solved: list[tuple[np.ndarray, DualSolution]]) -> SupportExpansion:
+        """Combine solutions, each with the positions of the points of its problem."""
+        coefficients = np.zeros((n, len(solved)), dtype=np.float64)
+        for p, (index, solution) in enumerate(solved):
+            coefficients[index, p] = solution.b
+        support = np.flatnonzero(coefficients.any(axis=1))
+        if len(support) == 0:  # a constant: functions need at least one point
+            support = np.zeros(1, dtype=np.int64)
+        figures = [(s.offset, s.gap, max(s.norm2, 0.0) ** 0.5, s.steps) for _, s in solved]
         offsets, gaps, norms, steps = (np.asarray(f) for f in zip(*figures, strict=True))
-        return cls(used, whole[used], offsets, gaps, norms, steps)
+        return cls(support, coefficients[support], offsets, gaps, norms, steps)
 
     def values(self, kernel: Kernel, points: Points, new: Points) -> np.ndarray:
         """f_p(x) + offset_p at new points: (m, P)."""
         gram = Gram(kernel, new, taken(points, self.index))
         return to_numpy(gram @ self.weights).astype(np.float64) + self.offsets
-
-
-M = TypeVar("M")
 
 
 class Machine(KernelPredictor):
@@ -65,97 +63,116 @@ class Machine(KernelPredictor):
     max_iter: int | None
 
     def _check(self) -> None:
-        """Refuse parameters no problem can be solved with."""
+        """Refuse invalid parameters."""
         validate.positive("tol", self.tol)
         if self.max_iter is not None:
             validate.whole("max_iter", self.max_iter)
 
-    def _fine(self, points: Points) -> Points:
-        """float32 points as float64 where the tolerance asks for more than they can give."""
-        if self.tol < _FINE and is_array(points) and is_single(points):
+    def _precise_points(self, points: Points) -> Points:
+        """float32 points as float64 where the tolerance is below the precision of float32."""
+        if self.tol < _MIN_TOL_SINGLE and is_array(points) and is_single(points):
             return astype(points, double(points))
         return points
 
-    def _at(self, C: float) -> Self:
-        """A machine like this one with another C."""
+    def _with_C(self, C: float) -> Self:
+        """A machine with the same parameters except C."""
         return type(self)(**self.get_params(deep=False) | {"C": C})
 
-    def _as(self, other: Machine) -> None:
-        """What another machine learnt of the data it was given: classes, kernel, columns."""
-        own = other.get_params(deep=False)
-        vars(self).update({k: v for k, v in vars(other).items() if k not in own})
+    def _copy_fitted(self, other: Machine) -> None:
+        """Copy the fitted attributes of another machine: classes, kernel, columns."""
+        params = other.get_params(deep=False)
+        vars(self).update({k: v for k, v in vars(other).items() if k not in params})
 
-    def _along(
-        self, rows: Rows, problem: Callable[[float], Dual], Cs: Sequence[float]
-    ) -> list[Solution]:
-        """The solutions of the problems of several C, in rising order, each from the one before."""
-        found: list[Solution] = []
+    def _solve_path(
+        self, rows: KernelRows, problem: Callable[[float], Dual], Cs: Sequence[float]
+    ) -> list[DualSolution]:
+        """Solutions for increasing C, each started at the one before."""
+        solutions: list[DualSolution] = []
         for i, C in enumerate(Cs):
             dual = problem(C)
-            start = warmed(found[-1], C / Cs[i - 1], dual) if found else (None, None)
-            found.append(self._solve(rows, dual, *start))
-        return found
+            start = _warm_start(solutions[-1], C / Cs[i - 1], dual) if solutions else (None, None)
+            solutions.append(self._solve(rows, dual, *start))
+        return solutions
 
     def _solve(
         self,
-        rows: Rows,
+        rows: KernelRows,
         dual: Dual,
         start: np.ndarray | None = None,
         values: np.ndarray | None = None,
-    ) -> Solution:
-        found = solve(
-            rows, dual, start=start, values=values, tolerance=self.tol, most=self.max_iter
+    ) -> DualSolution:
+        solution = solve(
+            rows, dual, start=start, values=values, tolerance=self.tol, max_steps=self.max_iter
         )
-        if found.gap > self.tol:
+        if solution.gap > self.tol:
             warnings.warn(
-                f"{type(self).__name__} stopped after {found.steps:,} steps with a gap of "
-                f"{found.gap:.1e}, short of tol={self.tol:g}: scale the data, lower C, or raise "
+                f"{type(self).__name__} did not converge: after {solution.steps:,} steps the gap is "
+                f"{solution.gap:.1e}, above tol={self.tol:g}. Scale the data, lower C, or raise "
                 "max_iter",
                 NotConverged,
                 stacklevel=6,
             )
-        return found
+        return solution
 
-    def _keep(self, points: Points, found: Trained, sample_weight: Any = None) -> None:
+    def _keep(self, points: Points, expansion: SupportExpansion, sample_weight: Any = None) -> None:
         """Set the attributes that all machines have."""
-        self.support_ = found.index
+        self.support_ = expansion.index
         if sample_weight is not None:
-            held = to_numpy(sample_weight) if is_array(sample_weight) else sample_weight
-            given = np.asarray(held)
-            if given.ndim == 1 and len(given) > count(points):  # those of weight 0 were left out
-                self.support_ = np.flatnonzero(given)[found.index]
-        self.support_vectors_ = taken(points, found.index)
-        one = found.weights.shape[1] == 1
-        weights = found.weights[:, 0] if one else found.weights
-        self.function_ = Function(self.kernel_, self.support_vectors_, weights, self._columns)
-        self.gap_ = float(found.gaps.max())
-        self.n_iter_ = found.steps
+            on_host = to_numpy(sample_weight) if is_array(sample_weight) else sample_weight
+            weights = np.asarray(on_host)
+            if weights.ndim == 1 and len(weights) > count(points):  # weight 0 was left out
+                self.support_ = np.flatnonzero(weights)[expansion.index]
+        self.support_vectors_ = taken(points, expansion.index)
+        single = expansion.weights.shape[1] == 1
+        columns = expansion.weights[:, 0] if single else expansion.weights
+        self.function_ = Function(self.kernel_, self.support_vectors_, columns, self._columns)
+        self.gap_ = float(expansion.gaps.max())
+        self.n_iter_ = expansion.steps
 
     def _values(self, X: Any) -> np.ndarray:
         """f_p(x) without offsets at new points, in float64: (m, P)."""
         points = self._points(X)
         weights = self.function_.weights
-        wide = weights if weights.ndim == 2 else weights[:, None]
+        columns = weights if weights.ndim == 2 else weights[:, None]
         gram = Gram(self._bound, points, self.function_.points)
-        return to_numpy(gram @ wide).astype(np.float64)
+        return to_numpy(gram @ columns).astype(np.float64)
 
 
-def some(machines: list[M]) -> M:
-    """The first of several machines, if there are any."""
-    if not machines:
-        raise ValueError("a path needs at least one C, got none")
-    return machines[0]
+def solve(
+    rows: KernelRows,
+    dual: Dual,
+    *,
+    start: np.ndarray | None = None,
+    values: np.ndarray | None = None,
+    tolerance: float = 1e-3,
+    max_steps: int | None = None,
+) -> DualSolution:
+    """Minimise until max up - min down <= tolerance, from a feasible start with `values`, K b.
+
+    A matrix in memory is solved as one block: cutting working sets out of it would cost more than the
+    steps. Other large problems are decomposed.
+    """
+    max_steps = _MAX_STEPS if max_steps is None else max_steps
+    n = len(rows)
+    b = np.zeros(n, dtype=np.float64) if start is None else start.astype(np.float64)
+    if values is None:
+        used = np.flatnonzero(b)
+        values = rows.times(used, b[used]) if len(used) else np.zeros(n, dtype=np.float64)
+    if isinstance(rows, DenseRows) or n <= min(MAX_DENSE_POINTS, max_working_set()):
+        matrix = rows.block(np.arange(n))
+        return solve_block(matrix, rows.diagonal, dual, b, values, tolerance, max_steps)
+    return Decomposition(rows, dual, b, values.copy()).solve(tolerance, max_steps)
 
 
-def rising(C: Any) -> tuple[list[float], list[int]]:
-    """Different prices in rising order, and where each of those that were given is among them."""
+def increasing(C: Iterable[float]) -> tuple[list[float], list[int]]:
+    """Distinct values in increasing order, and the position there of each value that was given."""
     values = [float(c) for c in C]
     ordered = sorted(set(values))
     return ordered, [ordered.index(c) for c in values]
 
 
-def warmed(last: Solution, ratio: float, dual: Dual) -> tuple[np.ndarray, np.ndarray]:
-    """Where to start after the solution for a smaller C: there, or scaled up, whichever is better."""
+def _warm_start(last: DualSolution, ratio: float, dual: Dual) -> tuple[np.ndarray, np.ndarray]:
+    """Start after the solution for a smaller C: that solution or its multiple, whichever is better."""
     if not np.isfinite(ratio):
         return last.b, last.values
     b = np.clip(ratio * last.b, dual.lower, dual.upper)
@@ -165,20 +182,22 @@ def warmed(last: Solution, ratio: float, dual: Dual) -> tuple[np.ndarray, np.nda
     return last.b, last.values
 
 
-def definite(kernel: Kernel, points: Points, *, hard: bool = False) -> None:
-    """Warn of a kernel that has negative eigenvalues on some of the points; refuse it for a hard margin."""
+def check_definite(kernel: Kernel, points: Points, *, hard: bool = False) -> None:
+    """Warn of a kernel with negative eigenvalues on a subset of the points; refuse it for a hard margin."""
     values = to_numpy(trial_matrix(kernel, points)).astype(np.float64)
     spectrum = linalg.eigvalsh((values + values.T) / 2)
     if spectrum[0] < -1e-5 * max(abs(spectrum[0]), abs(spectrum[-1])):
-        found = (
+        problem = (
             f"{kernel!r} is not positive definite: on {len(values)} of the points it has the "
             f"eigenvalue {spectrum[0]:.2g}."
         )
         if hard:
-            raise ValueError(f"{found} There is no margin then: give a finite C, or another kernel")
+            raise ValueError(
+                f"{problem} A hard margin does not exist then: use a finite C, or another kernel"
+            )
         warnings.warn(
-            f"{found} What is learnt is a stationary point of the dual problem, as in LIBSVM, and "
-            "no largest margin",
+            f"{problem} The solution is a stationary point of the dual problem, as in LIBSVM, not a "
+            "largest margin",
             UserWarning,
             stacklevel=4,
         )

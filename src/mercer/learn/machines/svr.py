@@ -13,44 +13,43 @@ from sklearn.base import RegressorMixin
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.kernels.base import Kernel
-from mercer.learn.machines.matrix_access import rows_of
+from mercer.learn.machines.matrix_access import kernel_rows
 from mercer.learn.machines.smo import Dual
-from mercer.learn.machines.svm_base import Machine, Trained, definite, rising, some
+from mercer.learn.machines.svm_base import Machine, SupportExpansion, check_definite, increasing
 from mercer.learn.target_scale import spread
 
 
 class SVR(RegressorMixin, Machine):
-    """Support vector regression: errors up to `epsilon` cost nothing, larger ones in proportion.
+    """Support vector regression with the epsilon-insensitive loss.
 
     Minimises |f|^2 / 2 + C sum_i w_i max(0, |y_i - f(x_i) - b| - epsilon) over functions f and
-    offsets b. f is a sum over the points outside the tube or on its wall, the support vectors.
+    offsets b. f is a sum over the points outside the tube or on its boundary, the support vectors.
 
     Parameters
     ----------
     kernel : Kernel or None
-        None: RBF at the median distance of the points.
+        None: RBF with the median distance of the points as its bandwidth.
     C : float or None
-        The price of an error. None: the spread of y, 1.25 times its mean absolute deviation from its
-        median (the standard deviation of normal data).
+        Penalty of errors. None: the spread of y, 1.25 times its mean absolute deviation from its
+        median (for normal data its standard deviation).
     epsilon : float or None
-        Half the width of the tube, in the unit of y; 0 for absolute errors. None: a tenth of the
-        spread of y. With C and epsilon left out, the predictions for a y + b are those for y, times
-        a, plus b.
+        Half the width of the tube, in units of y; 0 for the absolute loss. None: a tenth of the spread
+        of y. With the defaults of C and epsilon, predictions follow shifts and changes of scale of y.
     tol : float
-        The gap in the optimality conditions at which to stop, in units of the spread of y (rounded
-        to a power of two).
+        Tolerance of the optimality conditions, in units of the spread of y (rounded to a power of
+        two).
     max_iter : int or None
-        Steps of two coefficients at most; None: ten million.
+        Largest number of steps, each of two coefficients. None: ten million.
 
     Attributes
     ----------
     function_ : Function
     intercept_ : float
     support_, support_vectors_
-        Positions of the support vectors, and the points there.
+        Positions of the support vectors, and their points.
     gap_ : float
-        The largest violation of the optimality conditions, in the unit of `tol`; at most `tol` when
-        it converged.
+        Largest violation of the optimality conditions, in the units of `tol`; at most `tol` after
+        convergence.
     n_iter_ : array (1,)
     kernel_, n_features_in_, feature_names_in_
 
@@ -91,15 +90,15 @@ class SVR(RegressorMixin, Machine):
         self.max_iter = max_iter
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from points X and numbers y (n,), with weights (n,) that multiply C if there are any."""
-        return _fitted([self], X, y, sample_weight)[0]
+        """Fit the machine to points X and targets y (n,); optional weights (n,) multiply C."""
+        return _fit_all([self], X, y, sample_weight)[0]
 
     def path(self, X: Any, y: Any, C: Sequence[float], sample_weight: Any = None) -> list[Self]:
-        """Machines for several C, each solved from the one before it; in the order that was given."""
-        return _fitted([self._at(c) for c in C], X, y, sample_weight)
+        """Fit a machine for every C, each started at the solution before; returned in the given order."""
+        return _fit_all([self._with_C(c) for c in C], X, y, sample_weight)
 
     def predict(self, X: Any) -> np.ndarray:
-        """f(x) + b at new points: (n,)."""
+        """Predicted values f(x) + b: (n,)."""
         return self._values(X)[:, 0] + self.intercept_
 
     def _check(self) -> None:
@@ -110,28 +109,32 @@ class SVR(RegressorMixin, Machine):
             validate.non_negative("epsilon", self.epsilon)
 
 
-def _fitted(machines: list[SVR], X: Any, y: Any, sample_weight: Any) -> list[Any]:
+def _fit_all(machines: list[SVR], X: Any, y: Any, sample_weight: Any) -> list[Any]:
     """Fit machines that differ in C only."""
+    if not machines:
+        raise ValueError("a path needs at least one C, got none")
     for machine in machines:
         machine._check()
-    first = some(machines)
+    first = machines[0]
     kernel, points, target, weights = first._accept_numbers(X, y, sample_weight, several=False)
-    points = first._fine(points)
-    definite(kernel, points)
+    points = first._precise_points(points)
+    check_definite(kernel, points)
     numbers = to_numpy(target).astype(np.float64)
-    each = np.ones(len(numbers), dtype=np.float64) if weights is None else weights
-    size = spread(numbers, each) or 1.0
-    unit = 2.0 ** round(log2(size))  # solved for y / unit, without rounding
-    width = (0.1 * size if first.epsilon is None else float(first.epsilon)) / unit
-    ordered, places = rising((size if m.C is None else m.C) / unit for m in machines)
-    found = first._along(
-        rows_of(kernel, points), lambda C: Dual(numbers / unit, -C * each, C * each, width), ordered
+    factors = np.ones(len(numbers), dtype=np.float64) if weights is None else weights
+    scale = spread(numbers, factors) or 1.0
+    unit = 2.0 ** round(log2(scale))  # y / unit is exact, as the unit is a power of two
+    width = (0.1 * scale if first.epsilon is None else float(first.epsilon)) / unit
+    ordered, positions = increasing((scale if m.C is None else m.C) / unit for m in machines)
+    solutions = first._solve_path(
+        kernel_rows(kernel, points),
+        lambda C: Dual(numbers / unit, -C * factors, C * factors, width),
+        ordered,
     )
-    for machine, place in zip(machines, places, strict=True):
-        one = found[place]
-        one = replace(one, b=unit * one.b, values=unit * one.values, offset=unit * one.offset)
-        trained = Trained.of(len(numbers), [(np.arange(len(numbers)), one)])
-        machine._as(first)
-        machine._keep(points, trained, sample_weight)
-        machine.intercept_ = float(trained.offsets[0])
+    for machine, position in zip(machines, positions, strict=True):
+        s = solutions[position]
+        s = replace(s, b=unit * s.b, values=unit * s.values, offset=unit * s.offset)
+        expansion = SupportExpansion.of(len(numbers), [(np.arange(len(numbers)), s)])
+        machine._copy_fitted(first)
+        machine._keep(points, expansion, sample_weight)
+        machine.intercept_ = float(expansion.offsets[0])
     return machines
