@@ -110,7 +110,7 @@ def test_refusals(points):
     x, y = points
     with pytest.raises(ValueError, match="widths must be 90 finite non-negative numbers"):
         FlexSVC().fit(x, y, widths=np.ones(3))
-    with pytest.raises(ValueError, match="not negative"):
+    with pytest.raises(ValueError, match="non-negative"):
         FlexSVC().fit(x, y, widths=-np.ones(90))
     with pytest.raises(ValueError, match="inconsistent numbers"):
         AugmentedSVC().fit(x, y[:3])

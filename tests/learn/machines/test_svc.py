@@ -365,5 +365,5 @@ def test_indefinite_kernel_has_no_hard_margin():
             ValueError, match=r"not positive definite.*A hard margin does not exist then"
         ):
             SVC(SigmoidKernel(1.0, -1.0), inf).fit(x, y)
-        with pytest.raises(ValueError, match="A hard margin does not exist then: give a finite C"):
+        with pytest.raises(ValueError, match="A hard margin does not exist then: use a finite C"):
             SVC(SigmoidKernel(1.0, -1.0)).path(x, y, [1.0, inf])
