@@ -26,7 +26,7 @@ def compiled_steps() -> Callable[..., int]:
     return compiled(_loop(compiled(_largest), compiled(_partner), compiled(_update_slopes)))
 
 
-def _largest(up: np.ndarray, lanes: np.ndarray) -> int:  # pragma: no cover
+def _largest(up, lanes):  # pragma: no cover
     """Position of the largest entry of `up`, given the maximum of every lane."""
     lane = np.argmax(lanes)
     best = lane
