@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def _update_slopes(row_i, row_j, step, up, down, lanes):  # pragma: no cover
 
 
 def _loop(
-    largest: Callable[..., int], partner: Callable[..., int], update_slopes: Callable[..., None]
+    largest: Callable[..., Any], partner: Callable[..., Any], update_slopes: Callable[..., Any]
 ) -> Callable[..., int]:
     """Build the loop from its compiled helpers, which numba takes from the closure."""
 
