@@ -1,17 +1,65 @@
-"""The only file that knows NumPy from torch: namespaces, devices, conversions, and equality of arrays."""
+"""Arrays of NumPy, torch and other libraries: namespaces, devices, conversions, and equality."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
-Array: TypeAlias = Any  # numpy.ndarray, torch.Tensor, or any other array of the array API standard
+
+class Array(Protocol):
+    """An array of the array API standard: a NumPy array, a tensor of torch, or one of another library.
+
+    The attributes and operators are those that all libraries share. Methods that only some have
+    (`sum`, `astype`, `detach`) are not among them: use the functions of `namespace(x)`, or `to_numpy`.
+    Results of operators and of indexing are `Any`, because their shape and dtype are not tracked.
+    """
+
+    @property
+    def shape(self) -> Any: ...
+    @property
+    def dtype(self) -> Any: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def device(self) -> Any: ...
+    @property
+    def T(self) -> Any: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __array__(self) -> np.ndarray: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
+    def __setitem__(self, key: Any, value: Any, /) -> None: ...
+    def __float__(self) -> float: ...
+    def __int__(self) -> int: ...
+    def __neg__(self) -> Any: ...
+    def __abs__(self) -> Any: ...
+    def __add__(self, other: Any, /) -> Any: ...
+    def __radd__(self, other: Any, /) -> Any: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __rsub__(self, other: Any, /) -> Any: ...
+    def __mul__(self, other: Any, /) -> Any: ...
+    def __rmul__(self, other: Any, /) -> Any: ...
+    def __truediv__(self, other: Any, /) -> Any: ...
+    def __rtruediv__(self, other: Any, /) -> Any: ...
+    def __pow__(self, other: Any, /) -> Any: ...
+    def __rpow__(self, other: Any, /) -> Any: ...
+    def __matmul__(self, other: Any, /) -> Any: ...
+    def __rmatmul__(self, other: Any, /) -> Any: ...
+    def __and__(self, other: Any, /) -> Any: ...
+    def __or__(self, other: Any, /) -> Any: ...
+    def __lt__(self, other: Any, /) -> Any: ...
+    def __le__(self, other: Any, /) -> Any: ...
+    def __gt__(self, other: Any, /) -> Any: ...
+    def __ge__(self, other: Any, /) -> Any: ...
 
 
-def namespace(*arrays: Array) -> Any:
+ArrayT = TypeVar("ArrayT", bound=Array)  # functions that return an array of the library of `x`
+
+
+def namespace(*arrays: Any) -> Any:
     """The array API namespace of the arrays (`numpy` itself for NumPy arrays)."""
     if all(isinstance(a, np.ndarray) for a in arrays):
         return np
@@ -44,23 +92,23 @@ def is_torch(x: object) -> bool:
 
 
 def on_gpu(x: object) -> bool:
-    """Whether it is a tensor of torch that lives on an NVIDIA GPU."""
+    """Whether `x` is a tensor of torch on an NVIDIA GPU."""
     return is_torch(x) and bool(getattr(x, "is_cuda", False))
 
 
-def for_gpu(x: object) -> bool:
-    """Whether it is a tensor of torch that waits for a GPU in pinned memory of the host."""
-    return is_torch(x) and not on_gpu(x) and bool(x.is_pinned())  # type: ignore[attr-defined]
+def for_gpu(x: Any) -> bool:
+    """Whether it is a tensor of torch in pinned memory of the host, to be streamed to a GPU."""
+    return is_torch(x) and not on_gpu(x) and bool(x.is_pinned())
 
 
-def is_numpy(*arrays: object) -> bool:
+def is_numpy(array: object, *others: object) -> TypeGuard[np.ndarray]:
     """Whether all are NumPy arrays."""
-    return all(isinstance(a, np.ndarray) for a in arrays)
+    return isinstance(array, np.ndarray) and all(isinstance(a, np.ndarray) for a in others)
 
 
-def is_held(x: object) -> bool:
-    """Whether the numbers of an array stand in memory: not sparse, not on torch's meta device."""
-    sparse = is_torch(x) and not str(x.layout).endswith("strided")  # type: ignore[attr-defined]
+def is_held(x: Any) -> bool:
+    """Whether an array is dense and in memory: not sparse, not on torch's meta device."""
+    sparse = is_torch(x) and not str(x.layout).endswith("strided")
     return not (sparse or getattr(x, "is_meta", False))
 
 
@@ -70,17 +118,17 @@ def needs_grad(x: object) -> bool:
 
 
 def detached(x: Any) -> Any:
-    """The same points without a record of gradients."""
+    """The same points, detached from the record of gradients."""
     return x.detach() if needs_grad(x) else x
 
 
-def to_numpy(x: Array) -> np.ndarray:
+def to_numpy(x: Any) -> np.ndarray:
     """The same numbers as a NumPy array, detached and on the host; bfloat16 becomes float32."""
     if isinstance(x, np.ndarray):
         return x
     if is_torch(x):
-        held = x.detach().cpu()
-        return (held.float() if str(held.dtype) == "torch.bfloat16" else held).numpy()
+        tensor = x.detach().cpu()
+        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
     import array_api_compat
 
     xp = namespace(x)
@@ -89,7 +137,7 @@ def to_numpy(x: Array) -> np.ndarray:
     return np.asarray(x)
 
 
-def array_like(values: Any, like: Array, dtype: Any = None) -> Array:
+def array_like(values: Any, like: ArrayT, dtype: Any = None) -> ArrayT:
     """`values` as an array of the library and on the device of `like` (and its dtype if none is given)."""
     dtype = like.dtype if dtype is None else dtype
     if is_torch(values) and is_torch(like):
@@ -103,20 +151,20 @@ def array_like(values: Any, like: Array, dtype: Any = None) -> Array:
     return namespace(like).asarray(values, dtype=dtype, device=device(like))
 
 
-def zeros(shape: tuple[int, ...] | int, like: Array, dtype: Any = None) -> Array:
+def zeros(shape: tuple[int, ...] | int, like: ArrayT, dtype: Any = None) -> ArrayT:
     """Zeros of the library, device and (unless given) dtype of `like`."""
     dtype = like.dtype if dtype is None else dtype
     return namespace(like).zeros(shape, dtype=dtype, device=device(like))
 
 
-def ones(shape: tuple[int, ...] | int, like: Array, dtype: Any = None) -> Array:
+def ones(shape: tuple[int, ...] | int, like: ArrayT, dtype: Any = None) -> ArrayT:
     """Ones of the library, device and (unless given) dtype of `like`."""
     dtype = like.dtype if dtype is None else dtype
     return namespace(like).ones(shape, dtype=dtype, device=device(like))
 
 
-def astype(x: Array, dtype: Any) -> Array:
-    """`x` in another dtype; `x` itself when it has it already."""
+def astype(x: ArrayT, dtype: Any) -> ArrayT:
+    """`x` in another dtype; `x` itself when it has that dtype already."""
     return x if x.dtype == dtype else namespace(x).astype(x, dtype)
 
 
@@ -135,7 +183,7 @@ def count(x: Any) -> int:
     return int(x.shape[0]) if is_array(x) else len(x)
 
 
-def transposed(a: Array) -> Array:
+def transposed(a: ArrayT) -> ArrayT:
     """A matrix with its rows as columns."""
     return namespace(a).permute_dims(a, (1, 0))
 
@@ -146,7 +194,7 @@ def take_rows(x: Any, rows: slice) -> Any:
 
 
 def set_diagonal(matrix: Array, row: int, column: int, values: Array) -> None:
-    """Write values down a diagonal of a matrix, from (row, column) on."""
+    """Write values into a diagonal of a matrix that starts at (row, column)."""
     count = int(values.shape[0])
     if isinstance(matrix, np.ndarray):
         steps = np.arange(count)
@@ -158,7 +206,7 @@ def set_diagonal(matrix: Array, row: int, column: int, values: Array) -> None:
             matrix[row + i, column + i] = values[i]
 
 
-def scalar(x: Array) -> float:
+def scalar(x: Any) -> float:
     """A Python float from an array of one number, detached."""
     return float(x.detach() if is_torch(x) else x)
 
@@ -173,8 +221,8 @@ def eps(x: Array) -> float:
     return float(namespace(x).finfo(x.dtype).eps)
 
 
-def root(x: Array) -> Array:
-    """Square root whose derivative at 0 is taken as 0, so that gradients of k(x, x) are finite."""
+def root(x: ArrayT) -> ArrayT:
+    """Square root with derivative 0 at 0, so that gradients of k(x, x) are finite."""
     xp = namespace(x)
     if not needs_grad(x):
         return xp.sqrt(x)
@@ -183,8 +231,8 @@ def root(x: Array) -> Array:
     return xp.where(positive, xp.sqrt(safe), zeros((), x))
 
 
-def via_numpy(function: Callable[[np.ndarray], np.ndarray], x: Array, what: str) -> Array:
-    """Apply a SciPy function elementwise; arrays that record gradients are refused by name."""
+def via_numpy(function: Callable[[np.ndarray], np.ndarray], x: ArrayT, what: str) -> ArrayT:
+    """Apply a SciPy function elementwise; arrays that record gradients are refused."""
     if isinstance(x, np.ndarray):
         return function(x).astype(x.dtype, copy=False)
     if needs_grad(x):
@@ -235,7 +283,7 @@ def _compared(thing: Any) -> list[Any]:
 
 
 def _hashed(value: Any) -> Any:
-    """What equal values have in common."""
+    """A hash that equal values share."""
     if is_array(value):
         return tuple(value.shape)
     if isinstance(value, list | tuple):

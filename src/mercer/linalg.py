@@ -1,9 +1,9 @@
-"""Factorizations of matrices, and the guard that decides how many threads BLAS may use for them.
+"""Matrix factorizations, with a guard on the number of BLAS threads.
 
 BLAS threads wait for each other in busy loops. On a machine with other work to do, a factorization of
 medium size, which synchronises them once per column, then takes many times as long with all threads
-as with one. `eigh`, `cholesky` and the rest have the names of `numpy.linalg`, take arrays of any library
-and follow one rule, `threads_for`.
+as with one. `eigh`, `cholesky` and the others have the names of `numpy.linalg`, take arrays of any
+library, and choose the number of threads by `threads_for`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from contextlib import AbstractContextManager, nullcontext
 from threading import RLock
 from typing import Any
 
-from mercer.backend import Array, is_numpy, namespace
+from mercer.backend import Array, ArrayT, is_numpy, namespace
 
-# Entries of a matrix up to which BLAS uses one thread of its own accord (OpenBLAS: 64 x 64).
-_UNTHREADED = 64**2
+# Entries of a matrix up to which BLAS uses one thread anyway (OpenBLAS: 64 x 64).
+_MAX_ENTRIES_UNTHREADED = 64**2
 # Entries up to which a factorization gets one BLAS thread. On a busy machine with two cores, eigh of
 # order 500, 1,000, 1,500 and 2,000 took 0.07, 0.7, 1.8 and 4.3 s with one thread, and 1.2 to 4.3, 7.0,
-# 10.5 and 23 s with two (qr and svd alike; cholesky and solve suffer below order 500 only). On an idle
-# one, one thread costs at most a second or two up to this size.
-_ONE_THREAD = 2000**2
+# 10.5 and 23 s with two (qr and svd alike; cholesky and solve only below order 500). On an idle
+# machine, one thread costs at most a second or two up to this size.
+_MAX_ENTRIES_ONE_THREAD = 2000**2
 
 
 def threads_for(matrix: Array) -> AbstractContextManager[Any]:
@@ -33,7 +33,7 @@ def threads_for(matrix: Array) -> AbstractContextManager[Any]:
     NumPy are left to their library.
     """
     entries = matrix.shape[-2] * matrix.shape[-1]
-    if _UNTHREADED < entries <= _ONE_THREAD and is_numpy(matrix):
+    if _MAX_ENTRIES_UNTHREADED < entries <= _MAX_ENTRIES_ONE_THREAD and is_numpy(matrix):
         return one_blas_thread()
     return nullcontext()
 
@@ -41,28 +41,28 @@ def threads_for(matrix: Array) -> AbstractContextManager[Any]:
 # ---- factorizations -------------------------------------------------------------------------
 
 
-def cholesky(a: Array) -> Array:
+def cholesky(a: ArrayT) -> ArrayT:
     """The lower Cholesky factor of a positive definite matrix."""
     return _factorized("cholesky", a)
 
 
 def eigh(a: Array) -> Any:
-    """Eigenvalues, rising, and eigenvectors of a symmetric matrix."""
+    """Eigenvalues in increasing order, and eigenvectors, of a symmetric matrix."""
     return _factorized("eigh", a)
 
 
-def eigvalsh(a: Array) -> Array:
-    """Eigenvalues, rising, of a symmetric matrix."""
+def eigvalsh(a: ArrayT) -> ArrayT:
+    """Eigenvalues of a symmetric matrix in increasing order."""
     return _factorized("eigvalsh", a)
 
 
-def inv(a: Array) -> Array:
+def inv(a: ArrayT) -> ArrayT:
     """The inverse of a matrix."""
     return _factorized("inv", a)
 
 
 def lstsq(a: Array, b: Array) -> Any:
-    """The least-squares solution of ax = b, and what `numpy.linalg.lstsq` gives with it."""
+    """The least-squares solution of ax = b, with the other results of `numpy.linalg.lstsq`."""
     return _factorized("lstsq", a, b, rcond=None)
 
 
@@ -71,7 +71,7 @@ def matrix_rank(a: Array) -> int:
     return int(_factorized("matrix_rank", a, hermitian=True))
 
 
-def pinv(a: Array) -> Array:
+def pinv(a: ArrayT) -> ArrayT:
     """The Moore-Penrose inverse of a matrix."""
     return _factorized("pinv", a)
 
@@ -81,8 +81,8 @@ def qr(a: Array) -> Any:
     return _factorized("qr", a)
 
 
-def qr_r(a: Array) -> Array:
-    """R alone of the reduced QR decomposition of a NumPy array."""
+def qr_r(a: ArrayT) -> ArrayT:
+    """The factor R of the reduced QR decomposition of a NumPy array."""
     return _factorized("qr", a, mode="r")
 
 
@@ -91,7 +91,7 @@ def slogdet(a: Array) -> Any:
     return _factorized("slogdet", a)
 
 
-def solve(a: Array, b: Array) -> Array:
+def solve(a: ArrayT, b: Array) -> ArrayT:
     """The solution of ax = b."""
     return _factorized("solve", a, b)
 
@@ -101,8 +101,8 @@ def svd(a: Array) -> Any:
     return _factorized("svd", a, full_matrices=False)
 
 
-def svdvals(a: Array) -> Array:
-    """Singular values, falling."""
+def svdvals(a: ArrayT) -> ArrayT:
+    """Singular values in decreasing order."""
     return _factorized("svdvals", a)
 
 
@@ -117,24 +117,24 @@ def _factorized(name: str, a: Array, *others: Array, **options: Any) -> Any:
 class one_blas_thread:
     """Keep every BLAS of the process at one thread inside a `with` block.
 
-    Blocks may be nested and may overlap in several Python threads: the first to begin notes how many
-    threads each library had, and the last to end gives them back. A library that is loaded while
-    blocks are open joins at the next one that begins. If someone else sets the number of threads in
-    the meantime, theirs stays.
+    Blocks may be nested and may overlap in several Python threads: the first to begin records the
+    number of threads of each library, and the last to end restores it. A library that is loaded while
+    blocks are open is limited by the next block that begins. A number of threads set by other code in
+    the meantime is kept.
     """
 
-    __slots__ = ("_own",)
+    __slots__ = ("_per_thread",)
 
     def __init__(self) -> None:
-        self._own: list[tuple[_Library, int]] = []  # libraries that count for each thread, before
+        self._per_thread: list[tuple[_Library, int]] = []  # libraries with a number for each thread
 
     def __enter__(self) -> None:
         _begin(id(self))
-        self._own = _limit_this_thread()
+        self._per_thread = _limit_this_thread()
 
     def __exit__(self, *exc: object) -> None:
         _end(id(self))
-        for library, threads in self._own:
+        for library, threads in self._per_thread:
             library.set(threads)
 
     def __del__(self) -> None:
@@ -144,13 +144,13 @@ class one_blas_thread:
 
 
 class _Library:
-    """A BLAS library: how many threads it has, and the call that changes it."""
+    """A BLAS library: its number of threads, and the function that sets it."""
 
     def __init__(self, controller: Any) -> None:
         self.path: str = controller.filepath
         self.get: Callable[[], int] = controller.get_num_threads
         self.set: Callable[[int], Any] = controller.set_num_threads
-        # the number is that of the calling thread, not of the process
+        # whether the number is that of the calling thread, not of the process
         self.of_thread = getattr(controller, "threading_layer", "") == "openmp"
         if controller.internal_api == "openblas" and not self.of_thread:
             # threadpoolctl ignores all threads but the first that sets OpenBLAS
@@ -165,9 +165,9 @@ def _openblas_setter(library: Any) -> Callable[[int], Any] | None:
 
 _lock = RLock()
 _open: set[int] = set()  # the ids of the blocks that are open
-_before: dict[str, int] = {}  # path of a library: its threads before the first block
+_before: dict[str, int] = {}  # path of a library -> its threads before the first block
 _libraries: dict[str, _Library] = {}  # by path
-_modules = 0  # number of imported modules when libraries were last looked for
+_modules = 0  # number of imported modules at the last search for libraries
 
 
 def _begin(block: int) -> None:
@@ -179,7 +179,7 @@ def _begin(block: int) -> None:
                 if path not in _before and not library.of_thread and library.get() != 1:
                     _before[path] = library.get()
                     library.set(1)
-    except BaseException:  # an interrupt, too, must not leave the block open
+    except BaseException:  # an interrupt must not leave the block open either
         _end(block)
         raise
 
@@ -192,30 +192,30 @@ def _end(block: int) -> None:
 
 
 def _restore() -> None:
-    """Give back the threads. When this is interrupted, `__del__` or the next block does the rest."""
+    """Restore the numbers of threads; if interrupted, `__del__` or the next block completes it."""
     for path, threads in list(_before.items()):
-        if _libraries[path].get() == 1:  # nobody else has changed it
+        if _libraries[path].get() == 1:  # not changed by other code
             _libraries[path].set(threads)
         _before.pop(path, None)
 
 
 def _limit_this_thread() -> list[tuple[_Library, int]]:
-    """Limit libraries that count for each thread; what they had in this one."""
-    own = [(each, each.get()) for each in _libraries.values() if each.of_thread]
-    for library, _ in own:
+    """Limit libraries that have a number for each thread; returns their numbers in this thread."""
+    limited = [(each, each.get()) for each in _libraries.values() if each.of_thread]
+    for library, _ in limited:
         library.set(1)
-    return own
+    return limited
 
 
 def one_blas_thread_for_good() -> None:
-    """One BLAS thread for the calling thread as long as it lives; for threads that mercer starts."""
+    """Limit the calling thread, one that mercer started, to one BLAS thread permanently."""
     with _lock:
         _find_libraries()
     _limit_this_thread()
 
 
 def _find_libraries() -> None:
-    """Look for BLAS libraries if modules were imported since the last time: SciPy brings its own."""
+    """Search for BLAS libraries if modules were imported since the last search: SciPy has its own."""
     global _modules
     if len(sys.modules) != _modules:
         from threadpoolctl import ThreadpoolController
@@ -227,7 +227,7 @@ def _find_libraries() -> None:
 
 
 def _after_fork() -> None:
-    """In a forked child no other thread runs: all blocks are over."""
+    """Close all blocks in a forked child, where no other thread runs."""
     global _lock
     _lock = RLock()
     _open.clear()
@@ -235,7 +235,7 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # forks wait for the lock, so that the child finds the notes of a moment in which they are right
+    # forks wait for the lock, so that the child inherits a consistent state
     os.register_at_fork(
         before=lambda: _lock.acquire(),
         after_in_parent=lambda: _lock.release(),

@@ -12,6 +12,7 @@ import numpy as np
 from mercer import frames
 from mercer.backend import (
     Array,
+    ArrayT,
     array_like,
     astype,
     device,
@@ -118,7 +119,7 @@ def real(x: object, name: str) -> Array:
     return _real_array(array, name) if is_numpy(array) else _real_tensor(array, name)
 
 
-def matrix(x: Array, name: str) -> Array:
+def matrix(x: ArrayT, name: str) -> ArrayT:
     """Array (n, d) with n, d >= 1; one-dimensional input becomes one column."""
     if x.ndim == 1:
         x = x[:, None]
@@ -134,7 +135,7 @@ def matrix(x: Array, name: str) -> Array:
     return x
 
 
-def finite(x: Array, name: str) -> Array:
+def finite(x: ArrayT, name: str) -> ArrayT:
     """`x`, unless it has NaN, infinities, or values whose squared distances overflow."""
     if 0 in x.shape:
         return x
@@ -160,7 +161,7 @@ def finite(x: Array, name: str) -> Array:
 
 
 def within(
-    x: Array, low: float, high: float, name: str, remedy: str, *, strict: bool = False
+    x: ArrayT, low: float, high: float, name: str, remedy: str, *, strict: bool = False
 ) -> Array:
     """`x`, unless a value lies outside the domain of a kernel: `low` to `high`, ends included or not."""
     xp = namespace(x)
@@ -372,7 +373,7 @@ def _real_array(x: np.ndarray, name: str) -> np.ndarray:
         return np.asarray(x, dtype=np.float32 if single else np.float64)
 
 
-def _real_tensor(x: Array, name: str) -> Array:
+def _real_tensor(x: Any, name: str) -> Array:
     if not is_held(x):
         raise TypeError(
             f"{name} must be a dense tensor with data, got {x.layout} on {x.device}: "

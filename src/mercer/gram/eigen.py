@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 
@@ -180,7 +181,7 @@ class Space:
     def size(self) -> int:
         return int(self.basis.shape[1])
 
-    def ritz(self, number: int) -> tuple[Array, Array, Array]:
+    def ritz(self, number: int) -> tuple[Any, Any, Any]:
         """The largest Ritz values, their Ritz vectors, and the images of the vectors."""
         xp = namespace(self.basis)
         values, rotation = linalg.eigh((self.inner + transposed(self.inner)) / 2)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mercer.backend import Array, count, is_array, is_numpy, take_rows
+from mercer.backend import Array, count, is_array, is_numpy, take_rows, to_numpy
 from mercer.gram.stein_tiles import Join
 from mercer.gram.stein_tiles import join as stein_join
 from mercer.gram.tiles import Tile, distance_tiles, stein_parts, tile_maker
@@ -220,7 +220,8 @@ class _Planner:
             x_scored = kernel.move(x)
             y_scored = x_scored if y is x else kernel.move(y)
             profile = _MostSensitive(tuple(self._profiles[name]))
-            self._distances[name] = _Shared(name, stein_parts(x_scored, y_scored, profile))
+            parts = stein_parts(to_numpy(x_scored), to_numpy(y_scored), profile)
+            self._distances[name] = _Shared(name, parts)
         return self._distances[name]
 
     def _transformed(self, kernel: InputWrapper, path: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -35,12 +35,13 @@ def refined_solve(matrix: LazyMatrix, y: Array, ridge: float) -> Array | None:
     solve = factored(single)
     if solve is None:
         return None
+    y = to_numpy(y)
     a, residual = np.zeros_like(y), y
     norms = np.linalg.norm(y, axis=0)
     last = now = 1.0
     for _ in range(_MAX_REFINEMENTS):
         scale = np.maximum(np.abs(residual).max(axis=0), np.finfo(np.float64).tiny)
-        a = a + scale * solve((residual / scale).astype(np.float32)).astype(np.float64)
+        a = a + scale * to_numpy(solve((residual / scale).astype(np.float32))).astype(np.float64)
         residual = y - matrix._times(a) - ridge * a
         relative = np.linalg.norm(residual, axis=0) / np.where(norms > 0, norms, 1.0)
         now = float(relative.max())

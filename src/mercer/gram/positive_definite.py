@@ -73,7 +73,7 @@ def inverse_positive(matrix: Array) -> Array | None:
     return inverse
 
 
-def eigenpairs(matrix: Array, precision: float) -> tuple[Array, Array]:
+def eigenpairs(matrix: Array, precision: float) -> tuple[Any, Any]:
     """Non-negative eigenvalues, and eigenvectors, of a kernel matrix, which is overwritten.
 
     `precision` is the machine epsilon of the dtype in which its entries were computed. Eigenvalues

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.backend import Array, to_numpy
 from mercer.gram.fast_exp import exponential, worth_it
 from mercer.gram.threads import spans
 from mercer.kernels.base import Kernel
@@ -20,7 +21,7 @@ from mercer.kernels.radial import RBF, InverseMultiquadric
 from mercer.kernels.stein import Scored, halves, stein_values
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]  # r2, s(x)'s(y), (s(y) - s(x))'u - d
-Distances = Callable[[slice, slice], np.ndarray]
+Distances = Callable[[slice, slice], Array]
 Join = Callable[
     [Any, Any, Any, np.ndarray], None
 ]  # (r2, products, steps, out): writes k_p into out
@@ -39,7 +40,7 @@ class SteinParts:
     def __init__(self, x: np.ndarray, y: np.ndarray, distances: Distances) -> None:
         self.distances = distances
         (a, s), (b, t) = halves(x), halves(y)
-        middle = a.mean(axis=0)
+        middle = np.mean(a, axis=0)
         a, b = a - middle, b - middle
         unit = np.ones((1, 1), dtype=np.float64)
         row_terms = -np.sum(a * s, axis=1)[:, None]
@@ -54,7 +55,7 @@ class SteinParts:
         self._right = np.ascontiguousarray(right.T)
 
     def __call__(self, rows: slice, columns: slice) -> Parts:
-        r2 = self.distances(rows, columns)
+        r2 = to_numpy(self.distances(rows, columns))
         products = self._scores[0][rows] @ self._scores[1][:, columns]
         return r2, products, self._left[rows] @ self._right[:, columns]
 

@@ -13,7 +13,7 @@ from operator import add, mul
 
 import numpy as np
 
-from mercer.backend import Array, is_numpy, take_rows
+from mercer.backend import Array, is_numpy, take_rows, to_numpy
 from mercer.gram.fast_exp import compiled_exp, exponential, exponential_sums
 from mercer.gram.stein_tiles import SteinParts, SteinTile, join
 from mercer.kernels.algebra import Multiple, Product, Sum
@@ -44,13 +44,13 @@ def tile_maker(kernel: Kernel, x: Points, y: Points) -> Tile:
         wide = is_numpy(x_scored, y_scored) and x_scored.dtype == np.float64
         if not (wide and kernel.scored.radial):
             return _Pairwise(kernel.scored, x_scored, y_scored)
-        parts = stein_parts(x_scored, y_scored, kernel.scored.form[0])
+        parts = stein_parts(to_numpy(x_scored), to_numpy(y_scored), kernel.scored.form[0])
         return SteinTile(parts, join(kernel.kernel, len(x_scored) * len(y_scored)))
     if not is_numpy(x, y) or x.dtype.kind != "f":
         return _Pairwise(kernel, x, y)
     form = radial_form(kernel)
     if form is not None:
-        return _radial(kernel, form.profile, x, y)
+        return _radial(kernel, form.profile, x, to_numpy(y))
     if isinstance(kernel, Sum | Product):
         tiles = tile_maker(kernel.left, x, y), tile_maker(kernel.right, x, y)
         return _Combined(tiles, add if isinstance(kernel, Sum) else mul)
@@ -76,7 +76,7 @@ def distance_tiles(x: Points, y: Points, profile: Profile) -> Tile:
     if not is_numpy(x, y) or x.dtype.kind != "f" or x.shape[1] == 1:
         return _Distances(x, y, profile)
     out = x.dtype
-    x, y, care = conditioned(x, y, profile)
+    x, y, care = conditioned(x, x if y is x else to_numpy(y), profile)
     return _RadialTiles(*_augmented(x, y, 1.0), out, _identity_profile, (x, y) if care else None)
 
 
@@ -188,7 +188,7 @@ class _RadialTiles:
         np.maximum(r2, 0, out=r2)
         if self.points is not None:
             r2 = refine(r2, self.points[0][rows], self.points[1][columns])
-        return self.profile(r2.astype(self.dtype, copy=False))
+        return to_numpy(self.profile(r2.astype(self.dtype, copy=False)))
 
 
 @dataclass(frozen=True)
@@ -213,5 +213,5 @@ class _Multiplied:
         return self.factor * self.tile(rows, columns)
 
 
-def _identity_profile(r2: np.ndarray) -> np.ndarray:
+def _identity_profile(r2: Array) -> Array:
     return r2

@@ -51,7 +51,7 @@ def smooth_form(kernel: Kernel | None) -> tuple[Profile, Profile]:
     return form.profile, form.slope
 
 
-def own_unit(points: Array, apart: bool, name: str) -> np.ndarray:
+def own_unit(points: Any, apart: bool, name: str) -> np.ndarray:
     """What a step of one is to be, (d,): the median distance, of columns each in its unit if `apart`."""
     unit = np.ones(points.shape[1], dtype=np.float64)
     if apart:

@@ -18,7 +18,12 @@ from mercer.kernels.metric import columns, squared_distances, squared_norms
 if TYPE_CHECKING:
     from mercer.frames import Columns
 
-Points: TypeAlias = Any  # an array (n, d), or any sequence that slices, of objects a kernel knows
+
+# Points of a kernel: an array (n, d), or a sized sequence of objects that can be sliced, such as bags,
+# distributions or labels. The second alternative is `Any`, because each kernel defines the points that it
+# takes (`accept`) and its formulas use them as such; a protocol of sequences would need a cast in every
+# formula on arrays.
+Points: TypeAlias = Array | Any
 
 
 class Kernel(ABC):
@@ -67,7 +72,7 @@ class Kernel(ABC):
         accepted = [kernel.accept(x, name) for kernel in parts]
         return next((points for points in accepted if points is not x), x)
 
-    def __call__(self, x: Any, y: Any = None, /) -> Array:
+    def __call__(self, x: Any, y: Any = None, /) -> Any:
         """The dense matrix k(x_i, y_j), or k(x_i, x_j) when there is no y."""
         kernel, x, y = prepare.prepare(self, x, y)
         return kernel.pairwise(x, x if y is None else y)
@@ -262,7 +267,7 @@ class DotProduct(Kernel):
     def profile(self, dot: Array, /) -> Array:
         """The f in k(x, y) = f(<x, y>), elementwise."""
 
-    def embed(self, x: Points, /) -> Array:
+    def embed(self, x: Points, /) -> Any:
         """The vectors whose dot products are computed: (n, d)."""
         return x
 

@@ -41,7 +41,8 @@ class Delta(Coordinatewise):
         return validate.matrix(np.reshape(category_codes(labels.ravel()), labels.shape), name)
 
     def value(self, a: Array, b: Array, /) -> Array:
-        return astype(a == b, a.dtype)
+        equal: Any = a == b
+        return astype(equal, a.dtype)
 
 
 @dataclass(frozen=True)

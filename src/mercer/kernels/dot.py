@@ -34,7 +34,7 @@ class Linear(DotProduct):
     def profile(self, dot: Array, /) -> Array:
         return dot
 
-    def embed(self, x: Points, /) -> Array:
+    def embed(self, x: Points, /) -> Any:
         return x if self.metric is None else x @ array_like(_factor(self.metric), x)
 
     def accept(self, x: Any, name: str = "x") -> Points:

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import reduce
 from operator import add
+from typing import Any
 
-from mercer.backend import Array, array_like, astype, double, eps, is_single, namespace, scalar
+from mercer.backend import (
+    Array,
+    ArrayT,
+    array_like,
+    astype,
+    double,
+    eps,
+    is_single,
+    namespace,
+    scalar,
+)
 
 Profile = Callable[[Array], Array]
 
@@ -14,7 +25,7 @@ _PAIRS_PER_CHUNK = 8192  # pairs whose differences are in memory at a time
 _MIN_ROUNDING_ERRORS = 1e9  # a squared distance of so many rounding errors has nine correct digits
 
 
-def conditioned(x: Array, y: Array, profile: Profile | None) -> tuple[Array, Array, bool]:
+def conditioned(x: ArrayT, y: ArrayT, profile: Profile | None) -> tuple[ArrayT, ArrayT, bool]:
     """Both samples centred by the mean of x, and whether near-equal pairs must be refined.
 
     The expansion |x|^2 + |y|^2 - 2 x'y has an error of about eps |x|^2; after centring, the squared
@@ -38,7 +49,7 @@ def squared_norms(x: Array) -> Array:
     return namespace(x).linalg.vecdot(x, x)
 
 
-def squared_distances(x: Array, y: Array, profile: Profile | None = None) -> Array:
+def squared_distances(x: ArrayT, y: ArrayT, profile: Profile | None = None) -> ArrayT:
     """|x_i - y_j|^2, never negative, as accurate as `profile` needs them: (n, m)."""
     xp, dtype = namespace(x, y), x.dtype
     if x.shape[1] == 1:
@@ -71,7 +82,7 @@ def rounding(x: Array, y: Array, unit: float) -> float:
     return 4 * unit * scalar(xp.max(squared_norms(x)) + xp.max(squared_norms(y)))
 
 
-def refine(r2: Array, x: Array, y: Array) -> Array:
+def refine(r2: ArrayT, x: ArrayT, y: ArrayT) -> ArrayT:
     """The squared distances, with those of nearly equal points recomputed from differences."""
     xp = namespace(r2)
     limit = 4 * eps(x) * _MIN_ROUNDING_ERRORS
@@ -96,7 +107,7 @@ def l1_distances(x: Array, y: Array) -> Array:
     return total(lambda a, b: abs(a - b), x, y)
 
 
-def total(term: Callable[[Array, Array], Array], x: Array, y: Array) -> Array:
+def total(term: Callable[[Array, Array], Array], x: Array, y: Array) -> Any:
     """sum_k term(x_ik, y_jk), column by column and never as (n, m, d): (n, m)."""
     return reduce(add, (term(a, b) for a, b in columns(x, y)))
 

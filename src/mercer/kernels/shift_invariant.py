@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import comb, pi
+from typing import Any
 
 from mercer import validate
 from mercer.backend import Array, astype, double, namespace, ones
@@ -56,7 +57,8 @@ class BSpline(ShiftInvariant):
         terms = [(-1) ** k * comb(n + 1, k) for k in range(half)]
         peak = sum(c * (half - k) ** n for k, c in enumerate(terms))
         xp = namespace(delta)
-        total = sum((c / peak) * xp.clip(inside - k, 0, None) ** n for k, c in enumerate(terms))
+        powers = ((c / peak) * xp.clip(inside - k, 0, None) ** n for k, c in enumerate(terms))
+        total: Any = sum(powers)
         return astype(total, delta.dtype)
 
 

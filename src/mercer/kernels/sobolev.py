@@ -37,9 +37,11 @@ class Sobolev(Coordinatewise):
 
     def value(self, a: Array, b: Array, /) -> Array:
         m, low, gap = self.order, namespace(a, b).minimum(a, b), abs(a - b)
-        jets = sum((a * b) ** k / factorial(k) ** 2 for k in range(1, m))
+        jets: Any = sum((a * b) ** k / factorial(k) ** 2 for k in range(1, m))
         # u = low - v: the integrand is v^(m-1) (v + gap)^(m-1), a sum of non-negative terms
-        tail = sum(comb(m - 1, j) / (m + j) * gap ** (m - 1 - j) * low ** (m + j) for j in range(m))
+        tail: Any = sum(
+            comb(m - 1, j) / (m + j) * gap ** (m - 1 - j) * low ** (m + j) for j in range(m)
+        )
         return 1 + jets + tail / factorial(m - 1) ** 2
 
 

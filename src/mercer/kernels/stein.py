@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer import validate
-from mercer.backend import Array, astype, double, namespace, zeros
+from mercer.backend import Array, ArrayT, astype, double, namespace, zeros
 from mercer.errors import NoRule
 from mercer.kernels.base import Kernel, Points, require_kernels
 from mercer.kernels.jets import Jets, Pairs, jets
@@ -188,7 +188,7 @@ def stein_values(
     return products * profile(r2) + 2 * slope(r2) * steps - 4 * r2 * curvature(r2)
 
 
-def halves(x: Array) -> tuple[Array, Array]:
+def halves(x: ArrayT) -> tuple[ArrayT, ArrayT]:
     """The points and their scores."""
     d = x.shape[1] // 2
     return x[:, :d], x[:, d:]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backend import Array, array_like, namespace, to_numpy
+from mercer.backend import Array, ArrayT, array_like, namespace, to_numpy
 
 _ALL = -np.inf, np.inf
 
@@ -30,7 +30,7 @@ class Chart:
         """Whether there is a border at all."""
         return bool(np.any(np.isfinite(self.low)) or np.any(np.isfinite(self.high)))
 
-    def coordinates(self, x: Array, name: str = "x") -> Array:
+    def coordinates(self, x: ArrayT, name: str = "x") -> ArrayT:
         """z_i, or an error that names the first of the points that are not inside: (n, d)."""
         xp = namespace(x)
         low, high = array_like(self.low, x), array_like(self.high, x)
@@ -47,7 +47,7 @@ class Chart:
             z = self._logs(x)
         return xp.clip(z, array_like(least, x), array_like(most, x))
 
-    def points(self, z: Array) -> Array:
+    def points(self, z: ArrayT) -> ArrayT:
         """x_i, exact near both borders: (n, d)."""
         xp = namespace(z)
         low, high, below, above = self._sides(z)
@@ -79,7 +79,7 @@ class Chart:
 
     # ---- private ----------------------------------------------------------------------
 
-    def _logs(self, x: Array) -> Array:
+    def _logs(self, x: Array) -> Any:
         """log(x - low) - log(high - x), with 1 in place of the distance to a border that is not there."""
         xp = namespace(x)
         low, high, below, above = self._sides(x)
@@ -91,7 +91,7 @@ class Chart:
         """exp(-z) where there is a border above alone, 1 elsewhere."""
         xp = namespace(z)
         _, _, below, above = self._sides(z)
-        return xp.exp(-xp.where(above & ~below, z, 0 * z))
+        return xp.exp(-xp.where(xp.logical_and(above, xp.logical_not(below)), z, 0 * z))
 
     def _sides(self, like: Array) -> tuple[Array, Array, Array, Array]:
         """Borders, 0 where there is none, and which columns have one below, above."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mercer import linalg
 from mercer.backend import Array, array_like, astype, double, namespace
@@ -23,7 +23,7 @@ class PrincipalDirections(NamedTuple):
     vectors: Array
     lengths: Array
 
-    def gains(self, ridge: float) -> Array:
+    def gains(self, ridge: float) -> Any:
         """Shrinkage factor l / sqrt(l^2 + n ridge) of every direction: (r,)."""
         noise = self.vectors.shape[0] * ridge
         return self.lengths / namespace(self.lengths).sqrt(self.lengths**2 + noise)
@@ -66,7 +66,7 @@ def afford_dense(n: int, what: str) -> None:
         )
 
 
-def crossed(a: Array, b: Array, left: PrincipalDirections, right: PrincipalDirections) -> Array:
+def crossed(a: Array, b: Array, left: PrincipalDirections, right: PrincipalDirections) -> Any:
     """Matrix diag(a) U'V diag(b) of the operator in both sets of principal directions: (r, s)."""
     xp = namespace(left.vectors)
     product = xp.permute_dims(left.vectors, (1, 0)) @ array_like(right.vectors, left.vectors)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, EqualByValue, count, is_array, to_numpy
+from mercer.backend import EqualByValue, count, is_array, to_numpy
 from mercer.frames import table
 from mercer.rkhs.sample_rows import taken
 
@@ -40,7 +40,7 @@ class Empirical(EqualByValue):
     """
 
     points: Any
-    weights: Array | None = None
+    weights: Any = None  # kept as an array (n,), or None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", _checked(self.points))

@@ -46,8 +46,8 @@ class Gaussian(Density):
     (3, 2)
     """
 
-    mean: Array
-    cov: Array
+    mean: Any  # numbers or a vector; kept as an array (d,)
+    cov: Any  # numbers, a vector or a matrix; kept as an array (d,) or (d, d)
 
     def __post_init__(self) -> None:
         mean = as_vector("mean", self.mean)

@@ -161,7 +161,7 @@ def _torch() -> Any:
         ) from None
 
 
-def _tensor(torch: Any, x: Array) -> Any:
+def _tensor(torch: Any, x: Any) -> Any:
     """The points as a tensor that remembers nothing of where they came from."""
     if is_torch(x):
         return x.detach().clone()
@@ -189,7 +189,7 @@ class Scores(EqualByValue):
     False
     """
 
-    values: Array
+    values: Any  # kept as an array (n, d)
 
     def __post_init__(self) -> None:
         found = np.array(to_numpy(validate.points(self.values, "values")), dtype=np.float64)
@@ -209,7 +209,7 @@ class Scores(EqualByValue):
         return ScoresAt(validate.points(x, "x"), self.values)
 
 
-def score_at(score: Any, points: Array) -> Callable[[Any], Array]:
+def score_at(score: Any, points: Array) -> Callable[..., Any]:
     """A score as a function: itself, or gradients (n, d) that belong to the rows of these points."""
     if callable(score):
         return score

@@ -30,8 +30,8 @@ class Uniform(EqualByValue):
     array([-0.6931...,    -inf])
     """
 
-    lower: Array
-    upper: Array
+    lower: Any  # a number or a vector; kept as an array (d,)
+    upper: Any
 
     def __post_init__(self) -> None:
         lower, upper = as_vector("lower", self.lower), as_vector("upper", self.upper)

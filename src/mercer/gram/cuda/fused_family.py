@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.backend import to_numpy
 from mercer.gram.cuda.engine import family_sums
 from mercer.gram.cuda.multi_gpu import spread_forms
 from mercer.gram.cuda.plan import Plan, plans
@@ -40,7 +41,7 @@ class FusedFamily:
         vectors = torch.as_tensor(v, dtype=like.dtype, device=like.device)
         per_plan = [family_sums(group, vectors).cpu().numpy() for group in self.groups]
         sums = np.concatenate(per_plan)  # (kernels, 2 + labels, n)
-        diagonals = np.stack([k.diag(self.x).double().cpu().numpy() for k in self.kernels])
+        diagonals = np.stack([to_numpy(k.diag(self.x)).astype(np.float64) for k in self.kernels])
         totals = sums[:, 0] - diagonals
         rows = totals - (n - 1) * self.shift[:, None]
         squares = np.sum(sums[:, -1] - diagonals**2, axis=1) + n * (n - 1) * self.shift**2

@@ -103,7 +103,7 @@ def _plain(each: Input, x: Any, y: Any) -> Operand | None:
 def _steps(each: Input, x: Any, y: Any) -> Operand:
     """(t - s)'(a - b) = <[a, s], [t, b]> - a's - b't, with points and scores scaled to one magnitude."""
     (a, s), (b, t) = points_and_scores(x.double()), points_and_scores(y.double())
-    middle = a.mean(dim=0)
+    middle = namespace(a).mean(a, axis=0)
     a, b = a - middle, b - middle
     xp = namespace(a)
     sizes = [max(scalar(xp.max(xp.abs(v))), 1e-30) for v in (a, s)]

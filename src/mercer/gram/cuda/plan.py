@@ -68,7 +68,8 @@ def plans(kernels: Sequence[Kernel], x: Points) -> Plan | None:
     formula = finished(lambda formula: [value_of(k, formula, x, x, ()) for k in kernels])
     if formula is None:
         return None
-    n, like = int(x.shape[0]), kernels[0].diag(x[:1, ...])
+    n = int(x.shape[0])
+    like: Any = kernels[0].diag(x[:1, ...])
     return _planned(formula, like, like.abs().amax(), (n, n))
 
 
@@ -80,7 +81,8 @@ def plan_of(matrix: Any) -> Plan | None:
 
 def _kernel_top(kernel: Kernel, x: Points, y: Points) -> Any:
     """A bound of |k(x, y)|: sqrt(k(x, x) k(y, y)), by Cauchy-Schwarz."""
-    tops = [kernel.diag(p).abs().amax() for p in ((x,) if y is x else (x, y))]
+    diagonals: list[Any] = [kernel.diag(p) for p in ((x,) if y is x else (x, y))]
+    tops = [diagonal.abs().amax() for diagonal in diagonals]
     return (tops[0] * tops[-1]).sqrt()
 
 

@@ -31,8 +31,8 @@ class Input:
     """
 
     kind: str
-    x: Points = field(compare=False)
-    y: Points = field(compare=False)
+    x: Any = field(compare=False)  # a tensor of torch
+    y: Any = field(compare=False)
     path: Any = ()  # the wrappers that transformed the points: equal paths have equal points
     profiles: list[Profile] = field(default_factory=list, compare=False)  # of a squared distance
     careful: bool = field(default=False, compare=False)  # sums of the matrix nearly cancel
@@ -71,8 +71,8 @@ class Formula:
         profile: Profile | None = None,
         *,
         careful: bool = False,
-    ) -> Symbol:
-        """The symbol of an input; equal ones share one."""
+    ) -> Any:
+        """The symbol of an input, which stands for an array; equal inputs share one."""
         new = Input(kind, x, y, path, careful=careful)
         if new not in self.inputs:
             self.inputs.append(new)

@@ -112,7 +112,7 @@ def best_pairs(
 # ---- the proxy of power -------------------------------------------------------------------------
 
 
-def power(k: Array, l: Array, ridge: float) -> tuple[float, Array, Array]:  # noqa: E741
+def power(k: Any, l: Any, ridge: float) -> tuple[float, Array, Array]:  # noqa: E741
     """n u' (M + ridge I)^-1 u of features (n, J), and its derivatives by both.
 
     u are the covariances of k_j and l_j. In the paper, where a lower bound of the power grows with
@@ -139,11 +139,11 @@ def power(k: Array, l: Array, ridge: float) -> tuple[float, Array, Array]:  # no
 class Moments(NamedTuple):
     """What is known about centred features k and l and their products."""
 
-    u: Array  # means of the products, (J,)
+    u: Any  # means of the products, (J,)
     g: Array  # products less these, (n, J)
     of_k: Array  # A, the covariance of k, (J, J)
     of_l: Array  # B
-    mixed: Array  # M
+    mixed: Any  # M
 
     @classmethod
     def of(cls, k: Array, l: Array) -> Moments:  # noqa: E741
@@ -217,7 +217,10 @@ def _beginnings(
         logs = [octave * _LOG2 for octave in side.octaves]
         pushed = (features.push(np.append(candidates.ravel(), width))[0] for width in logs)
         values.append(
-            [(candidates, w, z - z.mean(axis=0)) for w, z in zip(logs, pushed, strict=True)]
+            [
+                (candidates, w, z - namespace(z).mean(z, axis=0))
+                for w, z in zip(logs, pushed, strict=True)
+            ]
         )
     found = []
     for (v, wide_x, k), (w, wide_y, l) in product(*values):  # noqa: E741

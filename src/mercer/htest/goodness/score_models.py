@@ -35,7 +35,7 @@ class Model:
     `binding` makes of them.
     """
 
-    score: Callable[[Array], Array]
+    score: Callable[..., Any]
     dimension: int | None = None  # None where the score does not tell
     chart: Chart | None = None
     binding: Callable[[Array], Model] | None = None
@@ -206,7 +206,7 @@ def _of_box(chart: Chart, dimension: int) -> Model:
 class _Moved:
     """The score of the coordinates of a distribution, s(x) dx/dz + d log|dx/dz| / dz."""
 
-    score: Callable[[Array], Array]
+    score: Callable[..., Any]
     chart: Chart
 
     def __call__(self, z: Array) -> Array:

@@ -98,7 +98,7 @@ def training(x: Any, y: Any, *, own_units: bool) -> Training:
     pooled = pool(VECTOR_KERNEL, x, y)
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
     _, a, b = prepare(VECTOR_KERNEL, x, y)
-    held = (a, b) if on_gpu(a) else (to_numpy(a), to_numpy(b))
+    held: Any = (a, b) if on_gpu(a) else (to_numpy(a), to_numpy(b))
     points = namespace(*held).concat([astype(s, double(s)) for s in held])
     center = namespace(points).mean(points, axis=0)
     points = points - center

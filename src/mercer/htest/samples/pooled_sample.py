@@ -134,7 +134,7 @@ def two_samples(x: Any, y: Any) -> tuple[Any, Any]:
     return x, validate.points(y, "y") if isinstance(y, Table) and not isinstance(x, Table) else y
 
 
-def plain_numbers(first: Table, y: Any) -> Array:
+def plain_numbers(first: Table, y: Any) -> Any:
     """Numbers without names that meet a table: as many columns, and no categories among its own."""
     if any(first.columns.categorical):
         raise TypeError("x has columns of categories, by name: y must be a data frame too")

@@ -64,7 +64,7 @@ class Training:
 class DifferentiableFeatures(Protocol):
     """Features of the points of a training set, and the way of a gradient back."""
 
-    def push(self, theta: np.ndarray) -> tuple[Array, Any]:
+    def push(self, theta: np.ndarray) -> tuple[Any, Any]:
         """Features (N, p) at these parameters, and what `pull` needs to know."""
         ...
 
@@ -141,7 +141,7 @@ class FrequencyFeatures:
         self.points = points
         self.norms = squared_norms(points)[:, None]
 
-    def push(self, theta: np.ndarray) -> tuple[Array, Any]:
+    def push(self, theta: np.ndarray) -> tuple[Any, Any]:
         """Smoothed sines, then cosines, where the points are: (N, 2J)."""
         xp, rate = namespace(self.points), float(np.exp(-theta[-1]))
         w = array_like(theta[:-1].reshape(-1, self.points.shape[1]), self.points)

@@ -8,6 +8,7 @@ them: the Cholesky factor exists only if m is above all of them. What is not fou
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ _ENOUGH = 1e-10  # residuals at which to stop, relative to the largest eigenvalu
 _ABOVE = 4.0  # residuals between the largest eigenvalue known and the shift; grows tenfold
 _SHIFTS = 6  # tried
 
-Operator = Callable[[np.ndarray], np.ndarray]
+Operator = Callable[[Any], Any]  # v -> A v
 
 
 def leading_eigenpairs(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

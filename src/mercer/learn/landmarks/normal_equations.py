@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -161,7 +162,8 @@ def swept(design: LazyMatrix, v: Array, change: Change) -> tuple[Array, Array]:
     ):  # fused: a tile made twice is not held once
         r, extra = change(design @ v, slice(0, design.shape[0]))
         return turned_product(design, r), extra
-    total, extras = None, None
+    total: Any = None
+    extras: Any = None
     work, tasks = _Sweep(design, v, change), spans(design.shape[0], _task_rows(design))
     for part, extra in in_order(work, tasks, parallel=is_numpy(design.like)):
         total = part if total is None else total + part
@@ -208,7 +210,9 @@ class _Sweep:
     change: Change
 
     def __call__(self, rows: slice) -> tuple[Array, Array]:
-        m, total, extras = self.design.shape[1], None, None
+        m = self.design.shape[1]
+        total: Any = None
+        extras: Any = None
         for some in spans(rows.stop, _tile_rows(self.design), first=rows.start):
             tile = self.design.block(some, slice(0, m))
             r, extra = self.change(tile @ self.v, some)

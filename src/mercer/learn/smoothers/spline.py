@@ -131,7 +131,7 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
         basis = _basis(null)
         solver = _projected(matrix, basis, y)
         if len(y) > basis.shape[1]:
-            scores = solver.scores(path.on(float(solver.values.sum())))
+            scores = solver.scores(path.on(float(np.sum(solver.values))))
             self.path_: RidgeScores | None = scores
             self.smoothing_ = best(path, scores)
             place = int(np.flatnonzero(scores.ridges == self.smoothing_)[0])

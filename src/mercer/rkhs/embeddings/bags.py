@@ -233,7 +233,7 @@ class Bags(EqualByValue, Sequence[Empirical]):
         """The bags as rows of a matrix, for sums over them."""
         return Segments(self.offsets, self.weights)
 
-    def means(self, values: Any = None) -> Array:
+    def means(self, values: Any = None) -> Any:
         """The weighted mean of every bag, or of other rows that belong to its points: (n, k)."""
         rows = to_numpy(self.values if values is None else values)
         weighted = rows * self.segments.shares[:, None]
@@ -250,7 +250,7 @@ def _trusted(values: Array, offsets: np.ndarray, weights: Any, names: Any) -> Ba
 
 
 def _sample(bag: Any, i: int) -> tuple[Array, np.ndarray | None]:
-    weights = None
+    weights: Any = None
     if isinstance(bag, Empirical):
         bag, weights = bag.points, bag.weights
     if (is_array(bag) and 0 in bag.shape) or (isinstance(bag, list | tuple) and not bag):

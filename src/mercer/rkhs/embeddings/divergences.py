@@ -76,10 +76,10 @@ class SlicedWasserstein(Kernel):
                 "directions or levels, or raise mercer.config(memory=...)"
             )
 
-    def pairwise(self, x: Points, y: Points, /) -> Array:
+    def pairwise(self, x: Any, y: Any, /) -> Array:
         return RBF(self.bandwidth).pairwise(x.vectors, x.vectors if y is x else y.vectors)
 
-    def paired(self, x: Points, y: Points, /) -> Array:
+    def paired(self, x: Any, y: Any, /) -> Array:
         return RBF(self.bandwidth).paired(x.vectors, y.vectors)
 
     def _features(self, x: Any, name: str) -> np.ndarray:
@@ -183,12 +183,12 @@ class JensenShannon(Kernel):
             )
         return points
 
-    def pairwise(self, x: Points, y: Points, /) -> Array:
+    def pairwise(self, x: Any, y: Any, /) -> Array:
         xp = namespace(x, y)
         rows = [self.paired(xp.broadcast_to(x[i, :], y.shape), y) for i in range(x.shape[0])]
         return xp.stack(rows)
 
-    def paired(self, x: Points, y: Points, /) -> Array:
+    def paired(self, x: Any, y: Any, /) -> Array:
         xp = namespace(x, y)
         mixture = _entropy((x + y) / 2)
         return xp.exp(-(mixture - (_entropy(x) + _entropy(y)) / 2) / self.scale)

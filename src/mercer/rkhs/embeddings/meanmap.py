@@ -61,10 +61,10 @@ class MeanMap(Kernel):
     def accept(self, x: Any, name: str = "x") -> Points:
         return linked(self.kernel, x, name)
 
-    def pairwise(self, x: Points, y: Points, /) -> Array:
+    def pairwise(self, x: Any, y: Any, /) -> Array:
         return linked_products(self.kernel, x, y)
 
-    def paired(self, x: Points, y: Points, /) -> Array:
+    def paired(self, x: Any, y: Any, /) -> Array:
         return linked_pairs(self.kernel, x, y)
 
 

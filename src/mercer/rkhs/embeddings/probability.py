@@ -77,14 +77,14 @@ class ProbabilityProduct(Kernel):
             )
         return batch
 
-    def pairwise(self, x: Points, y: Points, /) -> Array:
+    def pairwise(self, x: Any, y: Any, /) -> Array:
         _alike(x, y)
         if not isinstance(x, DistributionBatch):
             return x**self.rho @ namespace(x, y).permute_dims(y**self.rho, (1, 0))
         (a,), (b,) = x.parts, y.parts
         return bag_sums(Expected(self, a.atoms, b.atoms), a.segments, b.segments)
 
-    def paired(self, x: Points, y: Points, /) -> Array:
+    def paired(self, x: Any, y: Any, /) -> Array:
         _alike(x, y)
         if not isinstance(x, DistributionBatch):
             return namespace(x, y).sum(x**self.rho * y**self.rho, axis=1)
@@ -101,7 +101,7 @@ def _(kernel: ProbabilityProduct, x: Gaussians, y: Gaussians) -> np.ndarray:
     return np.exp(logs - 0.5 * log_det - 0.5 * r * r2)
 
 
-def _alike(x: Points, y: Points) -> None:
+def _alike(x: Any, y: Any) -> None:
     """Raise an error unless x and y are both densities or both histograms, of the same dimension."""
     kinds = [isinstance(points, DistributionBatch) for points in (x, y)]
     if kinds[0] != kinds[1]:

@@ -51,13 +51,13 @@ class ShrunkMeanMap(Kernel):
     def accept(self, x: Any, name: str = "x") -> Points:
         return batch_of(self.kernel, x, name)
 
-    def pairwise(self, x: Points, y: Points, /) -> Array:
+    def pairwise(self, x: Any, y: Any, /) -> Array:
         values = MeanMap(self.kernel).pairwise(x, y)
         left = array_like(self._factors(x), values)
         right = left if y is x else array_like(self._factors(y), values)
         return left[:, None] * values * right[None, :]
 
-    def paired(self, x: Points, y: Points, /) -> Array:
+    def paired(self, x: Any, y: Any, /) -> Array:
         values = MeanMap(self.kernel).paired(x, y)
         left = array_like(self._factors(x), values)
         return left * values * (left if y is x else array_like(self._factors(y), values))
