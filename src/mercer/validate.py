@@ -162,7 +162,7 @@ def finite(x: ArrayT, name: str) -> ArrayT:
 
 def within(
     x: ArrayT, low: float, high: float, name: str, remedy: str, *, strict: bool = False
-) -> Array:
+) -> ArrayT:
     """`x`, unless a value lies outside the domain of a kernel: `low` to `high`, ends included or not."""
     xp = namespace(x)
     smallest, largest = scalar(xp.min(x)), scalar(xp.max(x))

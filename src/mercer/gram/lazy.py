@@ -37,7 +37,7 @@ from mercer.gram.resampling_weights import (
 )
 from mercer.gram.threads import WIDE_BYTES, in_order, side, spans
 from mercer.gram.tile_products import (
-    DenseRows,
+    RowBlocks,
     RowForms,
     RowProducts,
     SymmetricRowProducts,
@@ -213,7 +213,7 @@ class LazyMatrix(ABC):
             return self._one_block()
         out = zeros((n, m), self.like)
         tiles = spans(n, side(self.like))
-        stripes = self._run(DenseRows(self), tiles, held=side(self.like) * m * itemsize(self.like))
+        stripes = self._run(RowBlocks(self), tiles, held=side(self.like) * m * itemsize(self.like))
         for rows, stripe in zip(tiles, stripes, strict=True):
             out[rows, :] = stripe
         return out

@@ -92,7 +92,7 @@ class RowForms:
 
 
 @dataclass(frozen=True)
-class DenseRows:
+class RowBlocks:
     """rows -> K[rows, :]."""
 
     matrix: Blocks

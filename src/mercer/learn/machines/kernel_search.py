@@ -275,7 +275,7 @@ class _SearchData:
         for group, matrix in zip(groups, self._values(first), strict=True):
             yield [candidates[i] for i in group], Precomputed(matrix)
 
-    def _values(self, first: list[int]) -> Iterator[np.ndarray]:
+    def _values(self, first: list[int]) -> Iterator[Any]:
         """Matrices of the kernels at these positions; kernels of the same points share distances."""
         points = [self.points[i] for i in first]
         kernels = [self.kernels[i] for i in first]

@@ -200,7 +200,7 @@ def kernel_rows(kernel: Kernel, x: Points) -> KernelRows:
     if n <= MAX_DENSE_POINTS and 8 * n * n <= budget:
         return DenseRows(to_numpy(Gram(kernel, x).dense()))
     if _is_cheap(kernel, x):
-        return TiledRows(kernel, x)
+        return TiledRows(kernel, to_numpy(x))
     return CachedRows(kernel, x, max(budget // (8 * n), 1))
 
 
