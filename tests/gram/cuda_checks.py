@@ -21,7 +21,7 @@ if DEVICE == "cpu":
 
 from mercer.gram import Gram, PermutedWeights, SignWeights  # noqa: E402
 from mercer.gram.bag_sums import Segments, bag_sums  # noqa: E402
-from mercer.gram.cuda import circular_correlation, fused_matrix, multi_gpu  # noqa: E402
+from mercer.gram.cuda import device_correlation, fused_matrix, multi_gpu  # noqa: E402
 from mercer.gram.cuda.engine import quadratic, times  # noqa: E402
 from mercer.gram.cuda.plan import plan  # noqa: E402
 from mercer.gram.cuda.weight_columns import device_columns, device_signs  # noqa: E402
@@ -227,10 +227,8 @@ def learnt() -> Checks:
 
 
 def main() -> None:
-    circular_correlation._ROWS, circular_correlation._MOST = (
-        32,
-        20,
-    )  # so that diagonals come in many pieces
+    # so that diagonals come in many pieces
+    device_correlation._ROWS_PER_TILE, device_correlation._MAX_DIAGONALS_IN_MEMORY = 32, 20
     parts = {
         check.__name__: check for check in (products, matrices, weights, tests, shared, learnt)
     }

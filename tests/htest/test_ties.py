@@ -37,8 +37,8 @@ from mercer.htest import (
     two_sample,
 )
 from mercer.htest.aggregation import aggregated
-from mercer.htest.dependence.hsicagg import collected
-from mercer.htest.dependence.sums.cyclic_permutations import Turns
+from mercer.htest.dependence.hsicagg import kernel_collections
+from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
 from mercer.htest.samples.mean_difference import labellings
 from mercer.htest.samples.pooled_sample import pool_for
 from mercer.htest.ties import coincide, few_points, merged
@@ -134,7 +134,7 @@ def test_tables_of_two_by_two_are_compared_by_counts(test, n, order):
     rng, drawn = np.random.default_rng(5), []
     spied = replace(test, null=_Spied(test.null.resamples, drawn))
     pvalue = spied.test(x, y, rng=rng).pvalue
-    orders = Turns(n, spied.null, drawn[0]).orders(slice(0, test.null.resamples + 1))
+    orders = CyclicPermutations(n, spied.null, drawn[0]).orders(slice(0, test.null.resamples + 1))
     ones = np.array([np.sum(x[:, 0] * y[order, 0]) for order in orders])
     assert pvalue == pytest.approx(counted(np.abs(ones - n / 4)), abs=1e-12)
 
@@ -268,7 +268,7 @@ def test_tiny_pairs_agree_with_all_permutations(test, seed):
     if isinstance(test, HSICAgg):
         grams = [
             [v.kernel.pairwise(v.points, v.points) for v in many]
-            for many in collected(None, None, x, y)
+            for many in kernel_collections(None, None, x, y)
         ]
         moved = [[r[np.ix_(order, order)] for order in orders] for r in grams[1]]
         forms = np.array([[_hsic(k, r) for r in each] for k in grams[0] for each in moved])

@@ -30,7 +30,7 @@ from mercer.htest import (
     pairwise_independence,
 )
 from mercer.htest.corrections import Correction
-from mercer.htest.dependence.conditional_base import GivenTest
+from mercer.htest.dependence.conditional_base import ConditionalTest
 from tests.support.htest_levels import LEVEL, Cell, cell, grid
 from tests.support.htest_zoo import (
     ZOO,
@@ -49,7 +49,7 @@ WILD = WildBootstrap(199, block=None)
 def from_the_zoo() -> Iterator[Cell]:
     for entry in ZOO:
         kind = type(entry.test)
-        given = issubclass(kind, GivenTest)  # those have a table of their own
+        given = issubclass(kind, ConditionalTest)  # those have a table of their own
         if kind.__module__.startswith("mercer.htest.dependence") and not given:
             yield from grid([entry.test], entry.null, entry.sizes)
 

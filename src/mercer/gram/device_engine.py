@@ -25,12 +25,18 @@ class DeviceEngine:
         (codes, table, seeds, keep_first, chunk, like) -> permuted weight columns on the device.
     sign_columns : callable
         (n, block, table, seeds, chunk, like) -> columns of random signs on the device.
+    circular_correlations : callable
+        (matrices, matrices) -> their circular cross-correlations, as in `gram.circular_correlation`.
+    squared_correlations : callable
+        (a, b, device) -> squared circular cross-correlations of columns, summed.
     """
 
     fused_matrix: Callable[..., Any]
     fused_family: Callable[..., Any]
     permuted_columns: Callable[..., Any]
     sign_columns: Callable[..., Any]
+    circular_correlations: Callable[..., Any]
+    squared_correlations: Callable[..., Any]
 
 
 _loaders: list[Callable[[], DeviceEngine]] = []

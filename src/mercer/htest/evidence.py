@@ -30,7 +30,11 @@ class Permutable(Protocol):
     """Statistics of permuted data, for `Permutation`."""
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """Statistics of the permutations in these columns; column 0 is the observed order."""
+        """Statistics of the permutations from these columns on; column 0 is the observed order.
+
+        Evidence that computes all permutations together may return those after `columns.stop` too: what
+        is returned continues with the statistics of the next columns, in order.
+        """
         ...
 
     def tolerance(self) -> float:

@@ -10,8 +10,8 @@ import numpy as np
 
 from mercer.backend import to_numpy
 from mercer.gram import LazyMatrix, SignWeights
+from mercer.gram.circular_correlation import diagonals
 from mercer.gram.threads import spans
-from mercer.htest.dependence.sums.diagonals import diagonals
 from mercer.htest.nulls import WildBootstrap
 
 _FORGOTTEN = 0.05  # autocorrelation below which a series does not remember

@@ -31,7 +31,7 @@ def plot_dependence(witness: Any, *, ax: Any = None, labels: tuple[str, str] | N
     -------
     matplotlib Axes
     """
-    points = [variable.unmoved for variable in (witness.x, witness.y)]
+    points = [variable.uncentred for variable in (witness.x, witness.y)]
     for variable, p in zip((witness.x, witness.y), points, strict=True):
         if not is_array(p) or p.shape[1] != 1 or _categorical(variable):
             raise ValueError(

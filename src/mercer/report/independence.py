@@ -10,11 +10,11 @@ from mercer.backend import is_array, to_numpy
 from mercer.frames import Table
 from mercer.htest.dependence.all_pairs import Pair, PairwiseResult
 from mercer.htest.dependence.dependence_result import IndependenceResult
-from mercer.htest.dependence.observed_variables import Variable, listed
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 from mercer.report.cells import cells, versions
 from mercer.report.page import brief, page_about
 from mercer.report.report_figure import ReportFigure, null_figure
+from mercer.rkhs.paired_samples import Variable, listed
 from mercer.rkhs.sample_rows import taken
 
 _ROWS_LISTED = 8
@@ -175,7 +175,7 @@ def _influential(result: IndependenceResult, samples: Sequence[Any]) -> dict[str
 
 def _stored_rows(variable: Variable) -> Any:
     """The observations of a variable as the result stores them, with their column names if known."""
-    points = variable.unmoved
+    points = variable.uncentred
     if variable.columns is None or not is_array(points):
         return points
     return Table(to_numpy(points), variable.columns)

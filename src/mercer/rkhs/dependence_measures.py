@@ -13,7 +13,7 @@ from mercer.backend import namespace, scalar
 from mercer.gram import Gram, LazyMatrix
 from mercer.kernels.base import Kernel
 from mercer.rkhs.measures import hsic, without_diagonals
-from mercer.rkhs.paired_samples import together
+from mercer.rkhs.paired_samples import paired_points
 from mercer.rkhs.regularized_gram import (
     centred_operator,
     largest_singular_value,
@@ -54,9 +54,9 @@ def dhsic(kernels: Sequence[Kernel | None] | None, samples: Sequence[Any]) -> fl
     """
     kernels, names = matched(kernels, samples)
     if len(samples) == 2:
-        x, y = together(kernels, samples, names)
+        x, y = paired_points(kernels, samples, names)
         return hsic(x[0], y[0], x[1], y[1])
-    return product_distance([Gram(k, x) for k, x in together(kernels, samples, names)])
+    return product_distance([Gram(k, x) for k, x in paired_points(kernels, samples, names)])
 
 
 def coco(kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any) -> float:
@@ -245,7 +245,7 @@ def _centred(
     """K~ and L~, not held."""
     left, right = (
         Gram(kernel, *recentred(kernel, points)).centered()
-        for kernel, points in together((kernel_x, kernel_y), (x, y), least=least, what=what)
+        for kernel, points in paired_points((kernel_x, kernel_y), (x, y), least=least, what=what)
     )
     return left, right
 

@@ -15,7 +15,7 @@ from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import prepare, read
 from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.function import Function
-from mercer.rkhs.paired_samples import together
+from mercer.rkhs.paired_samples import paired_points
 from mercer.rkhs.sample_rows import joined, recentred
 
 
@@ -89,7 +89,7 @@ def hsic(
     # Both are centred, though one would do: products of small numbers keep their digits.
     left, right = (
         Gram(kernel, *recentred(kernel, points)).centered()
-        for kernel, points in together(
+        for kernel, points in paired_points(
             (kernel_x, kernel_y), (x, y), least=4 if unbiased else 1, what="hsic(unbiased=True)"
         )
     )

@@ -24,7 +24,7 @@ def test_frames_with_categories(test):
     assert result.given
     assert result.rejects()
     assert "independent given z (letter, number)" in result.summary()
-    assert "degrees of freedom of 200" in result.summary()
+    assert "degrees of freedom, n = 200" in result.summary()
     assert result.to_dict()["given"] is True
 
 
@@ -58,13 +58,13 @@ def test_nothing_is_left_of_a_function_of_z(test):
     binary = (z > 0).astype(float)
     result = test.test(binary, rng.standard_normal(100), binary, rng=0)
     assert result.pvalue == 1.0
-    assert "nothing is left of x" in result.summary()
+    assert "z determines x completely" in result.summary()
 
 
 @every_test
 def test_what_is_refused(test):
     kind, (x, y, z) = type(test), drawn(50, 1)
-    with pytest.raises(TypeError, match="null must be Gamma.*does not survive permutations"):
+    with pytest.raises(TypeError, match="null must be Gamma.*permutations break the dependence"):
         kind(null=Permutation(99))
     with pytest.raises(ValueError, match="slack must be a non-negative number"):
         kind(slack=-0.1)

@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose
 from mercer.errors import NoRule
 from mercer.htest import HSIC
 from mercer.htest.dependence.dhsic import DHSIC
-from mercer.htest.dependence.observed_variables import variables
 from mercer.htest.dependence.strength import Dependence
 from mercer.kernels import RBF, Energy, Linear
 from mercer.rkhs import hsic
+from mercer.rkhs.paired_samples import variables
 
 
 def parabola(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

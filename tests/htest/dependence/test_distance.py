@@ -8,18 +8,18 @@ from numpy.testing import assert_allclose
 
 from mercer.htest import HSIC, Permutation
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.observed_variables import variables
 from mercer.htest.dependence.sums import distance_covariance_1d
-from mercer.htest.dependence.sums.centered_gram import Line
-from mercer.htest.dependence.sums.cyclic_permutations import Turns
+from mercer.htest.dependence.sums.centered_gram import Distance1D
+from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
 from mercer.htest.dependence.sums.distance_covariance_1d import (
     compiled_forms,
     distance_rows,
     distance_sums,
     sorted_forms,
 )
-from mercer.htest.dependence.sums.permuted_trace import Banded, Lined
+from mercer.htest.dependence.sums.permuted_trace import DiagonalTrace, Distance1DTrace
 from mercer.kernels import Energy
+from mercer.rkhs.paired_samples import variables
 from tests.support.peer_libraries import dcor
 
 SAMPLES = {
@@ -84,13 +84,13 @@ def test_a_line_is_its_matrix():
     rng = np.random.default_rng(0)
     (variable,) = variables((Energy(),), (rng.standard_t(3, 150),))
     found = HSICEvidence.of(variable, variable)
-    assert isinstance(found.first, Line)
-    assert isinstance(found.product, Lined)
+    assert isinstance(found.first, Distance1D)
+    assert isinstance(found.trace, Distance1DTrace)
     dense = np.asarray(found.first.matrix().dense())
-    assert_allclose(found.first.own, np.diag(dense), atol=1e-12)
-    assert_allclose(found.first.squares, np.sum(dense**2), rtol=1e-10)
-    assert_allclose(found.first.size**2, np.sum(dense**2), rtol=1e-10)
-    assert_allclose(found.product.observed, np.sum(dense**2), rtol=1e-10)
+    assert_allclose(found.first.diagonal, np.diag(dense), atol=1e-12)
+    assert_allclose(found.first.squared_norm, np.sum(dense**2), rtol=1e-10)
+    assert_allclose(found.first.norm**2, np.sum(dense**2), rtol=1e-10)
+    assert_allclose(found.trace.observed, np.sum(dense**2), rtol=1e-10)
 
 
 @pytest.mark.parametrize("unbiased", [False, True])
@@ -100,14 +100,14 @@ def test_both_roads_give_the_same_permutations(unbiased, monkeypatch):
     null = Permutation(199)
     diagonal = HSICEvidence.of(*both, unbiased)
     monkeypatch.setattr(
-        "mercer.htest.dependence.sums.permuted_trace._DIAGONALS", 1.0
+        "mercer.htest.dependence.sums.permuted_trace._SECONDS_PER_PAIR", 1.0
     )  # a second for a pair
     sorting = HSICEvidence.of(*both, unbiased)
     found = sorting.permuted(null, slice(0, 200), 4)
-    turns = Turns(90, null, 4)
-    assert isinstance(sorting.product, Lined)
-    banded = Banded(diagonal.first, diagonal.second).drawn(turns)
-    assert_allclose(sorting.product.drawn(turns), banded, rtol=1e-10)
+    turns = CyclicPermutations(90, null, 4)
+    assert isinstance(sorting.trace, Distance1DTrace)
+    banded = DiagonalTrace(diagonal.first, diagonal.second).cyclic(turns)
+    assert_allclose(sorting.trace.cyclic(turns), banded, rtol=1e-10)
     monkeypatch.undo()
     assert_allclose(found, diagonal.permuted(null, slice(0, 200), 4), atol=1e-14)
 

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer.htest import Permutation
-from mercer.htest.dependence.sums.permuted_low_rank import permutations, permuted_norms
+from mercer.htest.dependence.sums.cyclic_permutations import permutations
+from mercer.htest.dependence.sums.permuted_low_rank import permuted_norms
 
 RNG = np.random.default_rng(0)
 

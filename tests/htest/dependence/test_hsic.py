@@ -10,19 +10,18 @@ import pytest
 from numpy.testing import assert_allclose
 
 import mercer
+from mercer.gram.circular_correlation import circular_correlations, diagonals
 from mercer.gram.combine import Dense
 from mercer.htest import HSIC, Gamma, Permutation, Spectrum, WildBootstrap
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.observed_variables import variables
-from mercer.htest.dependence.sums.centered_gram import Spanned, Tiled, side
-from mercer.htest.dependence.sums.cyclic_permutations import Turns
-from mercer.htest.dependence.sums.diagonals import correlations, diagonals
+from mercer.htest.dependence.sums.centered_gram import LowRankGram, TiledGram, centered_gram
+from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations, permutations
 from mercer.htest.dependence.sums.permuted_dense import permuted_sums
-from mercer.htest.dependence.sums.permuted_low_rank import permutations
-from mercer.htest.dependence.sums.permuted_trace import Banded, Factored, Lined
+from mercer.htest.dependence.sums.permuted_trace import DiagonalTrace, Distance1DTrace, LowRankTrace
 from mercer.htest.nulls import share
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Sigmoid
 from mercer.rkhs import hsic
+from mercer.rkhs.paired_samples import variables
 from tests.support.arrays import torch
 from tests.support.letters import Letters
 
@@ -55,15 +54,15 @@ def naive(evidence: HSICEvidence, orders: np.ndarray) -> np.ndarray:
 
 
 ROADS = [  # n, widths, kernels, and the road that is taken
-    (4, (1, 1), (None, None), Banded),
-    (31, (1, 7), (None, Laplace(1.0)), Banded),
-    (64, (6, 2), (None, None), Banded),
-    (1201, (1, 1), (RBF(1.0), RBF(2.0)), Factored),
-    (200, (3, 2), (Linear(), Linear()), Factored),
-    (150, (9, 2), (None, Linear()), Banded),  # one of low rank only
-    (60, (1, 1), (Energy(), Energy()), Lined),
-    (60, (1, 2), (Energy(), Energy()), Banded),
-    (60, (2, 2), (RBF(1.0), Sigmoid(0.3)), Banded),  # not positive definite
+    (4, (1, 1), (None, None), DiagonalTrace),
+    (31, (1, 7), (None, Laplace(1.0)), DiagonalTrace),
+    (64, (6, 2), (None, None), DiagonalTrace),
+    (1201, (1, 1), (RBF(1.0), RBF(2.0)), LowRankTrace),
+    (200, (3, 2), (Linear(), Linear()), LowRankTrace),
+    (150, (9, 2), (None, Linear()), DiagonalTrace),  # one of low rank only
+    (60, (1, 1), (Energy(), Energy()), Distance1DTrace),
+    (60, (1, 2), (Energy(), Energy()), DiagonalTrace),
+    (60, (2, 2), (RBF(1.0), Sigmoid(0.3)), DiagonalTrace),  # not positive definite
 ]
 
 
@@ -75,7 +74,7 @@ ROADS = [  # n, widths, kernels, and the road that is taken
 def test_statistic_is_hsic(n, widths, kernels, road, unbiased):
     x, y = drawn(n, *widths)
     evidence = evidence_of(x, y, kernels, unbiased)
-    assert isinstance(evidence.product, road)
+    assert isinstance(evidence.trace, road)
     expected = hsic(*kernels, x, y, unbiased=unbiased)
     assert_allclose(evidence.observed, expected, rtol=1e-9, atol=1e-15)
     assert HSIC(*kernels, unbiased=unbiased).statistic(x, y) == evidence.observed
@@ -137,7 +136,7 @@ def test_permutations_are_those_of_the_naive_loop(n, widths, kernels, road, unbi
     evidence = evidence_of(x, y, kernels, unbiased)
     number = 40 if n > 500 else 150
     null = Permutation(number)
-    orders = Turns(n, null, 7).orders(slice(0, number + 1))
+    orders = CyclicPermutations(n, null, 7).orders(slice(0, number + 1))
     if n > 500:
         orders = orders[:12]
     expected = naive(evidence, orders)
@@ -182,19 +181,19 @@ def test_paired_permutations_are_refused():
 
 
 def test_turns_are_permutations_drawn_without_repeats():
-    turns = Turns(30, Permutation(59), 3)
+    turns = CyclicPermutations(30, Permutation(59), 3)
     orders = turns.orders(slice(0, 60))
     assert np.all(np.sort(orders, axis=1) == np.arange(30))
     assert np.all(orders[0] == np.arange(30))
     assert len({tuple(order) for order in orders}) == 60
-    assert len(turns.others) == 2
+    assert len(turns.coset_orders) == 2
 
 
 def test_turns_have_no_favourites():
     """Over many draws every observation takes every place equally often."""
     places = np.zeros((6, 6))
     for seed in range(600):
-        order = Turns(6, Permutation(5), seed).orders(slice(1, 6))
+        order = CyclicPermutations(6, Permutation(5), seed).orders(slice(1, 6))
         for i in range(6):
             places[i] += np.bincount(order[:, i], minlength=6)
     off = places[~np.eye(6, dtype=bool)]  # moves of one order leave nothing in its place
@@ -206,7 +205,7 @@ def test_turns_have_no_favourites():
 def test_correlations_of_diagonals(n):
     rng = np.random.default_rng(n)
     a, b, c = (m + m.T for m in rng.standard_normal((3, n, n)))
-    found = correlations([Dense(a)], [Dense(b), Dense(c)])
+    found = circular_correlations([Dense(a)], [Dense(b), Dense(c)])
     assert found.shape == (1, 2, n)
     for k in (0, 1, n // 2, n - 1):
         at = (np.arange(n) + k) % n
@@ -261,9 +260,9 @@ def test_ties_count():
     table = np.array([[np.sum((x == a) & (y == b)) for b in (0, 1)] for a in (0, 1)])
     far = abs(table[0, 0] - table[0].sum() * table[:, 0].sum() / 40)
     evidence = evidence_of(x, y)
-    orders = Turns(40, Permutation(499), int(np.random.default_rng(0).integers(2**63))).orders(
-        slice(1, 500)
-    )
+    orders = CyclicPermutations(
+        40, Permutation(499), int(np.random.default_rng(0).integers(2**63))
+    ).orders(slice(1, 500))
     as_far = [
         abs(np.sum((x[:, 0] == 0) & (y[p, 0] == 0)) - table[0].sum() * table[:, 0].sum() / 40)
         >= far - 1e-9
@@ -308,17 +307,17 @@ def test_quantiles_of_gamma_and_spectrum(problem):
             assert abs(np.mean(draws <= quantile) - level) < 4 * error
 
 
-def test_cubes_and_squares_of_a_side():
+def test_cubes_and_squares_of_a_centered_gram():
     x, y = drawn(120, 1, 8)
     for variable in variables((RBF(1.0), None), (x, y)):
-        for found in (side(variable, 60), Tiled(variable)):
+        for found in (centered_gram(variable, 60), TiledGram(variable)):
             values = np.linalg.eigvalsh(np.asarray(variable.gram.centered().dense()))
-            assert_allclose(found.squares, np.sum(values**2), rtol=1e-9)
-            assert_allclose(found.cubes, np.sum(values**3), rtol=1e-3)
-            assert_allclose(found.own.sum(), values.sum(), rtol=1e-9)
+            assert_allclose(found.squared_norm, np.sum(values**2), rtol=1e-9)
+            assert_allclose(found.cube_trace, np.sum(values**3), rtol=1e-3)
+            assert_allclose(found.diagonal.sum(), values.sum(), rtol=1e-9)
             assert_allclose(found.eigenvalues(5), values[::-1][:5], rtol=1e-7)
-            assert_allclose(found.size, np.sqrt(np.sum(values**2)), rtol=0.3)
-    assert isinstance(side(variables((RBF(1.0),), (x,))[0], 60), Spanned)
+            assert_allclose(found.norm, np.sqrt(np.sum(values**2)), rtol=0.3)
+    assert isinstance(centered_gram(variables((RBF(1.0),), (x,))[0], 60), LowRankGram)
 
 
 def test_wild_bootstrap():

@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose
 from mercer.htest import HSIC, HSICAgg, Permutation
 from mercer.htest.aggregation import aggregated, shares
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.hsicagg import collected
-from mercer.htest.dependence.observed_variables import variables
-from mercer.htest.dependence.sums.kernel_grid import Grid
+from mercer.htest.dependence.hsicagg import kernel_collections
+from mercer.htest.dependence.sums.kernel_grid import KernelGrid
 from mercer.kernels import RBF, Delta, Laplace, Linear
+from mercer.rkhs.paired_samples import variables
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (90, 1))
@@ -25,21 +25,21 @@ P = Permutation(199)
 @pytest.mark.parametrize("blocks", [None, tuple(i % 2 for i in range(90))])
 def test_every_pair_of_the_grid_is_hsic(blocks):
     null = Permutation(149, blocks=blocks)
-    grid = Grid(*collected(*FEW, X, Y))
-    values = grid.permuted(null, slice(0, 150), 3)
+    grid = KernelGrid(*kernel_collections(*FEW, X, Y))
+    values = grid.permuted(null, 3)
     assert values.shape == (3, 2, 150)
     for i, k in enumerate(FEW[0]):
         for j, l in enumerate(FEW[1]):
             single = HSICEvidence.of(*variables((k, l), (X, Y)), unbiased=True)
             expected = single.permuted(null, slice(0, 150), 3)
             assert_allclose(values[i, j], expected, atol=1e-12)
-            assert_allclose(grid.ties[i, j], single.tolerance(), rtol=0.5)
+            assert_allclose(grid.tolerances[i, j], single.tolerance(), rtol=0.5)
 
 
 def test_factors_where_all_kernels_have_low_rank():
     kernels = (Linear(), Linear() + Linear() * Linear())
-    grid = Grid(*collected(kernels, kernels, X, Y))
-    values = grid.permuted(P, slice(0, 200), 3)
+    grid = KernelGrid(*kernel_collections(kernels, kernels, X, Y))
+    values = grid.permuted(P, 3)
     single = HSICEvidence.of(*variables((kernels[1], kernels[0]), (X, Y)), unbiased=True)
     assert_allclose(values[1, 0], single.permuted(P, slice(0, 200), 3), atol=1e-12)
 
@@ -48,7 +48,7 @@ def test_pvalue_is_the_smallest_level_that_rejects():
     """Twice in the definition: level u / K for every pair, u the largest that the level allows."""
     result = HSICAgg(*FEW, null=P).test(X, Y, rng=2)
     seed = int(np.random.default_rng(2).integers(2**63))
-    values = Grid(*collected(*FEW, X, Y)).permuted(P, slice(0, 200), seed).reshape(6, 200)
+    values = KernelGrid(*kernel_collections(*FEW, X, Y)).permuted(P, seed).reshape(6, 200)
     p = np.stack([[np.mean(v >= w - 1e-15) for w in v] for v in values])
     smallest = p.min(axis=0) * 6
     below = np.count_nonzero(smallest < smallest[0])

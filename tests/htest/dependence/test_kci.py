@@ -14,11 +14,11 @@ from mercer.gram import Dense, Gram, ridge_solve
 from mercer.htest import KCI, RCIT, Gamma, RCoT, Spectrum, WeightedChi2, WildBootstrap
 from mercer.htest.dependence import conditional_statistic
 from mercer.htest.dependence.conditional_statistic import FeatureEvidence, Residuals
-from mercer.htest.dependence.null_spectrum import cubes, trace_of_cube
-from mercer.htest.dependence.observed_variables import variables
-from mercer.htest.dependence.rcot import _along
-from mercer.htest.dependence.ridge_smoother import Directions, Smoother, smoother
+from mercer.htest.dependence.null_spectrum import cube_sum, trace_of_cube
+from mercer.htest.dependence.rcot import _single_column_features
+from mercer.htest.dependence.ridge_smoother import KernelDirections, Smoother, smoother
 from mercer.kernels import RBF, Linear, median_bandwidth
+from mercer.rkhs.paired_samples import variables
 from tests.support.htest_given import alike, classes, drawn, letters, one, post_nonlinear, switches
 from tests.support.sequential_level import assert_level
 
@@ -43,7 +43,7 @@ def test_a_smoother_is_ridge_regression_twice():
     rng = np.random.default_rng(0)
     z, a = rng.standard_normal((60, 2)), rng.standard_normal((60, 3))
     matrix = Dense(np.asarray(Gram(RBF(2.0), z).centered().dense()))
-    directions = Directions.of(Gram(RBF(2.0), z))
+    directions = KernelDirections.of(Gram(RBF(2.0), z))
     chosen = smoother([directions], a, 0.1)
     ridge = [
         r for r in directions.ridges
@@ -53,7 +53,7 @@ def test_a_smoother_is_ridge_regression_twice():
     once = n * ridge[0] * ridge_solve(matrix, centred, n * ridge[0])
     twice = n * ridge[0] * ridge_solve(matrix, once, n * ridge[0])
     assert_allclose(chosen.residuals(a), twice, atol=1e-5)
-    assert_allclose(chosen.own, np.diag(left(chosen) @ left(chosen)), atol=1e-10)
+    assert_allclose(chosen.residual_variances, np.diag(left(chosen) @ left(chosen)), atol=1e-10)
     assert_allclose(chosen.degrees, n - np.trace(left(chosen)), rtol=1e-10)
 
 
@@ -61,7 +61,7 @@ def test_slack_uses_more_degrees_of_freedom_and_less_bias():
     rng = np.random.default_rng(1)
     z = rng.standard_normal((300, 2))
     signal = np.sin(2 * z).sum(axis=1, keepdims=True)
-    among = [Directions.of(Gram(RBF(s * median_bandwidth(z)), z)) for s in (0.5, 1.0, 2.0)]
+    among = [KernelDirections.of(Gram(RBF(s * median_bandwidth(z)), z)) for s in (0.5, 1.0, 2.0)]
     found = [smoother(among, signal + rng.standard_normal((300, 1)), s) for s in (0.0, 0.05, 0.2)]
     degrees = [f.degrees for f in found]
     bias = [float(np.sum(f.residuals(signal) ** 2)) for f in found]
@@ -76,7 +76,7 @@ def test_the_chosen_ridge_predicts_left_out_observations_best():
     rng = np.random.default_rng(2)
     z = rng.standard_normal((80, 1))
     a = np.sin(2 * z) + 0.5 * rng.standard_normal((80, 1))
-    directions = Directions.of(Gram(RBF(0.7), z))
+    directions = KernelDirections.of(Gram(RBF(0.7), z))
     chosen = smoother([directions], a, 0.0)
 
     def left_out(ridge: float) -> float:
@@ -111,10 +111,10 @@ def test_columns_and_matrices_are_two_roads_to_one_number(monkeypatch):
     x, y, z = drawn(600, 1)
     test = KCI(kernel_y=RBF(3.0), kernel_z=RBF(3.0))
     short = evidence(test, x, y, z)
-    assert short._columns() is not None
-    monkeypatch.setattr(conditional_statistic, "_FEW", 10**6)
+    assert short._factor() is not None
+    monkeypatch.setattr(conditional_statistic, "_ROWS_PER_COLUMN", 10**6)
     long = evidence(test, x, y, z)
-    assert long._columns() is None
+    assert long._factor() is None
     assert_allclose(short.observed, long.observed, rtol=1e-5)
     assert_allclose(short.moments(), long.moments(), rtol=1e-5)
     assert_allclose(short.spectrum(20)[1], long.spectrum(20)[1], rtol=1e-4)
@@ -147,13 +147,13 @@ def test_the_trace_of_a_cube(n):
     cube = np.trace(np.linalg.matrix_power(a.T @ a, 3))
     assert_allclose(trace_of_cube(Dense(a @ a.T)), cube, rtol=1e-10)
     top = np.linalg.eigvalsh(a.T @ a)[::-1][:10]
-    assert_allclose(cubes(top, np.sum(a**2), np.sum((a.T @ a) ** 2)), cube, rtol=1e-3)
+    assert_allclose(cube_sum(top, np.sum(a**2), np.sum((a.T @ a) ** 2)), cube, rtol=1e-3)
 
 
 def test_both_roads_to_the_skewness(monkeypatch):
     found = [evidence(KCI(), *drawn(300, 3, seed=1)) for _ in range(2)]
     exact = found[0].skewness()
-    monkeypatch.setattr(conditional_statistic, "_SMALL", 0)
+    monkeypatch.setattr(conditional_statistic, "_MAX_ROWS_FOR_CUBE", 0)
     assert_allclose(found[1].skewness(), exact, rtol=1e-3)
 
 
@@ -250,19 +250,19 @@ def test_waves_along_columns():
     rng = np.random.default_rng(0)
     z = np.column_stack([rng.normal(size=400), np.ones(400), 1000 * rng.normal(size=400)])
     variable = variables((RBF(1.0),), (z,))[0]
-    waves = _along(variable, 60, rng)
+    waves = _single_column_features(variable, 60, rng)
     assert waves.shape == (400, 60)
     assert_allclose(np.mean(waves**2), 1.0, atol=0.1)
-    moved = _along(
+    moved = _single_column_features(
         replace(variable, points=variable.points + np.array([0.0, 0.0, 5.0])),
         60,
         np.random.default_rng(1),
     )
-    same = _along(variable, 60, np.random.default_rng(1))
+    same = _single_column_features(variable, 60, np.random.default_rng(1))
     assert_allclose(moved[:, ::2], same[:, ::2])  # the first column and the third take turns
     assert np.max(np.abs(moved[:, 1::2] - same[:, 1::2])) > 1e-4
     frame = pd.DataFrame({"letter": list("abcd") * 100})
-    assert _along(variables((None,), (frame,))[0], 60, rng) is None
+    assert _single_column_features(variables((None,), (frame,))[0], 60, rng) is None
 
 
 def test_level_where_one_of_five_columns_matters():

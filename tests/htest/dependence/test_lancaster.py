@@ -12,9 +12,13 @@ from mercer.htest import (
     Permutation,
 )
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.lancaster_statistic import InteractionEvidence, joined, three_sides
-from mercer.htest.dependence.observed_variables import variables
+from mercer.htest.dependence.lancaster_statistic import (
+    InteractionEvidence,
+    hadamard_gram,
+    three_grams,
+)
 from mercer.kernels import RBF, Energy, Laplace
+from mercer.rkhs.paired_samples import variables
 from tests.support.htest_joint import centred, drawn, every_kernels, turned
 
 
@@ -41,30 +45,30 @@ def test_the_interaction_is_a_distance_of_embeddings():
 @every_kernels
 def test_one_against_two_is_hsic_of_the_product(kernels):
     samples = drawn(30)
-    sides = three_sides(variables(kernels, samples))
+    sides = three_grams(variables(kernels, samples))
     k, m, p = (centred(k(x)) for k, x in zip(kernels, samples, strict=True))
     both = centred(k * m)
     order = np.random.default_rng(0).permutation(30)
     for most in (0, 30):
-        evidence = HSICEvidence(joined(sides[0], sides[1], most), sides[2])
+        evidence = HSICEvidence(hadamard_gram(sides[0], sides[1], most), sides[2])
         assert_allclose(evidence.observed, np.mean(both * p), rtol=1e-8)
-        got = evidence.product.permuted(order[None, :])[0]
+        got = evidence.trace.permuted(order[None, :])[0]
         assert_allclose(got, np.sum(both * turned(p, order)), rtol=1e-8)
         assert_allclose(evidence.first.matrix(order).dense(), turned(both, order), atol=1e-9)
-        assert_allclose(evidence.first.squares, np.sum(both**2), rtol=1e-8)
+        assert_allclose(evidence.first.squared_norm, np.sum(both**2), rtol=1e-8)
         values = np.linalg.eigvalsh(both)[::-1]
         assert_allclose(evidence.first.eigenvalues(3), values[:3], rtol=1e-8)
-        assert_allclose(evidence.first.cubes, np.sum(values**3), rtol=0.01)
+        assert_allclose(evidence.first.cube_trace, np.sum(values**3), rtol=0.01)
         assert_allclose(evidence.moments()[1], np.trace(both) * np.trace(p) / (29 * 900))
 
 
 def test_factors_serve_where_they_are_short():
     samples = np.random.default_rng(0).uniform(size=(3, 4000))
     wide = (RBF(5.0), RBF(5.0), RBF(5.0))
-    sides = three_sides(variables(wide, samples))
-    both = joined(sides[0], sides[1], 4000)
+    sides = three_grams(variables(wide, samples))
+    both = hadamard_gram(sides[0], sides[1], 4000)
     assert both.columns.shape[1] < 60
-    assert_allclose(both.squares, joined(sides[0], sides[1], 0).squares, rtol=1e-9)
+    assert_allclose(both.squared_norm, hadamard_gram(sides[0], sides[1], 0).squared_norm, rtol=1e-9)
 
 
 def test_total_independence_permutes_two_variables():
@@ -76,7 +80,7 @@ def test_total_independence_permutes_two_variables():
         np.mean(grams[0] * turned(grams[1], p) * turned(grams[2], q))
         for p, q in itertools.product(every, repeat=2)
     ]
-    evidence = InteractionEvidence(three_sides(variables(kernels, samples)))
+    evidence = InteractionEvidence(three_grams(variables(kernels, samples)))
     observed, mean, variance = evidence.moments()
     assert_allclose([observed, mean, variance], [values[0], np.mean(values), np.var(values)])
     draws = evidence.permuted(Permutation(300), slice(0, 301), 0)

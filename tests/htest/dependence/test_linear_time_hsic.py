@@ -9,8 +9,7 @@ from mercer.datasets import GaussianSign, RotatedUniform, Sinusoid
 from mercer.errors import MemoryBudgetError, NoRule
 from mercer.htest import RDC, Chi2, FourierHSIC, Gamma, NystromHSIC, Permutation, Spectrum
 from mercer.htest.dependence.rdc import CanonicalEvidence
-from mercer.htest.dependence.sums.cyclic_permutations import Turns
-from mercer.htest.dependence.sums.permuted_low_rank import permutations
+from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations, permutations
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern, Sigmoid
 from mercer.rkhs import hsic
 from tests.support.arrays import torch
@@ -178,7 +177,7 @@ def test_the_coefficient_is_the_largest_canonical_correlation():
     assert_allclose(CanonicalEvidence(x, y).observed, expected, rtol=1e-10)
     blocks = Permutation(20, blocks=tuple(np.arange(200) % 3))
     (by_blocks,) = permutations(200, blocks, slice(0, 21), 1)
-    in_turns = Turns(200, Permutation(20), 1).orders(slice(0, 21))
+    in_turns = CyclicPermutations(200, Permutation(20), 1).orders(slice(0, 21))
     for null, order in ((blocks, by_blocks), (Permutation(20), in_turns)):
         naive = [np.linalg.norm(q.T @ r[row], 2) for row in order]
         found = CanonicalEvidence(x, y).permuted(null, slice(0, 21), 1)

@@ -25,13 +25,19 @@ from mercer.htest import (
     Spectrum,
     WildBootstrap,
 )
-from mercer.htest.dependence.blind_kernels import i_characteristic
+from mercer.htest.dependence.dependence_result import i_characteristic
 from mercer.htest.dependence.dhsic_statistic import JointEvidence
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.observed_variables import variables
-from mercer.htest.dependence.sums.permuted_tensor import Factored, Held, Tiled, Whole, products
+from mercer.htest.dependence.sums.permuted_tensor import (
+    DenseTensor,
+    LowRankTensor,
+    TiledTensor,
+    UncenteredGram,
+    permuted_tensor,
+)
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern
 from mercer.rkhs import dhsic
+from mercer.rkhs.paired_samples import variables
 from tests.support.htest_joint import drawn, every_kernels, parity, turned
 
 
@@ -62,29 +68,29 @@ def test_permutations_are_those_of_the_naive_loop(kernels):
         distance([turned(k, row) for k, row in zip(grams, rows, strict=True)])
         for rows in zip(*drawings, strict=True)
     ]
-    assert_allclose(evidence._redrawn(drawings), want, rtol=1e-10)
+    assert_allclose(evidence._bootstrapped(drawings), want, rtol=1e-10)
     assert_allclose(evidence.observed, distance(grams), rtol=1e-10)
 
 
 @every_kernels
 def test_three_roads_to_sums_of_products(kernels):
     samples, rng = drawn(40), np.random.default_rng(2)
-    parts = [Whole(Gram(k, x)) for k, x in zip(kernels, samples, strict=True)]
+    parts = [UncenteredGram(Gram(k, x)) for k, x in zip(kernels, samples, strict=True)]
     orders = [None, *(np.stack([rng.permutation(40) for _ in range(5)]) for _ in range(2))]
     factors = [part.factor(40) for part in parts]
-    held = Held([part.gram.dense() for part in parts]).sums(orders)
-    assert_allclose(Tiled(tuple(parts)).sums(orders), held, rtol=1e-10)
-    assert_allclose(Factored(factors).sums(orders), held, rtol=1e-9)
+    held = DenseTensor([part.gram.dense() for part in parts]).sums(orders)
+    assert_allclose(TiledTensor(tuple(parts)).sums(orders), held, rtol=1e-10)
+    assert_allclose(LowRankTensor(factors).sums(orders), held, rtol=1e-9)
 
 
 def test_the_road_is_chosen_by_rank_and_memory():
     x = np.random.default_rng(0).normal(size=(3, 1000, 1))
-    smooth = [Whole(Gram(RBF(2.0), v)) for v in x]
-    rough = [Whole(Gram(Laplace(0.5), v)) for v in x]
-    assert isinstance(products(smooth), Factored)
-    assert isinstance(products(rough), Held)
+    smooth = [UncenteredGram(Gram(RBF(2.0), v)) for v in x]
+    rough = [UncenteredGram(Gram(Laplace(0.5), v)) for v in x]
+    assert isinstance(permuted_tensor(smooth), LowRankTensor)
+    assert isinstance(permuted_tensor(rough), DenseTensor)
     with mercer.config(memory="32MiB"):
-        assert isinstance(products(rough), Tiled)
+        assert isinstance(permuted_tensor(rough), TiledTensor)
 
 
 @pytest.mark.parametrize("number", [2, 3])
@@ -228,10 +234,10 @@ def test_kernels_that_miss_dependences_are_told():
     blind = DHSIC((RBF(1.0), Linear(), None), null=Permutation(19)).test(*samples, rng=0)
     assert "The kernel of x2 is not characteristic" in blind.notes[0]
     some = DHSIC((Energy(), Energy(), Energy()), null=Permutation(19)).test(*samples, rng=0)
-    assert "which for 3 variables is not enough" in some.notes[0]
+    assert "which is not enough for 3 variables" in some.notes[0]
     assert some.notes[0] in some.summary()
     assert HSIC(Energy(), Linear(), null=Permutation(19)).test(*samples[:2], rng=0).notes == (
-        "The kernel of y is not characteristic: there are dependences that this test cannot see, "
+        "The kernel of y is not characteristic: there are dependences that this test cannot detect, "
         "however many observations there are.",
     )
     both = HSIC(Linear(), Linear(), null=Permutation(19)).test(*samples[:2], rng=0)

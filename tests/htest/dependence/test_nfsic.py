@@ -12,8 +12,7 @@ import mercer
 from mercer.errors import MemoryBudgetError, NoRule
 from mercer.htest import NFSIC, Chi2, Gamma, Permutation
 from mercer.htest.dependence.fsic import FSICEvidence
-from mercer.htest.dependence.sums.cyclic_permutations import Turns
-from mercer.htest.dependence.sums.permuted_low_rank import permutations
+from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations, permutations
 from mercer.kernels import RBF, Cauchy, Delta, Laplace, Linear
 from tests.support.arrays import torch
 from tests.support.htest_pairs import coins, discrete, normal, rejecting, rejections, squares
@@ -196,7 +195,7 @@ def test_permuted_statistics_are_those_of_permuted_data(ridge, blocks, observed,
     evidence = FSICEvidence(RBF(1.5)(x, places[0]), RBF(0.8)(y, places[1]), ridge)
     (order,) = permutations(90, null, slice(0, 41), 7)
     if blocks is None:
-        order = Turns(90, null, 7).orders(slice(0, 41))
+        order = CyclicPermutations(90, null, 7).orders(slice(0, 41))
     naive = [test.statistic(x, y[row]) for row in order]
     assert_allclose(evidence.permuted(null, slice(0, 41), 7), naive, rtol=1e-6)
     assert_allclose(evidence.permuted(null, slice(13, 30), 7), naive[13:30], rtol=1e-6)
@@ -207,7 +206,7 @@ def test_large_tiles_and_small_ones_agree(monkeypatch):
     k, l_ = rng.normal(size=(3000, 5)), rng.normal(size=(3000, 5))
     null = Permutation(20, blocks=(0,) * 3000)
     expected = FSICEvidence(k, l_, 0.0).permuted(null, slice(0, 21), 1)
-    monkeypatch.setattr("mercer.htest.dependence.fsic._TILE", 1000)
+    monkeypatch.setattr("mercer.htest.dependence.fsic._TILE_NUMBERS", 1000)
     small = FSICEvidence(k, l_, 0.0).permuted(null, slice(0, 21), 1)
     assert_allclose(small, expected, rtol=1e-8)
     assert_allclose(expected[0], FSICEvidence(k, l_, 0.0).observed, rtol=1e-10)
@@ -283,10 +282,13 @@ def test_how_many_observations_are_near():
     n, p, q = 1000, 0.2, 0.05
     k, l_ = ((np.arange(n) < share * n).astype(float)[:, None] for share in (p, q))
     heavy = [(1 - 3 * s * (1 - s)) / (s * (1 - s)) for s in (p, q)]
-    assert_allclose(FSICEvidence(k, l_, 0.0).near, n / (heavy[0] * heavy[1]))
+    assert_allclose(FSICEvidence(k, l_, 0.0).effective_observations, n / (heavy[0] * heavy[1]))
     flat = np.hstack([l_, np.ones((n, 1))])  # what does not vary does not count
-    assert_allclose(FSICEvidence(np.hstack([k, k]), flat, 1e-3).near, n / (heavy[0] * heavy[1]))
-    assert FSICEvidence(np.ones((n, 1)), np.ones((n, 1)), 1e-3).near == n
+    assert_allclose(
+        FSICEvidence(np.hstack([k, k]), flat, 1e-3).effective_observations,
+        n / (heavy[0] * heavy[1]),
+    )
+    assert FSICEvidence(np.ones((n, 1)), np.ones((n, 1)), 1e-3).effective_observations == n
 
 
 def test_narrow_kernels_are_judged_by_permutations():
@@ -296,10 +298,10 @@ def test_narrow_kernels_are_judged_by_permutations():
     for seed in range(60):
         x, y = np.random.default_rng(seed).normal(size=(2, 500))
         result = narrow.test(x, y, rng=seed)
-        assert result.notes[0].startswith("Null: 999 permutations, for only about")
+        assert result.notes[0].startswith("Null: 999 permutations, because only about")
         rejected += result.rejects(0.05)
     assert rejected <= 8  # more in one of 500 cases
-    with pytest.warns(UserWarning, match=r"Chi2\(\) does not hold here, for only about"):
+    with pytest.warns(UserWarning, match=r"Chi2\(\) is not valid here, because only about"):
         NFSIC(RBF(0.1), RBF(0.1), locations=narrow.locations, null=Chi2()).test(x, y)
 
 
@@ -315,7 +317,7 @@ def test_memory_is_counted_before_it_is_taken():
 
 def test_what_does_not_vary_is_named():
     x, y = np.random.default_rng(0).normal(size=90), np.ones(90)
-    with pytest.raises(ValueError, match="all points of y are equal, and what does not vary"):
+    with pytest.raises(ValueError, match="all points of y are equal; a constant is independent"):
         NFSIC.optimized(x, y, rng=0)
     with pytest.raises(TypeError, match="kernel_y must be a kernel, such as"):
         NFSIC.optimized(x, x, kernel_y="rbf", rng=0)

@@ -7,7 +7,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer.datasets import GaussianSign, Sinusoid
 from mercer.errors import NoRule
 from mercer.htest import NFSIC
-from mercer.htest.dependence.learn_location_pairs import Objective, _forward, _sides, power
+from mercer.htest.dependence.learn_location_pairs import (
+    LocationPairObjective,
+    _forward_selection,
+    _scaled_pair,
+    power_proxy,
+)
 from mercer.kernels import RBF, Cauchy, InverseMultiquadric, Laplace
 from tests.support.arrays import torch
 from tests.support.htest_pairs import normal, squares
@@ -21,10 +26,10 @@ def observed():
 @pytest.mark.parametrize("kernel", [None, Cauchy(1.2), InverseMultiquadric(0.7)], ids=repr)
 def test_the_gradient_is_that_of_torch(kernel, observed):
     """Of minus n u'(M + ridge)^-1 u, by (V, log width, W, log width); M is 3/4 S and 1/4 A o B."""
-    sides = _sides((kernel, None), *observed)
+    sides = _scaled_pair((kernel, None), *observed)
     rng = np.random.default_rng(2)
     theta = np.concatenate([rng.normal(size=9), [-0.3], rng.normal(size=6), [0.2]])
-    value, gradient = Objective(sides, np.arange(60), 3, 0.01)(theta)
+    value, gradient = LocationPairObjective(sides, np.arange(60), 3, 0.01)(theta)
 
     t = torch.tensor(theta, requires_grad=True)
     features = []
@@ -56,16 +61,16 @@ def test_the_proxy_of_power_has_the_slopes_of_finite_differences():
     """By every entry of both sets of features; central differences err by about 1e-9 of the value."""
     rng = np.random.default_rng(3)
     k, l_ = rng.random(size=(2, 30, 4))
-    value, by_k, by_l = power(k, l_, 1e-3)
+    value, by_k, by_l = power_proxy(k, l_, 1e-3)
     step = 1e-6
     for features, slopes in ((k, by_k), (l_, by_l)):
         found = np.empty_like(slopes)
         for place in np.ndindex(*features.shape):
             kept = features[place]
             features[place] = kept + step
-            above = power(k, l_, 1e-3)[0]
+            above = power_proxy(k, l_, 1e-3)[0]
             features[place] = kept - step
-            found[place] = (above - power(k, l_, 1e-3)[0]) / (2 * step)
+            found[place] = (above - power_proxy(k, l_, 1e-3)[0]) / (2 * step)
             features[place] = kept
         assert_allclose(found, slopes, rtol=1e-5, atol=1e-6 * value)
 
@@ -79,7 +84,7 @@ def test_the_proxy_of_power_is_not_fooled_by_holes():
     g = (k - k.mean(0)) * (l_ - l_.mean(0))
     paper = n * g.mean() ** 2 / g.var()
     chance = n * g.mean() ** 2 / (k.var() * l_.var())
-    found = power(k, l_, 0.0)[0]
+    found = power_proxy(k, l_, 0.0)[0]
     assert_allclose(1 / found, 0.75 / paper + 0.25 / chance, rtol=1e-10)
     assert chance < 1.5 < found < paper
 
@@ -96,7 +101,7 @@ def test_beginnings_grow_by_the_best_location():
     for _ in range(4):
         rest = [c for c in range(12) if c not in taken]
         taken.append(max(rest, key=lambda c: value([*taken, c])))
-    best, found = _forward(u, np.cov(g.T, bias=True), 4, 0.1)
+    best, found = _forward_selection(u, np.cov(g.T, bias=True), 4, 0.1)
     assert_array_equal(found, taken)
     assert_allclose(best, value(taken), rtol=1e-8)
 

@@ -61,7 +61,7 @@ def test_both_find_dependence_and_nothing_else(test):
 
 def test_few_observations_are_told():
     result = CrossHSIC().test(X[:60], Y[:60])
-    assert "holds from about 500 observations on, and there are 60" in result.notes[0]
+    assert "needs about 500 observations, and there are 60" in result.notes[0]
     assert "HSIC(null=Permutation()) is exact" in result.notes[0]
 
 

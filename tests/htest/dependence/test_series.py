@@ -21,7 +21,6 @@ from mercer.htest import (
     WildBootstrap,
 )
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.observed_variables import variables
 from mercer.htest.samples.mmd_series import block_forms, pooled_block
 from mercer.htest.samples.mmd_statistic import QuadraticEvidence
 from mercer.htest.samples.pooled_sample import pool
@@ -29,6 +28,7 @@ from mercer.htest.serial_dependence import across_blocks, block_length, lag_mean
 from mercer.kernels import RBF, Laplace, Linear
 from mercer.kernels import Energy as EnergyKernel
 from mercer.rkhs import Empirical, mmd2
+from mercer.rkhs.paired_samples import variables
 from tests.support.htest_levels import with_few_resamples
 from tests.support.sequential_level import assert_level
 

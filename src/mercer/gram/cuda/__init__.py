@@ -4,7 +4,7 @@ Nothing here is imported before a tensor on a GPU arrives. `plan(kernel, x, y)` 
 Triton code; where that is not possible it returns None, and torch computes the tiles of `LazyMatrix`.
 """
 
-from mercer.gram.cuda import fused_family, fused_matrix, weight_columns
+from mercer.gram.cuda import device_correlation, fused_family, fused_matrix, weight_columns
 from mercer.gram.device_engine import DeviceEngine
 
 ENGINE = DeviceEngine(
@@ -12,4 +12,6 @@ ENGINE = DeviceEngine(
     fused_family=fused_family.fused_family,
     permuted_columns=weight_columns.device_columns,
     sign_columns=weight_columns.device_signs,
+    circular_correlations=device_correlation.circular_correlations,
+    squared_correlations=device_correlation.squared_correlations,
 )

@@ -1,4 +1,4 @@
-"""Which columns of a table depend on each other: every pair tested, with p-values for all of them."""
+"""Pairwise independence of the columns of a table, with corrected p-values."""
 
 from __future__ import annotations
 
@@ -20,25 +20,29 @@ from mercer.frames import Columns, Table
 from mercer.htest.corrections import Correction, Holm, StepCorrection
 from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.hsic import HSIC
-from mercer.htest.dependence.observed_variables import Variable, variables
-from mercer.htest.dependence.sums.centered_gram import Side, Spanned, side
-from mercer.htest.dependence.sums.many_pairs import correlations_of, pair_pvalue, permuted_pairs
-from mercer.htest.dependence.sums.permuted_trace import product
+from mercer.htest.dependence.sums.centered_gram import CenteredGram, LowRankGram, centered_gram
+from mercer.htest.dependence.sums.many_pairs import (
+    kernel_correlations,
+    pair_pvalue,
+    permuted_pairs,
+)
+from mercer.htest.dependence.sums.permuted_trace import permuted_trace
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
 from mercer.kernels.prepare import as_table
+from mercer.rkhs.paired_samples import Variable, variables
 
 SCHEMA = "mercer/pairwise/1"
-_FIRST = 999  # permutations of every pair, when they are left to us
-_SMALL = 0.02  # p-values up to which there are more of them, for the correction
-_EACH = 100  # permutations for each pair then: the smallest corrected p-value is 1 / 100
-_LEVEL = 0.05  # at which something should be found
-_COPIES = 3  # of the values of all pairs, while they are corrected together
-_TOLD = 10  # pairs that a summary names
+_DEFAULT_PERMUTATIONS = 999  # of every pair, where no test is given
+_REFINED_PVALUE = 0.02  # p-values up to that are computed again with more permutations
+_PERMUTATIONS_PER_PAIR = 100  # in that second round: the smallest corrected p-value is then 1 / 100
+_USUAL_LEVEL = 0.05  # which corrected p-values should be able to reach
+_VALUE_COPIES = 3  # of the values of all pairs in memory, while they are corrected together
+_MAX_PAIRS_NAMED = 10  # in a summary
 
 
 class Pair(NamedTuple):
-    """Two columns, the corrected p-value of their independence, and how strongly they depend."""
+    """Two columns, the corrected p-value of their independence, and their kernel correlation."""
 
     first: str
     second: str
@@ -48,7 +52,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class PairwiseResult:
-    """What is known about the dependence of every two columns.
+    """P-values and effects of every pair of columns.
 
     Attributes
     ----------
@@ -59,7 +63,7 @@ class PairwiseResult:
         sqrt(HSIC(x, y) / sqrt(HSIC(x, x) HSIC(y, y))) of the unbiased estimates, between 0 and 1:
         the kernel correlation of `IndependenceResult.effect`.
     uncorrected : array (d, d)
-        The p-value of every pair by itself.
+        The p-value of every pair before the correction.
     """
 
     names: tuple[str, ...]
@@ -74,21 +78,22 @@ class PairwiseResult:
     def dependent(self, level: float = 0.05) -> tuple[Pair, ...]:
         """The pairs whose corrected p-value is at most `level`, the strongest dependence first."""
         validate.between("level", level, 0.0, 1.0)
-        found = [pair for pair in self.pairs if pair.pvalue <= level]
-        return tuple(sorted(found, key=lambda pair: -pair.effect))
+        rejected = [pair for pair in self.pairs if pair.pvalue <= level]
+        return tuple(sorted(rejected, key=lambda pair: -pair.effect))
 
     def summary(self, level: float = 0.05) -> str:
         """The pairs that depend on each other, in plain words."""
-        found, number = self.dependent(level), len(self.names) * (len(self.names) - 1) // 2
+        dependent, number = self.dependent(level), len(self.names) * (len(self.names) - 1) // 2
+        hidden = len(dependent) - _MAX_PAIRS_NAMED
         lines = [
-            f"{len(found)} of {number} pairs of columns depend on each other at level {level:g} "
+            f"{len(dependent)} of {number} pairs of columns depend on each other at level {level:g} "
             f"({type(self.test).__name__}, {self.size:,} observations, {self.correction!r}).",
             *(
                 f"{pair.first} and {pair.second}: kernel correlation {pair.effect:.3g}, "
                 f"p = {pair.pvalue:.3g}"
-                for pair in found[:_TOLD]
+                for pair in dependent[:_MAX_PAIRS_NAMED]
             ),
-            *([f"and {len(found) - _TOLD} more"] if len(found) > _TOLD else []),
+            *([f"and {hidden} more"] if hidden > 0 else []),
             *self.notes,
         ]
         return "\n".join(lines)
@@ -106,12 +111,12 @@ class PairwiseResult:
         }
 
     def plot(self, ax: Any = None, *, level: float = 0.05) -> Any:
-        """The effects as a map, pairs that were found marked; returns the Axes."""
+        """A heat map of the effects, with dependent pairs marked; returns the Axes."""
         return importlib.import_module("mercer.plot").plot_pairwise(self, ax=ax, level=level)
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """Every two columns, in the order of the table."""
+        """Every pair of columns, in the order of the table."""
         return tuple(
             Pair(self.names[i], self.names[j], float(self.pvalues[i, j]), float(self.effects[i, j]))
             for i, j in combinations(range(len(self.names)), 2)
@@ -125,19 +130,19 @@ def pairwise_independence(
     correction: Correction = Holm(),  # noqa: B008
     rng: Any = None,
 ) -> PairwiseResult:
-    """Test every two columns of a table for independence, and say how strongly they depend.
+    """Test every pair of columns of a table for independence, and measure how strongly they depend.
 
-    Columns of numbers and of categories, each by its default kernel, which is made once; every pair
-    meets the same permutations.
+    Columns may be numbers or categories; each has its default kernel, and all pairs share the same
+    permutations.
 
     Parameters
     ----------
     frame : data frame or array (n, d)
         One observation in each row, without missing values.
     test : test of two variables, or None
-        None: `HSIC` with 999 permutations and, where its p-value is at most 0.02 and the correction
-        needs more, 100 new ones for each pair: whatever the number of columns, the smallest
-        corrected p-value is 0.01 or less.
+        None: `HSIC` with 999 permutations. Where its p-value is at most 0.02 and the correction
+        needs more, it is computed again with 100 permutations times the number of pairs: whatever
+        the number of columns, the smallest corrected p-value is 0.01 or less.
     correction : Correction
         `Holm()`, `BenjaminiHochberg()`, or `WestfallYoung()`, which is for permutation tests.
     rng : int, Generator or None
@@ -165,84 +170,93 @@ def pairwise_independence(
     columns = [
         Table(data.values[:, [i]], data.columns.take([i])) for i in range(len(data.columns.names))
     ]
-    found = variables([None] * len(columns), columns, ["frame"] * len(columns))
-    study = _Study(columns, _sides(found))
+    observed_columns = variables([None] * len(columns), columns, ["frame"] * len(columns))
+    study = _PairStudy(columns, _centered_grams(observed_columns))
     if test is None or _by_permutations(test):
-        raw, adjusted, observed, notes = study.permuted(test, correction, rng)
+        estimates = study.permuted(test, correction, rng)
     else:
-        raw, adjusted, observed, notes = study.one_by_one(test, correction, rng)
-    effects = correlations_of(study.sides, study.pairs, observed)
-    chosen = HSIC(null=Permutation(_FIRST)) if test is None else test
+        estimates = study.one_by_one(test, correction, rng)
+    effects = kernel_correlations(study.grams, study.pairs, estimates.observed)
     return PairwiseResult(
         data.columns.names,
-        _square(adjusted, study.pairs, np.nan),
-        _square(effects, study.pairs, 1.0),
-        _square(raw, study.pairs, np.nan),
+        _symmetric(estimates.adjusted, study.pairs, np.nan),
+        _symmetric(effects, study.pairs, 1.0),
+        _symmetric(estimates.raw, study.pairs, np.nan),
         len(data),
-        chosen,
+        HSIC(null=Permutation(_DEFAULT_PERMUTATIONS)) if test is None else test,
         correction,
-        notes,
+        estimates.notes,
     )
 
 
-def _sides(columns: Sequence[Variable]) -> list[Side]:
-    """Every column made ready, if the factors of all of them fit into half of the memory budget."""
-    n, held, sides = count(columns[0].points), 0, []
+def _centered_grams(columns: Sequence[Variable]) -> list[CenteredGram]:
+    """The centred Gram matrix of every column; low-rank factors may take half of the memory budget."""
+    n, factor_bytes, grams = count(columns[0].points), 0, []
     for variable in columns:
-        sides.append(side(variable.widened(), max(isqrt(n), 2)))
-        held += sides[-1].columns.nbytes if isinstance(sides[-1], Spanned) else 0
-        if held > settings().memory // 2:
+        gram = centered_gram(variable.widened(), max(isqrt(n), 2))
+        grams.append(gram)
+        factor_bytes += gram.columns.nbytes if isinstance(gram, LowRankGram) else 0
+        if factor_bytes > settings().memory // 2:
             raise MemoryBudgetError(
-                f"the features of {len(sides)} of {len(columns)} columns of {n:,} observations take "
-                f"{held / 2**20:,.0f} MiB, more than half of the budget of "
+                f"the features of {len(grams)} of {len(columns)} columns of {n:,} observations take "
+                f"{factor_bytes / 2**20:,.0f} MiB, more than half of the budget of "
                 f"{settings().memory / 2**20:,.0f} MiB: use fewer columns or rows at a time, or raise "
                 "mercer.config(memory=...)"
             )
-    return sides
+    return grams
 
 
-Found = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]
+class _PairEstimates(NamedTuple):
+    """P-values of all pairs before and after the correction, tr(K~L~) / n^2, and notes."""
+
+    raw: np.ndarray  # (pairs,)
+    adjusted: np.ndarray
+    observed: np.ndarray
+    notes: tuple[str, ...] = ()
 
 
-class _Study:
-    """All pairs of columns -> p-values as they are and corrected, tr(K~L~) / n^2, and notes."""
+class _PairStudy:
+    """Tests of all pairs of columns."""
 
-    def __init__(self, columns: list[Table], sides: list[Side]) -> None:
-        self.columns, self.sides = columns, sides
-        self.pairs = list(combinations(range(len(sides)), 2))
+    def __init__(self, columns: list[Table], grams: list[CenteredGram]) -> None:
+        self.columns, self.grams = columns, grams
+        self.pairs = list(combinations(range(len(grams)), 2))
 
     def permuted(
         self, test: HypothesisTest | None, correction: Correction, rng: np.random.Generator
-    ) -> Found:
-        """By HSIC, all pairs under the same permutations."""
-        null = Permutation(_FIRST) if test is None else getattr(test, "null")  # noqa: B009
+    ) -> _PairEstimates:
+        """HSIC tests, all pairs under the same permutations."""
+        null = Permutation(_DEFAULT_PERMUTATIONS)
+        if isinstance(test, HSIC) and isinstance(test.null, Permutation):
+            null = test.null
         seed = int(rng.integers(2**63))
         if not isinstance(correction, StepCorrection):
             values = self._values(null, correction, seed)
             raw, observed = self._pvalues(self.pairs, enumerate(values))
-            return raw, correction.of_resampled(observed, values[:, 1:]), observed, ()
-        found = permuted_pairs(self.sides, self.pairs, null, seed)
-        raw, observed = self._pvalues(self.pairs, found)
+            adjusted = correction.of_resampled(observed, values[:, 1:])
+            return _PairEstimates(raw, adjusted, observed)
+        permuted = permuted_pairs(self.grams, self.pairs, null, seed)
+        raw, observed = self._pvalues(self.pairs, permuted)
         if test is None:
             raw = self._refined(raw, int(rng.integers(2**63)))
-        notes = () if test is None else _coarse(correction, len(self.pairs), null)
-        return raw, correction.adjusted(raw), observed, notes
+        notes = () if test is None else _resolution_note(correction, len(self.pairs), null)
+        return _PairEstimates(raw, correction.adjusted(raw), observed, notes)
 
     def _pvalues(
-        self, pairs: list[tuple[int, int]], found: Iterable[tuple[int, np.ndarray]]
+        self, pairs: list[tuple[int, int]], permuted: Iterable[tuple[int, np.ndarray]]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The p-value of every pair, and its observed statistic, from its values one after another."""
+        """The p-value and the observed statistic of every pair, from an iterator over their values."""
         raw, observed = np.empty((2, len(pairs)), dtype=np.float64)
-        for row, values in found:
+        for row, values in permuted:
             i, j = pairs[row]
-            raw[row] = pair_pvalue(self.sides[i], self.sides[j], values)
+            raw[row] = pair_pvalue(self.grams[i], self.grams[j], values)
             observed[row] = values[0]
         return raw, observed
 
     def _values(self, null: Permutation, correction: Correction, seed: int) -> np.ndarray:
-        """The statistics of all pairs for all permutations, which the correction looks at together."""
+        """The statistics of all pairs for all permutations, for a correction that needs them together."""
         shape = len(self.pairs), null.resamples + 1
-        needed, budget = _COPIES * 8 * shape[0] * shape[1], settings().memory
+        needed, budget = _VALUE_COPIES * 8 * shape[0] * shape[1], settings().memory
         if needed > budget:
             raise MemoryBudgetError(
                 f"{correction!r} needs {shape[1]:,} values of each of {shape[0]:,} pairs together, "
@@ -250,14 +264,14 @@ class _Study:
                 "fewer permutations, or raise mercer.config(memory=...)"
             )
         values = np.empty(shape, dtype=np.float64)
-        for row, found in permuted_pairs(self.sides, self.pairs, null, seed):
-            values[row] = found
+        for row, permuted in permuted_pairs(self.grams, self.pairs, null, seed):
+            values[row] = permuted
         return values
 
     def one_by_one(
         self, test: HypothesisTest, correction: Correction, rng: np.random.Generator
-    ) -> Found:
-        """By any test."""
+    ) -> _PairEstimates:
+        """Any test of two variables, one pair after the other."""
         if not isinstance(correction, StepCorrection):
             raise ValueError(
                 f"{correction!r} needs all pairs under the same permutations: use test=None or "
@@ -265,32 +279,31 @@ class _Study:
             )
         seed, raw, observed = int(rng.integers(2**63)), [], []
         for i, j in self.pairs:
-            raw.append(_of_two(test, self.columns[i], self.columns[j], seed).pvalue)
-            observed.append(product(self.sides[i], self.sides[j]).observed)
+            raw.append(_pair_result(test, self.columns[i], self.columns[j], seed).pvalue)
+            observed.append(permuted_trace(self.grams[i], self.grams[j]).observed)
         pvalues, n = np.array(raw, dtype=np.float64), len(self.columns[0])
-        return pvalues, correction.adjusted(pvalues), np.array(observed) / n**2, ()
+        return _PairEstimates(pvalues, correction.adjusted(pvalues), np.array(observed) / n**2)
 
     def _refined(self, raw: np.ndarray, seed: int) -> np.ndarray:
-        """Small p-values anew from so many permutations that the correction leaves something of them.
+        """Small p-values, computed again with enough permutations to survive the correction.
 
         p = p_1 if p_1 > c, else p_2 is a p-value: for a level a < c it is at most a only if p_2 is,
         and for a >= c only if p_1 is.
         """
-        number = _EACH * len(self.pairs)
-        rows = np.flatnonzero(raw <= _SMALL)
-        if number <= _FIRST + 1 or not len(rows):
+        number = _PERMUTATIONS_PER_PAIR * len(self.pairs)
+        rows = np.flatnonzero(raw <= _REFINED_PVALUE)
+        if number <= _DEFAULT_PERMUTATIONS + 1 or not len(rows):
             return raw
-        some = [self.pairs[row] for row in rows]
-        found = permuted_pairs(self.sides, some, Permutation(number - 1), seed)
+        pairs = [self.pairs[row] for row in rows]
+        permuted = permuted_pairs(self.grams, pairs, Permutation(number - 1), seed)
         refined = raw.copy()
-        refined[rows] = self._pvalues(some, found)[0]
+        refined[rows] = self._pvalues(pairs, permuted)[0]
         return refined
 
 
-def _of_two(test: HypothesisTest, x: Table, y: Table, seed: int) -> IndependenceResult:
-    """The test of two columns, if it is one of independence."""
-    takes_two = _takes(test, x, y)
-    result = test.test(x, y, rng=seed) if takes_two else None
+def _pair_result(test: HypothesisTest, x: Table, y: Table, seed: int) -> IndependenceResult:
+    """The result of the test on two columns; TypeError unless it is a test of independence."""
+    result = test.test(x, y, rng=seed) if _accepts(test, x, y) else None
     if not isinstance(result, IndependenceResult):
         raise TypeError(
             f"test must be a test of the independence of two variables, such as HSIC(), got {test!r}"
@@ -298,7 +311,7 @@ def _of_two(test: HypothesisTest, x: Table, y: Table, seed: int) -> Independence
     return result
 
 
-def _takes(test: HypothesisTest, *samples: Table) -> bool:
+def _accepts(test: HypothesisTest, *samples: Table) -> bool:
     try:
         signature(test.test).bind(*samples, rng=None)
     except TypeError:
@@ -307,25 +320,26 @@ def _takes(test: HypothesisTest, *samples: Table) -> bool:
 
 
 def _by_permutations(test: HypothesisTest) -> bool:
-    """Whether it is HSIC by default kernels and plain permutations."""
+    """Whether the test is HSIC with default kernels and plain permutations."""
     if not isinstance(test, HSIC) or test.unbiased:
         return False
-    null, plain = test.null, test.kernel_x is None and test.kernel_y is None
-    return plain and isinstance(null, Permutation) and not (null.stop_early or null.blocks)
+    null, default = test.null, test.kernel_x is None and test.kernel_y is None
+    return default and isinstance(null, Permutation) and not (null.stop_early or null.blocks)
 
 
-def _coarse(correction: Correction, number: int, null: Permutation) -> tuple[str, ...]:
-    if not isinstance(correction, Holm) or number <= _LEVEL * (null.resamples + 1):
+def _resolution_note(correction: Correction, number: int, null: Permutation) -> tuple[str, ...]:
+    """A note where too few permutations keep corrected p-values above the usual level."""
+    if not isinstance(correction, Holm) or number <= _USUAL_LEVEL * (null.resamples + 1):
         return ()
     return (
         f"With {null.resamples:,} permutations no p-value of {number} pairs is below "
         f"{min(number / (null.resamples + 1), 1.0):.2g} after the correction: use Permutation("
-        f"{_EACH * number - 1}), test=None, or WestfallYoung().",
+        f"{_PERMUTATIONS_PER_PAIR * number - 1}), test=None, or WestfallYoung().",
     )
 
 
 def _table(frame: Any) -> Table:
-    """A data frame, or an array whose columns are called by number; columns that vary."""
+    """A data frame, or an array whose columns are named by number; every column must vary."""
     data = as_table(frame, "frame")
     if data is None:
         values = to_numpy(validate.points(frame, "frame")).astype(np.float64)
@@ -335,15 +349,17 @@ def _table(frame: Any) -> Table:
         raise ValueError(f"frame must have at least two columns, got {len(data.columns.names)}")
     for name, values in zip(data.columns.names, data.values.T, strict=True):
         if np.all(values == values[0]):
-            raise ValueError(f"column {name!r} of frame does not vary: leave it out")
+            raise ValueError(
+                f"column {name!r} of frame is constant; a constant is independent of everything, so drop it"
+            )
     return data
 
 
-def _square(values: np.ndarray, pairs: list[tuple[int, int]], own: float) -> np.ndarray:
-    """Numbers of pairs as a symmetric matrix with `own` on the diagonal."""
+def _symmetric(values: np.ndarray, pairs: list[tuple[int, int]], diagonal: float) -> np.ndarray:
+    """Values of pairs as a symmetric matrix with `diagonal` on its diagonal."""
     width = max(j for _, j in pairs) + 1
-    square = np.full((width, width), own, dtype=np.float64)
+    matrix = np.full((width, width), diagonal, dtype=np.float64)
     for (i, j), value in zip(pairs, values, strict=True):
-        square[i, j] = square[j, i] = value
-    square.flags.writeable = False
-    return square
+        matrix[i, j] = matrix[j, i] = value
+    matrix.flags.writeable = False
+    return matrix

@@ -1,4 +1,4 @@
-"""An independence test that averages over blocks of observations."""
+"""BlockHSIC: an independence test that averages HSIC over blocks of observations."""
 
 from __future__ import annotations
 
@@ -11,33 +11,35 @@ from mercer import validate
 from mercer.backend import count, is_numpy
 from mercer.gram.threads import in_order
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.observed_variables import Variable
-from mercer.htest.dependence.sums.centered_gram import Tiled
+from mercer.htest.dependence.sums.centered_gram import TiledGram
 from mercer.htest.dependence.two_variable_test import NormalPairTest, in_random_order
 from mercer.htest.mean_statistic import SkewedTerms, skewness_about_zero
 from mercer.htest.nulls import Permutation
 from mercer.kernels.base import Kernel
+from mercer.rkhs.paired_samples import Variable
 from mercer.rkhs.sample_rows import taken
 
-_LEAST = 4  # observations of which there is an unbiased HSIC
-_BLOCKS, _DRAWN = 32, 1024  # blocks and permutations in all that tell the skewness of a block
+_MIN_BLOCK = 4  # observations: the unbiased HSIC divides by n (n - 3)
+_MIN_BLOCKS = 8  # with a default block size; fewer terms make a poor standard error
+# The skewness of a block is estimated from 1,024 permutations of at most 32 blocks.
+_BLOCKS_FOR_SKEWNESS, _PERMUTATIONS_FOR_SKEWNESS = 32, 1024
 
 
 @dataclass(frozen=True)
 class BlockHSIC(NormalPairTest):
     """The mean of the unbiased HSIC of blocks of observations, with a normal null.
 
-    Time and memory are linear in the number of observations for a fixed block size, and power lies
-    between that and `HSIC`'s, which is one block (Zhang et al. 2018, section 3.1). Observations are
-    taken in random order, always the same.
+    Time and memory are linear in the number of observations for a fixed block size. Power increases
+    with the block size, up to that of `HSIC`, which is one block (Zhang et al. 2018, section 3.1).
+    Observations are divided into blocks in a random order with a fixed seed.
 
     Parameters
     ----------
     kernel_x, kernel_y : Kernel or None
         None: RBF at the median distance of that variable; for data frames `default_kernel`.
     block : int or None
-        Observations in a block, at least 4; None: the square root of their number, but not so many
-        that fewer than eight blocks are left.
+        Observations in a block, at least 4; None: the square root of their number, reduced where
+        that would leave fewer than eight blocks.
 
     Examples
     --------
@@ -55,45 +57,47 @@ class BlockHSIC(NormalPairTest):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.block is not None:
-            validate.whole("block", self.block, least=_LEAST)
+            validate.whole("block", self.block, least=_MIN_BLOCK)
 
-    def _terms(self, x: Variable, y: Variable) -> BlockTerms:
+    def _terms(self, x: Variable, y: Variable) -> HSICBlockTerms:
         n = count(x.points)
-        block = self.block or max(_LEAST, min(isqrt(n), n // 8))
+        block = self.block or max(_MIN_BLOCK, min(isqrt(n), n // _MIN_BLOCKS))
         if n // block < 2:
             raise ValueError(
                 f"block must leave at least two blocks of {n} observations, got {block}: "
-                f"use block={max(_LEAST, n // 8)}, or HSIC()"
+                f"use block={max(_MIN_BLOCK, n // _MIN_BLOCKS)}, or HSIC()"
             )
-        return BlockTerms(x, y, np.array_split(in_random_order(n), n // block))
+        return HSICBlockTerms(x, y, np.array_split(in_random_order(n), n // block))
 
 
-class BlockTerms(SkewedTerms):
-    """The unbiased HSIC of blocks."""
+class HSICBlockTerms(SkewedTerms):
+    """The unbiased HSIC of each block."""
 
     def __init__(self, x: Variable, y: Variable, blocks: list[np.ndarray]) -> None:
-        self.work, self.blocks = _Block(x, y), blocks
-        found = in_order(self.work, blocks, parallel=is_numpy(x.points, y.points))
-        super().__init__(np.array([evidence.observed for evidence in found], dtype=np.float64))
+        self.evidence, self.blocks = _BlockEvidence(x, y), blocks
+        terms = in_order(self.evidence, blocks, parallel=is_numpy(x.points, y.points))
+        super().__init__(np.array([term.observed for term in terms], dtype=np.float64))
 
     def skewness(self) -> float:
-        """Of a block under independence, from permutations of some of the blocks."""
-        some = self.blocks[:_BLOCKS]
-        null = Permutation(_DRAWN // len(some))
+        """Skewness of a term under independence, from permutations within a few blocks."""
+        blocks = self.blocks[:_BLOCKS_FOR_SKEWNESS]
+        null = Permutation(_PERMUTATIONS_FOR_SKEWNESS // len(blocks))
         columns = slice(1, null.resamples + 1)
-        parts = [self.work(rows).permuted(null, columns, seed) for seed, rows in enumerate(some)]
-        return skewness_about_zero(np.concatenate(parts))
+        draws = [
+            self.evidence(rows).permuted(null, columns, seed) for seed, rows in enumerate(blocks)
+        ]
+        return skewness_about_zero(np.concatenate(draws))
 
 
 @dataclass(frozen=True)
-class _Block:
-    """Rows -> the evidence of these observations."""
+class _BlockEvidence:
+    """The unbiased HSIC of the observations in a block."""
 
     x: Variable
     y: Variable
 
     def __call__(self, rows: np.ndarray) -> HSICEvidence:
         first, second = (
-            Tiled(replace(v, points=taken(v.points, rows)).widened()) for v in (self.x, self.y)
+            TiledGram(replace(v, points=taken(v.points, rows)).widened()) for v in (self.x, self.y)
         )
         return HSICEvidence(first, second, unbiased=True)

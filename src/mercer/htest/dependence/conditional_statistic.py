@@ -1,4 +1,4 @@
-"""What is left of two variables when a third is given, its statistic, and all that nulls ask about it.
+"""Statistic of conditional independence tests, from residuals, with its moments and limit for null distributions.
 
 With E_x and E_y the residuals of the features of x and y after regression on z, and M a kernel on z,
 
@@ -7,12 +7,11 @@ With E_x and E_y the residuals of the features of x and y after regression on z,
 is the squared norm of the mean of e_x(i) (x) e_y(i) (x) m(z_i): zero in the limit only if x and y are
 independent given z, where the kernels are characteristic (Daudin 1980; Pogodin et al. 2022).
 
-The residuals are E_x = R f_x, R = I - S being what the regression leaves, and so T is a quadratic
-form in the noise e of x with the matrix R (M o E_y E_y') R, y and z being as they are. Its null
-distribution is that of the form with the signs of the noise drawn at random, and the regression done
-again. That matters: with a regression of p degrees of freedom the form of the residuals themselves,
-E_x E_x' o E_y E_y' o M, has a mean too small by a factor of about 1 - p / n, and the test made of it
-rejects too often.
+The residuals are E_x = R f_x with R = I - S the residual operator of the regression. So T is a quadratic
+form in the noise e of x with the matrix R (M o E_y E_y') R, for fixed y and z. Its null distribution
+is that of the form with random signs of the noise, including the regression. That matters: with a
+regression of p degrees of freedom the form of the residuals themselves, E_x E_x' o E_y E_y' o M, has
+a mean too small by a factor of about 1 - p / n, and a test based on it rejects too often.
 """
 
 from __future__ import annotations
@@ -30,38 +29,38 @@ from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Dense, LazyMatrix, LowRank, SignWeights, cholesky
 from mercer.gram.threads import spans
-from mercer.htest.dependence.null_spectrum import cubes, limit_weights, trace_of_cube
+from mercer.htest.dependence.null_spectrum import cube_sum, limit_weights, trace_of_cube
 from mercer.htest.dependence.ridge_smoother import Smoother
 from mercer.htest.nulls import WildBootstrap
 from mercer.htest.serial_dependence import block_length, lag_means
 
-_COPIES = 2  # of an n x n matrix, at the same time
-_EXACT = 1e-8  # of the trace, below which the rest of a factor is left out
-_FEW = 8  # times as many observations as columns make columns the quicker road
-_SMALL = 1500  # observations up to which tr H^3 takes less time than eigenvalues
-_TOP = 50  # eigenvalues that tell the skewness of more
-_STRAIGHT = 0.01  # skewness at least: that of a normal distribution, nearly
+_MATRIX_COPIES = 2  # of an n x n matrix in memory at the same time
+_FACTOR_TOLERANCE = 1e-8  # share of the trace that a factor may miss
+_ROWS_PER_COLUMN = 8  # observations for each column of a factor, from which on factors are faster
+_MAX_ROWS_FOR_CUBE = 1500  # observations up to which tr H^3 takes less time than eigenvalues
+_EIGENVALUES_FOR_SKEWNESS = 50  # the rest add little to a sum of cubes
+_MIN_SKEWNESS = 0.01  # nearly normal: a gamma distribution needs a positive skewness
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """What a smoother leaves of features: (n, k)."""
+    """Residuals of features after smoothing."""
 
     smoother: Smoother
-    values: np.ndarray
-    share: float  # of the variance of the features
+    values: np.ndarray  # (n, k)
+    share: float  # of the variance of the features that remains
 
     @classmethod
     def of(cls, features: np.ndarray, smoother: Smoother) -> Residuals:
-        """R f."""
+        """The residuals R f of features f (n, k)."""
         values = smoother.residuals(features)
         total = float(np.sum((features - features.mean(axis=0)) ** 2))
         return cls(smoother, values, float(np.sum(values**2)) / total if total > 0 else 0.0)
 
     @cached_property
     def noise(self) -> np.ndarray:
-        """The residuals at the size that the noise had before the regression (HC2): (n, k)."""
-        return self.values / np.sqrt(self.smoother.own)[:, None]
+        """Residuals rescaled to the variance of the noise before the regression (HC2): (n, k)."""
+        return self.values / np.sqrt(self.smoother.residual_variances)[:, None]
 
 
 class PartialEvidence(ABC):
@@ -77,7 +76,7 @@ class PartialEvidence(ABC):
 
     @property
     def matrix(self) -> LazyMatrix:
-        """H = E E' o R (M o E_y E_y') R with the noise E of x: the form whose signs are drawn."""
+        """H = E E' o R (M o E_y E_y') R with the noise E of x: the form with random signs."""
         return self._forms[1]
 
     @cached_property
@@ -85,42 +84,43 @@ class PartialEvidence(ABC):
     def _forms(self) -> tuple[float, LazyMatrix]:
         """T and H."""
 
-    # ---- what the nulls ask for ---------------------------------------------------------
+    # ---- protocols of nulls -------------------------------------------------------------
 
     def moments(self) -> tuple[float, float, float]:
         """T, and mean and variance of the form with random signs, tr H / n^2 and 2 |H_0|^2 / n^4.
 
-        H_0 is H without its diagonal, on which signs have no influence: as in T, where it is made of
-        the same noise as the mean. With it (Zhang et al. 2011) the test rejects too seldom.
+        H_0 is H without its diagonal, which does not depend on the signs, and which in T varies together
+        with the mean. With the diagonal (Zhang et al. 2011) the test rejects too rarely.
         """
-        own, rows, _ = self._sums
-        spread = max(float(np.sum(rows) - own @ own), 0.0)
-        return self.observed, float(np.sum(own)) / self.n**2, 2 * spread / self.n**4
+        diagonal, rows, _ = self._sums
+        squares = max(float(np.sum(rows) - diagonal @ diagonal), 0.0)
+        return self.observed, float(np.sum(diagonal)) / self.n**2, 2 * squares / self.n**4
 
     def skewness(self) -> float:
         """sqrt(8) tr H_0^3 / |H_0|^3."""
-        own, rows, cubed = self._sums
-        third = cubed - 3 * float(own @ rows) + 2 * float(np.sum(own**3))
-        return max(sqrt(8) * third / float(np.sum(rows) - own @ own) ** 1.5, _STRAIGHT)
+        diagonal, rows, cubed = self._sums
+        third = cubed - 3 * float(diagonal @ rows) + 2 * float(np.sum(diagonal**3))
+        squares = float(np.sum(rows) - diagonal @ diagonal)
+        return max(sqrt(8) * third / squares**1.5, _MIN_SKEWNESS)
 
     @cached_property
     def _sums(self) -> tuple[np.ndarray, np.ndarray, float]:
         """The diagonals of H and of H^2, (n,) each, and the trace of H^3."""
         matrix = self.matrix
-        own = to_numpy(matrix.diagonal()).astype(np.float64)
+        diagonal = to_numpy(matrix.diagonal()).astype(np.float64)
         rows = to_numpy((matrix * matrix).row_sums()).astype(np.float64)
-        if self.n <= _SMALL:
-            return own, rows, trace_of_cube(matrix)
-        top = self.n**2 * self._limit(_TOP)[0]
-        return own, rows, cubes(top, float(np.sum(own)), float(np.sum(rows)))
+        if self.n <= _MAX_ROWS_FOR_CUBE:
+            return diagonal, rows, trace_of_cube(matrix)
+        top = self.n**2 * self._limit(_EIGENVALUES_FOR_SKEWNESS)[0]
+        return diagonal, rows, cube_sum(top, float(np.sum(diagonal)), float(np.sum(rows)))
 
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
-        """T, the largest weights of its limit and the sum of the others, brought to these moments."""
-        own, rows, _ = self._sums
-        weights, rest = self._limit(rank)
-        shrink = sqrt(max(1 - float(own @ own) / float(np.sum(rows)), 0.0))
-        total = float(np.sum(own)) / self.n**2
-        return self.observed, shrink * weights, shrink * rest + (1 - shrink) * total
+        """T, the largest weights of its limit and the sum of the others, rescaled to `moments`."""
+        diagonal, rows, _ = self._sums
+        weights, remainder = self._limit(rank)
+        shrink = sqrt(max(1 - float(diagonal @ diagonal) / float(np.sum(rows)), 0.0))
+        total = float(np.sum(diagonal)) / self.n**2
+        return self.observed, shrink * weights, shrink * remainder + (1 - shrink) * total
 
     def _limit(self, rank: int) -> tuple[np.ndarray, float]:
         """The largest eigenvalues of H / n^2, and the sum of the others."""
@@ -134,7 +134,7 @@ class PartialEvidence(ABC):
         return self.observed, to_numpy(self.matrix.quad(signs)).astype(np.float64)
 
     def block_length(self) -> int:
-        """How many observations should share a sign, by the autocorrelations of the residuals."""
+        """Number of observations that should share a sign, from the autocorrelations of the residuals."""
         first, second = (lag_means(LowRank(e.values)) for e in (self.x, self.y))
         return block_length(first * second, self.n)
 
@@ -144,7 +144,7 @@ class PartialEvidence(ABC):
 
 
 class KernelEvidence(PartialEvidence):
-    """With the Gram matrix M of a kernel on z as weights."""
+    """Evidence weighted by the Gram matrix M of a kernel on z."""
 
     def __init__(self, x: Residuals, y: Residuals, weights: LazyMatrix) -> None:
         super().__init__(x, y)
@@ -152,56 +152,56 @@ class KernelEvidence(PartialEvidence):
 
     @cached_property
     def _forms(self) -> tuple[float, LazyMatrix]:
-        """T and H, by columns where there are few, otherwise by n x n matrices."""
-        columns = self._columns()
+        """T and H, by low-rank factors where these are short, otherwise by n x n matrices."""
+        columns = self._factor()
         if columns is None:
-            return self._by_matrices()
+            return self._dense_forms()
         observed = float(np.sum((self.x.values.T @ columns) ** 2)) / self.n**2
-        again = LowRank(self.x.smoother.residuals(columns))
-        return observed, LowRank(self.x.noise) * again
+        smoothed = LowRank(self.x.smoother.residuals(columns))
+        return observed, LowRank(self.x.noise) * smoothed
 
-    def _columns(self) -> np.ndarray | None:
-        """The columns of a factor of M o E_y E_y', if they are few: (n, c)."""
+    def _factor(self) -> np.ndarray | None:
+        """A factor of M o E_y E_y', (n, c), if it is short enough to be faster than matrices."""
         y = self.y.values
-        few = self.n // _FEW // y.shape[1]
-        if few < 1:
+        max_rank = self.n // _ROWS_PER_COLUMN // y.shape[1]
+        if max_rank < 1:
             return None
-        factor = cholesky(self.weights, tolerance=_EXACT, most=few + 1).columns
-        if factor.shape[1] > few:
+        factor = cholesky(self.weights, tolerance=_FACTOR_TOLERANCE, most=max_rank + 1).columns
+        if factor.shape[1] > max_rank:
             return None
         return (to_numpy(factor)[:, :, None] * y[:, None, :]).reshape(self.n, -1)
 
-    def _by_matrices(self) -> tuple[float, LazyMatrix]:
+    def _dense_forms(self) -> tuple[float, LazyMatrix]:
         n, x, y = self.n, self.x, self.y.values
-        needed = _COPIES * 8 * n**2
+        needed = _MATRIX_COPIES * 8 * n**2
         if needed > settings().memory:
             raise MemoryBudgetError(
                 f"KCI of {n:,} observations needs {needed / 2**20:,.0f} MiB for matrices of that "
                 f"size, and the budget is {settings().memory / 2**20:,.0f} MiB: use RCoT(), whose "
                 "memory is linear in their number, or raise it by mercer.config(memory=...)"
             )
-        held = to_numpy(self.weights.dense())  # (n, n)
+        dense = to_numpy(self.weights.dense())  # (n, n)
         for rows in spans(n):
-            held[rows] *= y[rows] @ y.T
-        observed = float(np.sum(x.values * (held @ x.values))) / n**2
-        a, b = x.smoother.sides(held)
+            dense[rows] *= y[rows] @ y.T
+        observed = float(np.sum(x.values * (dense @ x.values))) / n**2
+        a, b = x.smoother.two_sided(dense)
         for rows in spans(n):
             for columns in spans(n, first=rows.start):
-                tile = held[rows, columns]
+                tile = dense[rows, columns]
                 tile -= a[rows] @ b[columns].T + b[rows] @ a[columns].T
                 tile *= x.noise[rows] @ x.noise[columns].T
-                held[columns, rows] = (tile.T + tile) / 2 if rows == columns else tile.T
-        return observed, Dense(held)
+                dense[columns, rows] = (tile.T + tile) / 2 if rows == columns else tile.T
+        return observed, Dense(dense)
 
 
 class FeatureEvidence(PartialEvidence):
-    """Without weights, of a few features, in time linear in the number of observations."""
+    """Evidence of a few features without weights, in time linear in the number of observations."""
 
     @cached_property
     def products(self) -> np.ndarray:
-        """P of H = PP': products of the noise of x and residuals of y, once more: (n, c)."""
-        again = self.x.smoother.residuals(self.y.values)
-        return (self.x.noise[:, :, None] * again[:, None, :]).reshape(self.n, -1)
+        """P of H = PP': products of the noise of x and the residuals of y, smoothed again: (n, c)."""
+        smoothed = self.x.smoother.residuals(self.y.values)
+        return (self.x.noise[:, :, None] * smoothed[:, None, :]).reshape(self.n, -1)
 
     @cached_property
     def _forms(self) -> tuple[float, LazyMatrix]:
@@ -210,7 +210,7 @@ class FeatureEvidence(PartialEvidence):
 
     @cached_property
     def _eigenvalues(self) -> np.ndarray:
-        """Of H / n^2, falling; all others are 0."""
+        """Nonzero eigenvalues of H / n^2, in decreasing order."""
         values = linalg.eigvalsh(self.products.T @ self.products)[::-1]
         return np.maximum(values, 0.0) / self.n**2
 

@@ -1,8 +1,9 @@
-"""What an independence test found: beside the p-value, how strong the dependence is, and where."""
+"""Result of an independence test: p-value, strength of the dependence, where it is, and notes."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,28 +13,31 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count
 from mercer.errors import NoRule
+from mercer.htest.dependence.dependence_summary import independence_summary
 from mercer.htest.dependence.dependence_witness import DependenceWitness
-from mercer.htest.dependence.observed_variables import Variable
 from mercer.htest.dependence.strength import Dependence, Strength
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, Permutation
 from mercer.htest.repeated_rows import copied_rows_note, same_values_note
 from mercer.htest.result import ExplainedResult, thinned_rows
 from mercer.htest.smallest_pvalue import attainable_note, log_pairings, raised_to_attainable
+from mercer.kernels import Tensor, facts
+from mercer.kernels.base import Kernel
+from mercer.rkhs.paired_samples import Variable, listed
 from mercer.rkhs.sample_rows import taken
 
 SCHEMA = "mercer/independence/1"
-_LEAST = 4  # observations, for an unbiased HSIC
+_MIN_ROWS = 4  # observations: the unbiased HSIC divides by n (n - 3)
 
 
 @dataclass(frozen=True, eq=False)
 class TellingPairs:
-    """The observations that add most to the dependence.
+    """The observations that contribute most to the dependence.
 
     Attributes
     ----------
     indices : array (k,)
-        Their positions, the most telling first.
+        Their positions, the largest contribution first.
     contributions : array (k,)
         mean_j k~(x_i, x_j) l~(y_i, y_j), whose mean over all observations is HSIC.
     """
@@ -47,11 +51,11 @@ class TellingPairs:
 
 @dataclass(frozen=True)
 class IndependenceResult(ExplainedResult):
-    """The result of an independence test; it keeps the variables, and looks into them when asked.
+    """The result of an independence test, with the variables it was computed from.
 
-    Strength, witness and points are those of two variables, by their kernels: those of the test,
-    or the default ones. They look at all pairs of observations; `thinned` gives the same
-    result on fewer.
+    `effect`, `witness` and `points` are defined for two variables and use their kernels: those of the
+    test, or the default ones. They take time quadratic in the number of observations; `thinned`
+    returns the same result with fewer of them.
 
     Examples
     --------
@@ -68,8 +72,13 @@ class IndependenceResult(ExplainedResult):
     given: bool = field(default=False, repr=False, compare=False, kw_only=True)
 
     @property
+    def question(self) -> str | None:
+        """A template of the question for the summary, where it is not one of independence."""
+        return None
+
+    @property
     def size(self) -> int:
-        """How many observations there are."""
+        """The number of observations."""
         return count(self.variables[0].points)
 
     # ---- how much ---------------------------------------------------------------------
@@ -87,7 +96,7 @@ class IndependenceResult(ExplainedResult):
         return DependenceWitness(*self.variables)
 
     def points(self, k: int = 5) -> TellingPairs:
-        """The `k` observations that add most to the dependence."""
+        """The `k` observations that contribute most to the dependence."""
         validate.whole("k", k)
         self._need_two("points")
         contributions = self._dependence.contributions
@@ -95,25 +104,23 @@ class IndependenceResult(ExplainedResult):
         return TellingPairs(indices, contributions[indices])
 
     def thinned(self, most: int) -> IndependenceResult:
-        """The same verdict, with at most `most` of the observations, always the same ones."""
-        validate.whole("most", most, least=_LEAST)
+        """The same p-value with a random subsample of at most `most` observations, of a fixed seed."""
+        validate.whole("most", most, least=_MIN_ROWS)
         rows = thinned_rows(self.size, most)
         if rows is None:
             return self
-        some = tuple(replace(v, points=taken(v.points, rows)) for v in self.variables)
-        return replace(self, variables=some)
+        thinned = tuple(replace(v, points=taken(v.points, rows)) for v in self.variables)
+        return replace(self, variables=thinned)
 
-    # ---- words and pictures -----------------------------------------------------------
+    # ---- summaries and plots ----------------------------------------------------------
 
     def summary(self, level: float = 0.05, *, confidence: float = 0.95) -> str:
-        """What was asked, the verdict, and how strong the dependence is."""
-        from mercer.htest.dependence.dependence_summary import told
-
-        return told(self, level, self.effect(confidence) if self.two else None)
+        """The question, the verdict, and the strength of the dependence."""
+        return independence_summary(self, level, self.effect(confidence) if self.two else None)
 
     def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
         """Numbers and texts only, ready for JSON."""
-        found = {
+        fields = {
             "schema": SCHEMA,
             **super().to_dict(),
             "size": self.size,
@@ -128,16 +135,16 @@ class IndependenceResult(ExplainedResult):
             ],
         }
         if self.two:
-            found["effect"] = self.effect(confidence).to_dict()
-        return found
+            fields["effect"] = self.effect(confidence).to_dict()
+        return fields
 
     def plot_witness(self, ax: Any = None) -> Any:
-        """The witness as a map, for two variables of one column of numbers each; an Axes."""
+        """A heat map of the witness, for two variables of one numeric column each; returns the Axes."""
         return importlib.import_module("mercer.plot").plot_dependence(self.witness(), ax=ax)
 
     @property
     def two(self) -> bool:
-        """Whether it is about two variables, without others that are given."""
+        """Whether there are exactly two variables, and none to condition on."""
         return len(self.variables) == 2
 
     # ---- private ----------------------------------------------------------------------
@@ -150,7 +157,7 @@ class IndependenceResult(ExplainedResult):
     def _need_two(self, what: str) -> None:
         if not self.two:
             raise NoRule(
-                f"{what} is about two variables, and this test had {len(self.variables)}: "
+                f"{what} is defined for two variables, and this test had {len(self.variables)}: "
                 "test pairs of them with HSIC()"
             )
 
@@ -164,9 +171,9 @@ def independence_result(
     *,
     given: bool = False,
 ) -> IndependenceResult:
-    """The one way every independence test makes its result.
+    """The result of an independence test, with notes about the sample.
 
-    `given`: the last variable is the one that is given.
+    `given`: the last variable is the one that is conditioned on.
     """
     notes = (*notes, *_sample_notes(test, variables, judgement, given))
     if not given:
@@ -180,7 +187,7 @@ def independence_result(
 def _sample_notes(
     test: HypothesisTest, variables: tuple[Variable, ...], judgement: Judgement, given: bool
 ) -> tuple[str, ...]:
-    """What few or repeated observations mean for the p-value."""
+    """Notes about the p-value of few or repeated observations."""
     null, points = getattr(test, "null", None), [v.points for v in variables]
     notes: tuple[str, ...] = ()
     if isinstance(null, Permutation):
@@ -189,3 +196,57 @@ def _sample_notes(
     if not given:
         notes = (*notes, *same_values_note(*points[:2]))
     return (*notes, *copied_rows_note(*points, name=" and ".join(v.name for v in variables)))
+
+
+# ---- which dependences kernels can detect ---------------------------------------------------------
+
+
+def i_characteristic(kernels: Sequence[Kernel]) -> bool | None:
+    """Whether the product kernel distinguishes every joint distribution from the product of its margins.
+
+    For two kernels it is enough that both are characteristic (Gretton 2015), for three and more it is
+    not (Szabo and Sriperumbudur 2018): there, bounded, continuous, shift-invariant characteristic
+    kernels on R^d suffice, and every product that is integrally strictly positive definite. None where
+    no theorem applies.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF, Energy, Linear
+    >>> i_characteristic([RBF(1.0), RBF(2.0), RBF(1.0)])
+    True
+    >>> i_characteristic([Energy(), Energy()]), i_characteristic([Energy(), Energy(), Energy()])
+    (True, None)
+    >>> i_characteristic([RBF(1.0), Linear()])
+    False
+    """
+    known = [facts(kernel).characteristic for kernel in kernels]
+    if False in known:
+        return False  # the product is blind to what one of its kernels is blind to
+    if all(known) and len(kernels) == 2:
+        return True
+    return facts(Tensor(*kernels)).integrally_strict or None
+
+
+def kernel_notes(kernels: Sequence[Kernel], names: Sequence[str]) -> tuple[str, ...]:
+    """A note where the kernels may be blind, or are blind, to some dependences."""
+    if i_characteristic(kernels) is not None:
+        return blind_kernel_notes(kernels, names)
+    if len(kernels) > 2 and all(facts(kernel).characteristic for kernel in kernels):
+        return (
+            f"The kernels are characteristic, which is not enough for {len(kernels)} variables: their "
+            "product is not known to detect every dependence. Bounded continuous shift-invariant "
+            "kernels, such as RBF, do.",
+        )
+    return ("It is not known whether the product of the kernels detects every dependence.",)
+
+
+def blind_kernel_notes(kernels: Sequence[Kernel], names: Sequence[str]) -> tuple[str, ...]:
+    """A note where the kernels are blind to some dependences."""
+    blind = [n for n, k in zip(names, kernels, strict=True) if facts(k).characteristic is False]
+    if not blind:
+        return ()
+    subject = f"kernel of {blind[0]} is" if len(blind) == 1 else f"kernels of {listed(blind)} are"
+    return (
+        f"The {subject} not characteristic: there are dependences that this test cannot detect, "
+        "however many observations there are.",
+    )

@@ -1,38 +1,42 @@
-"""The result of an independence test in plain words."""
+"""Summary of an independence test in plain words."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from mercer.htest.dependence.observed_variables import listed
 from mercer.htest.dependence.strength import Strength
 from mercer.htest.format_number import correlation_word
 from mercer.htest.result import verdict_line
+from mercer.rkhs.paired_samples import listed
+
+if TYPE_CHECKING:
+    from mercer.htest.dependence.dependence_result import IndependenceResult
 
 
-def told(result: Any, level: float, strength: Strength | None) -> str:
-    """What was asked, the verdict, and how strong the dependence is."""
+def independence_summary(
+    result: IndependenceResult, level: float, strength: Strength | None
+) -> str:
+    """The question, the verdict, and the strength of the dependence."""
     lines = [
         f"Asked: {_question(result)} ({result.size:,} observations)",
         _verdict(result, level),
-        *([_size(strength)] if strength is not None else []),
+        *([_strength_line(strength)] if strength is not None else []),
         *result.notes,
     ]
     return "\n".join(lines)
 
 
-def _question(result: Any) -> str:
+def _question(result: IndependenceResult) -> str:
     names = [variable.described for variable in result.variables]
-    own = getattr(result, "question", None)
-    if own is not None:
-        return own.format(listed(names))
+    if result.question is not None:
+        return result.question.format(listed(names))
     if result.given:
         *names, given = names
         return f"are {listed(names)} independent given {given}?"
     return f"are {listed(names)} independent?"
 
 
-def _verdict(result: Any, level: float) -> str:
+def _verdict(result: IndependenceResult, level: float) -> str:
     more = ", beyond what they share with the given ones" if result.given else ""
     return verdict_line(
         result,
@@ -43,7 +47,7 @@ def _verdict(result: Any, level: float) -> str:
     )
 
 
-def _size(strength: Strength) -> str:
+def _strength_line(strength: Strength) -> str:
     low, high = strength.correlation_interval
     word = correlation_word(strength.correlation)
     return (

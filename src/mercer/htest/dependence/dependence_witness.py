@@ -1,4 +1,4 @@
-"""Where two variables depend on each other: the witness of their dependence."""
+"""Witness function of the dependence of two variables: where they occur together more often than if independent."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ import numpy as np
 from mercer import validate
 from mercer.backend import Array, array_like, count, detached, is_array, namespace
 from mercer.gram import Gram
-from mercer.htest.dependence.observed_variables import Variable
 from mercer.kernels.prepare import read
+from mercer.rkhs.paired_samples import Variable
 
 
 @dataclass(frozen=True, eq=False)
 class DependenceWitness:
-    """w(x, y) = mean_i k~(x_i, x) l~(y_i, y), k~ and l~ centred: positive where (x, y) come together
-    more often than independent variables would.
+    """w(x, y) = mean_i k~(x_i, x) l~(y_i, y), with centred kernels k~ and l~.
 
-    The difference of the mean embeddings of the joint distribution and of the product of its
+    It is positive where x and y occur together more often than if they were independent: the difference of the mean embeddings of the joint distribution and of the product of its
     margins, in the RKHS of the kernel k l; its squared norm is the biased HSIC.
 
     Examples
@@ -37,7 +36,7 @@ class DependenceWitness:
     y: Variable
 
     def __call__(self, x: Any, y: Any) -> Array:
-        """The values at pairs (x_j, y_j): (m,)."""
+        """Values at the pairs (x_j, y_j): (m,)."""
         a, b = _centred(self.x, x), _centred(self.y, y)
         if a.shape[1] != b.shape[1]:
             raise ValueError(
@@ -47,13 +46,13 @@ class DependenceWitness:
         return namespace(a).mean(a * b, axis=0)
 
     def surface(self, x: Any, y: Any) -> Array:
-        """The values at all pairs, rows for x and columns for y: (m, k)."""
+        """Values at all pairs, rows for x and columns for y: (m, k)."""
         a, b = _centred(self.x, x), _centred(self.y, y)
         return namespace(a).permute_dims(a, (1, 0)) @ b / a.shape[0]
 
 
 def _centred(variable: Variable, points: Any) -> Array:
-    """k~(x_i, .) at some points, with the means of the observations: (n, m)."""
+    """k~(x_i, x) at the points x, centred with the means of the observations: (n, m)."""
     points, _ = read(variable.kernel, points, variable.columns, variable.name)
     points = detached(points)
     if is_array(points):

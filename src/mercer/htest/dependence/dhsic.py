@@ -1,4 +1,4 @@
-"""Are several variables jointly independent? By dHSIC."""
+"""dHSIC test: are several variables jointly independent?"""
 
 from __future__ import annotations
 
@@ -7,34 +7,38 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mercer import validate
-from mercer.htest.dependence.blind_kernels import blindness
-from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
+from mercer.htest.dependence.dependence_result import (
+    IndependenceResult,
+    independence_result,
+    kernel_notes,
+)
 from mercer.htest.dependence.dhsic_statistic import JointEvidence
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.observed_variables import Variable, variables
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Bootstrap, Null, Permutation
 from mercer.kernels.base import Kernel
 from mercer.rkhs.dependence_measures import matched, several
+from mercer.rkhs.paired_samples import Variable, variables
 
 
 @dataclass(frozen=True)
 class DHSIC(HypothesisTest):
-    """Are several variables, of any widths, jointly independent? By dHSIC (Pfister et al. 2018).
+    """dHSIC test of joint independence of several variables, of any widths (Pfister et al. 2018).
 
-    |mu_joint - mu_1 x ... x mu_M|^2 in the space of the product kernel, see `rkhs.dhsic`; of two
-    variables it is `HSIC`. It sees variables that are independent in pairs and not together.
+    The statistic is |mu_joint - mu_1 x ... x mu_M|^2 in the RKHS of the product kernel, see
+    `rkhs.dhsic`; for two variables it is `HSIC`. The test detects variables that are pairwise but not
+    jointly independent.
 
     Parameters
     ----------
     kernels : sequence of kernels or None, one for each variable; or None
         None: RBF at the median distance of that variable; for data frames `default_kernel`. For three
-        and more variables, kernels that are only characteristic may miss dependences: the result
-        says so where they might.
+        and more variables, kernels that are only characteristic may miss dependences: a note of the
+        result then says so.
     null : Permutation, Bootstrap, Gamma, Spectrum or WildBootstrap
-        Permutation: every variable but the first is permuted by itself, which is exact. Bootstrap:
-        every variable is drawn with replacement. Gamma: the exact mean and variance over all
-        permutations. WildBootstrap is for time series.
+        Permutation: every variable but the first is permuted independently, which is exact. Bootstrap:
+        every variable is drawn with replacement. Gamma: a gamma distribution with the exact mean and
+        variance over all permutations. WildBootstrap is for time series.
 
     Examples
     --------
@@ -62,17 +66,17 @@ class DHSIC(HypothesisTest):
 
     def test(self, *samples: Any, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value; messages call the variables x1, x2, ..."""
-        found = self._variables(samples)
-        evidence = self._evidence(found)
+        observed = self._variables(samples)
+        evidence = self._evidence(observed)
         judgement = self.null.judge(evidence, rng)
-        notes = blindness([v.kernel for v in found], [v.name for v in found])
-        return independence_result(self, found, evidence.observed, judgement, notes)
+        notes = kernel_notes([v.kernel for v in observed], [v.name for v in observed])
+        return independence_result(self, observed, evidence.observed, judgement, notes)
 
     def _variables(self, samples: tuple[Any, ...]) -> tuple[Variable, ...]:
         kernels, names = matched(self.kernels, samples)
         return variables(kernels, samples, names)
 
-    def _evidence(self, found: tuple[Variable, ...]) -> HSICEvidence | JointEvidence:
-        if len(found) == 2 and not isinstance(self.null, Bootstrap):
-            return HSICEvidence.of(*found)
-        return JointEvidence(found)
+    def _evidence(self, observed: tuple[Variable, ...]) -> HSICEvidence | JointEvidence:
+        if len(observed) == 2 and not isinstance(self.null, Bootstrap):
+            return HSICEvidence.of(*observed)
+        return JointEvidence(observed)

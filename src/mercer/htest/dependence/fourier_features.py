@@ -1,4 +1,4 @@
-"""Random frequencies of kernels, the waves they make of observations, and whether memory is enough for them."""
+"""Random Fourier frequencies of kernels, their phases, and the memory check for features."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from mercer.backend import count, take_rows, to_numpy
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError, NoRule
 from mercer.gram.threads import spans
-from mercer.htest.dependence.observed_variables import Variable
 from mercer.htest.feature_tests import is_real
 from mercer.kernels.base import Points
 from mercer.kernels.spectral_density import sample_frequencies
+from mercer.rkhs.paired_samples import Variable
 
-_ROWS = 16384  # observations whose waves are made at a time
+_ROWS_PER_CHUNK = 16384  # observations: a few MiB for the usual number of features
 
 
 def frequencies(variable: Variable, number: int, rng: np.random.Generator) -> np.ndarray | None:
-    """Draws from the spectrum of the variable's kernel, (number, d); None where it has none."""
+    """Draws from the spectral density of the variable's kernel, (number, d); None where it has none."""
     if not is_real(variable.points):
         return None
     try:
@@ -29,13 +29,13 @@ def frequencies(variable: Variable, number: int, rng: np.random.Generator) -> np
 
 
 def phases(points: Points, omega: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """w'x of some observations at a time: which, and (rows, number) of them in float64."""
-    for rows in spans(count(points), _ROWS):
+    """Phases w'x in chunks of observations: their slice, and the phases (rows, number) in float64."""
+    for rows in spans(count(points), _ROWS_PER_CHUNK):
         yield rows, to_numpy(take_rows(points, rows)).astype(np.float64) @ omega.T
 
 
 def afford(n: int, number: int, what: str, copies: int) -> None:
-    """Raise where `copies` of so many features would go beyond the budget of memory."""
+    """Raise MemoryBudgetError where `copies` of `number` features exceed the memory budget."""
     needed = copies * 8 * n * number
     if needed > settings().memory:
         raise MemoryBudgetError(

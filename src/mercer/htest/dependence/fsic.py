@@ -1,4 +1,4 @@
-"""Covariances of kernel features at pairs of locations, for the observations and for permuted ones."""
+"""Statistic of `NFSIC`: covariances of kernel features at pairs of locations, observed and permuted."""
 
 from __future__ import annotations
 
@@ -11,38 +11,37 @@ from mercer import linalg
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram.threads import in_order, spans
-from mercer.htest.dependence.sums.cyclic_permutations import Turns
-from mercer.htest.dependence.sums.permuted_low_rank import permutations
+from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations, permutations
 from mercer.htest.nulls import Permutation
 
-_RANK = 1e-9  # share of the largest eigenvalue below which a direction does not vary
-_RIDGE = 1e-10  # of the variance under independence, so that what does not vary can be divided by
-_TIE = 1e-7  # of a statistic: what rounding makes of directions that hardly vary
-_TILE = 2**17  # numbers of a tile: it stays in cache
-_COPIES = 3  # of the covariances of all permutations, at the same time
-_MANY = 2_000_000  # numbers in all, below which one thread is as fast as two
+_EIGENVALUE_TOLERANCE = 1e-9  # share of the largest eigenvalue below which a direction is constant
+_FEATURE_TOLERANCE = 1e-14  # share of the largest norm below which a feature is constant
+_MIN_RIDGE = (
+    1e-10  # of the variance under independence, so that constant directions can be divided by
+)
+_STATISTIC_TOLERANCE = 1e-7  # relative rounding, from directions of small variance
+_TILE_NUMBERS = 2**17  # of a tile: it stays in cache
+_COVARIANCE_COPIES = 3  # of the covariances of all permutations in memory at the same time
+_MIN_NUMBERS_FOR_THREADS = 2_000_000  # with fewer, one thread is as fast as two
 
 
-class Covariances(NamedTuple):
-    """Covariances u of the features, pair by pair, and S, n times the covariance of u.
-
-    Leading axes are orders of y.
-    """
+class FeatureCovariances(NamedTuple):
+    """Covariances u of pairs of features, and S, n times the covariance of u; leading axes are permutations."""
 
     u: np.ndarray  # (..., J)
     s: np.ndarray  # (..., J, J)
 
 
 class FSICEvidence:
-    """n u' (S + ridge I)^-1 u, a chi-square if the variables are independent.
+    """n u' (S + ridge I)^-1 u, asymptotically chi-square under independence.
 
     u_j is the unbiased covariance of k(x, v_j) and l(y, w_j), S the covariance of the products
     g_ij = (k(x_i, v_j) - mean) (l(y_i, w_j) - mean): Jitkrittum et al. 2017.
 
-    Without a ridge features are first turned into combinations that are uncorrelated and of variance
-    one over all n^2 pairs (x_a, y_b), which changes nothing but the rounding. Directions that do
-    not vary there are left out (equal locations, discrete data), and `degrees` counts those that
-    remain. Permutations leave all this as it is.
+    Without a ridge, features are first rotated and scaled to combinations that are uncorrelated and of
+    variance one over all n^2 pairs (x_a, y_b), which changes the rounding only. Constant directions
+    (equal locations, discrete data) are dropped, and `degrees` counts the others. All this is
+    invariant under permutations.
     """
 
     def __init__(self, k: np.ndarray, l: np.ndarray, ridge: float) -> None:  # noqa: E741
@@ -50,120 +49,117 @@ class FSICEvidence:
         self.n = len(k)
         if ridge > 0:
             self.k, self.l, self.ridge = k, l, ridge
-            self.turn = np.eye(k.shape[1], dtype=np.float64)
+            self.rotation = np.eye(k.shape[1], dtype=np.float64)
         else:
-            self.k, self.l, self.turn = _uncorrelated(k, l)
-            self.ridge = _RIDGE
-        self.rank = self.turn.shape[1]
-        self.degrees = max(self.rank, 1)  # where nothing varies the statistic is 0, and p is 1
+            self.k, self.l, self.rotation = _uncorrelated(k, l)
+            self.ridge = _MIN_RIDGE
+        self.rank = self.rotation.shape[1]
+        self.degrees = max(self.rank, 1)  # with rank 0 the statistic is 0, and p is 1
 
     @cached_property
     def observed(self) -> float:
         """The statistic."""
-        return float(self._values(self._own))
+        return float(self._values(self._observed_covariances))
 
     @cached_property
-    def near(self) -> float:
-        """Upon how many observations the statistic rests, at the least: n over the kurtosis of a product.
+    def effective_observations(self) -> float:
+        """The smallest effective number of observations of a feature: n over the kurtosis of a product.
 
         Over all pairs (x_a, y_b) a product of features has the kurtosis of k times that of l. Where it is
-        large few observations near the locations decide, and covariances are not normal.
+        large, few observations near the locations dominate, and covariances are not normal.
         """
-        sizes = [np.mean(z**2, axis=0) for z in (self.k, self.l)]
-        varies = np.logical_and(*(size > 0 for size in sizes))
+        variances = [np.mean(z**2, axis=0) for z in (self.k, self.l)]
+        varies = np.logical_and(*(variance > 0 for variance in variances))
         if not varies.any():
             return float(self.n)
-        heavy = [
-            np.mean(z[:, varies] ** 4, axis=0) / size[varies] ** 2
-            for z, size in zip((self.k, self.l), sizes, strict=True)
+        kurtosis = [
+            np.mean(z[:, varies] ** 4, axis=0) / variance[varies] ** 2
+            for z, variance in zip((self.k, self.l), variances, strict=True)
         ]
-        return self.n / float(np.max(heavy[0] * heavy[1]))
+        return self.n / float(np.max(kurtosis[0] * kurtosis[1]))
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """The statistic of y in some other orders; column 0 is the observed one.
+        """The statistics of the permutations of y from `columns` on; column 0 is the observed one.
 
-        Within blocks one by one; else in turns, all moves of one order by Fourier transforms.
+        Within blocks, those in `columns`, one by one; otherwise all from `columns.start` on, because
+        circular shifts are computed together.
         """
         if null.blocks is None:
-            return self._in_turns(null, seed)[columns]
-        parts = [np.empty(0, dtype=np.float64)]
+            return self._cyclic(null, seed)[columns.start :]
+        values = [np.empty(0, dtype=np.float64)]
         for order in permutations(self.n, null, columns, seed):
-            tasks = spans(len(order), max(_TILE // max(self.k.size, 1), 1))
-            many = order.size * self.k.shape[1] > _MANY
-            work = lambda some, order=order: self._values(self._of(order[some]))  # noqa: E731
-            parts.extend(in_order(work, tasks, parallel=many, shown=False))
-        return np.concatenate(parts)
+            tasks = spans(len(order), max(_TILE_NUMBERS // max(self.k.size, 1), 1))
+            parallel = order.size * self.k.shape[1] > _MIN_NUMBERS_FOR_THREADS
+            work = lambda batch, order=order: self._values(self._permuted(order[batch]))  # noqa: E731
+            values.extend(in_order(work, tasks, parallel=parallel, shown=False))
+        return np.concatenate(values)
 
     def chi_square(self) -> tuple[float, int]:
         """The statistic and its degrees of freedom."""
         return self.observed, self.degrees
 
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
-        """The statistic, and the weights of the chi-squares it is a sum of under independence."""
-        values = np.maximum(linalg.eigvalsh(self._own.s)[::-1], 0.0)
+        """The statistic, and the weights of its limiting sum of chi-squares under independence."""
+        values = np.maximum(linalg.eigvalsh(self._observed_covariances.s)[::-1], 0.0)
         weights = values / (values + self.ridge)
         return self.observed, weights[:rank], float(weights[rank:].sum())
 
     def tolerance(self) -> float:
         """Largest difference by rounding between resampled statistics that are equal."""
-        return _TIE * (1 + self.observed)
+        return _STATISTIC_TOLERANCE * (1 + self.observed)
 
-    _drawn: tuple[Permutation, int, np.ndarray] | None = None
+    def _cyclic(self, null: Permutation, seed: int) -> np.ndarray:
+        """The statistics of all permutations of a null without blocks, by Fourier transforms.
 
-    def _in_turns(self, null: Permutation, seed: int) -> np.ndarray:
-        """The statistics of all permutations of a null without blocks: they come together.
-
-        Sums of g and gg' over permuted pairs are correlations, of k with l and of products of two
-        columns of k with those of l.
+        Sums of g and gg' over permuted pairs are cross-correlations, of k with l and of products of
+        two columns of k with those of l.
         """
-        if self._drawn is None or self._drawn[:2] != (null, seed):
-            k, l, turns = self.k.T, self.l.T, Turns(self.n, null, seed)  # noqa: E741
-            b, width = len(turns.places), len(k)
-            _afford(b, width)
-            u = np.empty((b, width), dtype=np.float64)
-            s = np.empty((b, width, width), dtype=np.float64)
-            for i in range(width):
-                u[:, i] = turns.crossed(k[i, None], l[i, None])[0, 0]
-                for j in range(i + 1):
-                    pair = k[i, None] * k[j], l[i, None] * l[j]
-                    s[:, i, j] = s[:, j, i] = turns.crossed(*pair)[0, 0]
-            self._drawn = (null, seed, self._values(self._turned(u, s)))
-        return self._drawn[2]
+        k, l, cyclic = self.k.T, self.l.T, CyclicPermutations(self.n, null, seed)  # noqa: E741
+        b, width = len(cyclic.positions), len(k)
+        _check_memory(b, width)
+        u = np.empty((b, width), dtype=np.float64)
+        s = np.empty((b, width, width), dtype=np.float64)
+        for i in range(width):
+            u[:, i] = cyclic.cross_correlations(k[i, None], l[i, None])[0, 0]
+            for j in range(i + 1):
+                pair = k[i, None] * k[j], l[i, None] * l[j]
+                s[:, i, j] = s[:, j, i] = cyclic.cross_correlations(*pair)[0, 0]
+        return self._values(self._rotated(u, s))
 
     @cached_property
-    def _own(self) -> Covariances:
+    def _observed_covariances(self) -> FeatureCovariances:
         g = self.k * self.l
-        return self._turned(g.sum(axis=0), g.T @ g)
+        return self._rotated(g.sum(axis=0), g.T @ g)
 
-    def _of(self, order: np.ndarray) -> Covariances:
-        """Of some orders of y, from sums of g and of gg' over the observations."""
+    def _permuted(self, order: np.ndarray) -> FeatureCovariances:
+        """The covariances for orders (b, n) of y, from sums of g and of gg' over the observations."""
         b, width = len(order), self.k.shape[1]
         u = np.zeros((b, width), dtype=np.float64)
         s = np.zeros((b, width, width), dtype=np.float64)
-        for part in spans(self.n, max(_TILE // max(b * width, 1), 1)):
-            g = self.l.take(order[:, part], axis=0)  # (b, part, J)
-            g *= self.k[part]
+        for span in spans(self.n, max(_TILE_NUMBERS // max(b * width, 1), 1)):
+            g = self.l.take(order[:, span], axis=0)  # (b, span, J)
+            g *= self.k[span]
             u += g.sum(axis=1)
             s += np.matmul(g.transpose(0, 2, 1), g)
-        return self._turned(u, s)
+        return self._rotated(u, s)
 
-    def _turned(self, u: np.ndarray, s: np.ndarray) -> Covariances:
-        """Means and covariances of the turned features, from sums of those before."""
-        u = u @ self.turn / self.n
-        s = self.turn.T @ (s / self.n) @ self.turn
-        return Covariances(u, s - u[..., :, None] * u[..., None, :])
+    def _rotated(self, u: np.ndarray, s: np.ndarray) -> FeatureCovariances:
+        """Covariances of the rotated features, from sums over the unrotated ones."""
+        u = u @ self.rotation / self.n
+        s = self.rotation.T @ (s / self.n) @ self.rotation
+        return FeatureCovariances(u, s - u[..., :, None] * u[..., None, :])
 
-    def _values(self, found: Covariances) -> np.ndarray:
-        u, n = found.u, self.n
+    def _values(self, covariances: FeatureCovariances) -> np.ndarray:
+        u, n = covariances.u, self.n
         if self.rank == 0:
             return np.zeros(u.shape[:-1], dtype=np.float64)
-        moved = found.s + self.ridge * np.eye(self.rank, dtype=np.float64)
-        solved = linalg.solve(moved, u[..., None])[..., 0]
-        return n * (n / (n - 1)) ** 2 * np.sum(u * solved, axis=-1)  # u without its bias
+        regularized = covariances.s + self.ridge * np.eye(self.rank, dtype=np.float64)
+        solved = linalg.solve(regularized, u[..., None])[..., 0]
+        return n * (n / (n - 1)) ** 2 * np.sum(u * solved, axis=-1)  # with the unbiased u
 
 
-def _afford(resamples: int, features: int) -> None:
-    needed = _COPIES * 8 * resamples * features**2
+def _check_memory(resamples: int, features: int) -> None:
+    needed = _COVARIANCE_COPIES * 8 * resamples * features**2
     if needed > settings().memory:
         raise MemoryBudgetError(
             f"{resamples:,} covariances of {features:,} features need {needed / 2**20:,.0f} MiB, and the "
@@ -173,11 +169,13 @@ def _afford(resamples: int, features: int) -> None:
 
 
 def _uncorrelated(k: np.ndarray, l: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # noqa: E741
-    """Features of variance one, and the combinations of their products that vary: (J, r)."""
-    sizes = [np.sqrt(np.mean(z**2, axis=0)) for z in (k, l)]
-    varies = np.logical_and(*(size > 1e-14 * np.max(size, initial=0.0) for size in sizes))
-    k, l = (z[:, varies] / size[varies] for z, size in zip((k, l), sizes, strict=True))  # noqa: E741
+    """Features of variance one, and the combinations of their products that are not constant: (J, r)."""
+    norms = [np.sqrt(np.mean(z**2, axis=0)) for z in (k, l)]
+    varies = np.logical_and(
+        *(norm > _FEATURE_TOLERANCE * np.max(norm, initial=0.0) for norm in norms)
+    )
+    k, l = (z[:, varies] / norm[varies] for z, norm in zip((k, l), norms, strict=True))  # noqa: E741
     product = (k.T @ k) * (l.T @ l) / len(k) ** 2  # mean over all pairs (a, b) of g_ab g_ab'
     values, vectors = linalg.eigh(product)
-    kept = values > _RANK * np.max(values, initial=0.0)
-    return k, l, vectors[:, kept] / np.sqrt(values[kept])
+    significant = values > _EIGENVALUE_TOLERANCE * np.max(values, initial=0.0)
+    return k, l, vectors[:, significant] / np.sqrt(values[significant])

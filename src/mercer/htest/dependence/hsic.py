@@ -1,4 +1,4 @@
-"""Are two variables independent? By the Hilbert-Schmidt independence criterion."""
+"""Independence test of two variables by the Hilbert-Schmidt independence criterion (HSIC)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mercer import validate
-from mercer.htest.dependence.blind_kernels import certain_blindness
-from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
+from mercer.htest.dependence.dependence_result import (
+    IndependenceResult,
+    blind_kernel_notes,
+    independence_result,
+)
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
 from mercer.htest.dependence.two_variable_test import PairTest
 from mercer.htest.nulls import Null, Permutation
@@ -16,10 +19,10 @@ from mercer.kernels.base import Kernel
 
 @dataclass(frozen=True)
 class HSIC(PairTest):
-    """Are two variables independent? By the Hilbert-Schmidt independence criterion.
+    """Independence test of two variables by the Hilbert-Schmidt independence criterion.
 
-    HSIC = tr(KHLH) / n^2 (Gretton et al. 2005), the squared norm of the cross-covariance operator:
-    for characteristic kernels zero only under independence. With `Energy` kernels 4 HSIC is the
+    HSIC = tr(KHLH) / n^2 (Gretton et al. 2005) is the squared norm of the cross-covariance operator:
+    with characteristic kernels it is zero only under independence. With `Energy` kernels 4 HSIC is the
     squared distance covariance (Szekely et al. 2007; unbiased: the U-statistic of Szekely and
     Rizzo 2014), in O(n log n) for one-dimensional variables.
 
@@ -30,8 +33,8 @@ class HSIC(PairTest):
     unbiased : bool
         The U-statistic of Song et al. (2012, eq. 5), which may be negative.
     null : Permutation, Gamma, Spectrum or WildBootstrap
-        Permutations are exact, and cost little more than the statistic: n of them, all moves of one
-        random order, come from one Fourier transform. WildBootstrap is for time series.
+        Permutations are exact, and cost little more than the statistic: n of them, all circular
+        shifts of one random order, come from one Fourier transform. WildBootstrap is for time series.
 
     Examples
     --------
@@ -61,8 +64,8 @@ class HSIC(PairTest):
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value."""
-        found = self._variables(x, y)
-        evidence = HSICEvidence.of(*found, self.unbiased)
+        variables = self._variables(x, y)
+        evidence = HSICEvidence.of(*variables, self.unbiased)
         judgement = self.null.judge(evidence, rng)
-        notes = certain_blindness([v.kernel for v in found], [v.name for v in found])
-        return independence_result(self, found, evidence.observed, judgement, notes)
+        notes = blind_kernel_notes([v.kernel for v in variables], [v.name for v in variables])
+        return independence_result(self, variables, evidence.observed, judgement, notes)

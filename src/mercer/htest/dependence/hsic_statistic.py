@@ -1,125 +1,126 @@
-"""The Hilbert-Schmidt independence criterion of two variables, and all that nulls ask about it.
+"""HSIC of two variables, and its permutations, moments and limit for null distributions.
 
 With K~ = HKH and L~ = HLH the centred Gram matrices, a permutation p of the second variable gives
-sum_ij K~_ij L~_p(i)p(j) / n^2: centring and permuting commute, so that only the pairing changes.
+sum_ij K~_ij L~_p(i)p(j) / n^2: centring and permuting commute, and only the pairing changes.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from math import sqrt
+from math import log2, sqrt
 
 import numpy as np
 
 from mercer.backend import count
-from mercer.htest.dependence.null_spectrum import rounding_of_mean, stretched
-from mercer.htest.dependence.observed_variables import Variable
-from mercer.htest.dependence.sums.centered_gram import Side, sides
-from mercer.htest.dependence.sums.cyclic_permutations import Turns
-from mercer.htest.dependence.sums.permuted_low_rank import permutations
-from mercer.htest.dependence.sums.permuted_trace import Product, product
+from mercer.htest.dependence.null_spectrum import rescaled_weights
+from mercer.htest.dependence.sums.centered_gram import CenteredGram, centered_grams
+from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations, permutations
+from mercer.htest.dependence.sums.permuted_trace import PermutedTrace, permuted_trace
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.serial_dependence import block_length, lag_means, signed_forms
 from mercer.rkhs.measures import unbiased_hsic
+from mercer.rkhs.paired_samples import Variable
+
+# Relative rounding of a float64 sum over n^2 pairs is at most a few eps times log2 n (pairwise summation).
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 class HSICEvidence:
-    """HSIC of two variables by their own kernels, for their own pairing and for others.
+    """HSIC of two variables, for the observed and for permuted pairings.
 
-    tr(K~L~) / n^2 or, unbiased, the U-statistic of Song et al. (2012, eq. 5). Everything is in
-    float64 and exact to rounding, whichever road `product` takes.
+    tr(K~L~) / n^2 or, unbiased, the U-statistic of Song et al. (2012, eq. 5). All methods of computing
+    it work in float64 and agree up to rounding.
     """
 
-    def __init__(self, first: Side, second: Side, unbiased: bool = False) -> None:
+    def __init__(self, first: CenteredGram, second: CenteredGram, unbiased: bool = False) -> None:
         self.first, self.second, self.unbiased = first, second, unbiased
         self.n = count(first.variable.points)
 
     @classmethod
     def of(cls, x: Variable, y: Variable, unbiased: bool = False) -> HSICEvidence:
-        """Of two variables, each by the quickest road."""
-        return cls(*sides(x.widened(), y.widened()), unbiased)
+        """The evidence of two variables, with low-rank matrices where these are faster."""
+        return cls(*centered_grams(x.widened(), y.widened()), unbiased)
 
     @cached_property
-    def product(self) -> Product:
-        """tr(K~ P L~ P') for any permutations P, by the quickest road."""
-        return product(self.first, self.second)
+    def trace(self) -> PermutedTrace:
+        """tr(K~ P L~ P') for any permutations P, by the fastest method."""
+        return permuted_trace(self.first, self.second)
 
     @cached_property
     def observed(self) -> float:
         """The statistic."""
-        own = np.array([self.first.own @ self.second.own]) if self.unbiased else None
-        return float(self._values(np.array([self.product.observed]), own)[0])
+        a, b = self.first.diagonal, self.second.diagonal
+        diagonals = np.array([a @ b]) if self.unbiased else None
+        return float(self._values(np.array([self.trace.observed]), diagonals)[0])
 
-    # ---- what the nulls ask for ---------------------------------------------------------
+    # ---- protocols of nulls -------------------------------------------------------------
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """The statistic of the permutations in some columns; column 0 is the observed one."""
+        """The statistics of the permutations from `columns` on; column 0 is the observed one.
+
+        Within blocks, those in `columns`, one by one; otherwise all from `columns.start` on, because
+        circular shifts are computed together.
+        """
+        a, b = self.first.diagonal, self.second.diagonal
         if null.blocks is None:
-            return self._turned(null, seed)[columns]
-        parts = []
+            cyclic = CyclicPermutations(self.n, null, seed)
+            crossed = None
+            if self.unbiased:
+                crossed = cyclic.cross_correlations(a[None, :], b[None, :])[0, 0]
+            return self._values(self.trace.cyclic(cyclic), crossed)[columns.start :]
+        values = []
         for orders in permutations(self.n, null, columns, seed):
-            own = self.second.own[orders] @ self.first.own if self.unbiased else None
-            parts.append(self._values(self.product.permuted(orders), own))
-        return np.concatenate(parts)
+            crossed = b[orders] @ a if self.unbiased else None
+            values.append(self._values(self.trace.permuted(orders), crossed))
+        return np.concatenate(values)
 
     def tolerance(self) -> float:
         """Largest difference by rounding between resampled statistics that are equal."""
-        return rounding(self.first, self.second)
+        return hsic_tolerance(self.first, self.second)
 
     def moments(self) -> tuple[float, float, float]:
         """tr(K~L~) / n^2, and its mean and variance over all permutations.
 
-        Exact: of centred matrices nothing counts but the trace T, the sum of the squared entries
-        T_2 and that of the squared diagonal entries S_2 (Kazi-Aoual et al. 1995).
+        Exact: they depend on the centred matrices only by the trace T, the sum of the squared
+        entries T_2 and that of the squared diagonal entries S_2 (Kazi-Aoual et al. 1995).
         """
-        n, mean, spread, tips = self.n, 1.0, 1.0, 1.0
-        for side in (self.first, self.second):
-            trace, squares, own = float(side.own.sum()), side.squares, float(side.own @ side.own)
+        n, mean, spread, peaks = self.n, 1.0, 1.0, 1.0
+        for gram in (self.first, self.second):
+            trace, squares = float(gram.diagonal.sum()), gram.squared_norm
+            diagonal_squares = float(gram.diagonal @ gram.diagonal)
             mean *= trace
             spread *= (n - 1) * squares - trace**2
-            tips *= n * (n + 1) * own - (n - 1) * (trace**2 + 2 * squares)
+            peaks *= n * (n + 1) * diagonal_squares - (n - 1) * (trace**2 + 2 * squares)
         variance = 2 * spread / ((n - 1) ** 2 * (n + 1) * (n - 2))
-        variance += tips / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
-        return self._form, mean / ((n - 1) * n**2), max(variance, 0.0) / n**4
+        variance += peaks / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
+        return self._biased, mean / ((n - 1) * n**2), max(variance, 0.0) / n**4
 
     def skewness(self) -> float:
-        """Of the limit of tr(K~L~) under independence: sqrt(8) sum w^3 / (sum w^2)^(3/2), w = l_i m_j."""
-        cubes = self.first.cubes * self.second.cubes
-        return sqrt(8) * cubes / (self.first.squares * self.second.squares) ** 1.5
+        """Skewness of the limit under independence: sqrt(8) sum w^3 / (sum w^2)^(3/2), w = l_i m_j."""
+        cubes = self.first.cube_trace * self.second.cube_trace
+        return sqrt(8) * cubes / (self.first.squared_norm * self.second.squared_norm) ** 1.5
 
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
-        """tr(K~L~) / n^2, and the weights of its limit under independence, the largest one by one.
+        """tr(K~L~) / n^2, and the weights of its limit under independence, the largest first.
 
         sum_ij l_i m_j z_ij^2 / n^3 with l and m the eigenvalues of K~ and L~ (Gretton et al. 2008,
-        theorem 2), stretched to the mean and the variance over all permutations.
+        theorem 2), rescaled to the mean and the variance over all permutations.
         """
-        ends = (side.eigenvalues(rank) for side in (self.first, self.second))
-        weights = np.sort(np.outer(*ends).ravel())[::-1][:rank]
+        eigenvalues = (gram.eigenvalues(rank) for gram in (self.first, self.second))
+        weights = np.sort(np.outer(*eigenvalues).ravel())[::-1][:rank]
         observed, mean, variance = self.moments()
-        return observed, *stretched(weights, mean, variance)
+        return observed, *rescaled_weights(weights, mean, variance)
 
     def signed(self, null: WildBootstrap, seed: int) -> tuple[float, np.ndarray]:
         """tr(K~L~) / n^2 and w'(K~ o L~)w / n^2 for random signs w, for time series."""
         matrix = self.first.matrix() * self.second.matrix()
-        return signed_forms(matrix, self._lags, self._form, null, seed)
+        return signed_forms(matrix, self._lags, self._biased, null, seed)
 
     def block_length(self) -> int:
-        """How many observations should share a sign, by what both variables remember."""
+        """Number of observations that should share a sign, from the autocorrelations of both variables."""
         return block_length(self._lags, self.n)
 
     # ---- private ------------------------------------------------------------------------
-
-    _drawn: tuple[Permutation, int, np.ndarray] | None = None
-
-    def _turned(self, null: Permutation, seed: int) -> np.ndarray:
-        """The statistics of all permutations of a null without blocks: they come together."""
-        if self._drawn is None or self._drawn[:2] != (null, seed):
-            turns = Turns(self.n, null, seed)
-            own = None
-            if self.unbiased:
-                own = turns.crossed(self.first.own[None, :], self.second.own[None, :])[0, 0]
-            self._drawn = (null, seed, self._values(self.product.drawn(turns), own))
-        return self._drawn[2]
 
     @cached_property
     def _lags(self) -> np.ndarray:
@@ -127,21 +128,24 @@ class HSICEvidence:
         return lag_means(self.first.matrix()) * lag_means(self.second.matrix())
 
     @cached_property
-    def _form(self) -> float:
+    def _biased(self) -> float:
         """tr(K~L~) / n^2."""
-        return max(self.product.observed, 0.0) / self.n**2
+        return max(self.trace.observed, 0.0) / self.n**2
 
-    def _values(self, products: np.ndarray, own: np.ndarray | None) -> np.ndarray:
+    def _values(self, traces: np.ndarray, diagonals: np.ndarray | None) -> np.ndarray:
         """The statistics from tr(K~ P L~ P') and, if unbiased, sum_i K~_ii L~_p(i)p(i)."""
-        if own is None:
-            return np.maximum(products, 0.0) / self.n**2
-        total = float(self.first.own.sum() * self.second.own.sum())
-        return unbiased_hsic(products, own, total, self.n)
+        if diagonals is None:
+            return np.maximum(traces, 0.0) / self.n**2
+        total = float(self.first.diagonal.sum() * self.second.diagonal.sum())
+        return unbiased_hsic(traces, diagonals, total, self.n)
 
 
-def rounding(first: Side, second: Side) -> float:
-    """How far equal values of HSIC may be apart by rounding."""
+def hsic_tolerance(first: CenteredGram, second: CenteredGram) -> float:
+    """Largest difference by rounding between equal values of HSIC."""
     n = count(first.variable.points)
-    return rounding_of_mean(
-        n, first.size * second.size / n**2
-    )  # |K~| |L~| exceeds sums of products
+    return mean_tolerance(n, first.norm * second.norm / n**2)  # |K~| |L~| bounds tr(K~ P L~ P')
+
+
+def mean_tolerance(n: int, magnitude: float) -> float:
+    """Largest difference by rounding between equal means over all pairs of n observations."""
+    return _ROUNDING * log2(n) * magnitude

@@ -1,4 +1,4 @@
-"""An independence test aggregated over kernels of both variables: the default when nothing is chosen."""
+"""HSICAgg: an independence test aggregated over kernels of both variables, the default test."""
 
 from __future__ import annotations
 
@@ -8,17 +8,11 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-import numpy as np
-
-from mercer.htest.aggregation import aggregated, never_early, shares
+from mercer import validate
+from mercer.frames import Table
+from mercer.htest.aggregation import Aggregated, aggregated, never_early, shares
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
-from mercer.htest.dependence.observed_variables import (
-    Variable,
-    chosen_for,
-    need_variation,
-    variables,
-)
-from mercer.htest.dependence.sums.kernel_grid import Grid
+from mercer.htest.dependence.sums.kernel_grid import KernelGrid
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.kernel_collection import (
     checked_kernels,
@@ -27,31 +21,32 @@ from mercer.htest.kernel_collection import (
     unfolded,
 )
 from mercer.htest.kernel_names import CHOSEN, LEVEL, told_apart
-from mercer.htest.nulls import Permutation
+from mercer.htest.nulls import Judgement, Permutation, share
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import VECTOR_KERNEL
+from mercer.rkhs.paired_samples import Variable, kernel_for_frame, need_variation, variables
 
-NUMBER = 5  # bandwidths of the Gaussian kernel, and as many of the Laplace kernel
+BANDWIDTHS = 5  # of the Gaussian kernel, and as many of the Laplace kernel
 
 
 @dataclass(frozen=True)
 class HSICAgg(HypothesisTest):
     """HSICAgg: rejects if any of several HSIC tests does, each at its share of the level.
 
-    Every kernel of x meets every kernel of y, and the pair (k, l) rejects at level u / (number of
-    pairs), where u is as large as the level of the whole allows (Albert et al. 2022; Schrab et al.
-    2022). Nothing has to be known about the scales on which the variables depend on each other.
+    Every kernel of x is combined with every kernel of y, and the pair (k, l) rejects at level
+    u / (number of pairs), with u as large as the level of the aggregated test allows (Albert et al. 2022;
+    Schrab et al. 2022). The scales on which the variables depend on each other need not be known.
     The p-value is the smallest level at which the aggregated test rejects, and it is exact at any
     sample size and any number of permutations (`mercer.htest.aggregation`).
 
-    The statistic is -log10 min_kl p_kl / w with w = 1 / (number of pairs); on its own it is computed
-    with `null` permutations of a fixed seed.
+    The statistic is -log10 min_kl p_kl / w with w = 1 / (number of pairs); `statistic` computes it with
+    the permutations of a fixed seed.
 
     Parameters
     ----------
     kernels_x, kernels_y : sequence of kernels or None
-        None: Gaussian and Laplace kernels, five bandwidths each, that cover the scales of that
+        None: Gaussian and Laplace kernels of five bandwidths each, which cover the scales of that
         variable.
     null : Permutation
         All of its permutations are compared with each other, so it cannot stop early.
@@ -81,64 +76,69 @@ class HSICAgg(HypothesisTest):
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value."""
-        evidence = _Evidence(*collected(self.kernels_x, self.kernels_y, x, y))
-        judgement = self.null.judge(evidence, rng)
-        found = tuple(many[i] for many, i in zip(evidence.collections, evidence.best, strict=True))
-        notes = _told(evidence, judgement.pvalue)
-        return independence_result(self, found, judgement.observed, judgement, notes)
+        collections = kernel_collections(self.kernels_x, self.kernels_y, x, y)
+        seed = int(validate.generator(rng).integers(2**63))
+        scores = _aggregated_hsic(collections, self.null, seed)
+        observed, draws = float(scores.scores[0]), scores.scores[1:]
+        judgement = Judgement(share(draws, observed), draws, observed)
+        best_x, best_y = divmod(scores.best, len(collections[1]))
+        best = collections[0][best_x], collections[1][best_y]
+        notes = _kernel_notes(collections, (best_x, best_y), scores, judgement.pvalue)
+        return independence_result(self, best, observed, judgement, notes)
 
 
-def collected(
+Collections = tuple[tuple[Variable, ...], tuple[Variable, ...]]
+
+
+def kernel_collections(
     kernels_x: Sequence[Kernel] | None, kernels_y: Sequence[Kernel] | None, x: Any, y: Any
-) -> tuple[tuple[Variable, ...], tuple[Variable, ...]]:
-    """Both variables, once by every kernel; None: a collection that fits the variable."""
+) -> Collections:
+    """Each variable once with each of its kernels; None: a collection that covers its scales."""
     kernels = []
-    for given, sample, name in ((kernels_x, x, "x"), (kernels_y, y, "y")):
-        frame = as_table(sample, name) if given is None else None
-        if frame is not None:
-            given = chosen_for(frame, name, lambda table: frame_collection(table, NUMBER))
-        kernels.append(given)
-    whole = [VECTOR_KERNEL if many is None else reduce(add, many) for many in kernels]
-    found = []
-    for many, variable in zip(kernels, variables(whole, (x, y)), strict=True):
-        if many is None:
-            need_variation(variable.points, variable.name)
-            bound = collection(variable.points, NUMBER, variable.name)
+    for explicit, sample, name in ((kernels_x, x, "x"), (kernels_y, y, "y")):
+        frame = as_table(sample, name) if explicit is None else None
+        if frame is None:
+            kernels.append(explicit)
         else:
-            bound = unfolded(variable.kernel, len(many))
-        found.append(tuple(replace(variable, kernel=kernel) for kernel in bound))
-    return found[0], found[1]
+            kernels.append(kernel_for_frame(frame, name, _frame_kernels))
+    # the sum of the kernels reads the sample once for all of them
+    sums = [VECTOR_KERNEL if terms is None else reduce(add, terms) for terms in kernels]
+    first, second = (
+        _with_kernels(variable, terms)
+        for variable, terms in zip(variables(sums, (x, y)), kernels, strict=True)
+    )
+    return first, second
 
 
-class _Evidence:
-    """-log10 min_kl p_kl / w of every permutation."""
-
-    best = (0, 0)  # the kernels with the smallest p-value for the variables as they are
-    rejecting = 0  # how many pairs reject at their share of level 0.05
-
-    def __init__(self, *collections: tuple[Variable, ...]) -> None:
-        self.collections = collections
-
-    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """Of all permutations together; column 0 is the observed one."""
-        grid = Grid(*self.collections)
-        values = grid.permuted(null, columns, seed)  # (k, l, B + 1)
-        number = values.shape[0] * values.shape[1]
-        found = aggregated(values.reshape(number, -1), grid.ties.ravel(), shares(None, number))
-        first, second = divmod(found.best, values.shape[1])
-        self.best, self.rejecting = (first, second), found.rejecting(LEVEL)
-        return found.scores
-
-    def tolerance(self) -> float:
-        """0: statistics that are equal have the same score."""
-        return 0.0
+def _frame_kernels(frame: Table) -> Sequence[Kernel]:
+    return frame_collection(frame, BANDWIDTHS)
 
 
-def _told(evidence: _Evidence, pvalue: float) -> tuple[str, ...]:
-    """The pair of kernels that sees most, and how many reject."""
-    kernels = [[v.kernel for v in many] for many in evidence.collections]
+def _with_kernels(variable: Variable, kernels: Sequence[Kernel] | None) -> tuple[Variable, ...]:
+    """The variable with each of the kernels, whose sum is its kernel; None: those of its scales."""
+    if kernels is None:
+        need_variation(variable.points, variable.name)
+        bound = collection(variable.points, BANDWIDTHS, variable.name)
+    else:
+        bound = unfolded(variable.kernel, len(kernels))
+    return tuple(replace(variable, kernel=kernel) for kernel in bound)
+
+
+def _aggregated_hsic(collections: Collections, null: Permutation, seed: int) -> Aggregated:
+    """-log10 min_kl p_kl / w of every permutation; the first is the observed one."""
+    grid = KernelGrid(*collections)
+    values = grid.permuted(null, seed)  # (k, l, B + 1)
+    pairs = values.shape[0] * values.shape[1]
+    return aggregated(values.reshape(pairs, -1), grid.tolerances.ravel(), shares(None, pairs))
+
+
+def _kernel_notes(
+    collections: Collections, best: tuple[int, int], scores: Aggregated, pvalue: float
+) -> tuple[str, ...]:
+    """The pair of kernels with the smallest p-value, and how many pairs reject."""
+    kernels = [[v.kernel for v in variables] for variables in collections]
     number = len(kernels[0]) * len(kernels[1])
-    names = [told_apart(many, i) for many, i in zip(kernels, evidence.best, strict=True)]
+    names = [told_apart(collection, i) for collection, i in zip(kernels, best, strict=True)]
     pair = f"{names[0]} on x with {names[1]} on y"
     if number == 1:
         return (f"Kernels: {pair}.",)
@@ -146,5 +146,6 @@ def _told(evidence: _Evidence, pvalue: float) -> tuple[str, ...]:
         return (
             f"None of {number} pairs of kernels rejects at level {LEVEL:g}; {pair} comes closest.",
         )
-    rejects = f"{max(evidence.rejecting, 1)} of {number} pairs of kernels reject at level {LEVEL:g}"
-    return (f"{rejects}, first of all {pair}.", CHOSEN)
+    rejecting = max(scores.rejecting(LEVEL), 1)
+    rejects = f"{rejecting} of {number} pairs of kernels reject at level {LEVEL:g}"
+    return (f"{rejects}; the strongest is {pair}.", CHOSEN)

@@ -1,4 +1,4 @@
-"""Do variables depend on each other? A test chosen by what they are and how many observations there are."""
+"""Independence test of two variables, perhaps given a third, chosen by the number of observations."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from mercer.htest.dependence.linear_time_hsic import NystromHSIC
 from mercer.htest.dependence.rcot import RCoT
 from mercer.rkhs.sample_rows import one_sample
 
-_ALL_PAIRS = 2000  # observations up to which all pairs are looked at
+_MAX_ROWS_QUADRATIC = 2000  # observations; beyond, tests in linear time are chosen
 
 
 def independence(x: Any, y: Any, *, given: Any = None, rng: Any = None) -> IndependenceResult:
-    """Are two variables independent, perhaps given a third? Chooses the test by itself.
+    """Test whether two variables are independent, perhaps given a third; the test is chosen automatically.
 
     * Two variables, up to 2,000 observations: `HSICAgg`, which is aggregated over bandwidths of
       both and holds its level exactly; beyond, `NystromHSIC`, in time and memory linear in the
       number of observations. All observations are used.
-    * Given others, up to 2,000 observations: `KCI`; beyond, `RCoT`.
+    * With `given`, up to 2,000 observations: `KCI`; beyond, `RCoT`.
 
-    Columns of data frames are divided by their standard deviations, and columns of categories
-    join by the default kernel for them. `result.notes` say what was chosen and why.
+    Columns of data frames are divided by their standard deviations, and columns of categories use the
+    default kernel for categories. `result.notes` say which test was chosen and why.
 
     Parameters
     ----------
     x, y : array, tensor or data frame
-        As many observations of one as of the other; row i of each is one observation.
+        The same number of rows; row i of each is one observation.
     given : array, tensor or data frame, optional
-        Are x and y independent, given these? Results and messages call them z.
+        Test independence conditional on these variables, which results and messages call z.
     rng : int, Generator or None
 
     Returns
@@ -59,12 +59,12 @@ def independence(x: Any, y: Any, *, given: Any = None, rng: Any = None) -> Indep
 
 
 def chosen(n: int, given: bool) -> tuple[Any, str]:
-    """The test for so many observations, and why."""
-    few = n <= _ALL_PAIRS
-    size = f"{n:,} observations are {'few enough' if few else 'too many'} to look at all pairs"
+    """The test for n observations, and the reason for it."""
+    quadratic = n <= _MAX_ROWS_QUADRATIC
+    size = f"{n:,} observations are {'few enough' if quadratic else 'too many'} for a quadratic-time test"
     if given:
-        test = KCI() if few else RCoT()
+        test = KCI() if quadratic else RCoT()
         return test, f"{type(test).__name__} was chosen: {size}."
-    if few:
-        return HSICAgg(), f"HSICAgg was chosen: it needs no choice of scales, and {size}."
+    if quadratic:
+        return HSICAgg(), f"HSICAgg was chosen: it needs no choice of bandwidth, and {size}."
     return NystromHSIC(), f"NystromHSIC was chosen: {size}."

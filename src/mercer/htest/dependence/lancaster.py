@@ -1,4 +1,4 @@
-"""Do three variables interact? By the Lancaster interaction."""
+"""Lancaster test: do three variables interact?"""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from typing import Any
 
 from mercer import validate
 from mercer.backend import count
-from mercer.htest.dependence.blind_kernels import blindness
-from mercer.htest.dependence.dependence_result import IndependenceResult
+from mercer.htest.dependence.dependence_result import IndependenceResult, kernel_notes
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.lancaster_statistic import InteractionEvidence, joined, three_sides
-from mercer.htest.dependence.observed_variables import Variable, variables
-from mercer.htest.dependence.sums.centered_gram import Side, Spanned
+from mercer.htest.dependence.lancaster_statistic import (
+    InteractionEvidence,
+    hadamard_gram,
+    three_grams,
+)
+from mercer.htest.dependence.sums.centered_gram import CenteredGram, LowRankGram
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, Null, Permutation
 from mercer.kernels.base import Kernel
 from mercer.rkhs.dependence_measures import several
+from mercer.rkhs.paired_samples import Variable, variables
 
 _NAMES = ("x", "y", "z")
 _OTHERS = {"x": (1, 2), "y": (0, 2), "z": (0, 1)}
@@ -25,44 +28,43 @@ _OTHERS = {"x": (1, 2), "y": (0, 2), "z": (0, 1)}
 
 @dataclass(frozen=True)
 class InteractionResult(IndependenceResult):
-    """The result of a test of interaction.
+    """The result of a test of three-variable interaction.
 
-    `separate` are the p-values of the hypotheses that x, that y, and that z is independent of the
-    other two together, of which `pvalue` is the largest; None where all three were permuted.
+    `separate` holds the p-values of the hypotheses that x, y or z is independent of the other two
+    together; `pvalue` is the largest of them. None for a test of total independence.
     """
 
     separate: tuple[float, float, float] | None = field(default=None, compare=False, kw_only=True)
 
     @property
     def question(self) -> str:
-        """What was asked, about these variables."""
+        """A template of the question for the summary."""
         return "are {} independent?" if self.separate is None else "do {} interact?"
 
     def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
         """Numbers and texts only, ready for JSON."""
-        found = super().to_dict(confidence=confidence)
-        names = dict(zip(_NAMES, self.separate or (), strict=False))
-        return {**found, "separate": names or None}
+        separate = dict(zip(_NAMES, self.separate or (), strict=False))
+        return {**super().to_dict(confidence=confidence), "separate": separate or None}
 
 
 @dataclass(frozen=True)
 class Lancaster(HypothesisTest):
-    """Do three variables interact, beyond what any two of them share? (Sejdinovic et al. 2013)
+    """Test of the interaction of three variables, beyond their pairwise dependence (Sejdinovic et al. 2013).
 
-    (K~ o L~ o M~)_++ / n^2, the squared norm of the embedding of the Lancaster interaction
-    P_XYZ - P_XY P_Z - P_YZ P_X - P_XZ P_Y + 2 P_X P_Y P_Z. It vanishes where one of the variables is
-    independent of the other two together. So each of these three hypotheses is tested, and the
-    largest of their p-values is the one of the test: under any of them it is valid without a
-    correction for their number (Rubenstein et al. 2016). It sees weak dependence of
-    one variable on two others that leaves all pairs independent, where `DHSIC` needs more data.
+    The statistic is (K~ o L~ o M~)_++ / n^2, the squared norm of the embedding of the Lancaster
+    interaction P_XYZ - P_XY P_Z - P_YZ P_X - P_XZ P_Y + 2 P_X P_Y P_Z. It vanishes where one of the
+    variables is independent of the other two together. Each of these three hypotheses is tested,
+    and the p-value is the largest of the three, which is valid without a correction for their
+    number (Rubenstein et al. 2016). The test detects weak dependence of one variable on two others
+    that leaves all pairs independent, where `DHSIC` needs more data.
 
     Parameters
     ----------
     kernels : sequence of three kernels or None; or None
         None: RBF at the median distance of that variable; for data frames `default_kernel`.
     total : bool
-        True: the null hypothesis is that all three are independent, which is less, and easier
-        to reject: two dependent variables may do.
+        True: the null hypothesis is that all three are jointly independent. It is easier to reject: two
+        dependent variables may suffice.
     null : Permutation, Gamma, Spectrum or WildBootstrap
         Permutations of one variable against the other two (`total`: of two of them) are exact.
         WildBootstrap is for time series.
@@ -96,26 +98,28 @@ class Lancaster(HypothesisTest):
 
     def statistic(self, x: Any, y: Any, z: Any) -> float:
         """The squared norm of the interaction."""
-        return InteractionEvidence(three_sides(self._variables(x, y, z))).observed
+        return InteractionEvidence(three_grams(self._variables(x, y, z))).observed
 
     def test(self, x: Any, y: Any, z: Any, *, rng: Any = None) -> InteractionResult:
         """The statistic and its p-value."""
-        found, rng = self._variables(x, y, z), validate.generator(rng)
-        evidence = InteractionEvidence(three_sides(found))
-        separate, notes = None, blindness([v.kernel for v in found], _NAMES)
+        observed, rng = self._variables(x, y, z), validate.generator(rng)
+        evidence = InteractionEvidence(three_grams(observed))
+        separate, notes = None, kernel_notes([v.kernel for v in observed], _NAMES)
         if self.total:
             judgement = self.null.judge(evidence, rng)
         else:
-            judged = [self.null.judge(_of_one(evidence.sides, name), rng) for name in _NAMES]
+            judged = [
+                self.null.judge(_one_against_two(evidence.grams, name), rng) for name in _NAMES
+            ]
             separate = judged[0].pvalue, judged[1].pvalue, judged[2].pvalue
             judgement = max(judged, key=lambda j: j.pvalue)
-            notes = (*notes, _told(judged))
+            notes = (*notes, _separate_note(judged))
         return InteractionResult.judged(
-            self, evidence.observed, judgement, notes, variables=found, separate=separate
+            self, evidence.observed, judgement, notes, variables=observed, separate=separate
         )
 
     def verdict(self, rejected: bool) -> str:
-        """What was found, in words."""
+        """The conclusion in words."""
         if self.total:
             return "they depend on each other" if rejected else "no dependence was found"
         return (
@@ -128,14 +132,14 @@ class Lancaster(HypothesisTest):
         return variables(self.kernels or (None,) * 3, (x, y, z), _NAMES)
 
 
-def _of_one(sides: tuple[Side, ...], name: str) -> HSICEvidence:
-    """One variable against the other two together."""
-    one, (i, j) = sides[_NAMES.index(name)], _OTHERS[name]
-    width = one.columns.shape[1] if isinstance(one, Spanned) else 0
-    most = count(one.variable.points) // width if width else 0
-    return HSICEvidence(joined(sides[i], sides[j], most), one)
+def _one_against_two(grams: tuple[CenteredGram, ...], name: str) -> HSICEvidence:
+    """HSIC of one variable and the other two together."""
+    gram, (i, j) = grams[_NAMES.index(name)], _OTHERS[name]
+    width = gram.columns.shape[1] if isinstance(gram, LowRankGram) else 0
+    max_rank = count(gram.variable.points) // width if width else 0
+    return HSICEvidence(hadamard_gram(grams[i], grams[j], max_rank), gram)
 
 
-def _told(judged: Sequence[Judgement]) -> str:
-    parts = (f"{name} p = {j.pvalue:.3g}" for name, j in zip(_NAMES, judged, strict=True))
-    return f"Independent of the other two together: {', '.join(parts)}; the largest counts."
+def _separate_note(judged: Sequence[Judgement]) -> str:
+    pvalues = (f"{name} p = {j.pvalue:.3g}" for name, j in zip(_NAMES, judged, strict=True))
+    return f"Independent of the other two together: {', '.join(pvalues)}; the largest counts."

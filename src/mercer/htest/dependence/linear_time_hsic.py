@@ -1,4 +1,4 @@
-"""HSIC in linear time: kernels replaced by a few random features each."""
+"""HSIC tests in linear time: random Fourier features (FourierHSIC) and landmarks (NystromHSIC)."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from mercer.errors import NoRule
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
 from mercer.htest.dependence.fourier_features import afford, frequencies, phases
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.observed_variables import Variable
-from mercer.htest.dependence.sums.centered_gram import spanned
+from mercer.htest.dependence.sums.centered_gram import low_rank_gram
 from mercer.htest.dependence.two_variable_test import PairTest
 from mercer.htest.feature_tests import SEED, different, features
 from mercer.htest.nulls import Null, Permutation
 from mercer.kernels.base import Kernel
+from mercer.rkhs.paired_samples import Variable
 from mercer.rkhs.sample_rows import taken
 
-_NOISE = 1e-10  # share of the largest eigenvalue of landmarks below which a direction is noise
-_INDEFINITE = 1e-6  # share of it that a negative one may have by rounding
-_COPIES = 6  # of the features, at the same time
+_EIGENVALUE_TOLERANCE = 1e-10  # share of the largest eigenvalue below which a direction is rounding
+_NEGATIVE_TOLERANCE = 1e-6  # share of it that a negative eigenvalue may have by rounding
+_FEATURE_COPIES = 6  # of the features in memory at the same time
 
 
 class FeatureHSIC(PairTest):
-    """HSIC of two variables whose kernels are replaced by features z: k(x, x') ~ z(x)'z(x').
+    """HSIC test with kernels approximated by features z: k(x, x') ~ z(x)'z(x').
 
-    The statistic is |Zx' H Zy|^2 / n^2 in the Frobenius norm, which is HSIC by the kernels z'z. What
-    is drawn depends on each variable alone, so that permutation tests are exact.
+    The statistic is |Zx' H Zy|^2 / n^2 in the Frobenius norm, which is HSIC with the kernels z'z. The
+    features of each variable are drawn independently of the other one, so that permutation tests are
+    exact.
     """
 
     null: Null
@@ -46,13 +47,13 @@ class FeatureHSIC(PairTest):
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value."""
-        rng, both = validate.generator(rng), self._variables(x, y)
-        evidence = self._evidence(both, rng)
+        rng, variables = validate.generator(rng), self._variables(x, y)
+        evidence = self._evidence(variables, rng)
         judgement = self.null.judge(evidence, rng)
-        return independence_result(self, both, evidence.observed, judgement)
+        return independence_result(self, variables, evidence.observed, judgement)
 
-    def _evidence(self, both: tuple[Variable, ...], rng: np.random.Generator) -> HSICEvidence:
-        first, second = (spanned(v, self._features(v, rng)) for v in both)
+    def _evidence(self, variables: tuple[Variable, ...], rng: np.random.Generator) -> HSICEvidence:
+        first, second = (low_rank_gram(v, self._features(v, rng)) for v in variables)
         return HSICEvidence(first, second)
 
     def _check(self, name: str, number: object, least: int = 1) -> None:
@@ -63,19 +64,19 @@ class FeatureHSIC(PairTest):
 
 @dataclass(frozen=True)
 class FourierHSIC(FeatureHSIC):
-    """Are two variables independent? By HSIC with random Fourier features, in linear time.
+    """HSIC test with random Fourier features, in linear time.
 
-    A stationary kernel is a mean of cosines, k(x, x') = k(0) E cos(w'(x - x')): sines and cosines
-    of a few frequencies w drawn from its spectrum are features (Zhang et al. 2018). Few
-    frequencies miss dependence that shows at others; the level holds with any.
+    A stationary kernel is a mean of cosines, k(x, x') = k(0) E cos(w'(x - x')): the features are sines and
+    cosines of a few frequencies w drawn from its spectral density (Zhang et al. 2018). Few
+    frequencies may miss dependence at others; the level holds with any number.
 
     Parameters
     ----------
     kernel_x, kernel_y : Kernel or None
         Stationary kernels. None: RBF at the median distance of that variable.
     frequencies : int
-        For each variable, drawn with the rng of `test`, in `statistic` with seed 0; twice as many
-        features.
+        Number of frequencies for each variable, drawn with the rng of `test`, in `statistic` with
+        seed 0. There are twice as many features.
     null : Permutation, Gamma, Spectrum or WildBootstrap
         As in `HSIC`.
 
@@ -102,13 +103,13 @@ class FourierHSIC(FeatureHSIC):
         omega = frequencies(variable, number, rng)
         if omega is None:
             raise NoRule(
-                f"Fourier features of {variable.name} need numbers and a stationary kernel whose "
-                f"spectrum is known, such as RBF, got {variable.kernel!r}: use NystromHSIC, which "
+                f"Fourier features of {variable.name} need numbers and a stationary kernel with a known "
+                f"spectral density, such as RBF, got {variable.kernel!r}: use NystromHSIC, which "
                 "takes any kernel"
             )
         top = float(to_numpy(variable.kernel.diag(take_rows(points, slice(0, 1))))[0])
         n = count(points)
-        afford(n, 2 * number, "frequencies", _COPIES)
+        afford(n, 2 * number, "frequencies", _FEATURE_COPIES)
         z = np.empty((n, 2 * number), dtype=np.float64)
         for rows, phase in phases(points, omega):
             np.cos(phase, out=z[rows, :number])
@@ -119,19 +120,19 @@ class FourierHSIC(FeatureHSIC):
 
 @dataclass(frozen=True)
 class NystromHSIC(FeatureHSIC):
-    """Are two variables independent? By HSIC with kernels projected onto a few points, in linear time.
+    """HSIC test with the Nystrom approximation by a few landmarks, in linear time.
 
-    With landmarks l drawn from each variable, features are K(x, l) K(l, l)^-1/2: the kernel on the
-    span of the k(l, .) (Zhang et al. 2018), here less their mean, which HSIC does not
-    see. Takes any kernel, on any objects; with `Energy` kernels it is distance covariance.
+    With landmarks l drawn from each variable, the features are K(x, l) K(l, l)^-1/2: the kernel projected
+    onto the span of the k(l, .) (Zhang et al. 2018), here centred, which does not change HSIC. The test
+    accepts any kernel, on any objects; with `Energy` kernels it is distance covariance.
 
     Parameters
     ----------
     kernel_x, kernel_y : Kernel or None
         None: RBF at the median distance of that variable; for data frames `default_kernel`.
     landmarks : int
-        At least 2, for each variable, drawn from its distinct values with the rng of `test`, in
-        `statistic` with seed 0.
+        Number of landmarks for each variable, at least 2, drawn from its distinct values with the rng
+        of `test`, in `statistic` with seed 0.
     null : Permutation, Gamma, Spectrum or WildBootstrap
         As in `HSIC`.
 
@@ -155,24 +156,23 @@ class NystromHSIC(FeatureHSIC):
 
     def _features(self, variable: Variable, rng: np.random.Generator) -> np.ndarray:
         points, kernel = variable.points, variable.kernel
-        if is_array(points) and is_single(
-            points
-        ):  # small eigenvalues of landmarks, which are divided by, need float64
+        if is_array(points) and is_single(points):
+            # float64, because small eigenvalues of landmarks are divided by
             points = astype(points, double(points))
         rows = different(points)
         number = min(self.landmarks, len(rows))
-        afford(count(points), number, "landmarks", _COPIES)
-        chosen = rng.choice(len(rows), number, replace=False, shuffle=False)
-        landmarks = taken(points, rows[np.sort(chosen)])
-        own = features(kernel, landmarks, landmarks)
-        own = own - own.mean(axis=0) - own.mean(axis=1)[:, None] + own.mean()
-        values, vectors = linalg.eigh((own + own.T) / 2)
-        kept = values > _NOISE * np.max(values, initial=0.0)
-        if -values[0] > _INDEFINITE * values[-1]:
+        afford(count(points), number, "landmarks", _FEATURE_COPIES)
+        drawn = rng.choice(len(rows), number, replace=False, shuffle=False)
+        landmarks = taken(points, rows[np.sort(drawn)])
+        gram = features(kernel, landmarks, landmarks)
+        gram = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
+        values, vectors = linalg.eigh((gram + gram.T) / 2)
+        significant = values > _EIGENVALUE_TOLERANCE * np.max(values, initial=0.0)
+        if -values[0] > _NEGATIVE_TOLERANCE * values[-1]:
             raise ValueError(
                 f"the kernel of {variable.name} must be positive definite, at least for weights that "
-                f"add up to 0, got {kernel!r}: use HSIC, or another kernel"
+                f"sum to 0, got {kernel!r}: use HSIC, or another kernel"
             )
-        root = vectors[:, kept] / np.sqrt(values[kept])
+        root = vectors[:, significant] / np.sqrt(values[significant])
         z = features(kernel, points, landmarks)
         return (z - z.mean(axis=1)[:, None]) @ root

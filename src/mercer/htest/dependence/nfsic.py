@@ -1,4 +1,4 @@
-"""The finite set independence criterion: two variables compared at a few pairs of locations, in linear time."""
+"""NFSIC, the normalized finite set independence criterion: a linear-time test at a few pairs of locations."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from mercer.backend import array_like, count
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
 from mercer.htest.dependence.fourier_features import afford
 from mercer.htest.dependence.fsic import FSICEvidence
-from mercer.htest.dependence.learn_location_pairs import best_pairs
-from mercer.htest.dependence.observed_variables import Variable, check_kernels, variables
+from mercer.htest.dependence.learn_location_pairs import optimal_location_pairs
 from mercer.htest.feature_tests import (
     ENOUGH,
     SEED,
@@ -31,39 +30,41 @@ from mercer.htest.nulls import Chi2, Null, Permutation
 from mercer.htest.weighted_chi2 import WeightedChi2
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import read
+from mercer.rkhs.paired_samples import Variable, check_kernels, variables
 from mercer.rkhs.sample_rows import taken
 
-_COPIES = 4  # of the features, at the same time
-_NEAR = 20  # observations near each location, from which the chi-square holds
-_PER_FEATURE = 100  # observations for each feature, from which the chi-square holds
+_FEATURE_COPIES = 4  # of the features in memory at the same time
+# Observations near each location, and for each feature, from which on the chi-square null holds its level.
+_MIN_EFFECTIVE_OBSERVATIONS = 20
+_OBSERVATIONS_PER_FEATURE = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NFSIC(WithArrays):
-    """Do two variables depend on each other? By covariances of kernel values at a few locations.
+    """Independence test by covariances of kernel values at a few pairs of locations, in linear time.
 
     With u_j the covariance of k(x, v_j) and l(y, w_j) over the observations and S the covariance
-    of the products they are means of, the statistic is n u' (S + ridge I)^-1 u (Jitkrittum et al.
+    of the products whose means they are, the statistic is n u' (S + ridge I)^-1 u (Jitkrittum et al.
     2017). It costs O(nJ) kernel values. For analytic and characteristic kernels such as RBF and
-    locations drawn from a distribution with a density the test is consistent, with probability
-    one. Random locations may sit where nothing is to be seen: `NFSIC.optimized` learns them, and
-    they tell where the dependence is.
+    locations drawn from a distribution with a density, the test is consistent with probability
+    one. Random locations may miss the dependence: `NFSIC.optimized` learns them, and learnt locations
+    show where the dependence is.
 
     Parameters
     ----------
     kernel_x, kernel_y : Kernel or None
         None: RBF at the median distance of the variable itself; for data frames `default_kernel`.
     locations : int or pair of points (J, dx), (J, dy)
-        A number: so many pairs of a point of x and one of y, drawn independently of each other
-        with the rng of `test`, and in `statistic` always with seed 0. The result's
-        `test.locations` are those that were used.
+        An int: the number of pairs of a point of x and a point of y, drawn independently of each
+        other with the rng of `test`, in `statistic` with seed 0. The `test.locations` of the result
+        are those that were used.
     ridge : float
-        Added to the variances. 0: directions that do not vary are left out instead.
+        Added to the variances. 0: constant directions are dropped instead.
     null : Chi2, WeightedChi2, Permutation or None
-        The chi-square holds from 500 observations on (more than 5 locations: 100 for each), if some
-        of them are near every location: about twenty, for narrow kernels, such as learnt ones, see
-        few pairs at all. With a ridge a weighted sum of chi-squares has its place; the paper's
-        chi-square then rejects too rarely. None: what holds there, 999 permutations elsewhere.
+        The chi-square null needs 500 observations (with more than 5 locations, 100 for each), of which
+        about twenty are near every location; with narrow kernels, such as learnt ones, there may be
+        fewer. With a ridge the null is a weighted sum of chi-squares; the chi-square of the paper
+        then rejects too rarely. None: the asymptotic null where it holds, else 999 permutations.
 
     Examples
     --------
@@ -99,23 +100,23 @@ class NFSIC(WithArrays):
         locations: int = 5,
         rng: Any = None,
     ) -> NFSIC:
-        """A test whose locations and bandwidths make a proxy of its power largest for these observations.
+        """A test whose locations and bandwidths maximise a proxy of its power on these observations.
 
-        n u' M^-1 u, which is the statistic but for M: a mean of S and of what S is under independence,
-        the product of the variances of both features. The paper has S alone (Jitkrittum et al.
-        2017), of which few observations let the search go where by chance none of them is.
-        Hand the new test other observations than these, or its p-values are too small: half of the
-        data for this, half for the test.
+        The proxy is n u' M^-1 u, the statistic with M in place of S: a weighted mean of S and of its
+        value under independence, the product of the covariances of both features. With S alone, as in
+        the paper (Jitkrittum et al. 2017), the search on few observations ends in gaps of the
+        sample. Apply the new test to other observations, or its p-values are too small: use half
+        of the data for the search and half for the test.
 
         Parameters
         ----------
         x, y : variables
             Arrays, tensors or data frames of numbers.
         kernel_x, kernel_y : Kernel or None
-            Smooth radial kernels, whose widths are learnt too. None: RBF.
+            Smooth radial kernels, whose bandwidths are learnt too. None: RBF.
         locations : int
         rng : int, Generator or None
-            Draws where the search begins.
+            Draws the starting points of the search.
 
         Examples
         --------
@@ -128,35 +129,38 @@ class NFSIC(WithArrays):
         True
         """
         check_kernels(kernel_x=kernel_x, kernel_y=kernel_y)
-        learnt_x, learnt_y, v, w = best_pairs((kernel_x, kernel_y), x, y, locations, rng)
+        learnt_x, learnt_y, v, w = optimal_location_pairs(
+            (kernel_x, kernel_y), x, y, locations, rng
+        )
         return cls(learnt_x, learnt_y, locations=(v, w))
 
     def statistic(self, x: Any, y: Any) -> float:
-        """The statistic; locations that are left open are drawn with seed 0."""
+        """The statistic; locations given as a number are drawn with seed 0."""
         return self._evidence(x, y, validate.generator(SEED))[0].observed
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
-        """The statistic and its p-value; `result.test` is this test with what was drawn."""
+        """The statistic and its p-value; `result.test` is this test with the locations that were drawn."""
         rng = validate.generator(rng)
-        evidence, both, used = self._evidence(x, y, rng)
-        null, notes = self._chosen(evidence)
+        evidence, pair, used = self._evidence(x, y, rng)
+        null, notes = self._valid_null(evidence)
         judgement = null.judge(evidence, rng)
-        return independence_result(used, both, evidence.observed, judgement, notes)
+        return independence_result(used, pair, evidence.observed, judgement, notes)
 
-    def _chosen(self, evidence: FSICEvidence) -> tuple[Null, tuple[str, ...]]:
-        """The null that holds for these observations and locations, and what to say about it."""
+    def _valid_null(self, evidence: FSICEvidence) -> tuple[Null, tuple[str, ...]]:
+        """The null that holds for these observations and locations, and a note about it."""
         asymptotic = WeightedChi2() if self.ridge > 0 else Chi2()
         null, notes = asymptotic_or_permuted(
-            self.null, asymptotic, evidence.n, evidence.degrees, _PER_FEATURE, ""
+            self.null, asymptotic, evidence.n, evidence.degrees, _OBSERVATIONS_PER_FEATURE, ""
         )
-        many = evidence.n >= max(ENOUGH, _PER_FEATURE * evidence.degrees)
-        if isinstance(null, Permutation) or not many or evidence.near >= _NEAR:
+        large = evidence.n >= max(ENOUGH, _OBSERVATIONS_PER_FEATURE * evidence.degrees)
+        effective = evidence.effective_observations
+        if isinstance(null, Permutation) or not large or effective >= _MIN_EFFECTIVE_OBSERVATIONS:
             return null, notes
-        few = f"only about {evidence.near:.1g} observations are near some of the locations"
+        reason = f"only about {effective:.1g} observations are near some of the locations"
         if self.null is None:
-            return Permutation(999), (f"Null: 999 permutations, for {few}.",)
+            return Permutation(999), (f"Null: 999 permutations, because {reason}.",)
         warnings.warn(
-            f"{type(null).__name__}() does not hold here, for {few}: use null=Permutation(999)",
+            f"{type(null).__name__}() is not valid here, because {reason}: use null=Permutation(999)",
             UserWarning,
             stacklevel=3,
         )
@@ -165,52 +169,56 @@ class NFSIC(WithArrays):
     def _evidence(
         self, x: Any, y: Any, rng: np.random.Generator
     ) -> tuple[FSICEvidence, tuple[Variable, ...], NFSIC]:
-        """What the nulls ask, the variables, and this test with everything fixed.
+        """The evidence, the variables, and this test with its kernels and locations fixed.
 
-        Features are those of the points as they came: moved ones may have others.
+        Features are those of uncentred points, on which features of some kernels depend.
         """
-        both = variables((self.kernel_x, self.kernel_y), (x, y))
-        points = tuple(v.unmoved for v in both)
+        pair = variables((self.kernel_x, self.kernel_y), (x, y))
+        points = tuple(v.uncentred for v in pair)
         if isinstance(self.locations, int):
-            chosen = _drawn(points, self.locations, rng)
-            shown = tuple(frozen(v) if is_real(v) else v for v in chosen)
+            locations = _drawn_locations(points, self.locations, rng)
+            public = tuple(frozen(v) if is_real(v) else v for v in locations)
         else:
-            shown = self.locations
-            chosen = tuple(_read(*each) for each in zip(both, points, shown, (0, 1), strict=True))
-        afford(count(points[0]), 2 * count(chosen[0]), "locations", _COPIES)
+            public = self.locations
+            locations = tuple(
+                _read_locations(*args) for args in zip(pair, points, public, (0, 1), strict=True)
+            )
+        afford(count(points[0]), 2 * count(locations[0]), "locations", _FEATURE_COPIES)
         k, l = (  # noqa: E741
-            features(v.kernel, p, c) for v, p, c in zip(both, points, chosen, strict=True)
+            features(v.kernel, p, c) for v, p, c in zip(pair, points, locations, strict=True)
         )
         used = replace(
             self,
-            kernel_x=self.kernel_x or both[0].kernel,
-            kernel_y=self.kernel_y or both[1].kernel,
-            locations=shown,
+            kernel_x=self.kernel_x or pair[0].kernel,
+            kernel_y=self.kernel_y or pair[1].kernel,
+            locations=public,
         )
-        return FSICEvidence(k, l, float(self.ridge)), both, used
+        return FSICEvidence(k, l, float(self.ridge)), pair, used
 
 
 def _number_or_pair(value: Any) -> Any:
-    """How many pairs of locations, or which: numbers become read-only arrays."""
+    """A number of pairs of locations, or the pairs, with numbers as read-only arrays."""
     if is_number(value):
         validate.whole("locations", value)
         return int(value)
     needed = "locations must be a whole number or a pair of points, (J, dx) and (J, dy)"
     if not (isinstance(value, list | tuple) and len(value) == 2):
         raise TypeError(f"{needed}, got {type(value).__name__}")
-    pair = tuple(given_points(f"locations[{i}]", part, needed) for i, part in enumerate(value))
-    sizes = [count(part) for part in pair]
+    pair = tuple(given_points(f"locations[{i}]", points, needed) for i, points in enumerate(value))
+    sizes = [count(points) for points in pair]
     if sizes[0] != sizes[1]:
         raise ValueError(
-            f"locations must be pairs: as many in x as in y, got {sizes[0]} and {sizes[1]}"
+            f"locations must be pairs, as many in x as in y, got {sizes[0]} and {sizes[1]}"
         )
     return pair
 
 
-def _drawn(points: tuple[Points, ...], number: int, rng: np.random.Generator) -> tuple[Any, ...]:
-    """Pairs of a point of x and a point of y, all different where there are enough.
+def _drawn_locations(
+    points: tuple[Points, ...], number: int, rng: np.random.Generator
+) -> tuple[Any, ...]:
+    """Pairs of a point of x and a point of y, all distinct where there are enough.
 
-    Whether the two were observed together does not matter, so that permutations change nothing.
+    They do not depend on which points were observed together, so that permutation tests are exact.
     """
     x, y = points
     rows, columns = different(x), different(y)
@@ -219,11 +227,11 @@ def _drawn(points: tuple[Points, ...], number: int, rng: np.random.Generator) ->
     return taken(x, rows[cells // len(columns)]), taken(y, columns[cells % len(columns)])
 
 
-def _read(variable: Variable, points: Points, given: Any, place: int) -> Points:
+def _read_locations(variable: Variable, points: Points, value: Any, index: int) -> Points:
     """Locations as points of the variable's kernel."""
-    name = f"locations[{place}]"
-    chosen, _ = read(variable.kernel, given, variable.columns, name)
-    if is_real(points) and is_real(chosen):
-        validate.same_width(points, chosen, (variable.name, name))
-        chosen = array_like(chosen, points)
-    return chosen
+    name = f"locations[{index}]"
+    locations, _ = read(variable.kernel, value, variable.columns, name)
+    if is_real(points) and is_real(locations):
+        validate.same_width(points, locations, (variable.name, name))
+        locations = array_like(locations, points)
+    return locations

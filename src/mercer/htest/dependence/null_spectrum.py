@@ -1,8 +1,8 @@
-"""The limit of a degenerate V-statistic mean_ij H_ij, sum_i l_i z_i^2 / n^2 with l the eigenvalues of H; its rounding."""
+"""Limit of a degenerate V-statistic mean_ij H_ij: sum_i l_i z_i^2 / n^2 with l the eigenvalues of H."""
 
 from __future__ import annotations
 
-from math import log2, sqrt
+from math import sqrt
 
 import numpy as np
 
@@ -10,41 +10,41 @@ from mercer.backend import to_numpy
 from mercer.gram import LazyMatrix, top_eigenpairs
 from mercer.gram.threads import spans
 
-_TOP = 50  # eigenvalues that are found one by one
-_TIE = 64 * float(np.finfo(np.float64).eps)
+_EIGENVALUES_FOR_SKEWNESS = 50  # the rest add little to a sum of cubes
 
 
 def limit_weights(matrix: LazyMatrix, rank: int) -> tuple[np.ndarray, float]:
-    """The largest weights l_i / n^2, `rank` at most, and the sum of the others."""
+    """The largest weights l_i / n^2, at most `rank`, and the sum of the others."""
     n = matrix.shape[0]
-    values = _largest(matrix, rank)
+    values = _largest_eigenvalues(matrix, rank)
     return values / n**2, max(matrix.trace() - float(values.sum()), 0.0) / n**2
 
 
-def stretched(weights: np.ndarray, mean: float, variance: float) -> tuple[np.ndarray, float]:
-    """The weights with this variance, and what is left of the mean.
+def rescaled_weights(weights: np.ndarray, mean: float, variance: float) -> tuple[np.ndarray, float]:
+    """The weights rescaled to this variance of the limit, and the remainder of the mean.
 
-    The eigenvalues of few observations in many dimensions are spread wider than those of their
-    distribution, and make the limit vary more than the statistic does.
+    With few observations in many dimensions, sample eigenvalues spread wider than those of the
+    distribution, and the limit varies more than the statistic does.
     """
-    spread = sqrt(2 * float(weights @ weights))
-    weights = weights * (sqrt(max(variance, 0.0)) / spread if spread > 0 else 0.0)
+    deviation = sqrt(2 * float(weights @ weights))
+    weights = weights * (sqrt(max(variance, 0.0)) / deviation if deviation > 0 else 0.0)
     return weights, mean - float(weights.sum())
 
 
 def limit_skewness(matrix: LazyMatrix) -> float:
     """sqrt(8) sum_i l_i^3 / (sum_i l_i^2)^(3/2)."""
     squares = matrix.inner(matrix)
-    return sqrt(8) * cubes(_largest(matrix, _TOP), matrix.trace(), squares) / squares**1.5
+    top = _largest_eigenvalues(matrix, _EIGENVALUES_FOR_SKEWNESS)
+    return sqrt(8) * cube_sum(top, matrix.trace(), squares) / squares**1.5
 
 
-def cubes(top: np.ndarray, trace: float, squares: float) -> float:
-    """The sum of the cubes of eigenvalues of which the largest, the sum and that of squares are known.
+def cube_sum(top: np.ndarray, trace: float, squares: float) -> float:
+    """Sum of the cubed eigenvalues, from the largest ones, the sum and the sum of squares of all.
 
-    The others count as if they were equal.
+    The others are treated as if they were equal.
     """
-    rest, spread = trace - float(top.sum()), max(squares - float(top @ top), 0.0)
-    return float(np.sum(top**3)) + (spread**2 / rest if rest > 0 else 0.0)
+    tail, tail_squares = trace - float(top.sum()), max(squares - float(top @ top), 0.0)
+    return float(np.sum(top**3)) + (tail_squares**2 / tail if tail > 0 else 0.0)
 
 
 def trace_of_cube(matrix: LazyMatrix) -> float:
@@ -54,16 +54,11 @@ def trace_of_cube(matrix: LazyMatrix) -> float:
         stripe = to_numpy(matrix.block(rows, everything)).astype(np.float64, copy=False)
         for columns in spans(matrix.shape[0], first=rows.start):
             other = to_numpy(matrix.block(columns, everything)).astype(np.float64, copy=False)
-            part = float(np.vdot(stripe @ other.T, stripe[:, columns]))
-            total += part if rows == columns else 2 * part
+            term = float(np.vdot(stripe @ other.T, stripe[:, columns]))
+            total += term if rows == columns else 2 * term
     return total
 
 
-def rounding_of_mean(n: int, size: float) -> float:
-    """How far equal means over all pairs of n observations may be apart, by rounding; `size` is theirs."""
-    return _TIE * log2(n) * size
-
-
-def _largest(matrix: LazyMatrix, rank: int) -> np.ndarray:
+def _largest_eigenvalues(matrix: LazyMatrix, rank: int) -> np.ndarray:
     values = top_eigenpairs(matrix, min(rank, matrix.shape[0]))[0]
     return np.maximum(to_numpy(values).astype(np.float64), 0.0)

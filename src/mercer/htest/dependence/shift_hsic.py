@@ -1,4 +1,4 @@
-"""Are two stationary series independent? By HSIC, with the null of shifted series."""
+"""HSIC test of two stationary time series, with circular shifts as the null distribution."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ import numpy as np
 from mercer import validate
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.sums.cyclic_permutations import Turns
+from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
 from mercer.htest.dependence.two_variable_test import PairTest
 from mercer.htest.nulls import Judgement, share
 from mercer.htest.serial_dependence import lag_means, memory
 from mercer.kernels.base import Kernel
 
 
-class Shifts(Turns):
+class CircularShifts(CyclicPermutations):
     """The n circular shifts of a series, as permutations; number 0 is the identity."""
 
     def __init__(self, n: int) -> None:
         self.base = np.arange(n)
-        self.others = [self.base]
-        self.places = np.arange(n)
+        self.coset_orders = [self.base]
+        self.positions = np.arange(n)
 
 
 @dataclass(frozen=True)
 class ShiftHSIC(PairTest):
-    """Are two stationary series, observed together, independent of each other? By shifts of one.
+    """HSIC test of two stationary series observed at the same times, by circular shifts of one of them.
 
-    Moved on by k steps, round the corner, a series stays what it is, and loses its connection with
-    the other one if k is larger than what the series remember: so HSIC of x_i and y_(i+k),
-    k = head, ..., n - head, is its null distribution (Chwialkowski and Gretton 2014). All of them
-    come from one Fourier transform, O(n^2 log n), or less where the kernel matrices have low rank.
+    A circular shift by k steps keeps the distribution of a series, and breaks its dependence on the
+    other one if k exceeds the memory of the series: so HSIC of x_i and y_(i+k), k = head, ...,
+    n - head, is the null distribution (Chwialkowski and Gretton 2014). All shifts come from
+    one Fourier transform, O(n^2 log n), or less where the kernel matrices have low rank.
 
-    It asks whether x_i and y_i, at the same time, are independent; for another lag hand in the
-    series shifted by it. Nothing is drawn at random. With n observations the p-value is at least
+    The test asks whether x_i and y_i, at the same time, are independent; for another lag, pass one
+    series shifted by it. No random numbers are used. With n observations the p-value is at least
     1 / (n + 2 - 2 head).
 
     Parameters
@@ -44,8 +44,8 @@ class ShiftHSIC(PairTest):
     kernel_x, kernel_y : Kernel or None
         None: RBF at the median distance of that variable; for data frames `default_kernel`.
     head : int or None
-        Shifts by fewer steps are left out. None: the first lag at which the kernel autocorrelations of
-        both series are below 0.05.
+        The smallest shift that is used. None: the first lag at which the kernel autocorrelations of both
+        series are below 0.05.
 
     Examples
     --------
@@ -75,25 +75,25 @@ class ShiftHSIC(PairTest):
         return HSICEvidence.of(*self._variables(x, y)).observed
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
-        """The statistic and its p-value; `rng` is not needed."""
+        """The statistic and its p-value; `rng` is not used."""
         validate.generator(rng)
-        found = self._variables(x, y)
-        evidence = HSICEvidence.of(*found)
-        head = _head(evidence) if self.head is None else self.head
+        variables = self._variables(x, y)
+        evidence = HSICEvidence.of(*variables)
+        head = _smallest_shift(evidence) if self.head is None else self.head
         n = evidence.n
         if 2 * head > n:
             raise ValueError(
                 f"head must be at most half of the {n} observations, got {head}: "
                 "no shift would be left"
             )
-        values = np.maximum(evidence.product.drawn(Shifts(n)), 0.0) / n**2
+        values = np.maximum(evidence.trace.cyclic(CircularShifts(n)), 0.0) / n**2
         draws, observed = values[head : n - head + 1], float(values[0])
         judgement = Judgement(share(draws, observed, evidence.tolerance()), draws, observed)
         notes = (f"Shifts by {head} to {n - head} steps of one series against the other.",)
-        return independence_result(self, found, evidence.observed, judgement, notes)
+        return independence_result(self, variables, evidence.observed, judgement, notes)
 
 
-def _head(evidence: HSICEvidence) -> int:
-    """How long the series remember, at most a quarter of the observations."""
-    sides = (evidence.first, evidence.second)
-    return max(memory(lag_means(side.matrix())) for side in sides)
+def _smallest_shift(evidence: HSICEvidence) -> int:
+    """The longer memory of the two series, at most a quarter of the observations."""
+    grams = (evidence.first, evidence.second)
+    return max(memory(lag_means(gram.matrix())) for gram in grams)

@@ -1,4 +1,4 @@
-"""How strong the dependence of two variables is: HSIC with a confidence interval, and without a unit."""
+"""Strength of the dependence of two variables: HSIC and kernel correlation, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count, to_numpy
 from mercer.gram import LazyMatrix, top_eigenpairs
-from mercer.htest.dependence.observed_variables import Variable
 from mercer.htest.intervals import EffectSize, Estimate, Interval, variance_slope
 from mercer.rkhs.measures import without_diagonals
+from mercer.rkhs.paired_samples import Variable
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Strength(EffectSize):
     Attributes
     ----------
     hsic : float
-        The unbiased estimate of HSIC; negative values mean that no dependence is seen.
+        The unbiased estimate of HSIC; negative values mean that no dependence is visible.
     interval : Interval
         A confidence interval of HSIC, which is never negative.
     correlation : float
@@ -37,8 +37,8 @@ class Strength(EffectSize):
 
     Notes
     -----
-    `correlation` of smooth kernels is small for dependence of high frequency, however strict:
-    it says how much of the variation that the kernels see is shared.
+    With smooth kernels `correlation` is small for dependence of high frequency, even where y is a
+    function of x: it measures the share of common variation in feature space.
     """
 
     hsic: float
@@ -74,47 +74,52 @@ class Strength(EffectSize):
 
 
 class Dependence:
-    """What passes over both centred Gram matrices tell about two variables."""
+    """HSIC of two variables and the contributions of observations, by passes over both centred Gram matrices."""
 
     def __init__(self, x: Variable, y: Variable) -> None:
         self._left, self._right = x.gram.centered(), y.gram.centered()
         self.n = count(x.points)
 
     def strength(self, confidence: float) -> Strength:
-        """Estimates with intervals.
+        """HSIC and the kernel correlation, with confidence intervals.
 
-        The estimate's first-order variance is 4 Var(w) / n, w_i the mean over j of
-        k~(x_i, x_j) l~(y_i, y_j); its second-order one, which is that of independence,
+        The first-order variance of the estimate is 4 Var(w) / n, w_i the mean over j of
+        k~(x_i, x_j) l~(y_i, y_j). The second-order variance, which remains under independence, is
         2 HSIC(x, x) HSIC(y, y) / n^2.
         """
         validate.between("confidence", confidence, 0.0, 1.0)
         unit = sqrt(max(self._xx[0], 0.0) * max(self._yy[0], 0.0))
         value = self._xy[0]
-        if unit == 0:  # a variable that its kernel does not see vary
-            nothing = Interval(0.0, 0.0)
-            return Strength(value, nothing, 0.0, nothing, confidence)
+        if unit == 0:  # a variable that is constant for its kernel
+            zero = Interval(0.0, 0.0)
+            return Strength(value, zero, 0.0, zero, confidence)
         raw = self._estimate(value, self.contributions, 1.0, unit)
         ratio = value / unit
-        tilt = self.contributions / unit - ratio / 2 * (
+        influence = self.contributions / unit - ratio / 2 * (
             self._xx[1] / self._xx[0] + self._yy[1] / self._yy[0]
         )
-        scaled = self._estimate(ratio, tilt, unit, unit)
+        scaled = self._estimate(ratio, influence, unit, unit)
         low, high = (min(sqrt(v), 1.0) for v in scaled.interval(confidence))
-        middle = min(sqrt(max(ratio, 0.0)), 1.0)
-        return Strength(value, raw.interval(confidence), middle, Interval(low, high), confidence)
+        correlation = min(sqrt(max(ratio, 0.0)), 1.0)
+        interval = Interval(low, high)
+        return Strength(value, raw.interval(confidence), correlation, interval, confidence)
 
     @property
     def contributions(self) -> np.ndarray:
-        """Mean over j != i of k~(x_i, x_j) l~(y_i, y_j): what each observation adds to HSIC, (n,)."""
+        """Contribution of each observation to HSIC, mean over j != i of k~(x_i, x_j) l~(y_i, y_j): (n,)."""
         return self._xy[1]
 
     # ---- private ------------------------------------------------------------------------
 
-    def _estimate(self, value: float, tilt: np.ndarray, unit: float, size: float) -> Estimate:
-        """As for two samples (`htest.samples.effect`): the slope is believed where it is not noise."""
-        floor = 2 * (size / unit) ** 2 / self.n**2
-        noise = (size / unit) ** 2 / self.n
-        variance = float(np.var(tilt))
+    def _estimate(self, value: float, influence: np.ndarray, unit: float, scale: float) -> Estimate:
+        """The estimate with its variance, which grows linearly with the value, as in `htest.samples.effect`.
+
+        The slope is estimated from the influence function less its noise, and shrunk towards the
+        worst case where the value is within noise.
+        """
+        floor = 2 * (scale / unit) ** 2 / self.n**2
+        noise = (scale / unit) ** 2 / self.n
+        variance = float(np.var(influence))
         slope = variance_slope(value, variance, noise, sqrt(floor), self._top, unit)
         return Estimate(value, 4 * slope / self.n, floor)
 
@@ -132,14 +137,14 @@ class Dependence:
 
     @cached_property
     def _top(self) -> float:
-        """The largest variance that a witness of norm one can have: (1/n^2) l_1 m_1."""
+        """The largest variance of a witness of norm one: (1/n^2) l_1 m_1."""
         tops = [float(top_eigenpairs(g, 1)[0][0]) for g in (self._left, self._right)]
         return max(tops[0] * tops[1], 0.0) / self.n**2
 
     def _sums(self, a: LazyMatrix, b: LazyMatrix) -> tuple[float, np.ndarray]:
         """The unbiased HSIC, and the row means of the Hadamard product without its diagonal."""
         rows = to_numpy((a * b).row_sums()).astype(np.float64)
-        own_a, own_b = a.diagonal(), b.diagonal()
-        own = to_numpy(own_a).astype(np.float64) * to_numpy(own_b).astype(np.float64)
-        value = without_diagonals(float(rows.sum()), own_a, own_b)
-        return value, (rows - own) / (self.n - 1)
+        diagonal_a, diagonal_b = a.diagonal(), b.diagonal()
+        diagonal = to_numpy(diagonal_a).astype(np.float64) * to_numpy(diagonal_b).astype(np.float64)
+        value = without_diagonals(float(rows.sum()), diagonal_a, diagonal_b)
+        return value, (rows - diagonal) / (self.n - 1)

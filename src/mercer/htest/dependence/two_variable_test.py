@@ -1,4 +1,4 @@
-"""Tests of two variables by a kernel of each: what all of them check and read."""
+"""Base classes of tests of two variables with a kernel for each."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 from mercer.backend import count
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
-from mercer.htest.dependence.observed_variables import Variable, check_kernels, variables
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.mean_statistic import OBSERVATIONS_FOR_NORMAL, MeanEvidence
 from mercer.htest.nulls import Normal
 from mercer.kernels.base import Kernel
+from mercer.rkhs.paired_samples import Variable, check_kernels, variables
 
-_LEAST = 8  # observations, for two groups of four
-_ORDER = 0  # seed of the order in which observations are taken, so that sorted data do no harm
+_MIN_ROWS = 8  # observations: two groups of four, the fewest for an unbiased HSIC
+_ORDER_SEED = 0  # of the random order of observations, which protects against sorted data
 
 
 class PairTest(HypothesisTest):
-    """A test of two variables with a kernel of its own for each."""
+    """A test of two variables with one kernel for each."""
 
     kernel_x: Kernel | None
     kernel_y: Kernel | None
@@ -34,29 +34,30 @@ class PairTest(HypothesisTest):
 
 
 class NormalPairTest(PairTest):
-    """One whose statistic is a mean, in units of its standard error normal; nothing is random."""
+    """Statistic: a studentised mean, asymptotically normal. No resampling."""
 
     @abstractmethod
     def _terms(self, x: Variable, y: Variable) -> MeanEvidence:
-        """What the mean is taken of."""
+        """The terms whose mean is the statistic."""
 
     def statistic(self, x: Any, y: Any) -> float:
         """An unbiased estimate of HSIC."""
-        return self._terms(*self._variables(x, y, _LEAST)).mean
+        return self._terms(*self._variables(x, y, _MIN_ROWS)).mean
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
-        """The statistic and its p-value; nothing is random."""
-        found = self._variables(x, y, _LEAST)
-        terms, n = self._terms(*found), count(found[0].points)
+        """The statistic and its p-value; `rng` is not used."""
+        pair = self._variables(x, y, _MIN_ROWS)
+        terms, n = self._terms(*pair), count(pair[0].points)
         notes = ()
         if n < OBSERVATIONS_FOR_NORMAL:
             notes = (
-                f"The null of {type(self).__name__} holds from about {OBSERVATIONS_FOR_NORMAL} observations on, and "
-                f"there are {n}: its p-value is approximate; HSIC(null=Permutation()) is exact.",
+                f"The normal null of {type(self).__name__} needs about {OBSERVATIONS_FOR_NORMAL} "
+                f"observations, and there are {n}: the p-value is approximate; "
+                "HSIC(null=Permutation()) is exact.",
             )
-        return independence_result(self, found, terms.mean, Normal().judge(terms), notes)
+        return independence_result(self, pair, terms.mean, Normal().judge(terms), notes)
 
 
 def in_random_order(n: int) -> np.ndarray:
-    """Positions of n observations in random order, always the same."""
-    return np.random.default_rng(_ORDER).permutation(n)
+    """A random order of n observations, with a fixed seed."""
+    return np.random.default_rng(_ORDER_SEED).permutation(n)

@@ -20,7 +20,7 @@ from mercer.kernels.compose import Tensor
 from mercer.kernels.prepare import read
 from mercer.rkhs.embeddings.embedding import Embedding, mean_embedding
 from mercer.rkhs.function import Function
-from mercer.rkhs.paired_samples import together
+from mercer.rkhs.paired_samples import paired_points
 from mercer.rkhs.sample_rows import widened, widened_for
 
 _RIDGES = 10.0 ** np.arange(-8, 2)  # per point, of which leave-one-out chooses
@@ -83,7 +83,7 @@ class ConditionalEmbedding:
             Added to the diagonal of K. None: the best of ten by leave-one-out, on at most 1,000 points,
             in proportion to their number.
         """
-        (kernel_x, x), (kernel_y, y) = together((kernel_x, kernel_y), (x, y), least=2)
+        (kernel_x, x), (kernel_y, y) = paired_points((kernel_x, kernel_y), (x, y), least=2)
         if ridge is None:
             ridge = _chosen(kernel_x, kernel_y, x, y)
         validate.positive("ridge", ridge)

@@ -13,7 +13,7 @@ from mercer.backend import array_like, count, to_numpy
 from mercer.gram import Gram, cholesky
 from mercer.kernels.base import Kernel, Points
 from mercer.rkhs.function import Function
-from mercer.rkhs.paired_samples import together
+from mercer.rkhs.paired_samples import paired_points
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +63,7 @@ class CovarianceOperator:
         """The operator of observations made together; of one variable where y is left out."""
         if y is None:
             y, kernel_y = x, kernel_y or kernel_x
-        (kernel_x, x), (kernel_y, y) = together((kernel_x, kernel_y), (x, y), least=2)
+        (kernel_x, x), (kernel_y, y) = paired_points((kernel_x, kernel_y), (x, y), least=2)
         return cls(kernel_x, kernel_y, x, y)
 
     def __repr__(self) -> str:

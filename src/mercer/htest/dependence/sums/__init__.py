@@ -1,1 +1,1 @@
-"""Sums over pairs of observations of several kernel matrices, as they are and permuted: how tests get them fast."""
+"""Sums over pairs of observations of several kernel matrices, observed and permuted, and how to compute them fast."""

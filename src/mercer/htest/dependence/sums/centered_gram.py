@@ -1,4 +1,4 @@
-"""One variable on its way into products of centred Gram matrices: a factor, tiles, or numbers."""
+"""Centred Gram matrices K~ = HKH of one variable: low-rank, by tiles, or distances of numbers."""
 
 from __future__ import annotations
 
@@ -14,43 +14,46 @@ from mercer.backend import on_gpu, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, LowRank, cholesky, top_eigenpairs
 from mercer.gram.lazy import Centered
-from mercer.htest.dependence.null_spectrum import cubes
-from mercer.htest.dependence.observed_variables import Variable
+from mercer.htest.dependence.null_spectrum import cube_sum
 from mercer.htest.dependence.sums.distance_covariance_1d import distance_rows
 from mercer.kernels import Energy, facts
+from mercer.rkhs.paired_samples import Variable
 from mercer.rkhs.sample_rows import taken
 
-_EXACT = 1e-14  # of the trace, below which the rest of a factor is rounding
-_SHORT = 64  # columns of a factor on a GPU
-_COPIES = 8  # of a factor, at the same time
-_TOP = 50  # eigenvalues that tell the skewness
-_SOME = 512  # observations that tell the size of a matrix
+_ROUNDING = 1e-14  # share of the trace below which the remainder of a factor is float64 rounding
+_MAX_COLUMNS_ON_GPU = 64  # with longer factors all diagonals together are faster on a GPU
+_FACTOR_COPIES = 8  # of a factor in memory at the same time: transforms, products, temporaries
+_EIGENVALUES_FOR_SKEWNESS = 50  # the rest add little to a sum of cubes
+_ROWS_FOR_NORM = (
+    512  # of the subsample on which |K~| is estimated, which only scales a rounding tolerance
+)
+_DISTANCE = Energy()
 
 
-class Side(ABC):
+class CenteredGram(ABC):
     """The centred Gram matrix K~ of one variable."""
 
     variable: Variable
 
     @cached_property
     @abstractmethod
-    def own(self) -> np.ndarray:
+    def diagonal(self) -> np.ndarray:
         """The diagonal of K~, float64: (n,)."""
 
     @cached_property
     @abstractmethod
-    def squares(self) -> float:
-        """The sum of the squared entries of K~."""
+    def squared_norm(self) -> float:
+        """Squared Frobenius norm of K~."""
 
     @cached_property
     @abstractmethod
-    def cubes(self) -> float:
-        """The sum of the cubes of the eigenvalues of K~."""
+    def cube_trace(self) -> float:
+        """tr K~^3, the sum of the cubed eigenvalues."""
 
     @cached_property
     @abstractmethod
-    def size(self) -> float:
-        """About the root of that."""
+    def norm(self) -> float:
+        """Frobenius norm of K~, perhaps estimated on a subsample."""
 
     @abstractmethod
     def matrix(self, order: np.ndarray | None = None) -> LazyMatrix:
@@ -58,91 +61,92 @@ class Side(ABC):
 
     @abstractmethod
     def eigenvalues(self, rank: int) -> np.ndarray:
-        """The largest eigenvalues of K~, falling, `rank` of them at most."""
+        """The `rank` largest eigenvalues of K~, in decreasing order."""
 
 
 @dataclass(frozen=True)
-class Spanned(Side):
-    """K~ = AA' to rounding; the columns of A are uncorrelated, and the shortest come first."""
+class LowRankGram(CenteredGram):
+    """K~ = AA' up to rounding; the columns of A are uncorrelated and have increasing norms."""
 
     variable: Variable
     columns: np.ndarray  # (n, r)
 
     @cached_property
-    def own(self) -> np.ndarray:
+    def diagonal(self) -> np.ndarray:
         """|a_i|^2: (n,)."""
         return np.einsum("ir,ir->i", self.columns, self.columns)
 
     @cached_property
-    def squares(self) -> float:
-        """The sum of the squared eigenvalues."""
+    def squared_norm(self) -> float:
+        """Sum of the squared eigenvalues."""
         return float(np.sum(self.eigenvalues(self.columns.shape[1]) ** 2))
 
     @cached_property
-    def cubes(self) -> float:
-        """The sum of the cubed eigenvalues."""
+    def cube_trace(self) -> float:
+        """Sum of the cubed eigenvalues."""
         return float(np.sum(self.eigenvalues(self.columns.shape[1]) ** 3))
 
     @cached_property
-    def size(self) -> float:
-        """|K~|."""
-        return sqrt(self.squares)
+    def norm(self) -> float:
+        """Frobenius norm of K~."""
+        return sqrt(self.squared_norm)
 
     def matrix(self, order: np.ndarray | None = None) -> LazyMatrix:
         """AA'."""
         columns = self.columns if order is None else self.columns[order]
-        none = columns.shape[1] == 0  # nothing varies
-        return LowRank(np.zeros((len(columns), 1), dtype=np.float64) if none else columns)
+        constant = columns.shape[1] == 0  # the variable does not vary
+        return LowRank(np.zeros((len(columns), 1), dtype=np.float64) if constant else columns)
 
     def eigenvalues(self, rank: int) -> np.ndarray:
-        """The squared lengths of the columns."""
+        """Squared norms of the columns."""
         return np.sum(self.columns**2, axis=0)[::-1][:rank]
 
 
-class OfTiles(Side):
-    """K~ of any rank, of which tiles are made when they are needed."""
+class LazyCenteredGram(CenteredGram):
+    """K~ of any rank, whose tiles are computed when they are needed."""
 
     @cached_property
     @abstractmethod
     def centered(self) -> Centered:
-        """K~ with its means."""
+        """K~ with its row means."""
 
     @cached_property
-    def own(self) -> np.ndarray:
-        """The diagonal of K~."""
+    def diagonal(self) -> np.ndarray:
+        """The diagonal of K~, float64: (n,)."""
         return to_numpy(self.centered.diagonal()).astype(np.float64)
 
     @cached_property
-    def squares(self) -> float:
-        """By one pass over the tiles."""
+    def squared_norm(self) -> float:
+        """Squared Frobenius norm, by one pass over the tiles."""
         return self.centered.inner(self.centered)
 
     @cached_property
-    def cubes(self) -> float:
-        """Of the largest eigenvalues, and of the others as if they were equal."""
-        return cubes(self.eigenvalues(_TOP), float(self.own.sum()), self.squares)
+    def cube_trace(self) -> float:
+        """Sum of the cubes of the largest eigenvalues, and of the others as if they were equal."""
+        top = self.eigenvalues(_EIGENVALUES_FOR_SKEWNESS)
+        return cube_sum(top, float(self.diagonal.sum()), self.squared_norm)
 
     def matrix(self, order: np.ndarray | None = None) -> LazyMatrix:
-        """K~; in another order the means are those that are known."""
-        known = self.centered
+        """K~; in another order it is centred with the row means in that order."""
+        centered = self.centered
         if order is None:
-            return known
-        means = taken(known.row_means, order)
-        return Centered(self._reordered(order), means, means, known.mean)
+            return centered
+        means = taken(centered.row_means, order)
+        return Centered(self._reordered(order), means, means, centered.mean)
 
     @abstractmethod
     def _reordered(self, order: np.ndarray) -> LazyMatrix:
-        """The matrix before it is centred, of the observations in another order."""
+        """The matrix before centring, of the observations in another order."""
 
     def eigenvalues(self, rank: int) -> np.ndarray:
-        """By `top_eigenpairs`."""
-        values = top_eigenpairs(self.centered, min(rank, len(self.own)))[0]
+        """The largest eigenvalues, by `top_eigenpairs`."""
+        values = top_eigenpairs(self.centered, min(rank, len(self.diagonal)))[0]
         return np.maximum(to_numpy(values).astype(np.float64), 0.0)
 
 
 @dataclass(frozen=True)
-class Tiled(OfTiles):
-    """K~ of one variable, by its kernel."""
+class TiledGram(LazyCenteredGram):
+    """K~ of the kernel of one variable, by tiles."""
 
     variable: Variable
 
@@ -152,105 +156,106 @@ class Tiled(OfTiles):
         return Centered.of(self.variable.gram)
 
     @cached_property
-    def size(self) -> float:
-        """|K~| as some observations, evenly spread, let expect it."""
-        n = len(self.own)
-        some = np.arange(0, n, -(-n // _SOME))
-        tile = to_numpy(self.matrix(some).dense()).astype(np.float64)
+    def norm(self) -> float:
+        """Frobenius norm of K~, estimated on a subsample."""
+        n = len(self.diagonal)
+        subsample = np.arange(0, n, -(-n // _ROWS_FOR_NORM))
+        tile = to_numpy(self.matrix(subsample).dense()).astype(np.float64)
         squares = np.sum(tile**2) - np.sum(np.diag(tile) ** 2)
-        pairs = max(len(some) * (len(some) - 1), 1)
-        return sqrt(float(squares) * n * (n - 1) / pairs + float(self.own @ self.own))
+        pairs = max(len(subsample) * (len(subsample) - 1), 1)
+        return sqrt(float(squares) * n * (n - 1) / pairs + float(self.diagonal @ self.diagonal))
 
     def _reordered(self, order: np.ndarray) -> LazyMatrix:
         return Gram(self.variable.kernel, taken(self.variable.points, order))
 
 
 @dataclass(frozen=True)
-class Line(Side):
+class Distance1D(CenteredGram):
     """K~ = -HDH / 2 with D_ij = |x_i - x_j|: the energy kernel on numbers."""
 
     variable: Variable
-    tiled: Tiled
+    tiled: TiledGram
 
     @cached_property
     def numbers(self) -> np.ndarray:
-        """x around its mean, float64: (n,)."""
+        """x less its mean, float64: (n,)."""
         x = to_numpy(self.variable.points)[:, 0].astype(np.float64)
         return x - x.mean()
 
     @cached_property
-    def rows(self) -> np.ndarray:
-        """The row sums of D: (n,)."""
+    def row_sums(self) -> np.ndarray:
+        """Row sums of D: (n,)."""
         return distance_rows(self.numbers)
 
     @cached_property
-    def own(self) -> np.ndarray:
+    def diagonal(self) -> np.ndarray:
         """The diagonal of K~: (n,)."""
-        n = len(self.rows)
-        return self.rows / n - self.rows.sum() / (2 * n**2)
+        n = len(self.row_sums)
+        return self.row_sums / n - self.row_sums.sum() / (2 * n**2)
 
     @cached_property
-    def squares(self) -> float:
-        """|D|^2 = 2 n sum_i x_i^2, and less for its means."""
-        n, x, rows = len(self.rows), self.numbers, self.rows
+    def squared_norm(self) -> float:
+        """|HDH|^2 / 4, from |D|^2 = 2 n sum_i x_i^2 and the row sums of D."""
+        n, x, rows = len(self.row_sums), self.numbers, self.row_sums
         return (2 * n * (x @ x) - 2 * (rows @ rows) / n + (rows.sum() / n) ** 2) / 4
 
     @cached_property
-    def cubes(self) -> float:
-        """By tiles."""
-        return self.tiled.cubes
+    def cube_trace(self) -> float:
+        """tr K~^3, from tiles."""
+        return self.tiled.cube_trace
 
     @cached_property
-    def size(self) -> float:
-        """|K~|."""
-        return sqrt(max(self.squares, 0.0))
+    def norm(self) -> float:
+        """Frobenius norm of K~."""
+        return sqrt(max(self.squared_norm, 0.0))
 
     def matrix(self, order: np.ndarray | None = None) -> LazyMatrix:
-        """By tiles."""
+        """K~ by tiles."""
         return self.tiled.matrix(order)
 
     def eigenvalues(self, rank: int) -> np.ndarray:
-        """By tiles."""
+        """The largest eigenvalues, from tiles."""
         return self.tiled.eigenvalues(rank)
 
 
-def sides(x: Variable, y: Variable) -> tuple[Side, Side]:
-    """Both variables, by factors where these are short enough to be the quicker road.
+def centered_grams(x: Variable, y: Variable) -> tuple[CenteredGram, CenteredGram]:
+    """K~ and L~ of two variables, low-rank where products of factors are faster than those of tiles.
 
-    Products of factors of r and s columns take r s transforms, those of tiles n: so r s < n.
+    Products of factors with r and s columns take r s transforms, those of tiles n: so r s < n.
     """
     n = x.gram.shape[0]
-    few = max(isqrt(n), 2)
-    if on_gpu(x.points):  # where a long factor takes longer than all diagonals
-        few = min(few, _SHORT)
-        return side(x, few), side(y, few)
-    first, second = side(x, few), side(y, few)
-    if isinstance(second, Spanned) and isinstance(first, Tiled):
-        first = side(x, n // max(second.columns.shape[1], 1))
-    elif isinstance(first, Spanned) and isinstance(second, Tiled):
-        second = side(y, n // max(first.columns.shape[1], 1))
+    max_rank = max(isqrt(n), 2)
+    if on_gpu(x.points):
+        max_rank = min(max_rank, _MAX_COLUMNS_ON_GPU)
+        return centered_gram(x, max_rank), centered_gram(y, max_rank)
+    first, second = centered_gram(x, max_rank), centered_gram(y, max_rank)
+    if isinstance(second, LowRankGram) and isinstance(first, TiledGram):
+        first = centered_gram(x, n // max(second.columns.shape[1], 1))
+    elif isinstance(first, LowRankGram) and isinstance(second, TiledGram):
+        second = centered_gram(y, n // max(first.columns.shape[1], 1))
     return first, second
 
 
-def side(variable: Variable, most: int) -> Side:
-    """By a factor of `most` columns, if so many are enough for K~ = AA' to rounding."""
-    if variable.kernel == Energy() and variable.width == 1:
-        return Line(variable, Tiled(variable))
+def centered_gram(variable: Variable, max_rank: int) -> CenteredGram:
+    """K~, low-rank if a factor with at most `max_rank` columns equals it up to rounding."""
+    if variable.kernel == _DISTANCE and variable.width == 1:
+        return Distance1D(variable, TiledGram(variable))
     if not facts(variable.kernel).positive_definite:
-        return Tiled(variable)
+        return TiledGram(variable)
     gram = variable.gram
-    most = max(min(most, settings().memory // (_COPIES * 8 * gram.shape[0])), 1)
-    found = cholesky(gram, tolerance=_EXACT, most=most + 1)
-    if len(found.pivots) > most:
-        return Tiled(variable)
-    return spanned(variable, to_numpy(found.columns).astype(np.float64))
+    affordable = settings().memory // (_FACTOR_COPIES * 8 * gram.shape[0])
+    max_rank = max(min(max_rank, affordable), 1)
+    factor = cholesky(gram, tolerance=_ROUNDING, most=max_rank + 1)
+    if len(factor.pivots) > max_rank:
+        return TiledGram(variable)
+    return low_rank_gram(variable, to_numpy(factor.columns).astype(np.float64))
 
 
-def spanned(variable: Variable, a: np.ndarray) -> Spanned:
-    """The side K~ of K = AA': A centred, its columns uncorrelated, without those of rounding."""
+def low_rank_gram(variable: Variable, a: np.ndarray) -> LowRankGram:
+    """K~ of K = AA': A is centred, its columns are made uncorrelated, those of rounding dropped."""
     a = a - a.mean(axis=0)
     if a.shape[1] > a.shape[0]:  # more columns than observations
-        a = np.asarray(linalg.qr_r(a.T)).T  # AA' stays
+        a = np.asarray(linalg.qr_r(a.T)).T  # with the same AA'
     values, vectors = linalg.eigh(a.T @ a)
-    kept = values > _EXACT / 10 * np.max(values, initial=0.0)
-    return Spanned(variable, a @ vectors[:, kept])
+    significant = values > _ROUNDING / 10 * np.max(values, initial=0.0)
+    return LowRankGram(variable, a @ vectors[:, significant])

@@ -1,10 +1,10 @@
 """Distance covariance of numbers, sum_ij |x_i - x_j| |y_i - y_j|, in O(n log n).
 
 With x in increasing order, every pair i < j adds 2 (x_j - x_i) |y_j - y_i|, that is, (x_j - x_i)
-(y_j - y_i) times 2 where y_i <= y_j and times -2 where not. The sum over all pairs is known from sums;
-that over the pairs in order needs, for every j, four sums over those i < j that have y_i <= y_j
-(Huo and Szekely 2016): a binary indexed tree where numba is installed, else a sort by the bits of
-the ranks of y, level by level, of all numbers at once.
+(y_j - y_i) times 2 where y_i <= y_j and times -2 otherwise. The sum over all pairs follows from simple
+sums; that over the concordant pairs needs, for every j, four sums over those i < j with y_i <= y_j
+(Huo and Szekely 2016). They come from a binary indexed tree where numba is installed, else from a radix
+sort of the ranks of y, bit by bit, vectorised over all numbers.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ import numpy as np
 
 from mercer.gram.threads import in_order, spans
 
-_COMPILED, _SORTED = 4e-9, 9e-8  # seconds for a number, a level and a permutation
-_LOADING = 2.0  # seconds until numba is there
-_ENTRIES, _ARRAYS = 200_000, 16  # numbers that are sorted at a time, and arrays of so many
+# Seconds for a number, a level of the tree or sort, and a permutation; measured on one core.
+_SECONDS_COMPILED, _SECONDS_SORTED = 4e-9, 9e-8
+_SECONDS_TO_COMPILE = 2.0  # for importing numba and compiling the loop
+_ENTRIES_PER_TASK = 200_000  # numbers sorted at a time: they stay in cache
+_ARRAYS_PER_TASK = 16  # temporaries of that size in `sorted_forms`
 
 
 def distance_sums(x: np.ndarray, y: np.ndarray, orders: np.ndarray) -> np.ndarray:
@@ -37,17 +39,18 @@ def distance_sums(x: np.ndarray, y: np.ndarray, orders: np.ndarray) -> np.ndarra
     rank[by_y] = np.arange(len(y))
     x, y = x[by_x], y[by_y]
     forms = _forms(len(x), len(orders))
-    size = max(_ENTRIES // len(x), 1)
+    batch_size = max(_ENTRIES_PER_TASK // len(x), 1)
 
-    def sums(some: slice) -> np.ndarray:
-        ranks = rank[orders[some][:, by_x]]  # of y, in the order of x
+    def sums(batch: slice) -> np.ndarray:
+        ranks = rank[orders[batch][:, by_x]]  # of y, in the order of x
         pairs = len(x) * (y[ranks] @ x) - x.sum() * y.sum()
         return 4 * forms(x, y, ranks) - 2 * pairs
 
-    many = len(orders) * len(x) > _ENTRIES
-    held = _ARRAYS * 8 * max(_ENTRIES, len(x))
-    parts = in_order(sums, spans(len(orders), size), parallel=many, shown=False, held=held)
-    return np.concatenate(list(parts))
+    parallel = len(orders) * len(x) > _ENTRIES_PER_TASK
+    task_bytes = _ARRAYS_PER_TASK * 8 * max(_ENTRIES_PER_TASK, len(x))
+    batches = spans(len(orders), batch_size)
+    results = in_order(sums, batches, parallel=parallel, shown=False, held=task_bytes)
+    return np.concatenate(list(results))
 
 
 def distance_rows(x: np.ndarray) -> np.ndarray:
@@ -61,7 +64,7 @@ def distance_rows(x: np.ndarray) -> np.ndarray:
 
 
 def seconds_for(n: int, permutations: int) -> float:
-    """About how long `distance_sums` takes."""
+    """Estimated time of `distance_sums`."""
     return min(_costs(n, permutations).values())
 
 
@@ -72,9 +75,9 @@ def _forms(n: int, permutations: int) -> Callable[..., np.ndarray]:
 
 def _costs(n: int, permutations: int) -> dict[str, float]:
     work = permutations * n * np.log2(n)
-    costs = {"sorted": _SORTED * work}
+    costs = {"sorted": _SECONDS_SORTED * work}
     if find_spec("numba") is not None:
-        costs["compiled"] = _LOADING + _COMPILED * work
+        costs["compiled"] = _SECONDS_TO_COMPILE + _SECONDS_COMPILED * work
     return costs
 
 
@@ -82,23 +85,24 @@ def _costs(n: int, permutations: int) -> dict[str, float]:
 
 
 def compiled_forms(x: np.ndarray, y: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """One number after the other, by a binary indexed tree over the ranks: (b,)."""
+    """The sums by a binary indexed tree over the ranks: (b,)."""
     out = np.empty(len(ranks), dtype=np.float64)
     _tree()(x, y, np.ascontiguousarray(ranks), out)
     return out
 
 
 def sorted_forms(x: np.ndarray, y: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """All numbers at once, by the highest bit in which two ranks differ: (b,).
+    """The sums by a radix sort of the ranks, vectorised over all numbers: (b,).
 
-    At each level ranks that agree in all higher bits stand together, in the order of x. Those with
-    the bit meet those before them without it; then the latter move to the front.
+    Each pair is counted at the highest bit in which its ranks differ. At each level, ranks that
+    agree in all higher bits stand together, in the order of x. Those with the bit set are paired with
+    those before them without it; then the latter move to the front of their group.
     """
     (number, n), levels = ranks.shape, max(int(len(x) - 1).bit_length(), 1)
     full = 1 << levels
     rank = np.empty((number, full), dtype=np.int64)
     rank[:, :n], rank[:, n:] = ranks, np.arange(n, full)
-    place = np.broadcast_to(np.arange(full), rank.shape)
+    position = np.broadcast_to(np.arange(full), rank.shape)
     x, y = (np.concatenate([v, np.zeros(full - n)]) for v in (x, y))
     total = np.zeros(number, dtype=np.float64)
     for bit in reversed(range(levels)):
@@ -107,17 +111,17 @@ def sorted_forms(x: np.ndarray, y: np.ndarray, ranks: np.ndarray) -> np.ndarray:
         above = (group & half).astype(bool)
         shape = (*group.shape[:2], half)
         low, high = (group[m].reshape(shape) for m in (~above, above))
-        places = place.reshape(group.shape)
-        low_x, high_x = (x[places[m].reshape(shape)] for m in (~above, above))
-        before = np.nonzero(above)[2].reshape(shape) - np.arange(half)  # how many have no bit
+        positions = position.reshape(group.shape)
+        low_x, high_x = (x[positions[m].reshape(shape)] for m in (~above, above))
+        before = np.nonzero(above)[2].reshape(shape) - np.arange(half)  # how many lack the bit
         low_y, high_y = y[low], np.where(high < n, y[high], 0.0)
         terms = np.where(high < n, before * high_x * high_y, 0.0)
-        for values, times in ((low_x, -high_y), (low_y, -high_x), (low_x * low_y, high < n)):
+        for values, factor in ((low_x, -high_y), (low_y, -high_x), (low_x * low_y, high < n)):
             sums = np.cumsum(np.concatenate([np.zeros((*shape[:2], 1)), values], axis=2), axis=2)
-            terms += np.take_along_axis(sums, before, axis=2) * times
+            terms += np.take_along_axis(sums, before, axis=2) * factor
         total += terms.sum(axis=(1, 2))
-        place = np.concatenate(
-            [places[~above].reshape(shape), places[above].reshape(shape)], axis=2
+        position = np.concatenate(
+            [positions[~above].reshape(shape), positions[above].reshape(shape)], axis=2
         )
         rank = np.concatenate([low, high], axis=2)
     return total
@@ -125,14 +129,14 @@ def sorted_forms(x: np.ndarray, y: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 
 @cache
 def _tree() -> Any:
-    """The loop, which releases the GIL."""
+    """The compiled loop, which releases the GIL."""
     import numba
 
     @numba.njit("void(float64[::1], float64[::1], int64[:, ::1], float64[::1])", nogil=True)
     def forms(x, y, ranks, out):  # pragma: no cover
         n = x.size
         for b in range(ranks.shape[0]):
-            tree = np.zeros((n + 1, 4))  # how many, and the sums of x, y, xy
+            tree = np.zeros((n + 1, 4))  # counts, and sums of x, y, xy
             total = 0.0
             for j in range(n):
                 u, v, place = x[j], y[ranks[b, j]], ranks[b, j] + 1

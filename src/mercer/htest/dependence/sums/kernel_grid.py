@@ -9,51 +9,54 @@ from math import isqrt
 import numpy as np
 
 from mercer.backend import count
-from mercer.htest.dependence.hsic_statistic import HSICEvidence, rounding
-from mercer.htest.dependence.observed_variables import Variable
-from mercer.htest.dependence.sums.centered_gram import Spanned, side
-from mercer.htest.dependence.sums.cyclic_permutations import Turns
-from mercer.htest.dependence.sums.permuted_trace import banded, product
+from mercer.htest.dependence.hsic_statistic import HSICEvidence, hsic_tolerance
+from mercer.htest.dependence.sums.centered_gram import LowRankGram, centered_gram
+from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
+from mercer.htest.dependence.sums.permuted_trace import cyclic_traces, permuted_trace
 from mercer.htest.nulls import Permutation
 from mercer.rkhs.measures import unbiased_hsic
+from mercer.rkhs.paired_samples import Variable
 
 
-class Grid:
-    """HSIC of all pairs of kernels, for the pairing of the observations as it is and for others.
+class KernelGrid:
+    """Unbiased HSIC of all pairs of kernels, observed and permuted.
 
-    `firsts` are one variable by several kernels, `seconds` the other. Diagonals of each Gram matrix
-    are made and transformed once for all pairs.
+    `firsts` are one variable with several kernels, `seconds` the other one. The diagonals of each Gram
+    matrix are computed and transformed once for all pairs.
     """
 
     def __init__(self, firsts: Sequence[Variable], seconds: Sequence[Variable]) -> None:
         self.n = count(firsts[0].points)
-        few = isqrt(self.n * (len(firsts) + len(seconds)) // (len(firsts) * len(seconds)))
+        max_rank = isqrt(self.n * (len(firsts) + len(seconds)) // (len(firsts) * len(seconds)))
         self.firsts, self.seconds = (
-            [side(variable.widened(), max(few, 2)) for variable in many]
-            for many in (firsts, seconds)
+            [centered_gram(variable.widened(), max(max_rank, 2)) for variable in collection]
+            for collection in (firsts, seconds)
         )
 
     @cached_property
-    def ties(self) -> np.ndarray:
-        """How far equal statistics may be apart by rounding: (k, l)."""
-        return np.array([[rounding(a, b) for b in self.seconds] for a in self.firsts])
+    def tolerances(self) -> np.ndarray:
+        """Largest differences by rounding between equal statistics: (k, l)."""
+        return np.array([[hsic_tolerance(a, b) for b in self.seconds] for a in self.firsts])
 
-    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """The statistics of the permutations in some columns: (k, l, b); column 0 is the observed one."""
+    def permuted(self, null: Permutation, seed: int) -> np.ndarray:
+        """The statistics of all permutations: (k, l, B + 1); column 0 is the observed one."""
         if null.blocks is not None:
-            return self._one_by_one(null, columns, seed)
-        turns = Turns(self.n, null, seed)
-        own = [np.stack([s.own for s in many]) for many in (self.firsts, self.seconds)]
-        total = np.outer(own[0].sum(axis=1), own[1].sum(axis=1))[:, :, None]
-        values = unbiased_hsic(self._products(turns), turns.crossed(*own), total, self.n)
-        return values[:, :, columns]
+            return self._one_by_one(null, seed)
+        permutations = CyclicPermutations(self.n, null, seed)
+        diagonals = [np.stack([g.diagonal for g in grams]) for grams in (self.firsts, self.seconds)]
+        total = np.outer(diagonals[0].sum(axis=1), diagonals[1].sum(axis=1))[:, :, None]
+        crossed = permutations.cross_correlations(*diagonals)
+        return unbiased_hsic(self._traces(permutations), crossed, total, self.n)
 
-    def _products(self, turns: Turns) -> np.ndarray:
+    def _traces(self, permutations: CyclicPermutations) -> np.ndarray:
         """tr(K~ P L~ P'): (k, l, b)."""
-        if not all(isinstance(s, Spanned) for s in (*self.firsts, *self.seconds)):
-            return banded(self.firsts, self.seconds, turns)
-        return np.array([[product(a, b).drawn(turns) for b in self.seconds] for a in self.firsts])
+        if not all(isinstance(gram, LowRankGram) for gram in (*self.firsts, *self.seconds)):
+            return cyclic_traces(self.firsts, self.seconds, permutations)
+        return np.array(
+            [[permuted_trace(a, b).cyclic(permutations) for b in self.seconds] for a in self.firsts]
+        )
 
-    def _one_by_one(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+    def _one_by_one(self, null: Permutation, seed: int) -> np.ndarray:
+        columns = slice(0, null.resamples + 1)
         pairs = [[HSICEvidence(a, b, unbiased=True) for b in self.seconds] for a in self.firsts]
         return np.array([[e.permuted(null, columns, seed) for e in row] for row in pairs])

@@ -1,4 +1,4 @@
-"""HSIC of many pairs of variables at once: each made ready once, all under the same permutations."""
+"""HSIC of many pairs of variables at once: each Gram matrix computed once, all under the same permutations."""
 
 from __future__ import annotations
 
@@ -9,68 +9,74 @@ import numpy as np
 
 from mercer.config import settings
 from mercer.gram.threads import spans
-from mercer.htest.dependence.hsic_statistic import rounding
-from mercer.htest.dependence.sums.centered_gram import Side, Spanned
-from mercer.htest.dependence.sums.cyclic_permutations import Turns
-from mercer.htest.dependence.sums.permuted_trace import banded, product
+from mercer.htest.dependence.hsic_statistic import hsic_tolerance
+from mercer.htest.dependence.sums.centered_gram import CenteredGram, LowRankGram
+from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
+from mercer.htest.dependence.sums.permuted_trace import cyclic_traces, permuted_trace
 from mercer.htest.nulls import Permutation, share
 from mercer.rkhs.measures import unbiased_hsic
 
-_COPIES = 8  # of the values of a pair: a spectrum, parts of it, and what becomes of it
-_HELD = 16  # variables whose diagonals meet those of all others at a time
+_COPIES_PER_PAIR = 8  # of the values of a pair: its spectrum, terms of it, the inverse transform
+_MAX_VARIABLES_PER_PASS = 16  # whose diagonals are in memory while they meet those of all others
 
-Places = Sequence[tuple[int, int]]
+IndexPairs = Sequence[tuple[int, int]]
 
 
 def permuted_pairs(
-    sides: Sequence[Side], pairs: Places, null: Permutation, seed: int
+    grams: Sequence[CenteredGram], pairs: IndexPairs, null: Permutation, seed: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """The number of a pair, and tr(K~ P L~ P') / n^2 for all permutations, the first the identity: (b,).
+    """The number of a pair, and tr(K~ P L~ P') / n^2 for all permutations, the identity first: (b,).
 
-    Pair after pair, in an order of its own: those of two factors first, then as many of the others
-    at a time as the memory budget has room for.
+    Pairs come in an order of their own: those of two low-rank matrices first, then the others, as many
+    at a time as the memory budget allows.
     """
-    n = len(sides[0].own)
-    turns = Turns(n, null, seed)
-    left = []  # pairs that are not two factors
+    n = len(grams[0].diagonal)
+    permutations = CyclicPermutations(n, null, seed)
+    remaining = []  # pairs that are not both low-rank
     for row, (i, j) in enumerate(pairs):
-        if isinstance(sides[i], Spanned) and isinstance(sides[j], Spanned):
-            yield row, np.maximum(product(sides[i], sides[j]).drawn(turns), 0.0) / n**2
+        if isinstance(grams[i], LowRankGram) and isinstance(grams[j], LowRankGram):
+            traces = permuted_trace(grams[i], grams[j]).cyclic(permutations)
+            yield row, np.maximum(traces, 0.0) / n**2
         else:
-            left.append(row)
-    room = max(settings().memory // (_COPIES * 8 * n * len(turns.others)), 1)  # pairs at a time
-    height = min(_HELD, isqrt(room))
-    firsts = sorted({pairs[row][0] for row in left})
-    for some in spans(len(firsts), height):
-        rows = [row for row in left if pairs[row][0] in firsts[some]]
+            remaining.append(row)
+    bytes_per_pair = _COPIES_PER_PAIR * 8 * n * len(permutations.coset_orders)
+    pairs_per_pass = max(settings().memory // bytes_per_pair, 1)
+    height = min(_MAX_VARIABLES_PER_PASS, isqrt(pairs_per_pass))
+    firsts = sorted({pairs[row][0] for row in remaining})
+    for span in spans(len(firsts), height):
+        batch = firsts[span]
+        rows = [row for row in remaining if pairs[row][0] in batch]
         seconds = sorted({pairs[row][1] for row in rows})
-        for others in spans(len(seconds), room // height):
-            chosen = firsts[some], seconds[others]
-            held = [sides[i] for i in chosen[0]], [sides[j] for j in chosen[1]]
-            values = banded(*held, turns)  # (firsts, seconds, b)
+        for other_span in spans(len(seconds), pairs_per_pass // height):
+            others = seconds[other_span]
+            values = cyclic_traces(
+                [grams[i] for i in batch], [grams[j] for j in others], permutations
+            )  # (batch, others, b)
             for row in rows:
                 i, j = pairs[row]
-                if j in chosen[1]:
-                    found = values[chosen[0].index(i), chosen[1].index(j)]
-                    yield row, np.maximum(found, 0.0) / n**2
+                if j in others:
+                    traces = values[batch.index(i), others.index(j)]
+                    yield row, np.maximum(traces, 0.0) / n**2
 
 
-def pair_pvalue(first: Side, second: Side, values: np.ndarray) -> float:
-    """(1 + #{permuted >= observed}) / (1 + B) of values whose first was observed."""
-    return share(values[1:], float(values[0]), rounding(first, second))
+def pair_pvalue(first: CenteredGram, second: CenteredGram, values: np.ndarray) -> float:
+    """(1 + #{permuted >= observed}) / (1 + B) of values of which the first is the observed one."""
+    return share(values[1:], float(values[0]), hsic_tolerance(first, second))
 
 
-def correlations_of(sides: Sequence[Side], pairs: Places, observed: np.ndarray) -> np.ndarray:
-    """sqrt(HSIC(x, y) / sqrt(HSIC(x, x) HSIC(y, y))), unbiased, of tr(K~L~) / n^2: (pairs,)."""
-    own = [_unbiased(side.squares, side, side) for side in sides]
-    n, found = len(sides[0].own), []
+def kernel_correlations(
+    grams: Sequence[CenteredGram], pairs: IndexPairs, observed: np.ndarray
+) -> np.ndarray:
+    """sqrt(HSIC(x, y) / sqrt(HSIC(x, x) HSIC(y, y))), unbiased, from tr(K~L~) / n^2: (pairs,)."""
+    variances = [_unbiased(gram.squared_norm, gram, gram) for gram in grams]
+    n, correlations = len(grams[0].diagonal), []
     for (i, j), value in zip(pairs, observed, strict=True):
-        unit = sqrt(max(own[i], 0.0) * max(own[j], 0.0))
-        ratio = _unbiased(value * n**2, sides[i], sides[j]) / unit if unit > 0 else 0.0
-        found.append(min(sqrt(max(ratio, 0.0)), 1.0))
-    return np.array(found, dtype=np.float64)
+        unit = sqrt(max(variances[i], 0.0) * max(variances[j], 0.0))
+        ratio = _unbiased(value * n**2, grams[i], grams[j]) / unit if unit > 0 else 0.0
+        correlations.append(min(sqrt(max(ratio, 0.0)), 1.0))
+    return np.array(correlations, dtype=np.float64)
 
 
-def _unbiased(squares: float, first: Side, second: Side) -> float:
-    total = float(first.own.sum() * second.own.sum())
-    return float(unbiased_hsic(squares, float(first.own @ second.own), total, len(first.own)))
+def _unbiased(trace: float, first: CenteredGram, second: CenteredGram) -> float:
+    a, b = first.diagonal, second.diagonal
+    return float(unbiased_hsic(trace, float(a @ b), float(a.sum() * b.sum()), len(a)))

@@ -1,4 +1,4 @@
-"""Low-rank factors of two kernel matrices, one of them permuted: many norms |A'PB|^2 at once.
+"""|A'PB|^2 of two low-rank factors for many permutations P.
 
 With K ~ AA' and L ~ BB', A centred, tr(K P L P') = |A'PB|^2 for every permutation matrix P: the
 resampled statistics of HSIC, in time linear in the number of observations.
@@ -6,50 +6,16 @@ resampled statistics of HSIC, in time linear in the number of observations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
-from mercer.config import settings
-from mercer.gram import PermutedWeights
 from mercer.gram.threads import in_order, spans
-from mercer.htest.nulls import Permutation
 
-Fold = Callable[[np.ndarray], np.ndarray]
+Reduction = Callable[[np.ndarray], np.ndarray]
 
-_COLUMNS = 256  # of a gathered tile, which then stays in cache
-_MANY = 20_000_000  # products below which one thread is as fast as two
-
-
-def permutations(n: int, null: Permutation, columns: slice, seed: int) -> Iterator[np.ndarray]:
-    """Permutations of n observations as the null draws them, in chunks (b, n) within the budget.
-
-    Column 0 is the identity, so that what was observed goes through the same arithmetic. What a
-    column holds depends on the seed and its number, not on the chunks.
-
-    Examples
-    --------
-    >>> (order,) = permutations(5, Permutation(3), slice(0, 4), seed=1)
-    >>> order.shape, order[0].tolist(), sorted(order[3].tolist())
-    ((4, 5), [0, 1, 2, 3, 4], [0, 1, 2, 3, 4])
-    """
-    refuse_paired(null)
-    drawn = PermutedWeights(
-        np.arange(n), null.resamples + 1, rng=seed, blocks=null.blocks, keep_first=True
-    )
-    for chunk in drawn.chunks(settings().memory // 8):
-        start, stop = max(chunk.start, columns.start), min(chunk.stop, columns.stop)
-        if start < stop:
-            yield drawn.columns(slice(start, stop), np.empty(0, dtype=np.float64)).codes
-
-
-def refuse_paired(null: Permutation) -> None:
-    """Swaps within pairs are for two samples."""
-    if null.paired:
-        raise ValueError(
-            "paired permutations swap the members of pairs in two samples; the observations of "
-            "variables are permuted as a whole, or within blocks: leave paired=False"
-        )
+_TILE_COLUMNS = 256  # of gathered rows, side by side: the tile stays in cache
+_MIN_PRODUCTS_FOR_THREADS = 20_000_000  # with fewer, one thread is as fast as two
 
 
 def permuted_norms(a: np.ndarray, b: np.ndarray, order: np.ndarray) -> np.ndarray:
@@ -62,7 +28,7 @@ def permuted_norms(a: np.ndarray, b: np.ndarray, order: np.ndarray) -> np.ndarra
     a : array (n, r)
     b : array (n, s)
     order : array (B, n) of positions
-        Each row a permutation.
+        Each row is a permutation.
 
     Returns
     -------
@@ -74,34 +40,37 @@ def permuted_norms(a: np.ndarray, b: np.ndarray, order: np.ndarray) -> np.ndarra
     >>> permuted_norms(a, b, np.array([[0, 1, 2], [1, 0, 2]]))
     array([ 1., 16.])
     """
-    return permuted_products(a, b, order, _sums_of_squares)
+    return permuted_products(a, b, order, _squared_norms)
 
 
-def permuted_products(a: np.ndarray, b: np.ndarray, order: np.ndarray, fold: Fold) -> np.ndarray:
-    """A number of sum_i a_i b_p(i)', the same as of its transpose, for every row p of `order`.
+def permuted_products(
+    a: np.ndarray, b: np.ndarray, order: np.ndarray, reduction: Reduction
+) -> np.ndarray:
+    """reduction(sum_i a_i b_p(i)') for every row p of `order`: (B,).
 
-    `fold` makes it of a few products at a time, (r, b, s) or (s, b, r) -> (b,). The rows of the
-    narrower factor are gathered, some permutations side by side, and multiplied by the other one.
+    `reduction` maps several products at once, (r, b, s) or (s, b, r), to numbers (b,), and must not
+    depend on transposition. The rows of the narrower factor are gathered for several permutations
+    side by side, and multiplied by the other factor.
     """
     swapped = a.shape[1] < b.shape[1]  # sum_i a_i b_p(i)' = sum_j a_q(j) b_j', q the inverse of p
     fixed, gathered = (b, a) if swapped else (a, b)
-    across = np.ascontiguousarray(fixed.T)  # (r, n)
+    transposed = np.ascontiguousarray(fixed.T)  # (r, n)
     gathered = np.ascontiguousarray(gathered)
-    r, (n, s) = len(across), gathered.shape
+    r, (n, s) = len(transposed), gathered.shape
     if r == 0 or s == 0:
         return np.zeros(len(order), dtype=np.float64)
 
-    def values(some: slice) -> np.ndarray:
-        rows = _inverse(order[some]) if swapped else order[some]
-        product = np.zeros((r, len(rows) * s), dtype=across.dtype)
-        for part in spans(n):
-            tile = gathered.take(rows[:, part].T, axis=0)  # (part, b, s)
-            product += across[:, part] @ tile.reshape(len(tile), -1)
-        return fold(product.reshape(r, -1, s))
+    def values(batch: slice) -> np.ndarray:
+        rows = _inverse(order[batch]) if swapped else order[batch]
+        product = np.zeros((r, len(rows) * s), dtype=transposed.dtype)
+        for span in spans(n):
+            tile = gathered.take(rows[:, span].T, axis=0)  # (span, b, s)
+            product += transposed[:, span] @ tile.reshape(len(tile), -1)
+        return reduction(product.reshape(r, -1, s))
 
-    tasks = spans(len(order), max(_COLUMNS // s, 1))
-    many = len(order) * n * r * s > _MANY
-    return np.concatenate([*in_order(values, tasks, parallel=many, shown=False)])
+    batches = spans(len(order), max(_TILE_COLUMNS // s, 1))
+    parallel = len(order) * n * r * s > _MIN_PRODUCTS_FOR_THREADS
+    return np.concatenate([*in_order(values, batches, parallel=parallel, shown=False)])
 
 
 def _inverse(order: np.ndarray) -> np.ndarray:
@@ -111,6 +80,6 @@ def _inverse(order: np.ndarray) -> np.ndarray:
     return out
 
 
-def _sums_of_squares(product: np.ndarray) -> np.ndarray:
-    """Over the first axis and the last, in float64: (r, b, s) -> (b,)."""
+def _squared_norms(product: np.ndarray) -> np.ndarray:
+    """Squared Frobenius norms over the first and the last axis, in float64: (r, b, s) -> (b,)."""
     return np.einsum("rbs,rbs->b", product, product, dtype=np.float64, casting="safe")
