@@ -35,7 +35,7 @@ def assert_same_distribution(
     level : float
         Significance level, the probability of a false alarm.
     min_effect : float
-        Smallest standardised distance that fails: large samples show differences that do not
+        Smallest standardized distance that fails: large samples show differences that do not
         matter.
     rng : int, Generator or None
 

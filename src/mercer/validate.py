@@ -393,8 +393,7 @@ def _real_tensor(x: Any, name: str) -> Array:
 _BAGS_HINT = " (bags of points need a kernel on distributions, such as MeanMap(RBF(1.0)))"
 _REMEDIES = {
     "c": "take .real, or pass .real and .imag as columns",
-    "U": "for categories use a data frame or the kernel Delta(); for text make vectors first; "
-    "convert numbers with .astype(float)",
+    "U": "for categories use a data frame or Delta(); for text make vectors; else .astype(float)",
     "S": "convert it with .astype(float)",
     "M": "subtract a date and divide by a unit, such as numpy.timedelta64(1, 'D')",
     "m": "divide it by a unit, such as numpy.timedelta64(1, 's')",

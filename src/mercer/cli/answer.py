@@ -125,8 +125,22 @@ def write_answer(
         tell(text())
 
 
-def write_report(path: Path, page: str) -> None:
-    """Write an HTML report, and say where it is."""
+def write_report(
+    path: Path, render: Callable[..., str], answer: Answer[Any], command: str, **more: Any
+) -> None:
+    """Write an HTML report, and say where it is.
+
+    `render` is a function of `mercer.report`, and `more` are the arguments that only this one
+    takes; `command` repeats the run.
+    """
+    page = render(
+        answer.result,
+        level=answer.level,
+        facts={"seed": str(answer.seed)},
+        notes=answer.notes,
+        again=command,
+        **more,
+    )
     options.write(path, page)
     say(f"Report written to {path}")
 

@@ -14,6 +14,7 @@ from mercer.cli import options
 from mercer.cli.common_options import TwoSampleOptions
 from mercer.cli.exits import WrongUse, guarded, tell
 from mercer.cli.two_sample import compare, write_two_sample
+from mercer.datasets.demo import demo_files
 
 _STORY = """\
 Orders of a shop in two months (simulated data that ship with mercer). Every numeric column has the
@@ -34,8 +35,6 @@ Copy = Annotated[
 @guarded
 def demo(report: options.Report = None, copy: Copy = None, seed: options.Seed = 0) -> None:
     """Run a two-sample test on data that ship with mercer."""
-    from mercer.datasets.demo import demo_files
-
     files = demo_files()
     copies = [] if copy is None else [copy / file.name for file in files]
     options.check_outputs(report, *copies, inputs=files)

@@ -20,6 +20,10 @@ import numpy as np
 import typer
 
 import mercer
+from mercer.backend import to_numpy
+from mercer.gram import Gram
+from mercer.kernels import RBF
+from mercer.rkhs import mmd2
 
 # Use of each optional package, and the extra that installs it.
 _OPTIONAL = {
@@ -170,10 +174,6 @@ def _checks() -> list[Check]:
 
 def _comparisons() -> list[Check]:
     """Two ways to compute the same numbers, on fixed data."""
-    from mercer.gram import Gram
-    from mercer.kernels import RBF
-    from mercer.rkhs import mmd2
-
     rng = np.random.default_rng(0)
     n = 1500  # enough for several tiles
     x, w = rng.standard_normal((n, 5)), rng.choice([-1.0, 1.0], size=(n, 20))
@@ -216,8 +216,6 @@ def _on_one_thread(gram: Any, w: np.ndarray) -> Any:
 
 
 def _on_torch(kernel: Any, x: np.ndarray, w: np.ndarray) -> Any:
-    from mercer.backend import to_numpy
-    from mercer.gram import Gram
 
     tensor = import_module("torch").asarray
     return to_numpy(Gram(kernel, tensor(x)).quad(tensor(w)))
@@ -225,9 +223,6 @@ def _on_torch(kernel: Any, x: np.ndarray, w: np.ndarray) -> Any:
 
 def _rates() -> dict[str, float]:
     """Rough speed of matrix products, exponentials and quadratic forms."""
-    from mercer.gram import Gram
-    from mercer.kernels import RBF
-
     a = np.random.default_rng(0).standard_normal((1000, 1000))
     n = 4000
     gram, w = Gram(RBF(2.0), np.resize(a, (n, 5))), np.ones(n)

@@ -19,6 +19,7 @@ from mercer.cli.match import Missing, matched
 from mercer.cli.table import File, short
 from mercer.cli.test_registry import TwoSampleChoice
 from mercer.cli.two_sample import TwoSampleAnswer, two_sample_answer
+from mercer.htest.corrections import BenjaminiHochberg
 
 SCHEMA = "mercer/command/drift/1"
 _COLUMNS_SHOWN = 3  # names at the end of a line of the table
@@ -50,7 +51,7 @@ class BatchAnswer:
         return self.answer.samples[1].name
 
     def drifted(self, level: float, minimum: float | None = None) -> bool:
-        """Whether the batch differs, by a standardised distance of at least `minimum`."""
+        """Whether the batch differs, by a standardized distance of at least `minimum`."""
         return self.corrected <= level and self.answer.effect_size >= (minimum or 0.0)
 
     def columns(self, level: float) -> str:
@@ -128,8 +129,6 @@ def _compare(
 
 
 def _corrected(answers: Sequence[TwoSampleAnswer]) -> list[BatchAnswer]:
-    from mercer.htest.corrections import BenjaminiHochberg
-
     pvalues = BenjaminiHochberg().adjusted([answer.result.pvalue for answer in answers])
     return [BatchAnswer(answer, float(p)) for answer, p in zip(answers, pvalues, strict=True)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, ClassVar
 
@@ -31,6 +30,7 @@ from mercer.htest.goodness.goodness_result import GoodnessResult
 from mercer.htest.goodness.goodness_summary import how_much
 from mercer.htest.goodness.misfit import Misfit
 from mercer.htest.goodness.misfit_by_column import MisfitColumn
+from mercer.report import goodness_report
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 from mercer.rkhs import Gaussian, Mixture
 
@@ -107,7 +107,15 @@ def goodness(
                 "goodness", [data], lists, model=model, fit=answer.fit, test=named_test,
                 level=f"{level:g}",
             )  # fmt: skip
-            _write_report(answer, report, command + (" --chain" if chain else ""))
+            write_report(
+                report,
+                goodness_report,
+                answer,
+                command + (" --chain" if chain else ""),
+                model=answer.model.description,
+                data=sample.points,
+                numbered=not sample.dropped,
+            )
     if gate and answer.at_least(min_effect):
         raise typer.Exit(DIFFER)
 
@@ -248,19 +256,3 @@ def _parameters(model: Any) -> dict[str, Any] | None:
 def _location(coordinates: Any) -> str:
     values = [f"{short(name, 24)} = {figure(v)}" for name, v in coordinates.items()]
     return f"near {', '.join(values[:6])}"
-
-
-def _write_report(answer: GoodnessAnswer, path: Path, command: str) -> None:
-    from mercer.report import goodness_report
-
-    page = goodness_report(
-        answer.result,
-        model=answer.model.description,
-        level=answer.level,
-        data=answer.sample.points,
-        facts={"seed": str(answer.seed)},
-        notes=answer.notes,
-        again=command,
-        numbered=not answer.sample.dropped,
-    )
-    write_report(path, page)

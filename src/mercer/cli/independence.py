@@ -33,6 +33,7 @@ from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.strength import Strength
 from mercer.htest.format_number import correlation_word
 from mercer.htest.nulls import Permutation
+from mercer.report import independence_report
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 
 _PAIRS_SCHEMA = "mercer/command/pairs/1"
@@ -40,9 +41,17 @@ _MAX_COLUMNS_FOR_PAIRS = 60  # 1770 tests beside the one that was asked for, a f
 _MIN_ROWS = 4  # the unbiased estimate of HSIC needs four observations
 _PAIRS_SHOWN = 8  # they fit on a screen with the rest; --json and --report have all
 
-Variables = Annotated[
+X = Annotated[
     list[str] | None,
-    typer.Option(help="Columns: a,b,c, or repeat the option, one column each time."),
+    typer.Option(help="Columns of the first variable: a,b,c, or repeat the option for each."),
+]
+Y = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns of the second variable, in the same way."),
+]
+Given = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns to condition on: are x and y independent given these?"),
 ]
 Test = Annotated[IndependenceName, typer.Option(help="Test to run; auto chooses one for the data.")]
 
@@ -52,9 +61,9 @@ Test = Annotated[IndependenceName, typer.Option(help="Test to run; auto chooses 
 def independence(
     data: options.Only,
     chosen: DataOptions,
-    x: Variables = None,
-    y: Variables = None,
-    given: Variables = None,
+    x: X = None,
+    y: Y = None,
+    given: Given = None,
     test: Test = IndependenceName.AUTO,
     level: options.Level = 0.05,
     json_to: options.Json = None,
@@ -189,7 +198,15 @@ def _answer_question(
         lists = {"x": question.x, "y": question.y, "given": question.given}
         named_test = None if choice.test is IndependenceName.AUTO else choice.test
         command = chosen.line("independence", [data], lists, test=named_test, level=f"{level:g}")
-        _write_report(answer, variables, report, command)
+        write_report(
+            report,
+            independence_report,
+            answer,
+            command,
+            pairs=pairs,
+            samples=variables,
+            numbered=not sample.dropped,
+        )
     return answer
 
 
@@ -259,21 +276,3 @@ def _pair_table(result: PairwiseResult, level: float) -> list[str]:
 
 def _pair_name(pair: Pair) -> str:
     return f"{short(pair.first, 24)} and {short(pair.second, 24)}"
-
-
-def _write_report(
-    answer: IndependenceAnswer, variables: list[Any], path: Path, command: str
-) -> None:
-    from mercer.report import independence_report
-
-    page = independence_report(
-        answer.result,
-        level=answer.level,
-        pairs=answer.pairs,
-        samples=variables,
-        facts={"seed": str(answer.seed)},
-        notes=answer.notes,
-        again=command,
-        numbered=not answer.sample.dropped,
-    )
-    write_report(path, page)

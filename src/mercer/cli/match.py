@@ -135,9 +135,10 @@ def _refuse_infinite(file: File) -> None:
     for name, column in file.columns.items():
         if isinstance(column, NumericColumn) and np.isinf(column.values).any():
             rows = np.flatnonzero(np.isinf(column.values))
+            more = f" (one of {len(rows):,})" if len(rows) > 1 else ""
             raise Refused(
-                f"{file.name}, column {quoted([name])}, row {rows[0] + 1:,}: an infinite value "
-                f"(one of {len(rows):,}): correct these rows or leave them out"
+                f"{file.name}, column {quoted([name])}, row {rows[0] + 1:,}: an infinite value{more}: "
+                "correct such rows or leave them out"
             )
 
 

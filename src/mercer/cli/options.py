@@ -99,7 +99,9 @@ Bandwidth = Annotated[
 Level = Annotated[float, typer.Option(callback=probability, help="Significance level.")]
 Resamples = Annotated[
     int | None,
-    typer.Option(min=1, help="Number of permutations (default: chosen by the test)."),
+    typer.Option(
+        min=1, help="Number of permutations or bootstrap samples (default: chosen by the test)."
+    ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed; the same seed gives the same answer.")]
 Columns = Annotated[

@@ -17,6 +17,10 @@ from mercer.cli.exits import Refused, WrongUse, guarded, say
 from mercer.cli.match import FileSample, matched
 from mercer.cli.options import TestName
 from mercer.cli.test_registry import TwoSampleChoice
+from mercer.htest.samples.mmd import MMD
+from mercer.htest.samples.power import power as power_curve
+from mercer.htest.samples.power import sample_size
+from mercer.plot.svg import save_figure
 
 SCHEMA = "mercer/command/power/1"
 _BAR_LENGTH = 40  # characters of a bar of power 1
@@ -77,23 +81,28 @@ def power(
         seconds = perf_counter() - started
     for note in notes:
         say(f"note: {note}")
-    names = (first.name, second.name)
-    document = {
-        "schema": SCHEMA,
-        "mercer": mercer.__version__,
-        "files": list(names),
-        "level": level,
-        "seed": chosen.seed,
-        **answer.to_dict(),
-    }
+    names = [first.name, second.name]
     write_answer(
         json_to,
-        lambda: finite_or_null(document),
+        lambda: _document(answer, names, level, chosen.seed),
         lambda: _text(answer, display_names(names)),
         seconds,
     )
     if plot is not None:
         _draw(answer, plot)
+
+
+def _document(answer: Any, names: list[str], level: float, seed: int) -> dict[str, Any]:
+    return finite_or_null(
+        {
+            "schema": SCHEMA,
+            "mercer": mercer.__version__,
+            "files": names,
+            "level": level,
+            "seed": seed,
+            **answer.to_dict(),
+        }
+    )
 
 
 def _parse_sizes(text: str | None) -> list[int] | None:
@@ -119,10 +128,6 @@ def _estimate(
     notes: list[str],
 ) -> Any:
     """A `SampleSize`, or a `PowerCurve` where the sizes are given."""
-    from mercer.htest.samples.mmd import MMD
-    from mercer.htest.samples.power import power as power_curve
-    from mercer.htest.samples.power import sample_size
-
     if choice.test_name is TestName.AUTO:
         x, y, test = first.points, second.points, choice.quadratic(first, second)
         notes.append(
@@ -143,8 +148,6 @@ def _estimate(
 
 
 def _draw(answer: Any, path: Path) -> None:
-    from mercer.plot.svg import save_figure
-
     try:
         save_figure(lambda ax: answer.plot(ax), path)
     except ValueError:

@@ -31,6 +31,7 @@ from mercer.htest.format_number import distance_word
 from mercer.htest.samples.attribution import Feature, Features
 from mercer.htest.samples.effect import Effect
 from mercer.htest.samples.two_sample_result import TwoSampleResult
+from mercer.report import two_sample_report
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS, ranked
 
 _COLUMNS_SHOWN = 5  # they fit on a screen with the rest; --json and --report have all
@@ -85,7 +86,7 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
 
     @property
     def effect_size(self) -> float:
-        """Standardised distance."""
+        """Standardized distance."""
         return self.effect.standardized
 
     @property
@@ -205,21 +206,16 @@ def write_two_sample(
 ) -> None:
     """Write the text, the JSON document and the report."""
     write_answer(json_to, answer.to_dict, answer.text, seconds)
-    if report is None:
-        return
-    from mercer.report import two_sample_report
-
-    page = two_sample_report(
-        answer.result,
-        names=answer.names,
-        level=answer.level,
-        features=answer.features,
-        facts={"seed": str(answer.seed)},
-        notes=answer.notes,
-        again=command,
-        numbered=answer.numbered,
-    )
-    write_report(report, page)
+    if report is not None:
+        write_report(
+            report,
+            two_sample_report,
+            answer,
+            command,
+            names=answer.names,
+            features=answer.features,
+            numbered=answer.numbered,
+        )
 
 
 def _with_file_names(features: Features, sample: FileSample) -> Features:

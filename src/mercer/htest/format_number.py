@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-# Upper limits of the words. Standardised distances as Cohen's d, correlations as Cohen's r (Cohen
+# Upper limits of the words. Standardized distances as Cohen's d, correlations as Cohen's r (Cohen
 # 1988, sections 2.2 and 3.2); the relative Stein discrepancy lies between 0 and 1 as a correlation does.
 _DISTANCES = ((0.2, "very small"), (0.5, "small"), (0.8, "moderate"), (inf, "large"))
 _CORRELATIONS = ((0.1, "very weak"), (0.3, "weak"), (0.5, "moderate"), (inf, "strong"))
@@ -12,7 +12,7 @@ _DISCREPANCIES = ((0.1, "very small"), (0.3, "small"), (0.5, "moderate"), (inf, 
 
 
 def distance_word(standardized: float) -> str:
-    """Word for the standardised distance of two samples.
+    """Word for the standardized distance of two samples.
 
     Examples
     --------
