@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,7 @@ def test_power_wants_sense(folder):
 
 
 def test_large_files_are_thinned_for_what_looks_at_all_pairs(folder, monkeypatch):
-    monkeypatch.setattr("mercer.cli.two_sample.MAX_ROWS_FOR_ALL_PAIRS", 50)
+    monkeypatch.setattr(import_module("mercer.cli.two_sample"), "MAX_ROWS_FOR_ALL_PAIRS", 50)
     full = json.loads(run("two-sample", "a.csv", "b.csv", "--json", "-").stdout)
     assert full["files"][0]["rows"] == 90
     assert full["result"]["sizes"] == [90, 80]
