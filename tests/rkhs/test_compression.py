@@ -138,7 +138,7 @@ def walk(k, risk, coins):
 
 @pytest.mark.parametrize("pairs", [3, 240])
 def test_halves_are_those_of_the_paper(pairs, monkeypatch):
-    monkeypatch.setattr(thinning, "_PAIRS", pairs)
+    monkeypatch.setattr(thinning, "_PAIRS_PER_TILE", pairs)
     x, rows = P.sample(70, rng=0), np.random.default_rng(1).permutation(70)[:60]
     found = thinning._halves(K, x, rows, 0.01, np.random.default_rng(2))
     expected = walk(K(x[rows]), 0.01, np.random.default_rng(2).random(30))

@@ -139,7 +139,7 @@ def test_arguments_are_copied():
         ([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]], "cov must be positive definite.* -1"),
         ([0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]], "cov must be positive definite"),
         ([0.0, 0.0], [[1.0, 0.0], [0.0, 0.0]], "cov must be positive definite"),
-        ([0.0, 0.0], [[1.0, 0.5], [0.0, 1.0]], "cov must be a symmetric matrix"),
+        ([0.0, 0.0], [[1.0, 0.5], [0.0, 1.0]], "cov must be symmetric"),
         ([0.0, 0.0], [1.0, -1.0], "cov must have positive variances, got -1"),
         ([0.0, 0.0], [1.0, 1.0, 1.0], r"2 variances or a matrix \(2, 2\).*got shape \(3,\)"),
         (0.0, np.eye(2), r"1 variances or a matrix \(1, 1\)"),

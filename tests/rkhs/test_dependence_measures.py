@@ -305,7 +305,7 @@ def test_other_refusals():
         cka(RBF(1.0), RBF(1.0), x[:3], x[:3], unbiased=True)
     with pytest.raises(ValueError, match="at least 2 variables, got 1"):
         dhsic(None, (x,))
-    with pytest.raises(ValueError, match="kernels must be as many as the variables, 3, got 2"):
+    with pytest.raises(ValueError, match="kernels must have one entry per variable, 3, got 2"):
         dhsic((None, None), (x, x, x))
     with pytest.raises(TypeError, match="kernels must be a sequence"):
         dhsic(RBF(1.0), (x, x, x))

@@ -80,7 +80,7 @@ def test_weights_are_probabilities():
 def test_points_are_checked():
     with pytest.raises(ValueError, match="NaN"):
         Empirical([0.0, np.nan])
-    with pytest.raises(TypeError, match="is an Empirical already"):
+    with pytest.raises(TypeError, match="is already an Empirical"):
         Empirical(Empirical([0.0, 1.0]))
     with pytest.raises(ValueError, match="n must be a whole number of at least 1"):
         Empirical([0.0, 1.0]).sample(0)

@@ -145,7 +145,7 @@ def test_a_finite_kernel_has_finitely_many_terms():
     x = np.random.default_rng(4).normal(size=(50, 3))
     values = mercer_expansion(Linear(), x, 3).eigenvalues
     assert_allclose(values, np.linalg.eigvalsh(x.T @ x / 50)[::-1], rtol=1e-10)
-    with pytest.raises(ValueError, match="only 3 eigenvalues .* ask for at most 3"):
+    with pytest.raises(ValueError, match="only 3 eigenvalues .* use a rank of at most 3"):
         mercer_expansion(Linear(), x, 4)
 
 

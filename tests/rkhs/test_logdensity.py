@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.rkhs import Gaussian, LogDensity, Mixture, Scores, ksd2
 from mercer.rkhs.charts import Chart
-from mercer.rkhs.logdensity import _ROWS
+from mercer.rkhs.logdensity import _POINTS_PER_GRADIENT
 from tests.support.arrays import LIBRARIES, needs_torch, to_numpy, torch
 
 P = Mixture([Gaussian([0.0, 1.0], [1.0, 2.0]), Gaussian([3.0, 0.0], 0.5)], [0.3, 0.7])
@@ -30,7 +30,7 @@ def test_autograd_gives_the_score():
 
 @needs_torch
 def test_many_points_are_differentiated_in_parts():
-    x = np.random.default_rng(1).normal(size=(_ROWS + 5, 1))
+    x = np.random.default_rng(1).normal(size=(_POINTS_PER_GRADIENT + 5, 1))
     assert_allclose(LogDensity(lambda t: -(t**4).sum(axis=1)).score(x), -4 * x**3, rtol=1e-12)
 
 
@@ -65,8 +65,8 @@ print("torch" in sys.modules)
 @pytest.mark.parametrize(
     ("log_p", "error", "message"),
     [
-        (lambda x: np.zeros(len(x)), TypeError, "operations of torch.*gave ndarray"),
-        (lambda x: torch.zeros(len(x)), TypeError, "do not remember x"),
+        (lambda x: np.zeros(len(x)), TypeError, "torch operations.*returned ndarray"),
+        (lambda x: torch.zeros(len(x)), TypeError, "values are detached from x"),
         (lambda x: -(x**2), ValueError, r"one number for each point, shape \(40,\), got \(40, 2\)"),
         (lambda x: x.sum(), ValueError, r"got \(\)"),
     ],

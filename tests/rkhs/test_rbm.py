@@ -78,7 +78,7 @@ def test_every_library_gets_its_own_arrays(library):
 
 
 def test_wrong_arguments():
-    with pytest.raises(ValueError, match=r"b must have shape \(3,\), as B has shape \(3, 2\)"):
+    with pytest.raises(ValueError, match=r"b must have shape \(3,\), because B has shape \(3, 2\)"):
         GaussBernoulliRBM(np.ones((3, 2)), np.ones(2), np.ones(2))
     with pytest.raises(ValueError, match=r"c must have shape \(2,\)"):
         GaussBernoulliRBM(np.ones((3, 2)), np.ones(3), np.ones(3))

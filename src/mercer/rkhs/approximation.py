@@ -1,4 +1,4 @@
-"""Approximation in an orthonormal basis: coefficients, the first n terms, the best n terms, norms."""
+"""Linear and best n-term approximation in an orthonormal basis."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from mercer.kernels.base import Points
 from mercer.rkhs.bases import Basis
 from mercer.rkhs.quadrature import Quadrature
 
-_CHUNK = 2**20  # numbers of the basis held at a time
+_VALUES_PER_BLOCK = 2**20  # values of basis functions computed at a time: 8 MiB
 
 
 @dataclass(frozen=True, eq=False)
 class Series(EqualByValue):
-    """f(x) = sum_j coefficients_j b_j(x), a finite expansion in an orthonormal basis.
+    """Finite expansion f(x) = sum_j coefficients_j b_j(x) in an orthonormal basis.
 
-    By Parseval the L2 norm of f is the Euclidean norm of its coefficients, so errors of
-    approximation are norms of the coefficients that were left out.
+    By Parseval's identity the L2 norm of f is the Euclidean norm of its coefficients, so the error of
+    an approximation is the norm of the omitted coefficients.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mercer.rkhs import HaarBasis, expand
     >>> step = expand(lambda x: np.where(x < 0.25, 3.0, 0.0), HaarBasis(), 64)
-    >>> step.best(3)([0.1, 0.9])  # three of the 64 coefficients say everything
+    >>> step.best(3)([0.1, 0.9])  # exact with three of the 64 coefficients
     array([3., 0.])
     """
 
@@ -37,8 +37,8 @@ class Series(EqualByValue):
 
     def __post_init__(self) -> None:
         validate.instance("basis", self.basis, Basis, "a basis, such as FourierBasis()")
-        held = to_numpy(validate.vector(self.coefficients, "coefficients"))
-        object.__setattr__(self, "coefficients", held)
+        coefficients = to_numpy(validate.vector(self.coefficients, "coefficients"))
+        object.__setattr__(self, "coefficients", coefficients)
 
     def __len__(self) -> int:
         return len(self.coefficients)
@@ -47,44 +47,43 @@ class Series(EqualByValue):
         return f"Series({self.basis!r}, {len(self)} terms)"
 
     def __call__(self, x: Points) -> Array:
-        """The values f(x_i): (len(x),)."""
+        """Values f(x_i): (len(x),)."""
         values = self.basis(x, len(self))
         return values @ array_like(self.coefficients, values)
 
     def linear(self, n: int) -> Series:
-        """The first n terms: the best approximation in the span of b_0 ... b_{n-1}."""
+        """First n terms, the best approximation in the span of b_0 ... b_{n-1}."""
         return replace(self, coefficients=self.coefficients[: self._terms(n)])
 
     def best(self, n: int) -> Series:
-        """The n terms with the largest coefficients (the earlier of equals): non-linear in f."""
-        keep = self._by_size()[: self._terms(n)]
-        kept = np.zeros_like(self.coefficients)
-        kept[keep] = self.coefficients[keep]
-        return replace(self, coefficients=kept)
+        """Best n-term approximation: the n largest coefficients, of equal ones the first."""
+        largest = self._by_size()[: self._terms(n)]
+        coefficients = np.zeros_like(self.coefficients)
+        coefficients[largest] = self.coefficients[largest]
+        return replace(self, coefficients=coefficients)
 
     def norm(self) -> float:
-        """The L2 norm, by Parseval."""
+        """L2 norm, by Parseval's identity."""
         return float(np.linalg.norm(self.coefficients))
 
     def sobolev_norm(self, s: float) -> float:
-        """sqrt(sum_j (1 + frequency_j^2)^s c_j^2), the norm whose balls are Sobolev ellipsoids.
+        """Sobolev norm sqrt(sum_j (1 + frequency_j^2)^s c_j^2), whose balls are Sobolev ellipsoids.
 
-        With the frequencies of the basis this is, for s = 1,
-        the root of the integral of f^2 + f'^2 for `FourierBasis` (periodic f) and `CosineBasis`
-        (any f), and of f^2 + (x - a)(b - x) f'^2 for `LegendreBasis`. For `HaarBasis` it is
-        equivalent to the Sobolev norm when s < 1/2. If it is at most R, the first n terms
-        leave an L2 error of at most R (1 + frequency_n^2)^(-s/2).
+        For s = 1 it is the root of the integral of f^2 + f'^2 for `FourierBasis` (periodic f) and
+        `CosineBasis` (any f), and of f^2 + (x - a)(b - x) f'^2 for `LegendreBasis`. For `HaarBasis` it
+        is equivalent to the Sobolev norm if s < 1/2. If it is at most R, the first n terms have an L2
+        error of at most R (1 + frequency_n^2)^(-s/2).
         """
         validate.number("s", s)
         sizes = 1 + self.basis.frequencies(len(self)) ** 2
         return float(np.linalg.norm(sizes ** (s / 2) * self.coefficients))
 
     def linear_errors(self) -> np.ndarray:
-        """L2 distance of this series from its first 0, 1, ..., len terms: (len + 1,)."""
+        """L2 errors of the first 0, 1, ..., len terms: (len + 1,)."""
         return _tails(self.coefficients)
 
     def best_errors(self) -> np.ndarray:
-        """L2 distance of this series from its best 0, 1, ..., len terms: (len + 1,)."""
+        """L2 errors of the best 0, 1, ..., len terms: (len + 1,)."""
         return _tails(self.coefficients[self._by_size()])
 
     def _by_size(self) -> np.ndarray:
@@ -93,7 +92,7 @@ class Series(EqualByValue):
     def _terms(self, n: int) -> int:
         validate.whole("n", n)
         if n > len(self):
-            raise ValueError(f"n must be at most {len(self)}, the terms of this series, got {n}")
+            raise ValueError(f"n must be at most {len(self)}, the number of terms, got {n}")
         return n
 
 
@@ -104,20 +103,20 @@ def expand(
     *,
     quadrature: Quadrature | None = None,
 ) -> Series:
-    """The first n coefficients of a function, c_j = integral of f b_j, as a `Series`.
+    """First n coefficients c_j = integral of f b_j of a function, as a `Series`.
 
     Parameters
     ----------
     function : callable
-        Takes points (m, d) and gives one number each, as an array (m,) or (m, 1): a `Function`,
-        or plain NumPy.
+        Function from points (m, d) to one number each, an array (m,) or (m, 1): a `Function`, or a
+        function of NumPy arrays.
     basis : Basis
     n : int
-        How many terms.
+        Number of terms.
     quadrature : Quadrature, optional
-        For Lebesgue measure on the box of the basis. Left out, a rule that is exact for
-        products of the basis functions: right to rounding error for smooth functions. Where f
-        has jumps or kinks hand in one whose panels end there, or one with many more nodes.
+        Rule for Lebesgue measure on the box of the basis. The default is exact for products of the
+        basis functions, and accurate to rounding error for smooth functions. If f has jumps or kinks,
+        use a rule whose panels end there, or one with many more nodes.
 
     Examples
     --------
@@ -134,25 +133,25 @@ def expand(
     validate.instance("quadrature", rule, Quadrature, "a Quadrature")
     weights = rule.weights * one_per_point(function, rule.nodes)
     total = zeros((n,), weights, double(weights))
-    step = max(1, _CHUNK // n)
+    step = max(1, _VALUES_PER_BLOCK // n)
     for start in range(0, len(rule), step):
-        part = slice(start, min(start + step, len(rule)))
-        total = total + weights[part] @ astype(basis(rule.nodes[part, :], n), weights.dtype)
+        rows = slice(start, min(start + step, len(rule)))
+        total = total + weights[rows] @ astype(basis(rule.nodes[rows, :], n), weights.dtype)
     return Series(basis, to_numpy(total))
 
 
 def one_per_point(function: Callable[[Points], Array], x: Points) -> Array:
-    """The values of a function of points as (n,), whether it gives (n,) or (n, 1)."""
+    """Values of a function at points, which may return (n,) or (n, 1), as an array (n,)."""
     values = validate.real(function(x), "function(x)")
     n, shape = count(x), tuple(values.shape)
     if shape not in ((n,), (n, 1)):
-        raise ValueError(f"function must give one number per point, shape ({n},), got {shape}")
+        raise ValueError(f"function must return one number per point, shape ({n},), got {shape}")
     validate.finite(values, "function(x)")
     validate.same_library(x, values, ("x", "function(x)"))
     return astype(values if values.ndim == 1 else values[:, 0], double(values))
 
 
 def _tails(coefficients: np.ndarray) -> np.ndarray:
-    """Norms of c[k:] for k = 0 ... n, summed from the small end."""
+    """Norms of c[k:] for k = 0 ... n, summed from the last coefficient."""
     squares = np.cumsum(coefficients[::-1] ** 2)[::-1]
     return np.sqrt(np.append(squares, 0.0))

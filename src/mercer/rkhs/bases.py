@@ -1,4 +1,4 @@
-"""Orthonormal bases of L2 of an interval, and of a box by products."""
+"""Orthonormal bases of L2 on intervals, and their tensor products on boxes."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from mercer.rkhs.quadrature import Quadrature, interval
 
 
 class Basis(ABC):
-    """Functions b_0, b_1, ... on a box with the integral of b_i b_j equal to 1 if i = j, else 0.
+    """Orthonormal basis b_0, b_1, ... of L2 on a box: the integral of b_i b_j is 1 if i = j, else 0.
 
-    `basis(x, n)` is the first n of them at the points x: an array (len(x), n).
+    `basis(x, n)` is the array (len(x), n) of the first n functions at the points x.
     """
 
     @property
     @abstractmethod
     def box(self) -> tuple[tuple[float, float], ...]:
-        """The interval of each coordinate."""
+        """Interval of each coordinate."""
 
     @abstractmethod
     def evaluate(self, x: Points, n: int, /) -> Array:
-        """b_0 ... b_{n-1} at checked points (m, d): (m, n)."""
+        """Values of b_0 ... b_{n-1} at checked points (m, d): (m, n)."""
 
     @abstractmethod
     def frequencies(self, n: int) -> np.ndarray:
-        """How fast b_j oscillates, 0 for the constant and not decreasing: (n,)."""
+        """Frequencies of b_0 ... b_{n-1}, 0 for the constant and non-decreasing: (n,)."""
 
     @abstractmethod
     def quadrature(self, n: int) -> Quadrature:
-        """A rule that integrates products of two of the first n functions to rounding error."""
+        """Rule that integrates products of two of the first n functions up to rounding error."""
 
     def __call__(self, x: Points, n: int) -> Array:
         validate.whole("n", n)
@@ -51,13 +51,13 @@ class Basis(ABC):
             if low < a or high > b:
                 raise ValueError(
                     f"x must lie in [{a:g}, {b:g}], got values from {low:g} to {high:g}: "
-                    "give the basis the interval of the data"
+                    "construct the basis on the interval of the data"
                 )
         return self.evaluate(x, n)
 
 
 class IntervalBasis(Basis):
-    """A basis of L2[a, b] that is one of L2[0, 1], stretched; `unit` is the formula on [0, 1]."""
+    """Basis of L2[a, b] rescaled from one of L2[0, 1], whose formula is `unit`."""
 
     a: float
     b: float
@@ -71,12 +71,12 @@ class IntervalBasis(Basis):
 
     @property
     def length(self) -> float:
-        """b - a."""
+        """Length b - a of the interval."""
         return self.b - self.a
 
     @abstractmethod
     def unit(self, t: Array, n: int) -> list[Array]:
-        """The first n functions of the basis of L2[0, 1] at t in [0, 1]: n arrays (m,)."""
+        """First n functions of the basis of L2[0, 1] at t in [0, 1]: n arrays (m,)."""
 
     def evaluate(self, x: Points, n: int, /) -> Array:
         xp = namespace(x)
@@ -86,10 +86,10 @@ class IntervalBasis(Basis):
 
 @dataclass(frozen=True)
 class FourierBasis(IntervalBasis):
-    """1, sqrt2 cos(2 pi t), sqrt2 sin(2 pi t), sqrt2 cos(4 pi t), ...; t = (x - a) / (b - a).
+    """Fourier basis 1, sqrt2 cos(2 pi t), sqrt2 sin(2 pi t), sqrt2 cos(4 pi t), ...; t = (x - a) / (b - a).
 
-    The n-term error of a periodic function falls as fast as the function is smooth; a function
-    that is not periodic has a jump at the ends, and an error of order n^(-1/2).
+    The smoother a periodic function, the faster its n-term error decreases. A function that is not
+    periodic has a jump at the ends, and an error of order n^(-1/2).
 
     Examples
     --------
@@ -110,7 +110,7 @@ class FourierBasis(IntervalBasis):
         return functions[:n]
 
     def frequencies(self, n: int) -> np.ndarray:
-        """2 pi ceil(j / 2) / (b - a): the square is the eigenvalue of -f''."""
+        """Frequencies 2 pi ceil(j / 2) / (b - a), whose squares are the eigenvalues of -f''."""
         return 2 * pi / self.length * ((np.arange(n) + 1) // 2).astype(np.float64)
 
     def quadrature(self, n: int) -> Quadrature:
@@ -119,10 +119,10 @@ class FourierBasis(IntervalBasis):
 
 @dataclass(frozen=True)
 class CosineBasis(IntervalBasis):
-    """1, sqrt2 cos(pi t), sqrt2 cos(2 pi t), ...; t = (x - a) / (b - a).
+    """Cosine basis 1, sqrt2 cos(pi t), sqrt2 cos(2 pi t), ...; t = (x - a) / (b - a).
 
-    Needs no periodicity: a smooth function has an n-term error of order n^(-3/2), and better
-    when its odd derivatives vanish at the ends.
+    Does not assume periodicity: a smooth function has an n-term error of order n^(-3/2), and a smaller
+    one if its odd derivatives vanish at the ends.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class CosineBasis(IntervalBasis):
         return [ones(t.shape, t)] + [sqrt(2) * xp.cos(pi * j * t) for j in range(1, n)]
 
     def frequencies(self, n: int) -> np.ndarray:
-        """pi j / (b - a): the square is the eigenvalue of -f'' with f' = 0 at both ends."""
+        """Frequencies pi j / (b - a), whose squares are the eigenvalues of -f'' with f' = 0 at the ends."""
         return pi / self.length * np.arange(n, dtype=np.float64)
 
     def quadrature(self, n: int) -> Quadrature:
@@ -148,9 +148,9 @@ class CosineBasis(IntervalBasis):
 
 @dataclass(frozen=True)
 class LegendreBasis(IntervalBasis):
-    """sqrt(2j + 1) P_j(2t - 1), the orthonormal polynomials; t = (x - a) / (b - a).
+    """Legendre basis sqrt(2j + 1) P_j(2t - 1), the orthonormal polynomials; t = (x - a) / (b - a).
 
-    Spectral for smooth functions, periodic or not.
+    Spectral convergence for smooth functions, periodic or not.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class LegendreBasis(IntervalBasis):
         return [sqrt(2 * j + 1) * p[j] for j in range(n)]
 
     def frequencies(self, n: int) -> np.ndarray:
-        """sqrt(j (j + 1)): the square is the eigenvalue of -((x - a)(b - x) f')'."""
+        """Frequencies sqrt(j (j + 1)), whose squares are the eigenvalues of -((x - a)(b - x) f')'."""
         j = np.arange(n, dtype=np.float64)
         return np.sqrt(j * (j + 1))
 
@@ -181,11 +181,11 @@ class LegendreBasis(IntervalBasis):
 
 @dataclass(frozen=True)
 class HaarBasis(IntervalBasis):
-    """1, then 2^(l/2) psi(2^l t - k) at place 2^l + k, for l = 0, 1, ... and k = 0 .. 2^l - 1.
+    """Haar basis: 1, then 2^(l/2) psi(2^l t - k) as function 2^l + k, for l = 0, 1, ... and k < 2^l.
 
-    psi is 1 on [0, 1/2), -1 on [1/2, 1) and 0 elsewhere; t = (x - a) / (b - a). Pieces are
-    closed at the left; the last one of each level takes b as well. The basis for functions with
-    jumps, whose few large coefficients a non-linear approximation picks.
+    psi is 1 on [0, 1/2), -1 on [1/2, 1) and 0 elsewhere; t = (x - a) / (b - a). Pieces are closed at
+    the left; the last one of each level includes b. Suited to functions with jumps, which have few
+    large coefficients, by best n-term approximation.
 
     Examples
     --------
@@ -210,7 +210,7 @@ class HaarBasis(IntervalBasis):
         return functions
 
     def frequencies(self, n: int) -> np.ndarray:
-        """2^l / (b - a) at level l, 0 for the constant."""
+        """Frequencies 2^l / (b - a) at level l, 0 for the constant."""
         levels = [2.0 ** (j.bit_length() - 1) if j else 0.0 for j in range(n)]
         return np.array(levels, dtype=np.float64) / self.length
 
@@ -220,10 +220,10 @@ class HaarBasis(IntervalBasis):
 
 @dataclass(frozen=True, init=False)
 class TensorBasis(Basis):
-    """Products b_i(x_1) b_j(x_2) ... of bases of intervals, a basis of L2 of their box.
+    """Tensor product basis b_i(x_1) b_j(x_2) ... of bases of intervals, on the box of these.
 
-    Places go by increasing |frequency|^2, ties in the order of the places: the first n functions
-    fill a ball of frequencies, and no direction is preferred. `indices(n)` are the factors.
+    Functions are ordered by |frequency|^2, ties by the order of their factors, so the first n of them
+    fill a ball of frequencies and no direction is preferred. `indices(n)` are the factors.
 
     Examples
     --------
@@ -248,26 +248,28 @@ class TensorBasis(Basis):
         return tuple(side for basis in self.bases for side in basis.box)
 
     def indices(self, n: int) -> np.ndarray:
-        """Which function of each factor the first n products take: (n, number of bases)."""
+        """Index of the function of each factor in the first n products: (n, number of bases)."""
         validate.whole("n", n)
         squares = [basis.frequencies(n + 1) ** 2 for basis in self.bases]
         start = (0,) * len(self.bases)
         heap: list[tuple[float, tuple[int, ...]]] = [(0.0, start)]
         seen: set[tuple[int, ...]] = {start}
-        found: list[tuple[int, ...]] = []
-        while len(found) < n:  # best first, from (0, ..., 0)
+        ordered: list[tuple[int, ...]] = []
+        while len(ordered) < n:  # best-first search from (0, ..., 0)
             index = heapq.heappop(heap)[1]
-            found.append(index)
+            ordered.append(index)
             for k in range(len(index)):
                 after = (*index[:k], index[k] + 1, *index[k + 1 :])
                 if after not in seen:
                     seen.add(after)
-                    size = sum(s[i] for s, i in zip(squares, after, strict=True))
-                    heapq.heappush(heap, (float(f"{size:.12g}"), after))  # equal sums tie
-        return np.array(found, dtype=np.int64)
+                    norm2 = sum(s[i] for s, i in zip(squares, after, strict=True))
+                    heapq.heappush(
+                        heap, (float(f"{norm2:.12g}"), after)
+                    )  # rounded, so that ties are exact
+        return np.array(ordered, dtype=np.int64)
 
     def frequencies(self, n: int) -> np.ndarray:
-        """The Euclidean norm of the frequencies of the factors."""
+        """Euclidean norms of the frequencies of the factors: (n,)."""
         parts = zip(self.bases, self.indices(n).T, strict=True)
         return np.sqrt(sum(basis.frequencies(n)[places] ** 2 for basis, places in parts))
 

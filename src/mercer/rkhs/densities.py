@@ -1,4 +1,4 @@
-"""What a distribution with a density gives: its logarithm, the gradient of that, and draws."""
+"""Base of distributions with a density: log-density, score and sampling."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mercer.backend import Array, EqualByValue
 
 
 class Density(EqualByValue, ABC):
-    """A distribution on R^d with a known density p.
+    """Distribution on R^d with a known density p.
 
-    `log_density` and `score` take points of any array library and answer in it; draws are
-    arrays of NumPy.
+    `log_density` and `score` take points of any array library and return arrays of the same library;
+    draws are NumPy arrays.
     """
 
     @property
@@ -25,18 +25,18 @@ class Density(EqualByValue, ABC):
 
     @abstractmethod
     def log_density(self, x: Any) -> Array:
-        """log p(x_i), with its normaliser: (n,)."""
+        """Normalised log-density log p(x_i): (n,)."""
 
     @abstractmethod
     def score(self, x: Any) -> Array:
-        """The gradient of log p at x_i: (n, d)."""
+        """Score, the gradient of log p at x_i: (n, d)."""
 
     @abstractmethod
     def sample(self, n: int, *, rng: Any = None) -> np.ndarray:
-        """`n` draws: (n, d)."""
+        """Draw `n` points: (n, d)."""
 
     def _points(self, x: Any) -> Array:
-        """Points of as many columns as the distribution has dimensions."""
+        """Checked points with one column for each dimension."""
         points = validate.points(x, "x")
         if points.shape[1] != self.dimension:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""How much variables depend on each other, as numbers without p-values, beside `hsic`."""
+"""Measures of dependence without p-values: dHSIC, COCO, KCCA, NOCCO and CKA."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from mercer.rkhs.sample_rows import recentred
 
 
 def dhsic(kernels: Sequence[Kernel | None] | None, samples: Sequence[Any]) -> float:
-    """How far M variables are from being jointly independent: |mu_joint - mu_1 x ... x mu_M|^2.
+    """d-variable HSIC, a measure of joint dependence: |mu_joint - mu_1 x ... x mu_M|^2.
 
-    The squared distance, in the space of the product kernel, of the embeddings of the joint
-    distribution and of the product of its margins; of two variables it is the biased `hsic`. The
+    The squared distance, in the RKHS of the product kernel, between the embeddings of the joint
+    distribution and of the product of its marginals; for two variables it is the biased `hsic`. The
     V-statistic of Pfister et al. (2018, section 2),
 
         mean_ij prod_k K^k_ij + prod_k mean_ij K^k_ij - 2 mean_i prod_k mean_j K^k_ij,
 
-    is never negative, and too large by O(1/n). For bounded continuous shift-invariant
-    characteristic kernels the limit is zero only under joint independence; for three and more
-    variables, characteristic kernels alone are not enough (Szabo and Sriperumbudur 2018).
+    is never negative and has a bias of O(1/n). For bounded continuous shift-invariant characteristic
+    kernels the limit is zero only under joint independence; for three or more variables,
+    characteristic kernels alone do not suffice (Szabo and Sriperumbudur 2018).
 
     Parameters
     ----------
     kernels : sequence of kernels or None, one for each variable; or None
         None: RBF at the median distance of that variable.
     samples : sequence of points
-        The variables, of any widths, as many points of each; messages call them x1, x2, ...
+        Samples of the variables, with the same number of points; messages call them x1, x2, ...
 
     Examples
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> a, b = rng.choice([-1.0, 1.0], size=(2, 300))
-    >>> c = a * b  # pairs are independent, all three together are not
+    >>> c = a * b  # independent in pairs, but not jointly
     >>> dhsic(None, (a, b, c)) > 20 * dhsic(None, (a, b, rng.permutation(c)))
     True
     """
@@ -60,7 +60,7 @@ def dhsic(kernels: Sequence[Kernel | None] | None, samples: Sequence[Any]) -> fl
 
 
 def coco(kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any) -> float:
-    """Constrained covariance: the largest Cov(f(x), g(y)) with functions of norm one at most.
+    """Constrained covariance: the largest Cov(f(x), g(y)) over functions of norm at most one.
 
     The largest singular value of the cross-covariance operator, (1/n) sqrt of the largest
     eigenvalue of K~L~ (Gretton et al. 2005). The squares of all singular values add up to `hsic`.
@@ -70,7 +70,7 @@ def coco(kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any) -> fl
     kernel_x, kernel_y : Kernel or None
         None: RBF at the median distance of that variable.
     x, y : points
-        As many of one as of the other; x_i belongs to y_i.
+        Paired samples of the same size.
 
     Examples
     --------
@@ -80,28 +80,27 @@ def coco(kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any) -> fl
     0.166...
     """
     grams = _centred(kernel_x, kernel_y, x, y, 2, "coco")
-    left, right = (centred_operator(gram, "coco") for gram in grams)
-    return largest_singular_value(left, right) / left.n
+    first, second = (centred_operator(gram, "coco") for gram in grams)
+    return largest_singular_value(first, second) / first.n
 
 
 def kcca(
     kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any, *, ridge: float
 ) -> float:
-    """The largest regularised canonical correlation of functions of x and of y.
+    """Largest regularised kernel canonical correlation of two variables.
 
-    max Cov(f, g) / sqrt((Var f + ridge |f|^2) (Var g + ridge |g|^2)) over the spaces of the two
-    kernels, between 0 and 1 (Bach and Jordan 2002; in the form of Fukumizu, Bach and Gretton
-    2007). Without a ridge it would be 1 whatever the data, as functions of a rich space
-    interpolate them.
+    max Cov(f, g) / sqrt((Var f + ridge |f|^2) (Var g + ridge |g|^2)) over the RKHSs of the two kernels,
+    between 0 and 1 (Bach and Jordan 2002; in the form of Fukumizu, Bach and Gretton 2007). Without a
+    ridge it would be 1 for any data, because functions of a rich RKHS interpolate them.
 
     Parameters
     ----------
     kernel_x, kernel_y : Kernel or None
         None: RBF at the median distance of that variable.
     x, y : points
-        As many of one as of the other; x_i belongs to y_i.
+        Paired samples of the same size.
     ridge : float
-        Of the averaged loss: (K~ + n ridge I) stands where K~ would.
+        Ridge of the averaged loss: K~ + n ridge I replaces K~.
 
     Examples
     --------
@@ -115,28 +114,28 @@ def kcca(
     """
     validate.positive("ridge", ridge)
     grams = _centred(kernel_x, kernel_y, x, y, 2, "kcca")
-    left, right = (shrinkage(gram, ridge, "kcca", dense=i == 0) for i, gram in enumerate(grams))
-    return min(largest_singular_value(left, right), 1.0)
+    first, second = (shrinkage(gram, ridge, "kcca", dense=i == 0) for i, gram in enumerate(grams))
+    return min(largest_singular_value(first, second), 1.0)
 
 
 def nocco(
     kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any, *, ridge: float
 ) -> float:
-    """The squared Hilbert-Schmidt norm of the normalised cross-covariance operator, tr(R_x R_y).
+    """Squared Hilbert-Schmidt norm of the normalised cross-covariance operator, tr(R_x R_y).
 
-    R = K~ (K~ + n ridge I)^-1. For characteristic kernels, n to infinity and the ridge to 0 slowly
-    enough, it becomes the mean square contingency of the two variables, whatever the kernels
-    (Fukumizu et al. 2008). It adds the squares of all canonical correlations, of
-    which `kcca` is the largest.
+    R = K~ (K~ + n ridge I)^-1. For characteristic kernels, as n grows and the ridge tends to 0 slowly
+    enough, it converges to the mean square contingency of the two variables, which does not depend on
+    the kernels (Fukumizu et al. 2008). It is the sum of the squared canonical correlations, of which
+    `kcca` is the largest.
 
     Parameters
     ----------
     kernel_x, kernel_y : Kernel or None
         None: RBF at the median distance of that variable.
     x, y : points
-        As many of one as of the other; x_i belongs to y_i.
+        Paired samples of the same size.
     ridge : float
-        Of the averaged loss, as in `kcca`.
+        Ridge of the averaged loss, as in `kcca`.
 
     Examples
     --------
@@ -149,8 +148,8 @@ def nocco(
     """
     validate.positive("ridge", ridge)
     grams = _centred(kernel_x, kernel_y, x, y, 2, "nocco")
-    left, right = (shrinkage(gram, ridge, "nocco", dense=True) for gram in grams)
-    return trace_of_product(left, right)
+    first, second = (shrinkage(gram, ridge, "nocco", dense=True) for gram in grams)
+    return trace_of_product(first, second)
 
 
 def cka(
@@ -158,20 +157,20 @@ def cka(
 ) -> float:
     """Centred kernel alignment, HSIC(x, y) / sqrt(HSIC(x, x) HSIC(y, y)).
 
-    Cosine of the angle between the two centred Gram matrices (Cortes et al. 2012), 1 where they
-    are multiples of each other. With `Linear` kernels it compares representations (Kornblith et
-    al. 2019); with `Energy` kernels it is the squared distance correlation. It has no
-    unit. A variable that its kernel does not see vary gives 0.
+    The cosine of the angle between the two centred Gram matrices (Cortes et al. 2012), which is 1 if
+    they are multiples of each other. With `Linear` kernels it compares representations (Kornblith et
+    al. 2019); with `Energy` kernels it is the squared distance correlation. It is 0 if a variable is
+    constant to its kernel.
 
     Parameters
     ----------
     kernel_x, kernel_y : Kernel or None
         None: RBF at the median distance of that variable.
     x, y : points
-        As many of one as of the other; x_i belongs to y_i.
+        Paired samples of the same size.
     unbiased : bool
-        False: of the biased `hsic`, from 0 to 1, and near 1 where there are more columns than
-        points. True: of the unbiased ones (Song et al. 2012, eq. 5), from -1 to 1, around 0 under
+        False: with the biased `hsic`, from 0 to 1, and close to 1 if there are more columns than
+        points. True: with the unbiased one (Song et al. 2012, eq. 5), from -1 to 1, around 0 under
         independence; needs n >= 4.
 
     Examples
@@ -183,12 +182,14 @@ def cka(
     >>> cka(Linear(), Linear(), x, y), cka(Linear(), Linear(), x, y, unbiased=True)
     (0.80..., 0.00...)
     """
-    left, right = _centred(kernel_x, kernel_y, x, y, 4 if unbiased else 2, "cka")
-    values = [_aligned(a, b, unbiased) for a, b in ((left, right), (left, left), (right, right))]
-    unit = sqrt(max(values[1], 0.0)) * sqrt(max(values[2], 0.0))
-    if unit <= 0:
+    gram_x, gram_y = _centred(kernel_x, kernel_y, x, y, 4 if unbiased else 2, "cka")
+    cross, norm2_x, norm2_y = (
+        _aligned(a, b, unbiased) for a, b in ((gram_x, gram_y), (gram_x, gram_x), (gram_y, gram_y))
+    )
+    norms = sqrt(max(norm2_x, 0.0)) * sqrt(max(norm2_y, 0.0))
+    if norms <= 0:
         return 0.0
-    return min(max(values[0] / unit, -1.0 if unbiased else 0.0), 1.0)
+    return min(max(cross / norms, -1.0 if unbiased else 0.0), 1.0)
 
 
 # ---- shared with the tests of joint independence ----------------------------------------------
@@ -197,22 +198,22 @@ def cka(
 def matched(
     kernels: Sequence[Kernel | None] | None, samples: Sequence[Any]
 ) -> tuple[tuple[Kernel | None, ...], tuple[str, ...]]:
-    """A kernel or None for each of several variables, and what messages call them: x1, x2, ..."""
+    """A kernel or None for each of several variables, and the names x1, x2, ... for messages."""
     names = tuple(f"x{i}" for i in range(1, len(samples) + 1))
     if len(samples) < 2:
         raise ValueError(f"joint independence needs at least 2 variables, got {len(samples)}")
     if kernels is None:
         return (None,) * len(samples), names
-    found = several(kernels)
-    if len(found) != len(samples):
+    checked = several(kernels)
+    if len(checked) != len(samples):
         raise ValueError(
-            f"kernels must be as many as the variables, {len(samples)}, got {len(found)}"
+            f"kernels must have one entry per variable, {len(samples)}, got {len(checked)}"
         )
-    return found, names
+    return checked, names
 
 
 def several(kernels: Any) -> tuple[Kernel | None, ...]:
-    """Kernels or None, as a tuple."""
+    """Checked tuple of kernels or None."""
     if isinstance(kernels, str) or not isinstance(kernels, Sequence):
         raise TypeError(
             f"kernels must be a sequence with a kernel or None for each variable, got {validate.shown(kernels)}"
@@ -226,14 +227,14 @@ def several(kernels: Any) -> tuple[Kernel | None, ...]:
 
 
 def product_distance(grams: Sequence[LazyMatrix]) -> float:
-    """The V-statistic of `dhsic` from Gram matrices, in one pass over the tiles of each and of all."""
+    """V-statistic of `dhsic` from Gram matrices, by one pass over each and one over their product."""
     n = grams[0].shape[0]
     xp = namespace(grams[0].like)
     joint = reduce(mul, grams).sum() / n**2
     means = [gram.row_sums() / n for gram in grams]
-    split = reduce(mul, (scalar(xp.mean(m)) for m in means))
-    between = scalar(xp.mean(reduce(mul, means)))
-    return max(joint + split - 2 * between, 0.0)
+    marginals = reduce(mul, (scalar(xp.mean(m)) for m in means))
+    cross = scalar(xp.mean(reduce(mul, means)))
+    return max(joint + marginals - 2 * cross, 0.0)
 
 
 # ---- private ------------------------------------------------------------------------------
@@ -242,15 +243,15 @@ def product_distance(grams: Sequence[LazyMatrix]) -> float:
 def _centred(
     kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any, least: int, what: str
 ) -> tuple[LazyMatrix, LazyMatrix]:
-    """K~ and L~, not held."""
-    left, right = (
+    """Lazy centred Gram matrices K~ and L~ of both variables."""
+    gram_x, gram_y = (
         Gram(kernel, *recentred(kernel, points)).centered()
         for kernel, points in paired_points((kernel_x, kernel_y), (x, y), least=least, what=what)
     )
-    return left, right
+    return gram_x, gram_y
 
 
 def _aligned(a: LazyMatrix, b: LazyMatrix, unbiased: bool) -> float:
-    """tr(K~L~), or n (n - 3) times the unbiased HSIC: the unit cancels."""
+    """tr(K~L~) or the unbiased HSIC, which are HSIC up to a factor that cancels in `cka`."""
     product = a.inner(b)
     return without_diagonals(product, a.diagonal(), b.diagonal()) if unbiased else product

@@ -1,4 +1,4 @@
-"""Distributions as points: weighted samples."""
+"""Weighted samples as distributions."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from mercer.backend import EqualByValue, count, is_array, to_numpy
 from mercer.frames import table
 from mercer.rkhs.sample_rows import taken
 
-_ROUNDING = 1e-6  # how far from one the weights may add up
+# Allowed deviation of the sum of weights from one: the rounding of float32 weights.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Empirical(EqualByValue):
-    """A weighted sample: probability w_i at point x_i.
+    """Empirical distribution of a weighted sample: probability w_i at point x_i.
 
-    Tests and measures take it wherever they take a sample.
+    Tests and measures accept it wherever they accept a sample.
 
     Parameters
     ----------
     points : points
         An array or tensor (n, d), a data frame, or any sequence of objects.
     weights : array (n,) or None
-        Non-negative, adding up to one; None: equal weights. Kept as float64 of NumPy.
+        Non-negative, adding up to one; None: equal weights. Stored as a NumPy array of float64.
 
     Examples
     --------
@@ -35,7 +36,7 @@ class Empirical(EqualByValue):
     Empirical(2 points, weighted)
     >>> p.sample(3, rng=0).shape
     (3, 1)
-    >>> p.effective_size  # as much as 1.6 equally weighted observations
+    >>> p.effective_size  # as informative as 1.6 equally weighted observations
     1.6
     """
 
@@ -56,20 +57,20 @@ class Empirical(EqualByValue):
 
     @property
     def effective_size(self) -> float:
-        """1 / sum w_i^2, Kish's: how many equally weighted observations would say as much."""
+        """Kish's effective sample size 1 / sum w_i^2."""
         return float(len(self)) if self.weights is None else float(1 / np.sum(self.weights**2))
 
     def sample(self, n: int, *, rng: Any = None) -> Any:
-        """`n` draws with replacement, of the kind the points are (rows of a data frame, say)."""
+        """Draw `n` points with replacement, of the same type as the points (array, data frame, list)."""
         validate.whole("n", n)
         rows = validate.generator(rng).choice(len(self), size=n, p=self.weights)
         return taken(self.points, rows)
 
 
 def _checked(points: Any) -> Any:
-    """Arrays of numbers checked; frames and objects as they are, once it is clear that they are."""
+    """Points after checks: arrays and lists converted, data frames and objects unchanged."""
     if isinstance(points, Empirical):
-        raise TypeError("points is an Empirical already: use it, or its points")
+        raise TypeError("points is already an Empirical: use it directly, or pass its points")
     if is_array(points) or isinstance(points, list | tuple):
         return validate.points_or_objects(points, "points")
     frame = None if isinstance(points, str | bytes) else table(points, "points")
@@ -80,13 +81,13 @@ def _checked(points: Any) -> Any:
 
 
 def shares(weights: Any, n: int) -> np.ndarray:
-    """Probabilities that add up to one exactly, or an error."""
-    found = to_numpy(validate.finite(validate.real(weights, "weights"), "weights"))
-    if found.shape != (n,):
-        raise ValueError(f"weights must have shape ({n},), got {tuple(found.shape)}")
-    if found.min() < 0:
-        raise ValueError(f"weights must not be negative, got {found.min():g}")
-    total = float(found.sum(dtype=np.float64))
+    """Checked weights, divided by their sum, which must be one up to rounding: (n,)."""
+    array = to_numpy(validate.finite(validate.real(weights, "weights"), "weights"))
+    if array.shape != (n,):
+        raise ValueError(f"weights must have shape ({n},), got {tuple(array.shape)}")
+    if array.min() < 0:
+        raise ValueError(f"weights must not be negative, got {array.min():g}")
+    total = float(array.sum(dtype=np.float64))
     if abs(total - 1) > _ROUNDING:
         raise ValueError(f"weights must add up to one, got {total:g}: divide by their sum")
-    return found.astype(np.float64) / total
+    return array.astype(np.float64) / total

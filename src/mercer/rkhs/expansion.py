@@ -1,4 +1,4 @@
-"""Mercer expansions: eigenvalues and eigenfunctions of a kernel's integral operator."""
+"""Mercer expansions: eigenvalues and eigenfunctions of the integral operator of a kernel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mercer.rkhs.quadrature import Quadrature
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MercerExpansion:
-    """k(x, y) = sum_j lambda_j phi_j(x) phi_j(y), the first terms of it.
+    """First terms of the Mercer expansion k(x, y) = sum_j lambda_j phi_j(x) phi_j(y).
 
     The phi_j are orthonormal in L2 of the measure; sqrt(lambda_j) phi_j are orthonormal in the
     RKHS.
@@ -28,11 +28,11 @@ class MercerExpansion:
     Attributes
     ----------
     eigenvalues : array (rank,)
-        Falling, positive.
+        Decreasing, positive.
     eigenfunctions : Function
         All of them: `eigenfunctions(x)` is (len(x), rank), ``eigenfunctions[j]`` is one.
     trace : float
-        The integral of k(x, x): the sum of *all* eigenvalues.
+        The integral of k(x, x), which is the sum of *all* eigenvalues.
     """
 
     eigenvalues: Array
@@ -40,30 +40,30 @@ class MercerExpansion:
     trace: float
 
     def __repr__(self) -> str:
-        kept = 1 - self.tail / self.trace
+        share = 1 - self.tail / self.trace
         return (
             f"MercerExpansion({self.eigenfunctions.kernel!r}, rank {count(self.eigenvalues)}, "
-            f"{kept:.4%} of the trace)"
+            f"{share:.4%} of the trace)"
         )
 
     @property
     def tail(self) -> float:
-        """The sum of the eigenvalues left out: the integral of k(x, x) - sum_j lambda_j phi_j(x)^2."""
+        """Sum of the omitted eigenvalues, the integral of k(x, x) - sum_j lambda_j phi_j(x)^2."""
         return max(self.trace - scalar(namespace(self.eigenvalues).sum(self.eigenvalues)), 0.0)
 
     @property
     def kernel(self) -> Kernel:
-        """The truncated kernel, sum over the terms kept: `expansion.kernel(x, y)` is its matrix."""
+        """Truncated kernel, the sum of these terms: `expansion.kernel(x, y)` is its matrix."""
         return Linear().transformed(self.features)
 
     def features(self, x: Any) -> Array:
-        """F_ij = sqrt(lambda_j) phi_j(x_i), Mercer's features: F F' is close to k(x, x). (n, rank)"""
+        """Mercer features F_ij = sqrt(lambda_j) phi_j(x_i), with F F' close to k(x, x): (n, rank)."""
         values = self.eigenfunctions(x)
         return values * astype(namespace(values).sqrt(self.eigenvalues), values.dtype)
 
 
 def mercer_expansion(kernel: Kernel, measure: Quadrature | Any, rank: int) -> MercerExpansion:
-    """The largest eigenvalues of (T f)(x) = integral of k(x, y) f(y) under a measure, with their functions.
+    """Largest eigenvalues and eigenfunctions of (T f)(x) = integral of k(x, y) f(y) under a measure.
 
     Nystrom's method: with nodes x_i and weights w_i of the measure, the eigenpairs (lambda, u) of
     sqrt(w_i) k(x_i, x_j) sqrt(w_j) give phi(x) = sum_i sqrt(w_i) u_i k(x_i, x) / lambda, defined
@@ -73,20 +73,19 @@ def mercer_expansion(kernel: Kernel, measure: Quadrature | Any, rank: int) -> Me
     ----------
     kernel : Kernel
     measure : Quadrature, or points
-        A quadrature rule, such as ``Quadrature.legendre(0, 1, 100)``, or a sample that stands
-        for its distribution with weights 1/n. With a rule the eigenpairs converge as fast as the
-        rule does (fast for smooth kernels once nodes are closer together than the bandwidth, as
-        n^-2 for Brownian motion); with a sample as
-        n^(-1/2), the leading ones first. An eigenfunction is only as good as its eigenvalue is
-        well separated and larger than the error of the rule.
+        A quadrature rule, such as ``Quadrature.legendre(0, 1, 100)``, or a sample from the measure,
+        with weights 1/n. With a rule, the eigenpairs converge as fast as the rule does (fast for smooth
+        kernels once nodes are closer together than the bandwidth, as n^-2 for Brownian motion); with a
+        sample as n^(-1/2), the leading ones first. An eigenfunction is accurate only if its eigenvalue
+        is well separated and larger than the error of the rule.
     rank : int
-        How many. Eigenvalues below rounding error have no functions, and asking for them is an
-        error that says how many there are.
+        Number of terms. Eigenvalues below rounding error have no eigenfunctions; if `rank` includes
+        them, the error says how many there are.
 
     Notes
     -----
-    The sign of an eigenfunction is arbitrary; here its integral is positive or, where that is
-    zero, its largest value times weight.
+    The sign of an eigenfunction is arbitrary; here its integral is positive or, where that vanishes,
+    its largest value times weight.
 
     Examples
     --------
@@ -114,7 +113,7 @@ def mercer_expansion(kernel: Kernel, measure: Quadrature | Any, rank: int) -> Me
 
 
 def _mass(kernel: Kernel, measure: Any) -> tuple[Points, Columns | None, Array | None]:
-    """Nodes, their columns if they have names, and weights, None where all are 1/n."""
+    """Nodes, the names of their columns if any, and weights, None where all are 1/n."""
     if isinstance(measure, Quadrature):
         nodes, _ = read(kernel, measure.nodes, None, "measure")
         return nodes, None, measure.weights
@@ -122,23 +121,23 @@ def _mass(kernel: Kernel, measure: Any) -> tuple[Points, Columns | None, Array |
 
 
 def _eigenpairs(gram: Gram, weights: np.ndarray | None, rank: int) -> tuple[np.ndarray, np.ndarray]:
-    """The top eigenpairs of sqrt(w_i) K_ij sqrt(w_j), in float64 on the host."""
+    """Largest eigenpairs of sqrt(w_i) K_ij sqrt(w_j), as NumPy arrays of float64."""
     n = gram.shape[0]
     matrix: LazyMatrix = gram
     if weights is not None:
         matrix = gram * LowRank(array_like(np.sqrt(weights)[:, None], gram.like))
-    values, vectors = (to_numpy(part).astype(np.float64) for part in top_eigenpairs(matrix, rank))
+    values, vectors = (to_numpy(a).astype(np.float64) for a in top_eigenpairs(matrix, rank))
     usable = int(np.sum(values > n * eps(gram.like) * values[0]))
     if usable < rank:
         raise ValueError(
             f"only {usable} eigenvalues of this kernel under this measure are above rounding "
-            f"error, got rank {rank}: ask for at most {usable}"
+            f"error, got rank {rank}: use a rank of at most {usable}"
         )
     return values if weights is not None else values / n, vectors
 
 
 def _signs(integrand: np.ndarray) -> np.ndarray:
-    """The sign that makes each integral positive or, of those that vanish, the largest entry."""
+    """Signs that make each integral positive or, where it vanishes, the largest entry."""
     integrals = integrand.sum(axis=0)
     largest = np.take_along_axis(integrand, np.abs(integrand).argmax(axis=0)[None, :], axis=0)[0]
     vanishes = np.abs(integrals) < 1e-6 * np.abs(integrand).sum(axis=0)

@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians fitted to points by expectation and maximisation (Dempster et al. 1977)."""
+"""Gaussian mixtures fitted by expectation-maximisation (Dempster et al. 1977)."""
 
 from __future__ import annotations
 
@@ -11,49 +11,53 @@ from mercer import linalg
 from mercer.errors import NotConverged
 from mercer.kernels.metric import squared_distances
 
-_RIDGE = 1e-6  # of the variance of each column, added to the covariances of parts
-_STEPS = 1000
-_GAIN = 0.01  # of the log-likelihood in a step, below which steps end
-_LLOYD = 20  # steps of k-means before the first one
+# Added to the covariances, relative to the variance of each column: keeps a component from collapsing
+# to a point, and is far below any spread of interest.
+_COVARIANCE_RIDGE = 1e-6
+_MAX_EM_STEPS = 1000  # usual fits converge within 100
+_MIN_GAIN = (
+    0.01  # of the log-likelihood per step, small compared with its sampling error, which is over 1
+)
+_MAX_LLOYD_STEPS = 20  # of k-means for the initial clustering, which EM then refines
 
 
 def gaussian_parts(
     points: np.ndarray, parts: int, starts: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Weights (k,), means (k, d) and covariances (k, d, d) of a mixture, of the likeliest start."""
+    """Weights (k,), means (k, d) and covariances (k, d, d) of the likeliest fit of several starts."""
     n, d = points.shape
     if n < parts * (d + 1):
         raise ValueError(
-            f"x needs at least {parts * (d + 1)} points, {d + 1} for each of {parts} parts, got {n}"
+            f"x needs at least {parts * (d + 1)} points, {d + 1} for each of {parts} components, got {n}"
         )
-    middle, unit = points.mean(axis=0), points.std(axis=0)
-    if not np.all(unit > 0):
-        raise ValueError("x must vary in every column: leave out those that are constant")
-    z = (points - middle) / unit
-    found = [_climbed(z, _clustered(z, parts, rng)) for _ in range(starts)]
-    _, weights, means, covariances = max(found, key=lambda fit: fit[0])
-    return weights, middle + unit * means, covariances * unit * unit[:, None]
+    center, scale = points.mean(axis=0), points.std(axis=0)
+    if not np.all(scale > 0):
+        raise ValueError("x must vary in every column: drop the constant columns")
+    z = (points - center) / scale
+    fits = [_fitted(z, _clustered(z, parts, rng)) for _ in range(starts)]
+    _, weights, means, covariances = max(fits, key=lambda fit: fit[0])
+    return weights, center + scale * means, covariances * scale * scale[:, None]
 
 
-# ---- expectation and maximisation, in standard deviations of the columns ---------------------
+# ---- expectation-maximisation on standardised columns -----------------------------------------
 
 _Fit = tuple[
     float, np.ndarray, np.ndarray, np.ndarray
 ]  # log-likelihood, weights, means, covariances
 
 
-def _climbed(z: np.ndarray, shares: np.ndarray) -> _Fit:
-    """Steps from first shares (n, k) of the parts in the points, until they gain next to nothing."""
+def _fitted(z: np.ndarray, shares: np.ndarray) -> _Fit:
+    """EM steps from initial responsibilities (n, k) until the log-likelihood gains almost nothing."""
     before, total = -np.inf, 0.0
     fit = _maximised(z, shares)
-    for _ in range(_STEPS):
+    for _ in range(_MAX_EM_STEPS):
         total, shares = _expected(z, *fit)
-        if total - before < _GAIN:
+        if total - before < _MIN_GAIN:
             return total, *fit
         before, fit = total, _maximised(z, shares)
     warnings.warn(
-        f"the likelihood of {shares.shape[1]} parts still grows after {_STEPS} steps: fewer parts "
-        "may fit as well",
+        f"the likelihood of {shares.shape[1]} components still grows after {_MAX_EM_STEPS} steps: fewer "
+        "components may fit as well",
         NotConverged,
         stacklevel=3,
     )
@@ -61,22 +65,22 @@ def _climbed(z: np.ndarray, shares: np.ndarray) -> _Fit:
 
 
 def _maximised(z: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Weights (k,), means (k, d) and covariances (k, d, d) of largest likelihood."""
+    """M step: weights (k,), means (k, d) and covariances (k, d, d) given responsibilities (n, k)."""
     d = z.shape[1]
     mass = shares.sum(axis=0) + 1e-12
     means = shares.T @ z / mass[:, None]
     covariances = np.empty((len(mass), d, d), dtype=np.float64)
     for k, mean in enumerate(means):
-        moved = z - mean
-        covariances[k] = (shares[:, k, None] * moved).T @ moved / mass[k]
-    covariances += _RIDGE * np.eye(d, dtype=np.float64)
+        centred = z - mean
+        covariances[k] = (shares[:, k, None] * centred).T @ centred / mass[k]
+    covariances += _COVARIANCE_RIDGE * np.eye(d, dtype=np.float64)
     return mass / mass.sum(), means, covariances
 
 
 def _expected(
     z: np.ndarray, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """The log-likelihood, and the probabilities (n, k) that a point comes from a part."""
+    """E step: the log-likelihood, and responsibilities (n, k) of the components for the points."""
     roots = linalg.cholesky(covariances)
     inverses = linalg.inv(roots)
     logs = np.empty((len(z), len(weights)), dtype=np.float64)
@@ -91,7 +95,7 @@ def _expected(
 
 
 def _clustered(z: np.ndarray, parts: int, rng: np.random.Generator) -> np.ndarray:
-    """Memberships (n, k) of a k-means clustering whose centres begin far apart (k-means++)."""
+    """Memberships (n, k) of a k-means clustering with k-means++ seeding."""
     centres = z[rng.integers(len(z))][None, :]
     nearest = squared_distances(z, centres)[:, 0]
     while len(centres) < parts:
@@ -100,12 +104,12 @@ def _clustered(z: np.ndarray, parts: int, rng: np.random.Generator) -> np.ndarra
         centres = np.concatenate([centres, z[row][None, :]])
         nearest = np.minimum(nearest, squared_distances(z, z[row][None, :])[:, 0])
     members = np.zeros((len(z), parts), dtype=np.float64)
-    for _ in range(_LLOYD):
+    for _ in range(_MAX_LLOYD_STEPS):
         owner = np.argmin(squared_distances(z, centres), axis=1)
         members = np.eye(parts, dtype=np.float64)[owner]
         sizes = members.sum(axis=0)[:, None]
-        moved = np.where(sizes > 0, members.T @ z / np.maximum(sizes, 1.0), centres)
-        if np.array_equal(moved, centres):
+        updated = np.where(sizes > 0, members.T @ z / np.maximum(sizes, 1.0), centres)
+        if np.array_equal(updated, centres):
             break
-        centres = moved
+        centres = updated
     return members

@@ -1,4 +1,4 @@
-"""Functions of a reproducing kernel Hilbert space: f(x) = sum_i w_i k(x_i, x)."""
+"""Functions of a reproducing kernel Hilbert space, f(x) = sum_i w_i k(x_i, x)."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from mercer.rkhs.sample_rows import joined
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Function:
-    """f(x) = sum_i w_i k(x_i, x), an element of the RKHS of the kernel k.
+    """Element f(x) = sum_i w_i k(x_i, x) of the RKHS of the kernel k.
 
     Functions of one kernel form a vector space (``f + g``, ``f - g``, ``2 * f``, ``-f``,
-    ``f / 3``, ``sum([f, g])``) with the inner product <f, g> = sum_ij w_i v_j k(x_i, y_j), in
-    which f(x) = <f, k(x, .)>: k(x, .) is ``Function(k, x, [1.0])``. Values, inner products and
-    norms are sums over tiles; no matrix of all pairs is held.
+    ``f / 3``, ``sum([f, g])``) with the inner product <f, g> = sum_ij w_i v_j k(x_i, y_j). The
+    reproducing property is f(x) = <f, k(x, .)>, where k(x, .) is ``Function(k, x, [1.0])``. Values,
+    inner products and norms are sums over tiles; the Gram matrix is never formed.
 
     Parameters
     ----------
     kernel : Kernel
     points : points
-        The x_i: an array (n, d), a data frame, or whatever the kernel takes.
+        The x_i: an array (n, d), a data frame, or any other points of the kernel.
     weights : array (n,) or (n, k)
-        The w_i. A matrix makes k functions of the same points, one per column; ``f[j]`` is the
-        j-th.
+        The w_i. A matrix defines k functions with the same points, one per column; ``f[j]`` is the
+        j-th of them.
     columns : Columns, optional
-        The names of the columns of the points; known by itself if `points` is a data frame.
-        Frames that the function is then evaluated at may have their columns in any order.
+        Names of the columns of the points, by default those of a data frame. A function with names may
+        be evaluated at frames with their columns in any order.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Function:
         return f"Function({self.kernel!r}, {several}{count(self.points)} points)"
 
     def __call__(self, x: Any) -> Array:
-        """The values f(x_i): (len(x),), or (len(x), k) for k functions."""
+        """Values f(x_i): (len(x),), or (len(x), k) for k functions."""
         if self.columns is not None:
             x, _ = read(self.kernel, x, self.columns, "x")
         return Gram(self._bound, x, self.points) @ self.weights
@@ -78,32 +78,32 @@ class Function:
         """The j-th of k functions; a slice gives several."""
         if self.weights.ndim == 1:
             raise TypeError(
-                "this is one function: only several of them, weights (n, k), have parts"
+                "this is a single function: only functions with weights (n, k) can be indexed"
             )
         return replace(self, weights=self.weights[:, j])
 
     # ---- geometry ---------------------------------------------------------------------
 
     def inner(self, other: Function) -> Any:
-        """<f, g> = w'Kv: a number, or an array (k,), (l,) or (k, l) where there are several."""
+        """Inner product <f, g> = w'Kv: a number, or an array (k,), (l,) or (k, l) for several functions."""
         validate.instance("other", other, Function, "a Function")
         other = self._matched(other)
         product = astype(self._gram(other) @ other.weights, double(self.weights))
-        left = astype(self.weights, double(self.weights))
+        weights = astype(self.weights, double(self.weights))
         if self.weights.ndim == 2:
-            left = namespace(left).permute_dims(left, (1, 0))
-        value = left @ product
+            weights = namespace(weights).permute_dims(weights, (1, 0))
+        value = weights @ product
         return scalar(value) if value.ndim == 0 else value
 
     def norm2(self) -> Any:
-        """|f|^2 = w'Kw, never negative: a number, or an array (k,) for k functions."""
+        """Squared norm |f|^2 = w'Kw, never negative: a number, or an array (k,) for k functions."""
         value = self._gram(self).quad(self.weights)
         if self.weights.ndim == 2:
             return namespace(value).clip(value, 0.0, None)
         return max(scalar(value), 0.0)
 
     def norm(self) -> Any:
-        """|f|: a number, or an array (k,) for k functions."""
+        """Norm |f|: a number, or an array (k,) for k functions."""
         value = self.norm2()
         return namespace(value).sqrt(value) if self.weights.ndim == 2 else sqrt(value)
 
@@ -118,7 +118,7 @@ class Function:
         mine, theirs = self.weights.shape[1:], other.weights.shape[1:]
         if mine != theirs:
             raise ValueError(
-                f"sums need as many functions on both sides, got weights of shapes "
+                f"sums need the same number of functions on both sides, got weights of shapes "
                 f"{tuple(self.weights.shape)} and {tuple(other.weights.shape)}"
             )
         if other.points is self.points:
@@ -156,11 +156,11 @@ class Function:
     def __sub__(self, other: Any) -> Function:
         return self + -other if isinstance(other, Function | Real) else NotImplemented
 
-    # ---- a look -----------------------------------------------------------------------
+    # ---- plotting ---------------------------------------------------------------------
 
     def plot(self, ax: Any = None) -> Any:
-        """A line (points on the line) or a map (points of the plane); returns the Axes."""
-        # Plotting lies above this layer: it is asked for by name, when wanted, and never needed.
+        """Plot the function, as a line on R or as a map on R^2; returns the Axes."""
+        # mercer.plot is a higher layer with an optional dependency, so it is imported by name on demand.
         return importlib.import_module("mercer.plot").plot_function(self, ax=ax)
 
     # ---- private ----------------------------------------------------------------------
@@ -173,10 +173,10 @@ class Function:
         return Gram(self._bound, self.points, None if other.points is self.points else other.points)
 
     def _matched(self, other: Function) -> Function:
-        """`other` with its columns in the order of mine; both must be of one RKHS."""
+        """`other` with its columns in the order of this function's; both must have the same kernel."""
         if self.kernel != other.kernel:
             raise ValueError(
-                f"functions of different kernels live in different spaces: got {self.kernel!r} "
+                f"both functions must have the same kernel, got {self.kernel!r} "
                 f"and {other.kernel!r}"
             )
         if self.columns is None or other.columns is None or self.columns == other.columns:

@@ -1,4 +1,4 @@
-"""The Gaussian distribution: density, score, draws."""
+"""Gaussian distribution: density, score and sampling."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from mercer import linalg, validate
 from mercer.backend import Array, array_like, namespace, to_numpy
 from mercer.rkhs.densities import Density
 
-_ROUNDING = 1e-8  # how far a covariance matrix may be from its transpose
+# Allowed asymmetry of a covariance matrix, relative to its largest entry: well above rounding error.
+_ROUNDING = 1e-8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Density):
-    """The normal distribution N(m, C) on R^d.
+    """Normal distribution N(m, C) on R^d.
 
     log p(x) = -(x - m)' C^-1 (x - m) / 2 - log det(2 pi C) / 2, and the score, its gradient, is
     C^-1 (m - x).
@@ -27,10 +28,10 @@ class Gaussian(Density):
     Parameters
     ----------
     mean : number or array (d,)
-        A number is the mean of a distribution on the line.
+        The mean; a number for a distribution on the line.
     cov : number, array (d,) or array (d, d)
-        The variance of every coordinate, the variances of each, or the covariance matrix. Variances,
-        not standard deviations.
+        One variance for all coordinates, the variance of each, or the covariance matrix. Variances, not
+        standard deviations.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class Gaussian(Density):
 
     @classmethod
     def fit(cls, x: Any) -> Gaussian:
-        """The Gaussian that makes points most likely: their mean and covariance matrix.
+        """Maximum likelihood fit: the mean and the covariance matrix of the points.
 
         Examples
         --------
@@ -75,9 +76,9 @@ class Gaussian(Density):
                 f"of {points.shape[1]} columns"
             )
         mean = points.mean(axis=0)
-        moved = points - mean
+        centred = points - mean
         try:
-            return cls(mean, moved.T @ moved / len(points))
+            return cls(mean, centred.T @ centred / len(points))
         except ValueError as error:
             raise ValueError(f"x does not determine a Gaussian: {error}") from None
 
@@ -87,20 +88,20 @@ class Gaussian(Density):
         return len(self.mean)
 
     def log_density(self, x: Any) -> Array:
-        """log p(x_i): (n,)."""
+        """Log-density log p(x_i): (n,)."""
         x = self._points(x)
         z = self._whitened(x)
         return -0.5 * namespace(z).sum(z * z, axis=1) - self._log_normaliser
 
     def score(self, x: Any) -> Array:
-        """C^-1 (m - x_i): (n, d)."""
+        """Score C^-1 (m - x_i): (n, d)."""
         x = self._points(x)
         whitening = array_like(self._whitening, x)
         z = self._whitened(x)
         return -(z * whitening if whitening.ndim == 1 else z @ whitening)
 
     def sample(self, n: int, *, rng: Any = None) -> np.ndarray:
-        """`n` draws: (n, d)."""
+        """Draw `n` points: (n, d)."""
         validate.whole("n", n)
         z = validate.generator(rng).standard_normal((n, self.dimension))
         return self.mean + (z * self._root if self._root.ndim == 1 else z @ self._root.T)
@@ -109,12 +110,12 @@ class Gaussian(Density):
 
     @cached_property
     def _root(self) -> np.ndarray:
-        """Cholesky's L with C = LL', or the standard deviations."""
+        """Cholesky factor L with C = LL', or the standard deviations of a diagonal C."""
         return np.sqrt(self.cov) if self.cov.ndim == 1 else linalg.cholesky(self.cov)
 
     @cached_property
     def _whitening(self) -> np.ndarray:
-        """L^-1: (d, d), or (d,) for a diagonal."""
+        """Whitening matrix L^-1: (d, d), or (d,) for a diagonal C."""
         if self._root.ndim == 1:
             return 1 / self._root
         from scipy.linalg import solve_triangular
@@ -123,81 +124,80 @@ class Gaussian(Density):
 
     @cached_property
     def _log_normaliser(self) -> float:
-        """log det(2 pi C) / 2."""
+        """Log-normaliser log det(2 pi C) / 2."""
         roots = self._root if self._root.ndim == 1 else np.diagonal(self._root)
         return self.dimension * log(2 * pi) / 2 + float(np.sum(np.log(roots)))
 
     def _whitened(self, x: Array) -> Array:
-        """L^-1 (x_i - m): (n, d)."""
-        moved, whitening = x - array_like(self.mean, x), array_like(self._whitening, x)
+        """Whitened points L^-1 (x_i - m): (n, d)."""
+        centred, whitening = x - array_like(self.mean, x), array_like(self._whitening, x)
         if whitening.ndim == 1:
-            return moved * whitening
-        return moved @ namespace(x).permute_dims(whitening, (1, 0))
+            return centred * whitening
+        return centred @ namespace(x).permute_dims(whitening, (1, 0))
 
 
 def as_vector(name: str, value: Any) -> np.ndarray:
-    """A number or a vector as a vector of float64, a copy."""
+    """Number or vector as a new vector of float64: (d,)."""
     if isinstance(value, Real):
         validate.number(name, value)
         return np.array([float(value)], dtype=np.float64)
-    found = to_numpy(validate.real(value, name))
-    _without_nan(name, found)
-    return np.array(to_numpy(validate.vector(found, name)), dtype=np.float64)
+    array = to_numpy(validate.real(value, name))
+    _check_finite(name, array)
+    return np.array(to_numpy(validate.vector(array, name)), dtype=np.float64)
 
 
-def _without_nan(name: str, found: np.ndarray) -> None:
-    """Numbers of a distribution that are all there: no row of data is to blame."""
-    bad = np.argwhere(~np.isfinite(found))
+def _check_finite(name: str, parameter: np.ndarray) -> None:
+    """Raise a ValueError for NaN or infinite parameters; unlike for data, no row is named."""
+    bad = np.argwhere(~np.isfinite(parameter))
     if len(bad):
         at = tuple(bad[0].tolist())
         raise ValueError(
-            f"{name} has NaN or infinite values ({found[at]} at {at[0] if len(at) == 1 else at}): "
-            "leave out missing observations where it is estimated"
+            f"{name} has NaN or infinite values ({parameter[at]} at "
+            f"{at[0] if len(at) == 1 else at}): drop missing observations before estimating it"
         )
 
 
 def _covariance(cov: Any, d: int) -> np.ndarray:
-    """Variances (d,), or a covariance matrix (d, d) that is symmetric and positive definite."""
+    """Checked variances (d,), or a symmetric positive definite covariance matrix (d, d)."""
     if isinstance(cov, Real):
         validate.positive("cov", cov)
         return np.full(d, float(cov), dtype=np.float64)
-    given = validate.real(cov, "cov")
-    _without_nan("cov", to_numpy(given))
-    found = np.array(to_numpy(validate.finite(given, "cov")), dtype=np.float64)
-    if found.shape not in ((d,), (d, d)):
+    checked = validate.real(cov, "cov")
+    _check_finite("cov", to_numpy(checked))
+    matrix = np.array(to_numpy(validate.finite(checked, "cov")), dtype=np.float64)
+    if matrix.shape not in ((d,), (d, d)):
         raise ValueError(
-            f"cov must be a number, {d} variances or a matrix ({d}, {d}), as the mean has "
-            f"{d} numbers; got shape {found.shape}"
+            f"cov must be a number, {d} variances or a matrix ({d}, {d}), because the mean has "
+            f"{d} numbers; got shape {matrix.shape}"
         )
-    variances = found if found.ndim == 1 else np.diagonal(found)
+    variances = matrix if matrix.ndim == 1 else np.diagonal(matrix)
     if 0 < variances.min() < 1 / validate.EXTREME or variances.max() > validate.EXTREME:
         raise ValueError(
             f"cov must have variances between {1 / validate.EXTREME:g} and {validate.EXTREME:g}, "
-            f"got some from {variances.min():.3g} to {variances.max():.3g}: divide the data by a "
-            "constant first"
+            f"got values from {variances.min():.3g} to {variances.max():.3g}: rescale the data first"
         )
-    if found.ndim == 2:
-        return _definite(found)
-    if found.min() <= 0:
+    if matrix.ndim == 2:
+        return _symmetrised(matrix)
+    if matrix.min() <= 0:
         raise ValueError(
-            f"cov must have positive variances, got {found.min():g} for coordinate "
-            f"{int(found.argmin())}: a point without variance is a Dirac"
+            f"cov must have positive variances, got {matrix.min():g} for coordinate "
+            f"{int(matrix.argmin())}: for a distribution without variance use Dirac"
         )
-    return found
+    return matrix
 
 
-def _definite(cov: np.ndarray) -> np.ndarray:
-    """A covariance matrix, made exactly symmetric."""
+def _symmetrised(cov: np.ndarray) -> np.ndarray:
+    """Covariance matrix made exactly symmetric, after checks of symmetry and definiteness."""
     if np.max(np.abs(cov - cov.T)) > _ROUNDING * np.max(np.abs(cov)):
-        raise ValueError("cov must be a symmetric matrix: take (cov + cov.T) / 2 if it should be")
+        raise ValueError("cov must be symmetric: pass (cov + cov.T) / 2 if it should be")
     cov = (cov + cov.T) / 2
     scale = np.sqrt(np.maximum(np.diagonal(cov), 0.0))
     scale[scale == 0] = 1.0
-    least = linalg.eigvalsh(cov / scale / scale[:, None])[0]  # whatever the units of the columns
-    if least <= len(cov) * np.finfo(np.float64).eps:
+    smallest = linalg.eigvalsh(cov / scale / scale[:, None])[0]  # independent of the units
+    if smallest <= len(cov) * np.finfo(np.float64).eps:
         raise ValueError(
-            f"cov must be positive definite, and its smallest eigenvalue is "
-            f"{float(linalg.eigvalsh(cov)[0]):.3g}: leave out columns that others determine, or "
+            f"cov must be positive definite, but its smallest eigenvalue is "
+            f"{float(linalg.eigvalsh(cov)[0]):.3g}: drop linearly dependent columns, or "
             "add a small number to the diagonal, such as cov + 1e-6 * np.eye(d)"
         )
     return cov

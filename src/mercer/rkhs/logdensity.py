@@ -1,4 +1,4 @@
-"""A distribution that is known by its log-density up to a constant, or by its scores at some points."""
+"""Models known by an unnormalised log-density, or by their scores at the observations."""
 
 from __future__ import annotations
 
@@ -24,27 +24,28 @@ from mercer.backend import (
 from mercer.gram.threads import spans
 from mercer.rkhs.charts import Chart, chart_of
 
-_ROWS = 65_536  # points whose gradients are recorded at a time
+# Points differentiated at a time: bounds the memory of torch's graph, with little overhead per call.
+_POINTS_PER_GRADIENT = 65_536
 
 
 @dataclass(frozen=True, eq=False)
 class LogDensity(EqualByValue):
-    """A distribution known by log p(x) + c, whatever the constant: a posterior, an energy.
+    """Distribution with the unnormalised log-density log p(x) + c, such as a posterior or an energy.
 
-    Its score, the gradient of log p, is made by torch's automatic differentiation, or is what
-    `gradient` gives. Torch is imported when a score is first asked for.
+    Its score, the gradient of log p, comes from `gradient` or else from automatic differentiation by
+    torch, which is imported when a score is first computed.
 
     Parameters
     ----------
     log_p : callable
-        x (n, d) -> log p(x_i) + c, (n,), each from its own row. Made of operations of torch on
-        tensors, unless there is a `gradient`.
+        Function x (n, d) -> log p(x_i) + c, (n,), where each value depends on its row only. Without a
+        `gradient` it must use torch operations on tensors.
     gradient : callable or None
-        x (n, d) -> the gradients of log p at the rows of x, (n, d), in the library of x.
+        Function x (n, d) -> gradients of log p at the rows of x, (n, d), in the array library of x.
     support : pair of numbers, pair of arrays (d,), or None
-        Where p > 0: each coordinate between `low` and `high`, which may be infinite. None: on all of
-        R^d. Tests then compare in coordinates that have no border, log(x - low) and
-        log((x - low) / (high - x)): at a border Stein's identity does not hold.
+        The box (low, high) where p > 0; bounds may be infinite. None: all of R^d. Because Stein's
+        identity fails at a boundary, tests use unbounded coordinates instead: log(x - low) or
+        log((x - low) / (high - x)).
 
     Examples
     --------
@@ -68,7 +69,7 @@ class LogDensity(EqualByValue):
             raise TypeError(
                 f"gradient must be a function x -> gradients of log p, or None, got {self.gradient!r}"
             )
-        _ = self.borders  # refused here
+        _ = self.borders  # raises for a wrong support
 
     def __repr__(self) -> str:
         name = getattr(self.log_p, "__name__", type(self.log_p).__name__)
@@ -76,7 +77,7 @@ class LogDensity(EqualByValue):
 
     @cached_property
     def borders(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """`support` as two arrays, (1,) or (d,); None where there is none."""
+        """Bounds of `support` as two arrays, (1,) or (d,); None without a support."""
         if self.support is None:
             return None
         needed = "support must be a pair (low, high) of numbers, or of arrays (d,), low < high"
@@ -91,78 +92,80 @@ class LogDensity(EqualByValue):
 
     @property
     def dimension(self) -> int | None:
-        """The d of R^d, where `support` tells it."""
+        """The d of R^d, if it is known from `support`; else None."""
         return None if self.borders is None or len(self.borders[0]) == 1 else len(self.borders[0])
 
     def chart(self, dimension: int) -> Chart | None:
-        """Coordinates without borders; None where there are no borders."""
+        """Unbounded coordinates of the support; None where it is all of R^d."""
         return None if self.borders is None else chart_of(*self.borders, dimension)
 
     def log_density(self, x: Any) -> Array:
-        """log p(x_i), up to a constant: (n,)."""
+        """Log-density log p(x_i) up to a constant: (n,)."""
         x = validate.points(x, "x")
         if self.gradient is not None:
             return self._values(self.log_p(x), x)
         torch = _torch()
         with torch.no_grad():
-            found = self._traced(torch, self.log_p(_tensor(torch, x)), x)
-        return array_like(to_numpy(found), x) if not is_torch(x) else found
+            values = self._traced(torch, self.log_p(_tensor(torch, x)), x)
+        return array_like(to_numpy(values), x) if not is_torch(x) else values
 
     def score(self, x: Any) -> Array:
-        """The gradients of log p at the rows of x: (n, d)."""
+        """Gradients of log p at the rows of x: (n, d)."""
         x = validate.points(x, "x")
         if self.gradient is not None:
             return self.gradient(x)
-        parts = [self._derivative(x[rows, :]) for rows in spans(count(x), _ROWS)]
+        parts = [self._derivative(x[rows, :]) for rows in spans(count(x), _POINTS_PER_GRADIENT)]
         return parts[0] if len(parts) == 1 else namespace(x).concat(parts, axis=0)
 
     # ---- private ----------------------------------------------------------------------
 
     def _derivative(self, x: Array) -> Array:
-        """The gradients by automatic differentiation."""
+        """Gradients by automatic differentiation: (n, d)."""
         torch = _torch()
         t = _tensor(torch, x).requires_grad_(True)
         with torch.enable_grad():
             values = self._traced(torch, self.log_p(t), x)
             if not values.requires_grad:
                 raise TypeError(
-                    "log_p must be made of operations of torch on x alone: its values do not "
-                    "remember x, so that there is no gradient; give gradient=... as well"
+                    "log_p must use torch operations only: its values are detached from x, so there "
+                    "is no gradient; pass gradient=... as well"
                 )
-            (found,) = torch.autograd.grad(values.sum(), t)
-        return found if is_torch(x) else array_like(found.numpy(), x)
+            (gradients,) = torch.autograd.grad(values.sum(), t)
+        return gradients if is_torch(x) else array_like(gradients.numpy(), x)
 
     def _traced(self, torch: Any, values: Any, x: Array) -> Any:
+        """Values of log_p, checked to be a tensor of the right shape."""
         if not isinstance(values, torch.Tensor):
             raise TypeError(
-                "log_p must be made of operations of torch, such as x.pow(2).sum(axis=1), and gave "
-                f"{type(values).__name__}; or give gradient=... as well"
+                "log_p must use torch operations, such as x.pow(2).sum(axis=1), but returned "
+                f"{type(values).__name__}; otherwise pass gradient=... as well"
             )
         return self._values(values, x)
 
     @staticmethod
     def _values(values: Any, x: Array) -> Any:
+        """Values of log_p, checked to have the shape (n,)."""
         if tuple(np.shape(values)) != (count(x),):
             raise ValueError(
                 f"log_p(x) must have one number for each point, shape ({count(x)},), got "
-                f"{tuple(np.shape(values))}: add up over the columns of x"
+                f"{tuple(np.shape(values))}: sum over the columns of x"
             )
         return values
 
 
 def _torch() -> Any:
-    """Torch, or an error that says what to do without it."""
+    """The module torch, or an ImportError that names the alternative."""
     try:
-        return import_module("torch")  # an option, which no module needs
+        return import_module("torch")  # an optional dependency
     except ImportError:
         raise ImportError(
-            "LogDensity(log_p) differentiates log_p by torch, which is not installed: install it, "
-            "or give gradient=..., a function x -> gradients of log p"
+            "LogDensity(log_p) differentiates log_p with torch, which is not installed: install it, "
+            "or pass gradient=..., a function x -> gradients of log p"
         ) from None
 
 
 def _tensor(torch: Any, x: Any) -> Any:
-    """The points as a tensor that remembers nothing of where they came from."""
+    """Points as a tensor that is detached from any graph."""
     if is_torch(x):
         return x.detach().clone()
     return torch.tensor(np.ascontiguousarray(to_numpy(x)))
@@ -170,15 +173,15 @@ def _tensor(torch: Any, x: Any) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores(EqualByValue):
-    """A distribution known by its scores at the observations alone: gradients of log p, row by row.
+    """Distribution known only by its scores at the observations, the gradients of log p.
 
-    For models in other programs, whose gradients were written down. A test needs as many
-    observations as there are rows here, in the same order.
+    For models of other programs, whose gradients were saved. A test needs the same observations in
+    the same order.
 
     Parameters
     ----------
     values : array (n, d)
-        The gradient of log p at observation i in row i.
+        Row i is the gradient of log p at observation i.
 
     Examples
     --------
@@ -192,9 +195,9 @@ class Scores(EqualByValue):
     values: Any  # kept as an array (n, d)
 
     def __post_init__(self) -> None:
-        found = np.array(to_numpy(validate.points(self.values, "values")), dtype=np.float64)
-        found.flags.writeable = False
-        object.__setattr__(self, "values", found)
+        values = np.array(to_numpy(validate.points(self.values, "values")), dtype=np.float64)
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
 
     def __repr__(self) -> str:
         return f"Scores({self.values.shape[0]} points, {self.values.shape[1]} dimensions)"
@@ -205,43 +208,43 @@ class Scores(EqualByValue):
         return int(self.values.shape[1])
 
     def at(self, x: Any) -> ScoresAt:
-        """The scores as a function that is known at the rows of x."""
+        """The scores as a function defined at the rows of x."""
         return ScoresAt(validate.points(x, "x"), self.values)
 
 
 def score_at(score: Any, points: Array) -> Callable[..., Any]:
-    """A score as a function: itself, or gradients (n, d) that belong to the rows of these points."""
+    """Score as a function, from a function or from gradients (n, d) at the rows of these points."""
     if callable(score):
         return score
     if not (is_array(score) or isinstance(score, list | tuple)):
         raise TypeError(
-            "score must be a function that gives the gradients of log p, or these gradients at the "
-            f"rows of x, (n, d); got {score!r}"
+            "score must be a function x -> gradients of log p, or an array (n, d) of these gradients "
+            f"at the rows of x; got {score!r}"
         )
     return Scores(score).at(points)
 
 
 class ScoresAt:
-    """A score that is known at some points alone, and looked up there."""
+    """Score function defined by a table of gradients at given points."""
 
     def __init__(self, points: Array, values: np.ndarray) -> None:
         if tuple(points.shape) != tuple(values.shape):
             raise ValueError(
-                f"x must have the shape of the scores, {tuple(values.shape)}, one row for each of "
-                f"their rows; got {tuple(points.shape)}"
+                f"x must have the shape of the scores, {tuple(values.shape)}, with the observations in "
+                f"the same order; got {tuple(points.shape)}"
             )
         self._points, self._values = to_numpy(points), values
 
     def __call__(self, x: Array) -> Array:
-        """The scores of these rows, all of which must be among the known ones: (n, d)."""
-        asked = to_numpy(x)
-        if asked.shape == self._points.shape and np.array_equal(asked, self._points):
+        """Scores at the rows of x, all of which must be among the given points: (n, d)."""
+        points = to_numpy(x)
+        if points.shape == self._points.shape and np.array_equal(points, self._points):
             return array_like(self._values, x)
-        rows = [self._row.get(key, -1) for key in _keys(asked, self._points.dtype)]
+        rows = [self._row.get(key, -1) for key in _keys(points, self._points.dtype)]
         if min(rows) < 0:
             raise ValueError(
-                "the scores of the model are known at the observations alone, and not at point "
-                f"{rows.index(-1)} of those that are asked for: give a function instead of Scores"
+                "the scores of the model are known only at the observations, but point "
+                f"{rows.index(-1)} is not one of them: pass a score function instead of Scores"
             )
         return array_like(self._values[rows], x)
 
@@ -251,5 +254,5 @@ class ScoresAt:
 
 
 def _keys(points: np.ndarray, dtype: Any) -> list[bytes]:
-    """What equal rows have in common; 0.0 and -0.0 are equal."""
+    """Hashable keys of rows, the same for equal rows; 0.0 and -0.0 are equal."""
     return [row.tobytes() for row in np.ascontiguousarray(points, dtype=dtype) + 0.0]

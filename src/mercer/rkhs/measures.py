@@ -1,4 +1,4 @@
-"""Measures of difference and dependence, as numbers without p-values: MMD, HSIC, the witness."""
+"""Estimates of MMD and HSIC without p-values, and the witness function."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mmd2(kernel: Kernel | None, x: Any, y: Any, *, unbiased: bool = True) -> flo
     """Squared maximum mean discrepancy of two samples, E k(X, X') + E k(Y, Y') - 2 E k(X, Y).
 
     The squared RKHS distance of the mean embeddings (Gretton et al. 2012, lemma 6). For a
-    characteristic kernel it is zero only when the distributions are the same.
+    characteristic kernel it is zero only if the distributions are equal.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def mmd2(kernel: Kernel | None, x: Any, y: Any, *, unbiased: bool = True) -> flo
     x, y : points
         Two samples, not necessarily of the same size.
     unbiased : bool
-        True: pairs i = j are left out, which makes the expectation right and lets the number be
-        negative. False: the squared norm of the `witness`, never negative, too large by O(1/n).
+        True: the U-statistic, without pairs i = j, which may be negative. False: the V-statistic, the
+        squared norm of the `witness`, never negative, with a bias of O(1/n).
 
     Examples
     --------
@@ -59,20 +59,20 @@ def mmd2(kernel: Kernel | None, x: Any, y: Any, *, unbiased: bool = True) -> flo
 def hsic(
     kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any, *, unbiased: bool = False
 ) -> float:
-    """Hilbert-Schmidt independence criterion of two variables observed together.
+    """Hilbert-Schmidt independence criterion of paired samples of two variables.
 
     The squared Hilbert-Schmidt norm of their cross-covariance operator. For characteristic
-    kernels it is zero only when the variables are independent.
+    kernels it is zero only if the variables are independent.
 
     Parameters
     ----------
     kernel_x, kernel_y : Kernel or None
         None: RBF at the median distance of that variable.
     x, y : points
-        As many of one as of the other; x_i belongs to y_i.
+        Paired samples of the same size.
     unbiased : bool
-        False: tr(KHLH) / n^2 (Gretton et al. 2005), never negative, too large by O(1/n).
-        True: the U-statistic of Song et al. (2012, eq. 5), which may be negative; needs n >= 4.
+        False: the V-statistic tr(KHLH) / n^2 (Gretton et al. 2005), never negative, with a bias of
+        O(1/n). True: the U-statistic of Song et al. (2012, eq. 5), which may be negative; needs n >= 4.
 
     Examples
     --------
@@ -86,43 +86,43 @@ def hsic(
     >>> hsic(RBF(1.0), RBF(1.0), x, rng.permutation(y))
     0.0006
     """
-    # Both are centred, though one would do: products of small numbers keep their digits.
-    left, right = (
+    # Centring one matrix would suffice; centring both keeps the products small and accurate.
+    gram_x, gram_y = (
         Gram(kernel, *recentred(kernel, points)).centered()
         for kernel, points in paired_points(
             (kernel_x, kernel_y), (x, y), least=4 if unbiased else 1, what="hsic(unbiased=True)"
         )
     )
-    product = left.inner(right)  # tr(KHLH)
+    product = gram_x.inner(gram_y)  # tr(KHLH)
     if not unbiased:
-        return max(product / left.shape[0] ** 2, 0.0)
-    return without_diagonals(product, left.diagonal(), right.diagonal())
+        return max(product / gram_x.shape[0] ** 2, 0.0)
+    return without_diagonals(product, gram_x.diagonal(), gram_y.diagonal())
 
 
 def without_diagonals(product: float, a: Array, b: Array) -> float:
-    """The unbiased HSIC from tr(KHLH) and the diagonals of HKH and HLH (Song et al. 2012, eq. 5).
+    """Unbiased HSIC from tr(KHLH) and the diagonals of HKH and HLH (Song et al. 2012, eq. 5).
 
-    Song et al. write K, L with empty diagonals. Their statistic does not change when f_i + f_j is
-    added off the diagonal, so HKH and HLH serve; and as their rows add up to zero, all sums
-    without diagonals are sums of the diagonals a, b.
+    Song et al. use K and L with zero diagonals. Their statistic does not change if f_i + f_j is added
+    off the diagonal, so HKH and HLH may be used instead; as the rows of these add up to zero, all sums
+    off the diagonal follow from the diagonals a and b.
     """
     a, b = astype(a, double(a)), astype(b, double(b))
     n, xp = a.shape[0], namespace(a, b)
-    own, total = scalar(xp.sum(a * b)), scalar(xp.sum(a)) * scalar(xp.sum(b))
-    return unbiased_hsic(product, own, total, n)
+    diagonals, traces = scalar(xp.sum(a * b)), scalar(xp.sum(a)) * scalar(xp.sum(b))
+    return unbiased_hsic(product, diagonals, traces, n)
 
 
 def unbiased_hsic(product: Any, own: Any, total: Any, n: int) -> Any:
-    """The same from tr(KHLH), sum_i a_i b_i and sum_i a_i sum_j b_j; numbers, or arrays of them."""
+    """Unbiased HSIC from tr(KHLH), `own` = sum_i a_i b_i and `total` = sum_i a_i sum_j b_j."""
     return (product - own * n / (n - 2) + total / ((n - 1) * (n - 2))) / (n * (n - 3))
 
 
 def witness(kernel: Kernel | None, x: Any, y: Any) -> Function:
-    """The witness function, mean_i k(x_i, .) - mean_j k(y_j, .): large where x has more mass.
+    """Witness function mean_i k(x_i, .) - mean_j k(y_j, .), large where x has more mass.
 
-    The difference of the mean embeddings, not normalised: its squared norm is the biased
-    `mmd2`, and its mean over x less its mean over y is so too. The function of norm one that
-    attains the supremum in the MMD is ``w / w.norm()``.
+    The difference of the mean embeddings, not normalised: the biased `mmd2` is its squared norm and
+    also its mean over x minus its mean over y. The function of norm one that attains the supremum in
+    the definition of the MMD is ``w / w.norm()``.
 
     Parameters
     ----------
@@ -147,14 +147,14 @@ def witness(kernel: Kernel | None, x: Any, y: Any) -> Function:
 
 
 def _embedding(kernel: Kernel, x: Any, name: str, columns: Columns | None = None) -> Function:
-    """The mean embedding of a sample, its columns in the order of `columns`."""
+    """Mean embedding of a sample, with its columns in the order of `columns`."""
     points, columns = read(kernel, x, columns, name)
     n = count(points)
     return Function(kernel, points, np.full(n, 1 / n, np.float64), columns)
 
 
 def _samples(kernel: Kernel | None, x: Any, y: Any) -> tuple[Kernel, Points, Points]:
-    """The kernel bound to columns, or the default one, and two checked samples."""
+    """Kernel bound to the columns, or the default one, and two checked samples."""
     if kernel is not None:
         kernel, x, y = prepare(kernel, x, y)
         return kernel, x, y
@@ -163,7 +163,7 @@ def _samples(kernel: Kernel | None, x: Any, y: Any) -> tuple[Kernel, Points, Poi
 
 
 def _mean(gram: Gram, unbiased: bool) -> float:
-    """The mean of k(x_i, x_j), of all pairs or of those with i != j."""
+    """Mean of k(x_i, x_j) over all pairs, or over those with i != j."""
     n = gram.shape[0]
     return (gram.sum() - gram.trace()) / (n * (n - 1)) if unbiased else gram.sum() / n**2
 

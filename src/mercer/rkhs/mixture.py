@@ -1,4 +1,4 @@
-"""Mixtures of distributions: density, score, draws."""
+"""Mixtures of distributions: density, score and sampling."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from mercer import validate
 from mercer.backend import Array, namespace, to_numpy
 from mercer.rkhs.densities import Density
 from mercer.rkhs.distributions import Empirical, shares
+from mercer.rkhs.fitting import gaussian_parts
+from mercer.rkhs.gaussian import Gaussian
 from mercer.rkhs.uniform import Dirac, Uniform
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mixture(Density):
-    """p(x) = sum_j w_j p_j(x): a draw comes from part j with probability w_j.
+    """Mixture p(x) = sum_j w_j p_j(x): a draw comes from component j with probability w_j.
 
-    Its score is sum_j r_j(x) s_j(x), where s_j is the score of part j and r_j(x) = w_j p_j(x) / p(x)
-    the probability that a point found at x comes from part j. All is computed from logarithms:
-    far from every part nothing underflows.
+    Its score is sum_j r_j(x) s_j(x), where s_j is the score of component j and
+    r_j(x) = w_j p_j(x) / p(x) is the probability that a point at x comes from component j. Densities
+    are computed by logarithms, so nothing underflows far from all components.
 
     Parameters
     ----------
     parts : sequence of distributions
-        Of one dimension: `Gaussian`, `Uniform`, `Dirac`, `Empirical`, or mixtures again. Only where
-        all have a density has the mixture one, and only where all have a score a score.
+        The components, all of the same dimension: `Gaussian`, `Uniform`, `Dirac`, `Empirical`, or
+        mixtures. The mixture has a density if all components have one, and a score likewise.
     weights : array (m,) or None
         Non-negative, adding up to one; None: equal weights.
 
@@ -40,7 +42,7 @@ class Mixture(Density):
     Mixture(2 parts, 1 dimension)
     >>> np.exp(p.log_density([2.0]))  # 0.75 N(2; -2, 1) + 0.25 N(2; 2, 0.25)
     array([0.1995...])
-    >>> p.score([-2.0])  # near -2 the first part alone
+    >>> p.score([-2.0])  # near -2 only the first component matters
     array([[0...]])
     """
 
@@ -60,11 +62,11 @@ class Mixture(Density):
 
     @classmethod
     def fit(cls, x: Any, parts: int, *, starts: int = 3, rng: Any = None) -> Mixture:
-        """A mixture of so many Gaussians that makes points likely, by expectation and maximisation.
+        """Maximum likelihood fit of a mixture of `parts` Gaussians, by expectation-maximisation.
 
-        Each start is a k-means clustering; the likeliest end is kept, a local maximum as in every
-        such fit. A millionth of the variance of each column is added to the covariances, without
-        which a part could shrink to a point.
+        Each of the `starts` begins with a k-means clustering, and the likeliest result is returned, a
+        local maximum. A millionth of the variance of each column is added to the covariances, so that
+        no component can collapse to a point.
 
         Examples
         --------
@@ -74,9 +76,6 @@ class Mixture(Density):
         >>> sorted(round(float(part.mean[0]), 1) for part in p.parts)
         [-2.0, 3.0]
         """
-        from mercer.rkhs.fitting import gaussian_parts
-        from mercer.rkhs.gaussian import Gaussian
-
         validate.whole("parts", parts)
         validate.whole("starts", starts)
         points = to_numpy(validate.finite(validate.points(x, "x"), "x")).astype(np.float64)
@@ -89,83 +88,84 @@ class Mixture(Density):
         return dimension_of(self.parts[0])
 
     def log_density(self, x: Any) -> Array:
-        """log p(x_i): (n,)."""
+        """Log-density log p(x_i): (n,)."""
         self._need("log_density")
         x = self._points(x)
         logs, top = self._logs(x)
         xp = namespace(logs)
-        finite = xp.where(xp.isfinite(top), top, 0.0 * x[:, 0])  # outside of all boxes
+        finite = xp.where(xp.isfinite(top), top, 0.0 * x[:, 0])  # -inf outside of all boxes
         with np.errstate(divide="ignore"):
             return finite + xp.log(xp.sum(xp.exp(logs - finite[:, None]), axis=1))
 
     def score(self, x: Any) -> Array:
-        """sum_j r_j(x_i) s_j(x_i): (n, d)."""
+        """Score sum_j r_j(x_i) s_j(x_i): (n, d)."""
         self._need("score")
         x = self._points(x)
         logs, top = self._logs(x)
         xp = namespace(logs)
         shares = xp.exp(logs - top[:, None])
         shares = shares / xp.sum(shares, axis=1)[:, None]
-        found = 0.0 * x
-        for j, (part, _) in enumerate(self._present):
-            found = found + shares[:, j][:, None] * part.score(x)
-        return found
+        score = 0.0 * x
+        for j, (component, _) in enumerate(self._present):
+            score = score + shares[:, j][:, None] * component.score(x)
+        return score
 
     def sample(self, n: int, *, rng: Any = None) -> np.ndarray:
-        """`n` draws, in random order: (n, d)."""
+        """Draw `n` points, in random order: (n, d)."""
         validate.whole("n", n)
         rng = validate.generator(rng)
         counts = rng.multinomial(n, self.weights)
-        drawn = [
-            to_numpy(validate.points(part.sample(int(k), rng=rng), "a part"))
-            for part, k in zip(self.parts, counts, strict=True)
+        draws = [
+            to_numpy(validate.points(component.sample(int(k), rng=rng), "a component"))
+            for component, k in zip(self.parts, counts, strict=True)
             if k
         ]
-        return rng.permutation(np.concatenate(drawn), axis=0)
+        return rng.permutation(np.concatenate(draws), axis=0)
 
     # ---- private ----------------------------------------------------------------------
 
     def _need(self, what: str) -> None:
+        """Raise a TypeError if a component lacks the method `what`."""
         without = next((p for p, _ in self._present if not hasattr(p, what)), None)
         if without is not None:
             raise TypeError(
-                f"a mixture has a {what.replace('_', ' ')} where all of its parts have one, and "
+                f"a mixture has a {what.replace('_', ' ')} only if all of its components have one, but "
                 f"{without!r} has none"
             )
 
     @property
     def _present(self) -> list[tuple[Any, float]]:
-        """The parts that have a weight."""
-        both = zip(self.parts, self.weights.tolist(), strict=True)
-        return [(part, weight) for part, weight in both if weight > 0]
+        """Components with positive weight, and their weights."""
+        components = zip(self.parts, self.weights.tolist(), strict=True)
+        return [(component, weight) for component, weight in components if weight > 0]
 
     def _logs(self, x: Array) -> tuple[Array, Array]:
-        """log w_j p_j(x_i) of the parts that have a weight, and the largest of each row."""
+        """log w_j p_j(x_i) of the components with positive weight, (n, m), and row maxima, (n,)."""
         xp = namespace(x)
-        logs = [part.log_density(x) + float(np.log(weight)) for part, weight in self._present]
+        logs = [p.log_density(x) + float(np.log(weight)) for p, weight in self._present]
         table = xp.stack(logs, axis=1)
         return table, xp.max(table, axis=1)
 
 
-def dimension_of(part: Any) -> int:
-    """The d of R^d of a distribution."""
-    if isinstance(part, Empirical):
-        return int(validate.points(part.points, "points").shape[1])
-    return part.dimension
+def dimension_of(distribution: Any) -> int:
+    """The d of R^d on which a distribution is defined."""
+    if isinstance(distribution, Empirical):
+        return int(validate.points(distribution.points, "points").shape[1])
+    return distribution.dimension
 
 
 def _parts(parts: Any) -> tuple[Any, ...]:
-    """One distribution at least, all of one dimension."""
+    """Checked components: at least one distribution, all of the same dimension."""
     if not isinstance(parts, Sequence) or isinstance(parts, str):
         raise TypeError(f"parts must be a sequence of distributions, got {validate.shown(parts)}")
     if not parts:
         raise ValueError("parts must have at least one distribution, got none")
-    for part in parts:
-        if not isinstance(part, Density | Uniform | Dirac | Empirical):
+    for item in parts:
+        if not isinstance(item, Density | Uniform | Dirac | Empirical):
             raise TypeError(
-                f"parts must be distributions, such as Gaussian(0.0, 1.0) or Empirical(x), got {validate.shown(part)}"
+                f"parts must be distributions, such as Gaussian(0.0, 1.0) or Empirical(x), got {validate.shown(item)}"
             )
-    dimensions = sorted({dimension_of(part) for part in parts})
+    dimensions = sorted({dimension_of(item) for item in parts})
     if len(dimensions) > 1:
         raise ValueError(f"parts must have the same dimension, got {dimensions}")
     return tuple(parts)

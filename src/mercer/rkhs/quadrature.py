@@ -1,4 +1,4 @@
-"""Quadrature: a measure as nodes and weights, for integrals, coefficients and integral operators."""
+"""Quadrature rules: measures as nodes and weights."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mercer.kernels.base import Points
 
 @dataclass(frozen=True, eq=False)
 class Quadrature(EqualByValue):
-    """The measure with mass weights_i at nodes_i: the integral of f is sum_i weights_i f(nodes_i).
+    """Quadrature rule, a discrete measure: the integral of f is sum_i weights_i f(nodes_i).
 
     Attributes
     ----------
     nodes : array (n, d)
     weights : array (n,)
-        Not negative, not all zero. They need not add up to one: `legendre` is the Lebesgue
-        measure of its interval; `normalized()` makes it the uniform distribution.
+        Non-negative, not all zero. They need not add up to one: `legendre` is Lebesgue measure on its
+        interval, and `normalized()` the uniform distribution.
 
     Examples
     --------
@@ -46,16 +46,16 @@ class Quadrature(EqualByValue):
             )
         xp = namespace(weights)
         if scalar(xp.min(weights)) < 0 or scalar(xp.sum(weights)) <= 0:
-            raise ValueError("weights must be non-negative and not all zero: a measure has mass")
+            raise ValueError("weights must be non-negative and not all zero")
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "weights", weights)
 
     @classmethod
     def legendre(cls, a: float, b: float, n: int, *, panels: int = 1) -> Quadrature:
-        """Lebesgue measure on [a, b]: Gauss-Legendre with n nodes on each of equally long panels.
+        """Gauss-Legendre rule for Lebesgue measure on [a, b], with n nodes on each of equal panels.
 
-        Exact for polynomials of degree 2n - 1 on every panel. More panels where the integrand
-        oscillates or has a kink at a panel's end.
+        Exact for polynomials of degree 2n - 1 on every panel. Use more panels if the integrand
+        oscillates, or has a kink that can be placed between two panels.
         """
         interval(a, b)
         validate.whole("n", n)
@@ -68,7 +68,7 @@ class Quadrature(EqualByValue):
 
     @classmethod
     def hermite(cls, mean: float, std: float, n: int) -> Quadrature:
-        """The normal distribution N(mean, std^2): n Gauss-Hermite nodes, exact to degree 2n - 1."""
+        """Gauss-Hermite rule for N(mean, std^2) with n nodes, exact for polynomials of degree 2n - 1."""
         validate.number("mean", mean)
         validate.positive("std", std)
         validate.whole("n", n)
@@ -79,7 +79,7 @@ class Quadrature(EqualByValue):
 
     @classmethod
     def tensor(cls, *factors: Quadrature) -> Quadrature:
-        """The product measure: every combination of nodes, the product of their weights."""
+        """Product measure: all combinations of nodes, with the products of their weights."""
         if not factors:
             raise ValueError("tensor needs at least one quadrature")
         for factor in factors:
@@ -96,15 +96,15 @@ class Quadrature(EqualByValue):
 
     @property
     def mass(self) -> float:
-        """The integral of 1."""
+        """Total mass, the integral of 1."""
         return scalar(namespace(self.weights).sum(self.weights))
 
     def normalized(self) -> Quadrature:
-        """The same measure divided by its mass: a probability distribution."""
+        """Probability distribution proportional to this measure."""
         return Quadrature(self.nodes, self.weights / self.mass)
 
     def integrate(self, function: Callable[[Points], Array]) -> Array:
-        """The integral of a function that takes points (n, d) and gives numbers (n,) or (n, k)."""
+        """Integral of a function from points (n, d) to numbers (n,) or (n, k)."""
         values = validate.vectors(function(self.nodes), len(self), self.weights, "function(nodes)")
         weights, values = validate.same_float(self.weights, values)
         total = weights @ values  # () or (k,)
@@ -112,15 +112,15 @@ class Quadrature(EqualByValue):
 
 
 def interval(a: float, b: float) -> None:
-    """Refuse what is not an interval [a, b] of positive length."""
+    """Raise a ValueError unless a < b are finite numbers."""
     validate.number("a", a)
     validate.number("b", b)
     if not a < b:
         raise ValueError(f"an interval [a, b] needs a < b, got [{a:g}, {b:g}]")
 
 
-def _product(left: Quadrature, right: Quadrature) -> Quadrature:
-    n, m = len(left), len(right)
-    xp = namespace(left.nodes, right.nodes)
-    nodes = xp.concat([xp.repeat(left.nodes, m, axis=0), xp.tile(right.nodes, (n, 1))], axis=1)
-    return Quadrature(nodes, xp.reshape(left.weights[:, None] * right.weights[None, :], (n * m,)))
+def _product(a: Quadrature, b: Quadrature) -> Quadrature:
+    n, m = len(a), len(b)
+    xp = namespace(a.nodes, b.nodes)
+    nodes = xp.concat([xp.repeat(a.nodes, m, axis=0), xp.tile(b.nodes, (n, 1))], axis=1)
+    return Quadrature(nodes, xp.reshape(a.weights[:, None] * b.weights[None, :], (n * m,)))

@@ -1,4 +1,4 @@
-"""The Gauss-Bernoulli restricted Boltzmann machine: density, score, draws."""
+"""Gauss-Bernoulli restricted Boltzmann machine: density, score and sampling."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mercer.backend import Array, array_like, namespace, to_numpy
 from mercer.gram.threads import spans
 from mercer.rkhs.densities import Density
 
-_ENUMERATED = 20  # hidden units whose states are all looked at: a million
-_STATES = 4096  # states that are looked at together
-_BURN = 2000  # steps of a chain before its draw, as Jitkrittum et al. 2017 take
+_MAX_ENUMERATED_UNITS = 20  # hidden units whose states are enumerated: 2^20 take about a second
+_STATES_PER_BLOCK = 4096  # states enumerated at a time, so that a block stays in cache
+_BURN_IN_STEPS = 2000  # Gibbs steps before a draw, as in Jitkrittum et al. (2017)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GaussBernoulliRBM(Density):
-    """Real numbers x in R^d that hidden signs h in {-1, 1}^m explain.
+    """Gauss-Bernoulli restricted Boltzmann machine with visible x in R^d and hidden h in {-1, 1}^m.
 
     p(x, h) = exp(x'Bh + b'x + c'h - |x|^2 / 2) / Z, so that x given h is N(b + Bh, I), and
 
@@ -33,9 +33,11 @@ class GaussBernoulliRBM(Density):
     Parameters
     ----------
     B : array (d, m)
-        How visible and hidden units go together.
+        Interactions of visible and hidden units.
     b : array (d,)
+        Biases of the visible units.
     c : array (m,)
+        Biases of the hidden units.
 
     Examples
     --------
@@ -57,29 +59,29 @@ class GaussBernoulliRBM(Density):
         table = validate.finite(validate.matrix(validate.real(self.B, "B"), "B"), "B")
         object.__setattr__(self, "B", np.array(to_numpy(table), dtype=np.float64))
         for name, length in zip(("b", "c"), self.B.shape, strict=True):
-            found = np.array(to_numpy(validate.vector(getattr(self, name), name)), dtype=np.float64)
-            if found.shape != (length,):
+            bias = np.array(to_numpy(validate.vector(getattr(self, name), name)), dtype=np.float64)
+            if bias.shape != (length,):
                 raise ValueError(
-                    f"{name} must have shape ({length},), as B has shape {self.B.shape}; "
-                    f"got {found.shape}"
+                    f"{name} must have shape ({length},), because B has shape {self.B.shape}; "
+                    f"got {bias.shape}"
                 )
-            object.__setattr__(self, name, found)
+            object.__setattr__(self, name, bias)
 
     def __repr__(self) -> str:
         return f"GaussBernoulliRBM({self.dimension} visible, {self.hidden} hidden)"
 
     @property
     def dimension(self) -> int:
-        """The d of R^d: visible units."""
+        """Number d of visible units."""
         return self.B.shape[0]
 
     @property
     def hidden(self) -> int:
-        """How many hidden units there are."""
+        """Number m of hidden units."""
         return self.B.shape[1]
 
     def unnormalised_log_density(self, x: Any) -> Array:
-        """log p(x_i) + log Z, which needs no sum over hidden states: (n,)."""
+        """Unnormalised log-density log p(x_i) + log Z, without a sum over hidden states: (n,)."""
         x = self._points(x)
         xp, y = namespace(x), self._inputs(x)
         # log 2 cosh(y) = |y| + log(1 + exp(-2 |y|))
@@ -87,15 +89,15 @@ class GaussBernoulliRBM(Density):
         return cosh + x @ array_like(self.b, x) - xp.sum(x * x, axis=1) / 2
 
     def log_density(self, x: Any) -> Array:
-        """log p(x_i), with its normaliser, a sum over 2^m states: for at most 20 hidden units. (n,)"""
+        """Log-density log p(x_i) with its normaliser, for at most 20 hidden units: (n,)."""
         return self.unnormalised_log_density(x) - self.log_normaliser
 
     def score(self, x: Any) -> Array:
-        """b - x_i + B tanh(B'x_i + c): (n, d)."""
+        """Score b - x_i + B tanh(B'x_i + c): (n, d)."""
         x = self._points(x)
         xp = namespace(x)
-        turned = xp.permute_dims(array_like(self.B, x), (1, 0))
-        return array_like(self.b, x) - x + xp.tanh(self._inputs(x)) @ turned
+        transposed = xp.permute_dims(array_like(self.B, x), (1, 0))
+        return array_like(self.b, x) - x + xp.tanh(self._inputs(x)) @ transposed
 
     def sample(self, n: int, *, rng: Any = None, burn: int | None = None) -> np.ndarray:
         """`n` draws: (n, d).
@@ -105,17 +107,16 @@ class GaussBernoulliRBM(Density):
         n : int
         rng : int, Generator or None
         burn : int or None
-            So many steps of block Gibbs sampling, h given x and x given h in turn, of `n`
-            independent chains that begin at standard normal points. Where modes are far apart
-            chains stay near the one where they began. None: independent draws from p by the
-            probabilities of all hidden states where there are at most 20 hidden units, and 2,000
-            steps where there are more.
+            Number of steps of block Gibbs sampling, h given x and x given h in turn, in `n`
+            independent chains that start at standard normal points. If modes are far apart, chains
+            stay near the mode where they started. None: exact draws from the probabilities of all
+            hidden states for at most 20 hidden units, and 2,000 steps for more.
         """
         validate.whole("n", n)
         rng = validate.generator(rng)
-        if burn is None and self.hidden <= _ENUMERATED:
+        if burn is None and self.hidden <= _MAX_ENUMERATED_UNITS:
             return self._visible(self._exact_states(n, rng), rng)
-        steps = _BURN if burn is None else burn
+        steps = _BURN_IN_STEPS if burn is None else burn
         validate.whole("burn", steps)
         x = rng.standard_normal((n, self.dimension))
         for _ in range(steps):
@@ -124,47 +125,48 @@ class GaussBernoulliRBM(Density):
 
     @cached_property
     def log_normaliser(self) -> float:
-        """log Z = log sum_h exp(c'h + |b + Bh|^2 / 2) + d log(2 pi) / 2."""
+        """Log-normaliser log Z = log sum_h exp(c'h + |b + Bh|^2 / 2) + d log(2 pi) / 2."""
         return float(np.logaddexp.reduce(self._log_states)) + self.dimension * log(2 * pi) / 2
 
     # ---- private ----------------------------------------------------------------------
 
     def _inputs(self, x: Array) -> Array:
-        """B'x_i + c: (n, m)."""
+        """Inputs B'x_i + c of the hidden units: (n, m)."""
         return x @ array_like(self.B, x) + array_like(self.c, x)
 
     def _hidden_given(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Signs with P(h_j = 1 | x) = 1 / (1 + exp(-2 (B'x + c)_j)): (n, m)."""
-        cut = np.tanh(self._inputs(x))  # of a uniform number in (-1, 1)
-        return np.where(2 * rng.random(cut.shape) - 1 < cut, 1.0, -1.0)
+        """Draws of h given x, with P(h_j = 1 | x) = 1 / (1 + exp(-2 (B'x + c)_j)): (n, m)."""
+        threshold = np.tanh(self._inputs(x))  # for a uniform number in (-1, 1)
+        return np.where(2 * rng.random(threshold.shape) - 1 < threshold, 1.0, -1.0)
 
     def _visible(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draws of N(b + Bh, I): (n, d)."""
+        """Draws of x given h, from N(b + Bh, I): (n, d)."""
         return self.b + states @ self.B.T + rng.standard_normal((len(states), self.dimension))
 
     def _exact_states(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Hidden states by their probabilities: (n, m)."""
+        """Draws of hidden states from their marginal distribution: (n, m)."""
         shares = np.exp(self._log_states - np.max(self._log_states))
         return _signs(rng.choice(len(shares), size=n, p=shares / shares.sum()), self.hidden)
 
     @cached_property
     def _log_states(self) -> np.ndarray:
-        """c'h + |b + Bh|^2 / 2 of all states: (2^m,)."""
-        if self.hidden > _ENUMERATED:
+        """Unnormalised log-probabilities c'h + |b + Bh|^2 / 2 of all hidden states: (2^m,)."""
+        if self.hidden > _MAX_ENUMERATED_UNITS:
             raise ValueError(
-                f"the normaliser is a sum over 2^{self.hidden} hidden states, and at most "
-                f"2^{_ENUMERATED} are added up: use unnormalised_log_density and score, which need "
-                "none, and sample(n, burn=2000)"
+                f"the normaliser is a sum over 2^{self.hidden} hidden states, more than the maximum of "
+                f"2^{_MAX_ENUMERATED_UNITS}: use unnormalised_log_density and score, which need no "
+                "normaliser, and sample(n, burn=2000)"
             )
-        return np.concatenate(list(self._by_parts()))
+        return np.concatenate(list(self._log_state_blocks()))
 
-    def _by_parts(self) -> Iterator[np.ndarray]:
-        for part in spans(2**self.hidden, _STATES):
-            states = _signs(np.arange(part.start, part.stop), self.hidden)
-            middles = self.b + states @ self.B.T
-            yield states @ self.c + np.sum(middles**2, axis=1) / 2
+    def _log_state_blocks(self) -> Iterator[np.ndarray]:
+        """The log-probabilities of `_log_states` in blocks."""
+        for block in spans(2**self.hidden, _STATES_PER_BLOCK):
+            states = _signs(np.arange(block.start, block.stop), self.hidden)
+            means = self.b + states @ self.B.T
+            yield states @ self.c + np.sum(means**2, axis=1) / 2
 
 
 def _signs(numbers: np.ndarray, bits: int) -> np.ndarray:
-    """The bits of whole numbers as signs: (n, bits)."""
+    """Bits of integers as signs: (n, bits)."""
     return 2.0 * (numbers[:, None] >> np.arange(bits) & 1) - 1

@@ -1,4 +1,4 @@
-"""How far a sample is from a distribution that is known by its score: the kernel Stein discrepancy."""
+"""Kernel Stein discrepancy between a sample and a distribution known by its score."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def ksd2(
     *,
     unbiased: bool = True,
 ) -> float:
-    """Squared kernel Stein discrepancy of a sample and a distribution p, E k_p(X, X').
+    """Squared kernel Stein discrepancy E k_p(X, X') between a sample and a distribution p.
 
     k_p is the `Stein` kernel of `kernel` and of the score of p (Liu, Lee & Jordan 2016, def. 3.2).
-    It is the squared MMD between the sample and p by that kernel, without a draw from p or its
-    normaliser, and zero only for p itself if the kernel is integrally strictly positive definite. As
-    a measure of quality of a sample from a Markov chain take an `InverseMultiquadric` kernel
-    (Gorham & Mackey 2017): others do not see mass that escapes.
+    The discrepancy is the squared MMD between the sample and p with that kernel; it needs neither draws
+    from p nor its normaliser, and is zero only for p itself if the kernel is integrally strictly positive
+    definite. To measure the quality of a Markov chain use an `InverseMultiquadric` kernel (Gorham &
+    Mackey 2017): with other kernels the discrepancy can vanish although mass escapes to infinity.
 
     Parameters
     ----------
     kernel : Kernel or None
         A smooth function of the distance. None: InverseMultiquadric at the median distance.
     score : callable or array (n, d)
-        x -> the gradients of log p at its rows, (n, d), as the `score` of a `Gaussian` or `Mixture`,
-        or these gradients at the rows of x.
+        Function x -> gradients of log p at the rows of x, (n, d), such as the `score` of a `Gaussian` or
+        `Mixture`; or an array of these gradients.
     x : points
     unbiased : bool
-        True: the U-statistic of pairs i != j, which may be negative. False: the mean over all
-        pairs, never negative, too large by O(1/n).
+        True: the U-statistic over pairs i != j, which may be negative. False: the V-statistic over all
+        pairs, never negative, with a bias of O(1/n).
 
     Examples
     --------
@@ -64,12 +64,12 @@ def ksd2(
 
 
 def median_imq(points: Points, name: str = "x") -> InverseMultiquadric:
-    """The inverse multiquadric kernel whose offset is the median distance."""
+    """Inverse multiquadric kernel whose offset is the median distance."""
     return InverseMultiquadric(median_rbf(points, name=name).bandwidth)
 
 
 def _sample(kernel: Kernel | None, x: Any) -> tuple[Kernel, Points]:
-    """The kernel bound to columns, or the default one, and the checked points."""
+    """Kernel bound to the columns of x, or the default one, and the checked points."""
     if kernel is None:
         _, points, _ = prepare(VECTOR_KERNEL, x)
         return median_imq(points), points

@@ -1,4 +1,4 @@
-"""The uniform distribution on a box, and a point as a distribution."""
+"""Uniform distribution on a box, and point mass."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mercer.rkhs.gaussian import as_vector
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Uniform(EqualByValue):
-    """The uniform distribution on the box of all x with lower <= x <= upper in every coordinate.
+    """Uniform distribution on the box lower <= x <= upper.
 
     Parameters
     ----------
     lower, upper : number or array (d,)
-        The corners; a number is that of an interval.
+        Corners of the box; numbers for an interval.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Uniform(EqualByValue):
         lower, upper = as_vector("lower", self.lower), as_vector("upper", self.upper)
         if lower.shape != upper.shape:
             raise ValueError(
-                f"lower and upper must have as many numbers, got {len(lower)} and {len(upper)}"
+                f"lower and upper must have the same length, got {len(lower)} and {len(upper)}"
             )
         wrong = np.flatnonzero(lower >= upper)
         if len(wrong):
@@ -59,7 +59,7 @@ class Uniform(EqualByValue):
         return len(self.lower)
 
     def log_density(self, x: Any) -> np.ndarray:
-        """-log of the volume inside the box, -inf outside: (n,)."""
+        """Log-density: -log of the volume inside the box, -inf outside. (n,)"""
         points = to_numpy(validate.points(x, "x"))
         if points.shape[1] != self.dimension:
             raise ValueError(f"x must have {self.dimension} columns, got {points.shape[1]}")
@@ -67,14 +67,14 @@ class Uniform(EqualByValue):
         return np.where(inside, -np.sum(np.log(self.upper - self.lower)), -np.inf)
 
     def sample(self, n: int, *, rng: Any = None) -> np.ndarray:
-        """`n` draws: (n, d)."""
+        """Draw `n` points: (n, d)."""
         validate.whole("n", n)
         return validate.generator(rng).uniform(self.lower, self.upper, (n, self.dimension))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dirac(EqualByValue):
-    """All probability at one point: a vector among distributions.
+    """Point mass: the distribution concentrated at one point.
 
     Examples
     --------
@@ -96,6 +96,6 @@ class Dirac(EqualByValue):
         return len(self.point)
 
     def sample(self, n: int, *, rng: Any = None) -> np.ndarray:
-        """The point, `n` times: (n, d)."""
+        """The point repeated `n` times: (n, d)."""
         validate.whole("n", n)
         return np.tile(self.point, (n, 1))

@@ -292,7 +292,7 @@ def test_refusals_say_what_was_needed():
     x = np.arange(12.0)
     with pytest.raises(ValueError, match="at least 2 variables, got 1"):
         DHSIC().test(x)
-    with pytest.raises(ValueError, match="kernels must be as many as the variables, 3, got 2"):
+    with pytest.raises(ValueError, match="kernels must have one entry per variable, 3, got 2"):
         DHSIC((None, None)).test(x, x, x)
     with pytest.raises(TypeError, match=r"kernels\[1\] must be a kernel"):
         DHSIC((None, "rbf"))

@@ -169,7 +169,7 @@ def test_uniform_on_a_box():
     [
         (stats.gamma(2.0), -0.5, "1 point outside.*point 30, whose column 0 is -0.5.*0 and inf"),
         (stats.expon(), 0.0, "point 30, whose column 0 is 0"),
-        (stats.beta(2.0, 3.0), 1.5, "between 0 and 1, borders left out"),
+        (stats.beta(2.0, 3.0), 1.5, "strictly between 0 and 1"),
     ],
     ids=["below", "on the border", "above"],
 )
@@ -248,7 +248,7 @@ def test_scores_that_were_written_down():
     assert_allclose(ours.thinned(50).witness().norm2(), plain.thinned(50).witness().norm2())
     v = x[:3]
     assert_allclose(FSSD(known, locations=v).statistic(x), FSSD(model, locations=v).statistic(x))
-    with pytest.raises(ValueError, match="known at the observations alone, and not at point 1"):
+    with pytest.raises(ValueError, match="known only at the observations, but point 1"):
         ours.witness()([x[0], [9.0, 9.0]])
     with pytest.raises(ValueError, match=r"x must have the shape of the scores, \(700, 2\)"):
         KSD(known).test(x[:-1])

@@ -102,9 +102,11 @@ def test_mixtures_of_all_kinds(kernel):
     assert_allclose(found[0, 1:], weights @ each, rtol=1e-12)
     assert_allclose(found[0, 0], weights @ each @ weights, rtol=1e-12)
     assert whole.sample(50, rng=0).shape == (50, 2)
-    with pytest.raises(TypeError, match="log density where all of its parts have one.*Dirac"):
+    with pytest.raises(
+        TypeError, match="log density only if all of its components have one.*Dirac"
+    ):
         whole.log_density([[0.0, 0.0]])
-    with pytest.raises(TypeError, match="a score where all of its parts.*Uniform"):
+    with pytest.raises(TypeError, match="a score only if all of its components.*Uniform"):
         whole.score([[0.0, 0.0]])
     boxes = Mixture([Uniform(0.0, 1.0), Uniform(2.0, 4.0)])
     assert_allclose(np.exp(boxes.log_density([0.5, 1.5, 3.0])), [0.5, 0.0, 0.25])
@@ -291,7 +293,7 @@ def test_tests_without_a_kernel_ask_for_one_of_distributions(bags):
             r"cov has NaN or infinite values \(inf at \(0, 1\)\)",
         ),
         ([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]], r"smallest eigenvalue is -1: .*1e-6 \* np.eye\(d\)"),
-        ([0.0, 0.0], [1.0, 0.0], "got 0 for coordinate 1: a point without variance is a Dirac"),
+        ([0.0, 0.0], [1.0, 0.0], "got 0 for coordinate 1: for a distribution without variance"),
     ],
 )
 def test_wrong_gaussians(mean, cov, message):

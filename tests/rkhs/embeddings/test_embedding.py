@@ -133,7 +133,7 @@ def test_products_are_those_of_independent_variables():
     assert_allclose(joint.distance(other), np.sqrt(joint.distance2(other)))
     with pytest.raises(ValueError, match="points of 2 variables"):
         joint(at)
-    with pytest.raises(ValueError, match="as many variables, got 2 and 3"):
+    with pytest.raises(ValueError, match="same number of variables, got 2 and 3"):
         joint.inner(other.factors[0].product(*other.factors))
 
 
@@ -183,7 +183,7 @@ def test_ridge_by_the_dense_formula():
 
 
 def test_leave_one_out_is_that_of_the_loop():
-    from mercer.rkhs.embeddings.conditional_embedding import _RIDGES, _chosen
+    from mercer.rkhs.embeddings.conditional_embedding import _RIDGES, _leave_one_out_ridge
 
     rng = np.random.default_rng(6)
     x = rng.normal(size=(30, 1))
@@ -196,7 +196,7 @@ def test_leave_one_out_is_that_of_the_loop():
             w = np.linalg.solve(K(x[rest]) + ridge * np.eye(29), K(x[rest], x[i : i + 1]))[:, 0]
             total += 1 - 2 * w @ K(y[rest], y[i : i + 1])[:, 0] + w @ K(y[rest]) @ w
         errors.append(total)
-    assert _chosen(K, K, x, y) == pytest.approx(30 * _RIDGES[np.argmin(errors)])
+    assert _leave_one_out_ridge(K, K, x, y) == pytest.approx(30 * _RIDGES[np.argmin(errors)])
 
 
 def test_sum_and_chain_rule():

@@ -1,4 +1,4 @@
-"""Few points that stand for many, or for a distribution.
+"""Compression: a few points that represent a sample or a distribution.
 
 Public names are exported by `mercer.rkhs`.
 """

@@ -1,4 +1,4 @@
-"""A distribution is a point: mean embeddings of samples, Gaussians, mixtures, and their inner products.
+"""Mean embeddings of samples, Gaussians and mixtures, and kernels on distributions.
 
 Public names are exported by `mercer.rkhs`.
 """

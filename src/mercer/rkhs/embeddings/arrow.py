@@ -1,4 +1,4 @@
-"""Columns of lists in Arrow, as bags: no list of Python is made of them."""
+"""Bags from Arrow columns of lists, without Python lists in between."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def bag_lists(column: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The points of all bags (N, d), and where each begins, from a column of lists."""
+    """Points of all bags (N, d) and the offsets of the bags, from a column of lists."""
     column = _array(column)
     if column.null_count:
         raise ValueError("column has missing bags: drop them first")
@@ -21,7 +21,7 @@ def bag_lists(column: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _array(column: Any) -> Any:
-    """One Arrow array of lists, from chunks and from other libraries that speak Arrow."""
+    """One Arrow array of lists, from chunks and from other libraries with an Arrow interface."""
     import pyarrow as pa
 
     if not isinstance(column, pa.Array | pa.ChunkedArray) and hasattr(column, "__arrow_c_stream__"):
@@ -39,6 +39,7 @@ def _array(column: Any) -> Any:
 
 
 def _points(items: Any, offsets: np.ndarray) -> np.ndarray:
+    """Items of all lists as an array of points (N, d)."""
     import pyarrow as pa
 
     if items.null_count:
@@ -49,8 +50,8 @@ def _points(items: Any, offsets: np.ndarray) -> np.ndarray:
         if len(unlike):
             i = int(np.searchsorted(offsets, unlike[0], side="right")) - 1
             raise ValueError(
-                f"points must have one dimension: the first has {widths[0]} numbers, one of bag {i} "
-                f"has {widths[unlike[0]]}"
+                f"all points must have the same dimension: the first has {widths[0]} numbers, one of bag "
+                f"{i} has {widths[unlike[0]]}"
             )
         flat = items.flatten()
         if flat.null_count:
@@ -62,13 +63,14 @@ def _points(items: Any, offsets: np.ndarray) -> np.ndarray:
         d = 1
     if not (pa.types.is_integer(items.type) or pa.types.is_floating(items.type)):
         raise TypeError(
-            f"points must be numbers or lists of numbers, got {items.type}: take the columns of a "
-            "struct by Bags.from_frame, with a column that names the bag"
+            f"points must be numbers or lists of numbers, got {items.type}: for the columns of a "
+            "struct use Bags.from_frame, with a column that names the bag"
         )
     return np.asarray(items).reshape(-1, d)
 
 
 def _first_null(items: Any, offsets: np.ndarray) -> str:
+    """Name of the bag of the first missing item."""
     first = int(np.flatnonzero(np.asarray(items.is_null()))[0])
     return f"bag {int(np.searchsorted(offsets, first, side='right')) - 1}"
 
@@ -76,5 +78,5 @@ def _first_null(items: Any, offsets: np.ndarray) -> str:
 def _is_list(kind: Any) -> bool:
     import pyarrow as pa
 
-    known = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(is_one(kind) for is_one in known)
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(is_kind(kind) for is_kind in tests)

@@ -1,4 +1,4 @@
-"""Distributions of any kind as bags of points, for what works on points."""
+"""Conversion of bags, vectors and distributions into `Bags` of points."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ KNOWN = Gaussian, Mixture, Uniform
 
 
 def as_bags(x: Any, *, draws: int, rng: Any, name: str = "X") -> Bags:
-    """Bags, from bags, vectors (bags of one point) and distributions, of which `draws` are taken.
+    """Bags from bags, vectors (bags of one point) and distributions, which are sampled `draws` times.
 
-    What `MeanMap` would refuse is refused in its words.
+    The checks and their messages are those of `MeanMap`.
     """
     if isinstance(x, Bags):
         return x
@@ -36,18 +36,18 @@ def as_bags(x: Any, *, draws: int, rng: Any, name: str = "X") -> Bags:
         batch_of(VECTOR_KERNEL, x, name)
         return Bags.of(x)
     batch_of(VECTOR_KERNEL, x, name)
-    return Bags.of([sample_of(one, draws, rng) for one in x])
+    return Bags.of([sample_of(item, draws, rng) for item in x])
 
 
 def are_known(x: Any) -> np.ndarray:
-    """Which distributions are known, rather than seen by points of theirs: (n,)."""
+    """Which items are distributions known in closed form, rather than samples: (n,)."""
     if isinstance(x, Bags) or (is_array(x) and not (is_numpy(x) and x.dtype == object)):
         return np.zeros(len(x), dtype=bool)
-    return np.array([isinstance(one, KNOWN) for one in x], dtype=bool)
+    return np.array([isinstance(item, KNOWN) for item in x], dtype=bool)
 
 
 def sample_of(one: Any, draws: int, rng: Any) -> Any:
-    """The points of a distribution, or draws from one that is known."""
+    """Points of a sample, or draws from a distribution known in closed form."""
     if isinstance(one, KNOWN):
         return one.sample(draws, rng=rng)
     if isinstance(one, Dirac):

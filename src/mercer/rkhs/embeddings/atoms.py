@@ -1,4 +1,4 @@
-"""What distributions are made of: points, Gaussians and boxes, many of one kind in one object."""
+"""Atoms of distributions: points, Gaussians and boxes, many of one kind in one container."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Gaussians:
 
     @classmethod
     def of(cls, parts: Sequence[Gaussian]) -> Gaussians:
-        """Put together; as diagonals where all of them are."""
+        """Stack Gaussians; covariances stay diagonal if all of them are."""
         means = np.stack([p.mean for p in parts])
         if all(p.cov.ndim == 1 for p in parts):
             return cls(means, np.stack([p.cov for p in parts]))
@@ -57,18 +57,18 @@ class Gaussians:
         return self.covs[:, :, None] * np.eye(self.width, dtype=np.float64)
 
     def marginal(self, columns: Sequence[int]) -> Gaussians:
-        """The distributions of some coordinates."""
+        """Marginal distributions of the coordinates `columns`."""
         at = list(columns)
         covs = self.covs[:, at] if self.covs.ndim == 2 else self.covs[:, at][:, :, at]
         return Gaussians(self.means[:, at], covs)
 
     def scaled(self, factors: np.ndarray) -> Gaussians:
-        """The distributions of the coordinates times `factors`, (d,)."""
-        both = factors**2 if self.covs.ndim == 2 else np.outer(factors, factors)
-        return Gaussians(self.means * factors, self.covs * both)
+        """Distributions of the coordinates times `factors`, (d,)."""
+        products = factors**2 if self.covs.ndim == 2 else np.outer(factors, factors)
+        return Gaussians(self.means * factors, self.covs * products)
 
     def independent(self, groups: Sequence[slice]) -> bool:
-        """Whether groups of coordinates are independent in every one of them."""
+        """Whether the groups of coordinates are independent under all distributions."""
         if self.covs.ndim == 2:
             return True
         group = np.repeat(np.arange(len(groups)), [g.stop - g.start for g in groups])
@@ -84,7 +84,7 @@ class Boxes:
 
     @classmethod
     def of(cls, parts: Sequence[Uniform]) -> Boxes:
-        """Put together."""
+        """Stack uniform distributions."""
         return cls(np.stack([p.lower for p in parts]), np.stack([p.upper for p in parts]))
 
     def __len__(self) -> int:
@@ -99,17 +99,17 @@ class Boxes:
         return self.lower.shape[1]
 
     def marginal(self, columns: Sequence[int]) -> Boxes:
-        """The distributions of some coordinates."""
+        """Marginal distributions of the coordinates `columns`."""
         at = list(columns)
         return Boxes(self.lower[:, at], self.upper[:, at])
 
     def scaled(self, factors: np.ndarray) -> Boxes:
-        """The distributions of the coordinates times `factors`, (d,)."""
+        """Distributions of the coordinates times `factors`, (d,)."""
         a, b = self.lower * factors, self.upper * factors
         return Boxes(np.minimum(a, b), np.maximum(a, b))
 
     def independent(self, groups: Sequence[slice]) -> bool:
-        """Coordinates of a box are."""
+        """Always True: the coordinates of a uniform distribution on a box are independent."""
         return True
 
 
@@ -117,19 +117,19 @@ Atoms = Points | Gaussians | Boxes
 
 
 def is_points(atoms: Any) -> bool:
-    """Whether atoms are points, of whatever kind."""
+    """Whether the atoms are points rather than Gaussians or boxes."""
     return not isinstance(atoms, Gaussians | Boxes)
 
 
 def width(atoms: Any) -> int | None:
-    """The dimension, where the atoms are in R^d."""
+    """The d of R^d; None where the atoms are objects without coordinates."""
     if is_points(atoms):
         return int(atoms.shape[1]) if is_array(atoms) else None
     return atoms.width
 
 
-def moved(wrapper: InputWrapper, atoms: Any) -> Any:
-    """The atoms that the inner kernel of `Select` or `Scaled` sees."""
+def transformed_atoms(wrapper: InputWrapper, atoms: Any) -> Any:
+    """Atoms of the transformed coordinates, for the inner kernel of `Select` or `Scaled`."""
     if is_points(atoms):
         return wrapper.move(atoms)
     if isinstance(wrapper, Select):

@@ -1,4 +1,4 @@
-"""Bags of points: many samples in one array, and where each of them begins."""
+"""Bags of points: many samples in one array, with the offset of each."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ from mercer.frames import table
 from mercer.gram.bag_sums import Segments
 from mercer.kernels.take import taken
 from mercer.rkhs.distributions import Empirical
+from mercer.rkhs.embeddings.arrow import bag_lists
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bags(EqualByValue, Sequence[Empirical]):
-    """Samples of different sizes, side by side in one array: bag i is values[offsets[i]:offsets[i+1]].
+    """Samples of different sizes in one array: bag i is values[offsets[i]:offsets[i+1]].
 
-    Every bag stands for a distribution, of which it is a sample. ``bags[i]`` is one of them as an
-    `Empirical`, ``bags[a:b]`` and ``bags[mask]`` are some of them as `Bags`.
+    Every bag is a sample from a distribution. ``bags[i]`` is a bag as an `Empirical`; ``bags[a:b]``
+    and ``bags[mask]`` are subsets as `Bags`.
 
     Parameters
     ----------
     values : array or tensor (N, d)
         The points of all bags.
     offsets : array (n + 1,) of integers
-        From 0 to N, rising: no bag is empty.
+        From 0 to N, strictly increasing: no bag is empty.
     weights : array (N,) or None
-        What each point counts; those of a bag add up to one. None: all points of a bag alike.
+        Weights of the points, which add up to one in every bag. None: equal weights.
     names : tuple or None
-        What each bag is called.
+        Names of the bags.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class Bags(EqualByValue, Sequence[Empirical]):
         offsets = np.asarray(self.offsets)
         if offsets.ndim != 1 or offsets.dtype.kind not in "iu" or len(offsets) < 2:
             raise ValueError(
-                f"offsets must be whole numbers, one more than there are bags, got {self.offsets!r}"
+                f"offsets must be integers, one more than there are bags, got {self.offsets!r}"
             )
         empty = np.flatnonzero(np.diff(offsets.astype(np.int64)) < 1)
         if len(empty):
@@ -76,15 +77,17 @@ class Bags(EqualByValue, Sequence[Empirical]):
         if self.weights is not None:
             object.__setattr__(self, "weights", _shares(self.weights, self.offsets))
         if self.names is not None and len(self.names) != len(self):
-            raise ValueError(f"names must be as many as bags, {len(self)}, got {len(self.names)}")
+            raise ValueError(
+                f"names must have one entry per bag, {len(self)}, got {len(self.names)}"
+            )
 
-    # ---- ways to make them ------------------------------------------------------------
+    # ---- construction -----------------------------------------------------------------
 
     @classmethod
     def of(cls, bags: Iterable[Any]) -> Bags:
-        """From a sequence of samples: arrays (n_i, d), nested lists, frames or `Empirical`.
+        """Bags from a sequence of samples: arrays (n_i, d), nested lists, frames or `Empirical`.
 
-        They must have one width. Numbers in a row, (n_i,), are a bag of points on the line.
+        All samples must have the same number of columns. A vector (n_i,) is a bag of points on the line.
         """
         if isinstance(bags, Bags):
             return bags
@@ -92,34 +95,34 @@ class Bags(EqualByValue, Sequence[Empirical]):
             raise TypeError(
                 f"bags must be a sequence of samples, each an array (n, d), got {bags!r}"
             )
-        found = [_sample(bag, i) for i, bag in enumerate(bags)]
-        if not found:
+        samples = [_sample(bag, i) for i, bag in enumerate(bags)]
+        if not samples:
             raise ValueError("bags must have at least one bag, got none")
-        widths = [values.shape[1] for values, _ in found]
+        widths = [values.shape[1] for values, _ in samples]
         for i, width in enumerate(widths):
             if width != widths[0]:
                 raise ValueError(
                     f"bags must have the same number of columns: bag 0 has {widths[0]}, bag {i} has "
                     f"{width}"
                 )
-        sizes = [values.shape[0] for values, _ in found]
-        values = namespace(*(v for v, _ in found)).concat([v for v, _ in found])
+        sizes = [values.shape[0] for values, _ in samples]
+        values = namespace(*(v for v, _ in samples)).concat([v for v, _ in samples])
         weights = None
-        if any(w is not None for _, w in found):
+        if any(w is not None for _, w in samples):
             weights = np.concatenate(
                 [
                     np.full(n, 1 / n) if w is None else w
-                    for (_, w), n in zip(found, sizes, strict=True)
+                    for (_, w), n in zip(samples, sizes, strict=True)
                 ]
             )
         return cls(values, np.concatenate([[0], np.cumsum(sizes)]), weights)
 
     @classmethod
     def from_frame(cls, frame: Any, group: str) -> Bags:
-        """From a data frame whose column `group` names the bag of each row.
+        """Bags from a data frame whose column `group` names the bag of each row.
 
-        Bags are in the order of their names, which are kept as `names`. The other columns are the
-        coordinates, and must hold numbers.
+        The bags are sorted by name, and their names are stored as `names`. The other columns are the
+        coordinates and must be numeric.
         """
         import narwhals as nw
 
@@ -132,51 +135,51 @@ class Bags(EqualByValue, Sequence[Empirical]):
             )
         if group not in data.columns:
             known = ", ".join(str(c) for c in data.columns)
-            raise ValueError(f"no column {group!r}: the frame has {known}")
+            raise ValueError(f"no column {group!r}: the frame has the columns {known}")
         owner = data.get_column(group)
         if owner.is_null().any():
             raise ValueError(f"column {group!r} has missing values: drop those rows first")
-        rest = table(data.drop(group).to_native(), "frame")
-        assert rest is not None
-        if any(rest.columns.categorical):
-            label = rest.columns.names[rest.columns.categorical.index(True)]
-            raise TypeError(f"column {label!r} holds categories: bags are made of numbers")
+        coordinates = table(data.drop(group).to_native(), "frame")
+        assert coordinates is not None
+        if any(coordinates.columns.categorical):
+            label = coordinates.columns.names[coordinates.columns.categorical.index(True)]
+            raise TypeError(
+                f"column {label!r} holds categories, but bags need numbers: drop or encode it"
+            )
         try:
             names, place, sizes = np.unique(
                 owner.to_numpy(), return_inverse=True, return_counts=True
             )
         except TypeError:
             raise TypeError(
-                f"column {group!r} must hold names of one kind, which have an order: turn them into "
+                f"column {group!r} must hold names of one type, which can be sorted: convert them to "
                 "text first"
             ) from None
-        values = rest.values[np.argsort(place, kind="stable")]
+        values = coordinates.values[np.argsort(place, kind="stable")]
         return cls(values, np.concatenate([[0], np.cumsum(sizes)]), names=_names(names))
 
     @classmethod
     def from_arrow(cls, column: Any) -> Bags:
-        """From an Arrow array of lists: of numbers, or of lists of numbers of one length (points)."""
-        from mercer.rkhs.embeddings.arrow import bag_lists
-
+        """Bags from an Arrow array of lists of numbers, or of lists of points of equal length."""
         return cls(*bag_lists(column))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Bags:
-        """Bags that were saved."""
+        """Read bags written by `save`."""
         with np.load(path) as file:
             names = _names(file["names"]) if "names" in file else None
             weights = file.get("weights")
             return cls(file["values"], file["offsets"], weights, names)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a file of NumPy's (.npz), under this name exactly. Names must be of one kind."""
-        held: dict[str, Any] = {"values": to_numpy(self.values), "offsets": self.offsets}
+        """Write an .npz file of NumPy under exactly this name. Names must be of one type."""
+        arrays: dict[str, Any] = {"values": to_numpy(self.values), "offsets": self.offsets}
         if self.weights is not None:
-            held["weights"] = self.weights
+            arrays["weights"] = self.weights
         if self.names is not None:
-            held["names"] = _saved_names(self.names)
+            arrays["names"] = _saved_names(self.names)
         with Path(path).open("wb") as file:
-            np.savez(file, **held)
+            np.savez(file, **arrays)
 
     # ---- a sequence -------------------------------------------------------------------
 
@@ -184,19 +187,19 @@ class Bags(EqualByValue, Sequence[Empirical]):
         return len(self.offsets) - 1
 
     def __getitem__(self, rows: Any) -> Any:
-        """One bag, or some of them: a slice, positions or truth values."""
+        """A bag by its position; a subset by a slice, positions or a boolean mask."""
         if isinstance(rows, int | np.integer):
             i = range(len(self))[int(rows)]
-            part = slice(int(self.offsets[i]), int(self.offsets[i + 1]))
-            weights = None if self.weights is None else self.weights[part]
-            return Empirical(take_rows(self.values, part), weights)
+            span = slice(int(self.offsets[i]), int(self.offsets[i + 1]))
+            weights = None if self.weights is None else self.weights[span]
+            return Empirical(take_rows(self.values, span), weights)
         if isinstance(rows, slice) and rows.step in (None, 1):
             first, last, _ = rows.indices(len(self))
-            part = slice(int(self.offsets[first]), int(self.offsets[max(first, last)]))
+            span = slice(int(self.offsets[first]), int(self.offsets[max(first, last)]))
             offsets = self.offsets[first : max(first, last) + 1]
-            weights = None if self.weights is None else self.weights[part]
+            weights = None if self.weights is None else self.weights[span]
             names = None if self.names is None else self.names[rows]
-            return _trusted(take_rows(self.values, part), offsets - offsets[0], weights, names)
+            return _trusted(take_rows(self.values, span), offsets - offsets[0], weights, names)
         at = np.arange(len(self))[rows]
         if not len(at):
             return self[:0]
@@ -211,45 +214,46 @@ class Bags(EqualByValue, Sequence[Empirical]):
         sizes, d = self.sizes, self.values.shape[1]
         if not len(sizes):
             return f"Bags(0 bags, {d} dimension{'s' * (d > 1)})"
-        some = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes.min()}"
+        size = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes.min()}"
         kind = "" if self.weights is None else ", weighted"
         points = "point" if sizes.max() == 1 else "points"
-        return f"Bags({len(self)} bags of {some} {points}, {d} dimension{'s' * (d > 1)}{kind})"
+        return f"Bags({len(self)} bags of {size} {points}, {d} dimension{'s' * (d > 1)}{kind})"
 
     @property
     def shape(self) -> tuple[int]:
-        """(number of bags,): what scikit-learn asks for the number of samples."""
+        """Shape (number of bags,), from which scikit-learn reads the number of samples."""
         return (len(self),)
 
     # ---- numbers ----------------------------------------------------------------------
 
     @property
     def sizes(self) -> np.ndarray:
-        """How many points each bag has: (n,)."""
+        """Number of points in each bag: (n,)."""
         return np.diff(self.offsets)
 
     @property
     def segments(self) -> Segments:
-        """The bags as rows of a matrix, for sums over them."""
+        """Segments of rows that belong to the bags, for sums over bags."""
         return Segments(self.offsets, self.weights)
 
     def means(self, values: Any = None) -> Any:
-        """The weighted mean of every bag, or of other rows that belong to its points: (n, k)."""
+        """Weighted means of every bag: of its points, or of the rows of `values` at its points. (n, k)"""
         rows = to_numpy(self.values if values is None else values)
         weighted = rows * self.segments.shares[:, None]
         return np.add.reduceat(weighted, self.offsets[:-1], axis=0, dtype=np.float64)
 
 
 def _trusted(values: Array, offsets: np.ndarray, weights: Any, names: Any) -> Bags:
-    """Some of bags that were checked."""
-    some = object.__new__(Bags)
+    """Bags without checks, for subsets of bags that were checked."""
+    bags = object.__new__(Bags)
     fields = {"values": values, "offsets": offsets, "weights": weights, "names": names}
     for name, value in fields.items():
-        object.__setattr__(some, name, value)
-    return some
+        object.__setattr__(bags, name, value)
+    return bags
 
 
 def _sample(bag: Any, i: int) -> tuple[Array, np.ndarray | None]:
+    """Checked points (n, d) and weights of bag i."""
     weights: Any = None
     if isinstance(bag, Empirical):
         bag, weights = bag.points, bag.weights
@@ -258,29 +262,28 @@ def _sample(bag: Any, i: int) -> tuple[Array, np.ndarray | None]:
     try:
         return validate.points(bag, f"bag {i}"), weights
     except TypeError as error:
-        raise TypeError(
-            f"{error}; Bags hold samples, and a plain list may hold distributions as well"
-        ) from None
+        raise TypeError(f"{error}; Bags hold samples only: use a list for distributions") from None
 
 
 def _names(names: np.ndarray) -> tuple[Any, ...]:
-    """Text and numbers of Python; dates as they are."""
+    """Names as a tuple of Python strings or numbers; dates stay NumPy dates."""
     return tuple(names if names.dtype.kind in "mM" else names.tolist())
 
 
 def _saved_names(names: tuple[Any, ...]) -> np.ndarray:
-    found = np.asarray(names)
-    if found.dtype.kind not in "biufUSmM" or found.ndim != 1 or _names(found) != tuple(names):
+    """Names as an array that `load` restores exactly."""
+    array = np.asarray(names)
+    if array.dtype.kind not in "biufUSmM" or array.ndim != 1 or _names(array) != tuple(names):
         raise TypeError(
-            "names are saved where all of them are text, numbers or dates, got "
-            f"{sorted({type(n).__name__ for n in names})}: give others, such as "
+            "names can be saved only if all of them are text, all numbers or all dates, got "
+            f"{sorted({type(n).__name__ for n in names})}: convert them first, for example "
             "Bags(bags.values, bags.offsets, bags.weights, names=tuple(map(str, bags.names)))"
         )
-    return found
+    return array
 
 
 def _finite(values: Array, offsets: np.ndarray) -> Array:
-    """Values without NaN, or an error that names the bag."""
+    """Values if all are finite; otherwise raise a ValueError that names the bag."""
     try:
         return validate.finite(values, "values")
     except ValueError:
@@ -292,18 +295,19 @@ def _finite(values: Array, offsets: np.ndarray) -> Array:
 
 
 def _shares(weights: Any, offsets: np.ndarray) -> np.ndarray:
-    found = to_numpy(validate.finite(validate.real(weights, "weights"), "weights"))
-    found = found.astype(np.float64)
-    if found.shape != (offsets[-1],):
-        raise ValueError(f"weights must have shape ({offsets[-1]},), got {found.shape}")
-    if found.min() < 0:
-        raise ValueError(f"weights must not be negative, got {found.min():g}")
-    totals = np.add.reduceat(found, offsets[:-1])
+    """Checked weights, divided by their sum in every bag: (N,)."""
+    shares = to_numpy(validate.finite(validate.real(weights, "weights"), "weights"))
+    shares = shares.astype(np.float64)
+    if shares.shape != (offsets[-1],):
+        raise ValueError(f"weights must have shape ({offsets[-1]},), got {shares.shape}")
+    if shares.min() < 0:
+        raise ValueError(f"weights must not be negative, got {shares.min():g}")
+    totals = np.add.reduceat(shares, offsets[:-1])
     wrong = np.flatnonzero(np.abs(totals - 1) > 1e-6)
     if len(wrong):
         i = int(wrong[0])
         raise ValueError(
-            f"the weights of a bag must add up to one, those of bag {i} add up to {totals[i]:g}: "
-            "divide by their sum"
+            f"the weights of every bag must add up to one, but those of bag {i} add up to {totals[i]:g}: "
+            "divide them by their sum"
         )
-    return found / np.repeat(totals, np.diff(offsets))
+    return shares / np.repeat(totals, np.diff(offsets))

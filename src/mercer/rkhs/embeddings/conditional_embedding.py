@@ -1,4 +1,4 @@
-"""Conditional mean embeddings, and the rules of probability for embeddings: sum, chain, Bayes."""
+"""Conditional mean embeddings with the kernel sum, chain and Bayes rules."""
 
 from __future__ import annotations
 
@@ -23,24 +23,26 @@ from mercer.rkhs.function import Function
 from mercer.rkhs.paired_samples import paired_points
 from mercer.rkhs.sample_rows import widened, widened_for
 
-_RIDGES = 10.0 ** np.arange(-8, 2)  # per point, of which leave-one-out chooses
-_CHOSEN_ON = 1000  # points
+# Candidate ridges per point: from rounding error of float64 kernel values to heavier than K itself.
+_RIDGES = 10.0 ** np.arange(-8, 2)
+# Points on which leave-one-out selects the ridge: an eigendecomposition of order 1,000 takes under a second.
+_MAX_POINTS_FOR_SELECTION = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConditionalEmbedding:
-    """mu(x) = E[l(Y, .) | X = x] ~ sum_i b_i(x) l(y_i, .): the law of Y given x, for every x.
+    """Conditional mean embedding mu(x) = E[l(Y, .) | X = x] ~ sum_i b_i(x) l(y_i, .).
 
-    The weights are b(x) = (K + ridge I)^-1 k(x), kernel ridge regression of l(Y, .) on X (Song et al.
-    2009; Grunewalder et al. 2012). They may be negative and add up to about one.
+    The weights b(x) = (K + ridge I)^-1 k(x) are those of kernel ridge regression of l(Y, .) on X (Song
+    et al. 2009; Grunewalder et al. 2012). They may be negative and add up to about one.
 
     Parameters
     ----------
     kernel_x, kernel_y : Kernel
     x, y : points
-        What is given and what follows, observed together.
+        Paired samples of the condition and the outcome.
     solve : function (n, m) -> (n, m)
-        From k(x_i, new x_j) to the weights; made by `fit`.
+        Map from k(x_i, new x_j) to the weights; created by `fit`.
 
     Examples
     --------
@@ -71,50 +73,51 @@ class ConditionalEmbedding:
         kernel_y: Kernel | None = None,
         ridge: float | None = None,
     ) -> ConditionalEmbedding:
-        """Learn from observations made together.
+        """Fit to paired samples.
 
         Parameters
         ----------
         x, y : points
-            As many of one as of the other.
+            Paired samples of the same size.
         kernel_x, kernel_y : Kernel or None
             None: RBF at the median distance of that variable.
         ridge : float or None
-            Added to the diagonal of K. None: the best of ten by leave-one-out, on at most 1,000 points,
-            in proportion to their number.
+            Added to the diagonal of K. None: the best of ten values by leave-one-out error on at most
+            1,000 points, scaled with the number of points.
         """
         (kernel_x, x), (kernel_y, y) = paired_points((kernel_x, kernel_y), (x, y), least=2)
         if ridge is None:
-            ridge = _chosen(kernel_x, kernel_y, x, y)
+            ridge = _leave_one_out_ridge(kernel_x, kernel_y, x, y)
         validate.positive("ridge", ridge)
         if needs_double(kernel_x.diag(x), ridge):
             x = widened_for(kernel_x, x)
-        return cls(kernel_x, kernel_y, x, y, _Ridge(Gram(kernel_x, x), float(ridge)))
+        return cls(kernel_x, kernel_y, x, y, _RidgeSolve(Gram(kernel_x, x), float(ridge)))
 
     def __repr__(self) -> str:
         return f"ConditionalEmbedding({self.kernel_x!r}, {self.kernel_y!r}, {count(self.x)} points)"
 
     def weights(self, x: Any) -> Array:
-        """b_i(x_j): (n, m), a column for each new point."""
+        """Weights b_i(x_j), a column for each new point: (n, m)."""
         points, _ = read(self.kernel_x, x, None, "x")
         if self._doubled:
             points = widened_for(self.kernel_x, points)
         return self.solve(Gram(self.kernel_x, self.x, points).dense())
 
     def __call__(self, x: Any) -> Function:
-        """The embeddings of the laws of Y given each x, as several functions of y."""
+        """Embeddings of the distributions of Y given each x, as functions of y."""
         return Function(self.kernel_y, self._outcomes, self.weights(x))
 
     def expectation(self, function: Callable[[Any], Any], x: Any) -> np.ndarray:
-        """E[g(Y) | x_j] ~ sum_i b_i(x_j) g(y_i): (m,), or (m, k) where g gives k numbers.
+        """Conditional expectations E[g(Y) | x_j] ~ sum_i b_i(x_j) g(y_i): (m,), or (m, k).
 
-        `function` takes the observed y as an array: (n, d), or (n,) where they are numbers.
+        `function` is g: it takes the observed y as an array (n, d), or (n,) if d = 1, and returns an
+        array (n,) or (n, k).
         """
         flat = self.y[:, 0] if getattr(self.y, "ndim", 0) == 2 and self.y.shape[1] == 1 else self.y
         values = np.asarray(to_numpy(function(flat)), dtype=np.float64)
         if values.shape[:1] != (count(self.y),):
             raise ValueError(
-                f"function must give one value for each of the {count(self.y)} observations, got "
+                f"function must return one value for each of the {count(self.y)} observations, got "
                 f"shape {values.shape}"
             )
         return to_numpy(self.weights(x)).T @ values
@@ -122,56 +125,59 @@ class ConditionalEmbedding:
     # ---- rules of probability ---------------------------------------------------------
 
     def sum_rule(self, prior: Any) -> Function:
-        """The embedding of Y when X is drawn from `prior`: a distribution, a sample or an embedding.
+        """Embedding of Y if X has the distribution `prior`: a distribution, a sample or an embedding.
 
         mu_Y = C_YX (C_XX + ridge)^-1 mu_prior, with weights (K + ridge I)^-1 mu_prior(x_i).
         """
         return Function(self.kernel_y, self._outcomes, self._prior_weights(prior))
 
     def chain_rule(self, prior: Any) -> Function:
-        """The embedding of (X, Y) together when X is drawn from `prior`: in the RKHS of `Tensor`."""
+        """Embedding of (X, Y), in the RKHS of `Tensor`, if X has the distribution `prior`."""
         kernel = Tensor(self.kernel_x, self.kernel_y)
         return Function(kernel, (self.x, self._outcomes), self._prior_weights(prior))
 
     def bayes_rule(self, prior: Any, *, ridge: float | None = None) -> ConditionalEmbedding:
-        """The posterior: the law of X given y when X is drawn from `prior`.
+        """Posterior: the conditional embedding of X given y, if X has the distribution `prior`.
 
-        With D the diagonal of the weights of the chain rule and L the Gram matrix of y, the weights
-        given y are D L ((D L)^2 + ridge^2 I)^-1 D l(y) (Fukumizu, Song and Gretton 2013).
+        With D the diagonal matrix of the weights of the chain rule and L the Gram matrix of y, the
+        weights given y are D L ((D L)^2 + ridge^2 I)^-1 D l(y) (Fukumizu, Song and Gretton 2013).
 
-        `ridge` regularises the inverse of the covariance of y; None: the mean of the eigenvalues
-        of D L times 1/sqrt(n).
+        `ridge` regularises the inverse of the covariance operator of y. None: the mean eigenvalue of
+        D L divided by sqrt(n).
         """
         weights = to_numpy(self._prior_weights(prior))
         n = len(weights)
         if 3 * 8 * n * n > settings().memory:
             raise MemoryBudgetError(
-                f"Bayes' rule on {n} points takes {3 * 8 * n * n / 2**20:,.0f} MiB and the budget is "
+                f"bayes_rule needs {3 * 8 * n * n / 2**20:,.0f} MiB for {n} points, and the budget is "
                 f"{settings().memory / 2**20:,.0f} MiB: use fewer points, or raise "
                 "mercer.config(memory=...)"
             )
         product = weights[:, None] * to_numpy(Gram(self.kernel_y, self.y).dense())
-        least = np.finfo(np.float64).tiny
-        found = max(float(np.trace(product)) / n, least) / sqrt(n) if ridge is None else ridge
-        validate.positive("ridge", found)
+        if ridge is None:
+            mean_eigenvalue = float(np.trace(product)) / n
+            ridge = max(mean_eigenvalue, np.finfo(np.float64).tiny) / sqrt(n)
+        validate.positive("ridge", ridge)
         square = product @ product
-        square[np.diag_indices(n)] += found * found
+        square[np.diag_indices(n)] += ridge * ridge
         inverse = product @ linalg.solve(square, np.diag(weights))
-        return ConditionalEmbedding(self.kernel_y, self.kernel_x, self.y, self.x, _Matrix(inverse))
+        solve = _MatrixProduct(inverse)
+        return ConditionalEmbedding(self.kernel_y, self.kernel_x, self.y, self.x, solve)
 
     @property
     def _doubled(self) -> bool:
-        """Whether x is in float64, as it came or because the ridge is small."""
+        """Whether x is in float64: as passed by the user, or because the ridge is small."""
         return widened(self.x) is self.x
 
     @property
     def _outcomes(self) -> Points:
-        """y, in float64 where x is."""
+        """The sample y, in float64 if x is."""
         return widened_for(self.kernel_y, self.y) if self._doubled else self.y
 
     def _prior_weights(self, prior: Any) -> Array:
-        known = isinstance(prior, Embedding | Function)
-        mu = prior if known else mean_embedding(self.kernel_x, prior)
+        """Weights (K + ridge I)^-1 mu_prior(x_i): (n,)."""
+        embedded = isinstance(prior, Embedding | Function)
+        mu = prior if embedded else mean_embedding(self.kernel_x, prior)
         if mu.kernel != self.kernel_x:
             raise ValueError(
                 f"the embedding of the prior must have the kernel {self.kernel_x!r}, got "
@@ -181,8 +187,8 @@ class ConditionalEmbedding:
 
 
 @dataclass(frozen=True, eq=False)
-class _Ridge:
-    """k -> (K + ridge I)^-1 k."""
+class _RidgeSolve:
+    """Function k -> (K + ridge I)^-1 k."""
 
     gram: Gram
     ridge: float
@@ -192,8 +198,8 @@ class _Ridge:
 
 
 @dataclass(frozen=True, eq=False)
-class _Matrix:
-    """k -> M k."""
+class _MatrixProduct:
+    """Function k -> M k."""
 
     matrix: np.ndarray
 
@@ -201,26 +207,26 @@ class _Matrix:
         return self.matrix @ to_numpy(k)
 
 
-def _chosen(kernel_x: Kernel, kernel_y: Kernel, x: Points, y: Points) -> float:
-    """The ridge with the least leave-one-out error |l(y_i) - mu_-i(x_i)|^2 in the RKHS of y.
+def _leave_one_out_ridge(kernel_x: Kernel, kernel_y: Kernel, x: Points, y: Points) -> float:
+    """Ridge with the smallest leave-one-out error |l(y_i) - mu_-i(x_i)|^2 in the RKHS of y.
 
-    With the smoother S = K (K + ridge)^-1 the residuals without point i are those with it divided by
-    1 - S_ii, and their squared norms the diagonal of (I - S) L (I - S).
+    With the smoother S = K (K + ridge)^-1, the leave-one-out residuals are the residuals divided by
+    1 - S_ii, and the squared norms of the residuals are the diagonal of (I - S) L (I - S).
     """
     n = count(x)
-    some = slice(0, n, -(-n // _CHOSEN_ON))
+    subset = slice(0, n, -(-n // _MAX_POINTS_FOR_SELECTION))
     k, outcomes = (
-        to_numpy(Gram(kernel, widened_for(kernel, take_rows(points, some))).dense()).astype(
+        to_numpy(Gram(kernel, widened_for(kernel, take_rows(points, subset))).dense()).astype(
             np.float64
         )
         for kernel, points in ((kernel_x, x), (kernel_y, y))
     )
     values, vectors = linalg.eigh(k)
-    turned = vectors.T @ outcomes @ vectors
+    rotated = vectors.T @ outcomes @ vectors
     errors = []
     for ridge in _RIDGES * len(k):
-        left = ridge / (np.maximum(values, 0.0) + ridge)  # eigenvalues of I - S
-        kept = vectors * left
-        residuals = np.einsum("ij,ij->i", kept @ turned, kept)
-        errors.append(float(np.sum(residuals / (kept * vectors).sum(axis=1) ** 2)))
+        eigenvalues = ridge / (np.maximum(values, 0.0) + ridge)  # of I - S
+        scaled = vectors * eigenvalues
+        residuals = np.einsum("ij,ij->i", scaled @ rotated, scaled)
+        errors.append(float(np.sum(residuals / (scaled * vectors).sum(axis=1) ** 2)))
     return float(_RIDGES[int(np.argmin(errors))] * n)

@@ -1,4 +1,4 @@
-"""Mean embeddings: distributions, and differences of them, as functions of the RKHS."""
+"""Mean embeddings of distributions, and their linear combinations, as functions of the RKHS."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from mercer.rkhs.embeddings.batch import DistributionBatch, inner_products
 from mercer.rkhs.function import Function
 from mercer.rkhs.mixture import Mixture
 
-_ROUNDING = 1e-9  # how far from one the coefficients of a distribution may add up
+# Allowed deviation of a sum of probabilities from one: rounding of sums and products of coefficients.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Embedding:
-    """mu = sum_i c_i mu_i, where mu_i = E k(X_i, .) is the mean embedding of a distribution.
+    """Linear combination mu = sum_i c_i mu_i of mean embeddings mu_i = E k(X_i, .).
 
-    Made by `mean_embedding`. ``p - q`` is the witness of how two distributions differ, and its norm
+    Created by `mean_embedding`. ``p - q`` is the witness function of two distributions, and its norm
     is their maximum mean discrepancy. Inner products, values and distances are exact where the kernel
-    has a closed form for the distributions, and for samples those of the sample.
+    has a closed form for the distributions; for samples they refer to the empirical distribution.
 
     Examples
     --------
@@ -61,18 +62,18 @@ class Embedding:
         return f"Embedding({self.kernel!r}, {len(self.terms)} distributions)"
 
     def __call__(self, x: Any) -> Array:
-        """The values sum_i c_i E k(X_i, x_j): (n,)."""
+        """Values sum_i c_i E k(X_i, x_j) at points: (n,)."""
         values = inner_products(self.kernel, diracs(self.kernel, x, "x"), self._batch)
         return values @ array_like(self.coefficients, values)
 
     # ---- geometry ---------------------------------------------------------------------
 
     def inner(self, other: Embedding | Function) -> float:
-        """<mu, nu>: for an embedding E k(X, Y), for a function E f(X)."""
+        """Inner product <mu, nu>: E k(X, Y) with an embedding, E f(X) with a function."""
         if isinstance(other, Function):
             self._same_kernel(other.kernel)
             if other.weights.ndim != 1:
-                raise TypeError("other must be one function, not several: take f[j]")
+                raise TypeError("other must be one function, got several: use f[j]")
             return float(to_numpy(other.weights) @ to_numpy(self(other.points)))
         validate.instance("other", other, Embedding, "an Embedding or a Function")
         self._same_kernel(other.kernel)
@@ -80,17 +81,17 @@ class Embedding:
         return scalar(self.coefficients @ (to_numpy(values) @ other.coefficients))
 
     def norm2(self) -> float:
-        """|mu|^2, never negative."""
+        """Squared norm |mu|^2, never negative."""
         return max(self.inner(self), 0.0)
 
     def norm(self) -> float:
-        """|mu|."""
+        """Norm |mu|."""
         return sqrt(self.norm2())
 
     def distance2(self, other: Embedding | Function) -> float:
-        """|mu - nu|^2: the squared maximum mean discrepancy of two distributions.
+        """Squared distance |mu - nu|^2, the squared maximum mean discrepancy of two distributions.
 
-        Also to a function, such as what `ConditionalEmbedding` gives.
+        `other` may be a function, such as a value of `ConditionalEmbedding`.
         """
         if isinstance(other, Function):
             return max(self.norm2() + other.norm2() - 2 * self.inner(other), 0.0)
@@ -98,7 +99,7 @@ class Embedding:
         return (self - other).norm2()
 
     def distance(self, other: Embedding | Function) -> float:
-        """|mu - nu|."""
+        """Distance |mu - nu|, the maximum mean discrepancy of two distributions."""
         return sqrt(self.distance2(other))
 
     # ---- algebra ----------------------------------------------------------------------
@@ -132,35 +133,35 @@ class Embedding:
         return self + -other if isinstance(other, Embedding) else NotImplemented
 
     def mixture(self, *others: Embedding, weights: Any = None) -> Embedding:
-        """The embedding of a mixture: the mean of embeddings, weighted with probabilities."""
-        parts = (self, *others)
-        m = len(parts)
-        mixed = np.full(m, 1 / m) if weights is None else shares(weights, m)
-        weighted = (float(w) * part for part, w in zip(parts, mixed, strict=True))
+        """Embedding of a mixture: the mean of embeddings, weighted with probabilities."""
+        components = (self, *others)
+        m = len(components)
+        probabilities = np.full(m, 1 / m) if weights is None else shares(weights, m)
+        weighted = (float(w) * mu for mu, w in zip(components, probabilities, strict=True))
         return reduce(add, weighted)
 
     def product(self, *others: Embedding) -> ProductEmbedding:
-        """The embedding of the joint law of independent variables."""
+        """Embedding of the joint distribution of independent variables."""
         return ProductEmbedding((self, *others))
 
-    # ---- as something else ------------------------------------------------------------
+    # ---- conversions ------------------------------------------------------------------
 
     @property
     def distribution(self) -> Any:
-        """The distribution it is the embedding of: a mixture, where it is a mean of embeddings."""
-        found = self.coefficients
-        if found.min() < 0 or abs(found.sum() - 1) > _ROUNDING:
+        """Distribution with this embedding: a mixture, if this is a mean of several embeddings."""
+        c = self.coefficients
+        if c.min() < 0 or abs(c.sum() - 1) > _ROUNDING:
             raise ValueError(
                 "only means of embeddings are embeddings of a distribution: the coefficients must be "
-                f"probabilities, got {found.tolist()[:5]}"
+                f"probabilities, got {c.tolist()[:5]}"
             )
-        return self.terms[0] if len(found) == 1 else Mixture(self.terms, found)
+        return self.terms[0] if len(c) == 1 else Mixture(self.terms, c)
 
     def herd(self, m: int, *, candidates: int = 2000, rng: Any = None) -> Array:
-        """`m` points that stand for the distribution, by `kernel_herding`: (m, d).
+        """Select `m` points that represent the distribution, by `kernel_herding`: (m, d).
 
-        They are chosen from the points of a sample, or from so many draws of what is known; the
-        embedding that they run after is this one, exact where there is a closed form.
+        They are selected from the points of a sample, or from `candidates` draws of a distribution
+        known in closed form. The target is this embedding, exact where there is a closed form.
 
         Examples
         --------
@@ -181,11 +182,11 @@ class Embedding:
         return taken(x, herded(columns_of(kernel, points), mean, m))
 
     def function(self) -> Function:
-        """The same as a `Function`, for samples: points with weights."""
+        """Embedding of samples as a `Function`: points with weights."""
         blocks = self._batch.parts
         if not all(is_points(block.atoms) for block in blocks):
             raise TypeError(
-                "only embeddings of samples are sums over points: take draws, such as "
+                "only embeddings of samples are sums over points: use draws, for example "
                 "mean_embedding(kernel, Empirical(p.sample(1000, rng=0)))"
             )
         block = blocks[0]
@@ -205,10 +206,10 @@ class Embedding:
 
 
 def mean_embedding(kernel: Kernel, p: Any) -> Embedding:
-    """The mean embedding mu = E k(X, .) of a distribution.
+    """Mean embedding mu = E k(X, .) of a distribution.
 
-    <mu, f> = E f(X) for every f of the RKHS. For a characteristic kernel no two distributions have
-    the same.
+    <mu, f> = E f(X) for every f in the RKHS. For a characteristic kernel, different distributions have
+    different embeddings.
 
     Parameters
     ----------
@@ -233,56 +234,57 @@ def mean_embedding(kernel: Kernel, p: Any) -> Embedding:
     validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0)")
     if isinstance(p, Bags) or (isinstance(p, list | tuple) and any(map(_is_bag, p))):
         raise TypeError(
-            "p must be one distribution, got several: mean_embedding of each of them, or MeanMap(kernel), "
-            "whose values are the inner products of all"
+            "p must be one distribution, got several: call mean_embedding for each of them, or use "
+            "MeanMap(kernel), whose values are their inner products"
         )
     if not isinstance(p, DISTRIBUTIONS):
         p = Empirical(read(kernel, p, None, "p")[0])
-    found = Embedding(kernel, (p,), np.ones(1, dtype=np.float64))
+    mu = Embedding(kernel, (p,), np.ones(1, dtype=np.float64))
     if not isinstance(p, Empirical):
-        found.norm2()  # refused now, where there is no rule, rather than when it is used
-    return found
+        mu.norm2()  # raises NoRule here, rather than at the first use
+    return mu
 
 
-def _is_bag(one: Any) -> bool:
-    return isinstance(one, DISTRIBUTIONS) or getattr(one, "ndim", 0) == 2
+def _is_bag(item: Any) -> bool:
+    return isinstance(item, DISTRIBUTIONS) or getattr(item, "ndim", 0) == 2
 
 
 @dataclass(frozen=True, eq=False)
 class ProductEmbedding:
-    """The mean embedding of independent variables, mu_1(x_1) mu_2(x_2) ...: that of their joint law.
+    """Mean embedding mu_1(x_1) mu_2(x_2) ... of the joint distribution of independent variables.
 
-    It belongs to the product of the kernels, `Tensor`. Inner products are products of those of the
-    factors, so samples of n and m points are not multiplied out.
+    Its kernel is the product `Tensor` of the kernels. Inner products are products of inner products of
+    the factors, so the n m combinations of two samples are never formed.
     """
 
     factors: tuple[Embedding, ...]
 
     def __call__(self, *points: Any) -> Array:
-        """The values at tuples of points, one argument for each variable: (n,)."""
+        """Values at tuples of points, one argument for each variable: (n,)."""
         if len(points) != len(self.factors):
             raise ValueError(
-                f"needs the points of {len(self.factors)} variables, got {len(points)}"
+                f"points of {len(self.factors)} variables are needed, got {len(points)}"
             )
         return reduce(mul, (mu(x) for mu, x in zip(self.factors, points, strict=True)))
 
     def inner(self, other: ProductEmbedding) -> float:
-        """prod_l <mu_l, nu_l>."""
+        """Inner product prod_l <mu_l, nu_l>."""
         validate.instance("other", other, ProductEmbedding, "a ProductEmbedding")
         if len(self.factors) != len(other.factors):
             raise ValueError(
-                f"both must have as many variables, got {len(self.factors)} and {len(other.factors)}"
+                "both must have the same number of variables, got "
+                f"{len(self.factors)} and {len(other.factors)}"
             )
         return prod(a.inner(b) for a, b in zip(self.factors, other.factors, strict=True))
 
     def norm(self) -> float:
-        """|mu_1| |mu_2| ..."""
+        """Norm |mu_1| |mu_2| ..."""
         return sqrt(max(self.inner(self), 0.0))
 
     def distance2(self, other: ProductEmbedding) -> float:
-        """The squared distance of two laws of independent variables, never negative."""
+        """Squared distance of two distributions of independent variables, never negative."""
         return max(self.inner(self) + other.inner(other) - 2 * self.inner(other), 0.0)
 
     def distance(self, other: ProductEmbedding) -> float:
-        """The maximum mean discrepancy of two laws of independent variables."""
+        """Maximum mean discrepancy of two distributions of independent variables."""
         return sqrt(self.distance2(other))

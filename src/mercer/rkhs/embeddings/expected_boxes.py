@@ -1,4 +1,4 @@
-"""Expected Gaussian kernels of uniform distributions on boxes: error functions, coordinate by coordinate."""
+"""Expected RBF kernels of uniform distributions on boxes: products of error functions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def _(kernel: RBF, x: np.ndarray, y: Boxes) -> np.ndarray:
 
 @expected_kernel(RBF, Gaussians, Boxes)
 def _(kernel: RBF, x: Gaussians, y: Boxes) -> np.ndarray:
-    """A Gaussian widens the kernel of each coordinate to s^2 + v and lowers it by s / sqrt(s^2 + v)."""
+    """RBF convolved with the Gaussian: variance s^2 + v and height s / sqrt(s^2 + v) per coordinate."""
     if x.covs.ndim == 3:
         raise NoRule(
-            "no expected kernel of RBF, boxes and Gaussians with covariances: "
+            "no expected kernel of RBF for boxes and Gaussians with correlated coordinates: "
             f"{expected_kernel.instead}"
         )
     wide = np.sqrt(kernel.bandwidth**2 + x.covs)
@@ -31,7 +31,7 @@ def _(kernel: RBF, x: Gaussians, y: Boxes) -> np.ndarray:
 
 
 def _smoothed(at: np.ndarray, bandwidths: np.ndarray, boxes: Boxes) -> np.ndarray:
-    """prod_k of the means over [a_k, b_k] of exp(-(x_k - t)^2 / 2 s_k^2), s of each point: (n, m)."""
+    """Product over k of the mean of exp(-(x_k - t)^2 / 2 s_k^2) over t in [a_k, b_k]: (n, m)."""
     from scipy.special import erf
 
     out = np.ones((len(at), len(boxes)), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Expected kernels of Gaussians: RBF, linear, and polynomials of any degree by their cumulants."""
+"""Expected kernels of Gaussians: RBF, linear, and polynomial kernels by cumulants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from mercer.kernels.radial import RBF
 from mercer.rkhs.embeddings.atoms import Boxes, Gaussians
 from mercer.rkhs.embeddings.expected import expected_kernel
 
-_PAIRS = 2048  # done at a time, so that their numbers stay in cache
+# Pairs of Gaussians computed at a time: with 5 dimensions 2048 sums of covariances take 400 KiB,
+# which fits in the L2 cache.
+_PAIRS_PER_BLOCK = 2048
 
 # ---- the Gaussian kernel ------------------------------------------------------------------
 
@@ -28,34 +30,34 @@ def _(kernel: RBF, x: Gaussians, y: Gaussians) -> np.ndarray:
 def sums_of_covariances(
     x: Gaussians, y: Gaussians, added: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(m - n)' S^-1 (m - n) and log det S of all pairs, with S = C + D + `added` I: each (n, m)."""
+    """Forms (m - n)' S^-1 (m - n) and log det S of all pairs, S = C + D + `added` I: each (n, m)."""
     diagonal = x.covs.ndim == 2 and y.covs.ndim == 2
-    left, right = (a.covs.T if diagonal else _turned(a) for a in (x, y))
+    covs_x, covs_y = (a.covs.T if diagonal else _atoms_last(a) for a in (x, y))
     r2, log_det = np.empty((2, len(x), len(y)), dtype=np.float64)
-    step = max(_PAIRS // len(y), 1)
+    step = max(_PAIRS_PER_BLOCK // len(y), 1)
     for i in range(0, len(x), step):
         rows = slice(i, i + step)
         shape = r2[rows].shape
-        s = (left[..., rows, None] + right[..., None, :]).reshape(*left.shape[:-1], -1)
+        s = (covs_x[..., rows, None] + covs_y[..., None, :]).reshape(*covs_x.shape[:-1], -1)
         z = (x.means.T[:, rows, None] - y.means.T[:, None, :]).reshape(x.width, -1)
-        found = _diagonal_forms(s, z, added) if diagonal else _full_forms(s, z, added)
-        r2[rows], log_det[rows] = (part.reshape(shape) for part in found)
+        forms = _diagonal_forms(s, z, added) if diagonal else _full_forms(s, z, added)
+        r2[rows], log_det[rows] = (form.reshape(shape) for form in forms)
     return r2, log_det
 
 
-def _turned(atoms: Gaussians) -> np.ndarray:
-    """Covariance matrices with the distributions last, for loops over the entries: (d, d, n)."""
+def _atoms_last(atoms: Gaussians) -> np.ndarray:
+    """Covariance matrices with the atoms on the last axis, for loops over the entries: (d, d, n)."""
     return np.ascontiguousarray(np.moveaxis(atoms.full, 0, -1))
 
 
 def _diagonal_forms(s: np.ndarray, z: np.ndarray, added: float) -> tuple[np.ndarray, np.ndarray]:
-    """z'S^-1 z and log det S of many diagonals s (d, p)."""
+    """Forms z'S^-1 z and log det S of p diagonal matrices s (d, p)."""
     s += added
     return np.sum(z**2 / s, axis=0), np.sum(np.log(s), axis=0)
 
 
 def _full_forms(s: np.ndarray, z: np.ndarray, added: float) -> tuple[np.ndarray, np.ndarray]:
-    """The same of many matrices s (d, d, p), which become Cholesky's L while z becomes L^-1 z."""
+    """Forms z'S^-1 z and log det S of p matrices s (d, d, p), by a Cholesky factorization in place."""
     for j in range(len(z)):
         column = s[j:, j]
         column[0] += added
@@ -71,13 +73,13 @@ def _full_forms(s: np.ndarray, z: np.ndarray, added: float) -> tuple[np.ndarray,
 
 @expected_kernel(RBF, np.ndarray, Gaussians)
 def _(kernel: RBF, x: np.ndarray, y: Gaussians) -> np.ndarray:
-    """A point is a Gaussian without variance: one factor serves all points."""
+    """E k(x, Y) with points as Gaussians of variance 0; one Cholesky factor serves all points."""
     s2 = kernel.bandwidth**2
     if y.covs.ndim == 2:
         points = Gaussians(np.asarray(x, np.float64), np.zeros((len(x), y.width), np.float64))
         return expected_kernel.apply(kernel, points, y)
     lower = linalg.cholesky(y.covs + s2 * np.eye(y.width))
-    whitening = linalg.inv(lower)  # triangular: as exact as solving
+    whitening = linalg.inv(lower)  # triangular, so as accurate as solving
     volume = np.prod(np.diagonal(lower, axis1=1, axis2=2) ** 2 / s2, axis=1)
     out = np.empty((len(x), len(y)), dtype=np.float64)
     for j in range(len(y)):
@@ -95,11 +97,12 @@ def _(kernel: RBF, x: np.ndarray, y: Gaussians) -> np.ndarray:
 @expected_kernel(Linear, Gaussians, Boxes)
 @expected_kernel(Linear, Boxes, Boxes)
 def _(kernel: Linear, x: Any, y: Any) -> np.ndarray:
-    """m'Am': the trace belongs to E k(X, X) of one draw, not to two independent ones."""
+    """E <X, Y> = <E X, E Y>; a trace term would appear only for E k(X, X) of a single draw."""
     return kernel.embed(_mean(x)) @ kernel.embed(_mean(y)).T
 
 
 def _mean(atoms: Any) -> np.ndarray:
+    """Means of the atoms: (n, d)."""
     if isinstance(atoms, Gaussians):
         return atoms.means
     return (atoms.lower + atoms.upper) / 2 if isinstance(atoms, Boxes) else np.asarray(atoms)
@@ -107,10 +110,10 @@ def _mean(atoms: Any) -> np.ndarray:
 
 @expected_kernel(Polynomial, Gaussians, Gaussians)
 def _(kernel: Polynomial, x: Gaussians, y: Gaussians) -> np.ndarray:
-    """E (<X, Y> + c)^p, a moment, from the cumulants of <X, Y>, which have closed forms.
+    """Moment E (<X, Y> + c)^p from the cumulants of <X, Y>, which have closed forms.
 
-    From E exp(t <X, Y>), a Gaussian integral, whose logarithm is a series in t: with
-    X ~ N(m, C), Y ~ N(n, D): kappa_1 = m'n, kappa_2k+1 = (2k+1)! m'(DC)^k n and
+    The cumulants are the coefficients of log E exp(t <X, Y>), a Gaussian integral. For X ~ N(m, C) and
+    Y ~ N(n, D): kappa_1 = m'n, kappa_2k+1 = (2k+1)! m'(DC)^k n and
     kappa_2k = (2k)!/2 [tr((CD)^k) / k + n'C(DC)^(k-1)n + m'D(CD)^(k-1)m].
     """
     cumulants = _cumulants(x, y, kernel.degree)
@@ -129,35 +132,37 @@ def _(kernel: Polynomial, x: np.ndarray, y: Gaussians) -> np.ndarray:
 
 
 def _cumulants(x: Gaussians, y: Gaussians, order: int) -> list[np.ndarray]:
-    """kappa_1 .. kappa_order of <X_i, Y_j>, each (n, m)."""
-    found = [x.means @ y.means.T] + [
+    """Cumulants kappa_1 ... kappa_order of <X_i, Y_j>, each (n, m)."""
+    cumulants = [x.means @ y.means.T] + [
         np.empty((len(x), len(y)), np.float64) for _ in range(order - 1)
     ]
-    if order == 1:
-        return found
-    covs = x.full
-    others = y.full
-    for i in range(len(x)):  # products of matrices for all y at once
-        m, c = x.means[i], covs[i]
-        _row(found, i, order, (m, c), (y.means, others))
-    return found
+    if order > 1:
+        covs_x, covs_y = x.full, y.full
+        for i in range(len(x)):  # products of matrices for all y at once
+            _fill_row(cumulants, i, (x.means[i], covs_x[i]), (y.means, covs_y))
+    return cumulants
 
 
-def _row(
-    found: list[np.ndarray], i: int, order: int, one: tuple[Any, Any], many: tuple[Any, Any]
+def _fill_row(
+    cumulants: list[np.ndarray],
+    i: int,
+    gaussian: tuple[np.ndarray, np.ndarray],
+    others: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    (m, c), (means, covs) = one, many
-    left, right = np.broadcast_to(m, means.shape), means  # (CD)^k m and (DC)^k n
+    """Write the cumulants kappa_2, kappa_3, ... of N(m, C) with all N(n, D) into row i."""
+    (m, c), (means, covs) = gaussian, others
+    powers_m, powers_n = np.broadcast_to(m, means.shape), means  # (CD)^k m and (DC)^k n
     product = c @ covs
     power = np.broadcast_to(np.eye(len(m)), product.shape)  # (CD)^k
-    for r in range(2, order + 1):
+    for r in range(2, len(cumulants) + 1):
         k = r // 2
         if r % 2 == 0:
             power = power @ product
             trace = np.trace(power, axis1=1, axis2=2) / k
-            own = np.einsum("jd,jd->j", right @ c, means) + np.einsum("jde,jd,e->j", covs, left, m)
-            found[r - 1][i] = factorial(r) / 2 * (trace + own)
+            forms = np.einsum("jd,jd->j", powers_n @ c, means)
+            forms = forms + np.einsum("jde,jd,e->j", covs, powers_m, m)
+            cumulants[r - 1][i] = factorial(r) / 2 * (trace + forms)
         else:
-            left = np.einsum("jde,je->jd", covs, left) @ c
-            right = np.einsum("jde,je->jd", covs, right @ c)
-            found[r - 1][i] = factorial(r) * (right @ m)
+            powers_m = np.einsum("jde,je->jd", covs, powers_m) @ c
+            powers_n = np.einsum("jde,je->jd", covs, powers_n @ c)
+            cumulants[r - 1][i] = factorial(r) * (powers_n @ m)

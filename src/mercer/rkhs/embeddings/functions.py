@@ -1,4 +1,4 @@
-"""Functions of random variables through samples of them: Z = f(X, Y) for independent X and Y."""
+"""Distributions of functions of independent random variables, Z = f(X, Y), from samples."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from mercer.rkhs.embeddings.embedding import Embedding
 def transformed(
     function: Callable[..., Any], *variables: Any, points: int = 1000, rng: Any = None
 ) -> Empirical:
-    """The law of f(X, Y, ...) for independent variables, as a weighted sample.
+    """Distribution of f(X, Y, ...) for independent variables, as a weighted sample.
 
-    Its embedding is sum_ij.. w_i v_j .. k(f(x_i, y_j, ..), .), an estimate from all combinations of
-    the points (Schölkopf et al. 2015): n points of each say as much as n^2 draws of pairs.
-    Where there are more combinations than `points`, that many are drawn, by their weights.
+    Its embedding sum_ij.. w_i v_j .. k(f(x_i, y_j, ..), .) is estimated from all combinations of the
+    points (Schölkopf et al. 2015). If there are more combinations than `points`, that many are drawn
+    according to their weights.
 
     Parameters
     ----------
     function : callable
-        Takes an array of points (m, d) for each variable, gives m values.
+        Function of an array of points (m, d) for each variable; it returns m values.
     variables : distributions, samples or embeddings
-        `Empirical`, arrays of points, data frames, or anything with ``sample(n, rng=)``, of which
-        `points` are drawn. An `Embedding` stands for its distribution.
+        `Empirical`, arrays of points, data frames, or anything with ``sample(n, rng=)``, from which
+        `points` draws are used. For an `Embedding`, its distribution is used.
     points : int
-        The largest number of points of the result.
+        Largest number of points of the result.
     rng : int, Generator or None
 
     Examples
@@ -56,10 +56,9 @@ def transformed(
         rows = [r.ravel() for r in np.meshgrid(*(np.arange(n) for n in sizes), indexing="ij")]
         shares = np.ones(number, dtype=np.float64)
         for sample, at in zip(samples, rows, strict=True):
-            own = (
-                np.full(len(sample), 1 / len(sample)) if sample.weights is None else sample.weights
-            )
-            shares = shares * own[at]
+            n = len(sample)
+            weights = np.full(n, 1 / n) if sample.weights is None else sample.weights
+            shares = shares * weights[at]
     else:
         rows = [
             rng.choice(n, size=points, p=s.weights) for n, s in zip(sizes, samples, strict=True)
@@ -68,13 +67,14 @@ def transformed(
     values = function(*(taken(s.points, at) for s, at in zip(samples, rows, strict=True)))
     if count(values) != len(rows[0]):
         raise ValueError(
-            f"function must give one value for each of {len(rows[0])} combinations, got "
+            f"function must return one value for each of {len(rows[0])} combinations, got "
             f"{count(values)}"
         )
     return Empirical(values, shares)
 
 
 def _sample(variable: Any, points: int, rng: np.random.Generator, i: int) -> Empirical:
+    """Weighted sample of a variable, with `points` draws where it is known in closed form."""
     if isinstance(variable, Embedding):
         variable = variable.distribution
     if isinstance(variable, Empirical):

@@ -1,4 +1,4 @@
-"""The expected kernel: distributions as points."""
+"""Expected kernel `MeanMap`: a kernel whose points are distributions."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ from mercer.rkhs.embeddings.deduplicated import linked, linked_pairs, linked_pro
 
 @dataclass(frozen=True)
 class MeanMap(Kernel):
-    """K(P, Q) = E k(X, Y) with X ~ P and Y ~ Q independent: the inner product of mean embeddings.
+    """Expected kernel K(P, Q) = E k(X, Y) of independent X ~ P, Y ~ Q: inner products of embeddings.
 
-    A kernel whose points are distributions: bags of points, `Empirical`, `Bags`, `Gaussian`,
-    `Mixture`, `Uniform`, `Dirac` and plain vectors (which are Diracs), mixed freely. Samples are
-    averaged over all pairs of their points; Gaussians, mixtures and boxes are done in closed form
-    where the kernel has one (RBF, `Linear`, `Polynomial`, their sums and multiples, on all or some
-    columns), and refused with `NoRule` where not.
+    Its points are distributions: bags of points, `Empirical`, `Bags`, `Gaussian`, `Mixture`,
+    `Uniform`, `Dirac` and plain vectors (point masses), in any combination. Samples are averaged over
+    all pairs of their points; Gaussians, mixtures and boxes use a closed form where the kernel has one
+    (RBF, `Linear`, `Polynomial`, their sums and multiples, on all or some columns), and raise `NoRule`
+    otherwise.
 
-    In a list, a distribution that comes more than once (the same object) is computed once, and
-    histograms over the same code words, ``[Empirical(words, h) for h in histograms]``, take one matrix
-    of the words.
+    In a list, an object that occurs several times is computed once, and histograms over the same code
+    words, ``[Empirical(words, h) for h in histograms]``, need only the Gram matrix of the words.
 
-    Level-2 kernels are made by `on`: ``RBF(0.5).on(MeanMap(RBF(1.0)))`` is exp(-MMD^2 / 2 * 0.5^2).
+    `on` gives level-2 kernels: ``RBF(0.5).on(MeanMap(RBF(1.0)))`` is exp(-MMD^2 / (2 * 0.5^2)).
 
     Parameters
     ----------
     kernel : Kernel
-        Of the points. For a characteristic one K tells all distributions apart.
+        Kernel of the points. If it is characteristic, K distinguishes all distributions.
 
     References
     ----------
@@ -70,19 +69,19 @@ class MeanMap(Kernel):
 
 @facts_rule(MeanMap)
 def _mean_map(kernel: MeanMap) -> Facts:
-    """The embedding is injective for characteristic kernels, and weakly continuous for bounded ones.
+    """Facts: the embedding is injective for characteristic kernels and weakly continuous for bounded ones.
 
-    Both are what a Gaussian of the distances of embeddings needs to be universal on compact sets of
-    distributions (Christmann & Steinwart 2010, example 1). By itself it is linear in P: of a random
-    distribution it sees the mean only.
+    With both properties a Gaussian kernel on top is universal on compact sets of distributions
+    (Christmann & Steinwart 2010, example 1). `MeanMap` alone is linear in P, so for a random
+    distribution only its mean matters.
     """
-    part = facts(kernel.kernel)
+    inner = facts(kernel.kernel)
     return Facts(
-        bounded=part.bounded or None,
+        bounded=inner.bounded or None,
         characteristic=False,
         universal=False,
-        positive_definite=part.positive_definite or None,
-        continuous=(part.bounded and part.continuous) or None,
-        separates=part.characteristic if part.positive_definite else None,
+        positive_definite=inner.positive_definite or None,
+        continuous=(inner.bounded and inner.continuous) or None,
+        separates=inner.characteristic if inner.positive_definite else None,
         domain="distributions",
     )

@@ -1,4 +1,4 @@
-"""Covariance and cross-covariance operators of variables observed together."""
+"""Covariance and cross-covariance operators of paired samples."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from mercer.rkhs.paired_samples import paired_points
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CovarianceOperator:
-    """C with <f, C g> = cov(f(X), g(Y)) for functions f, g of the two RKHSs, from a sample.
+    """Empirical cross-covariance operator C with <f, C g> = cov(f(X), g(Y)) for f, g of the two RKHSs.
 
     C g = sum_i (g(y_i) - mean g) k(x_i, .) / n. Its squared Hilbert-Schmidt norm is HSIC, and its
-    largest singular value COCO. With y left out it is the covariance operator of x.
+    largest singular value is COCO. Without y it is the covariance operator of x.
 
     Parameters
     ----------
     kernel_x, kernel_y : Kernel or None
         None: RBF at the median distance of that variable.
     x, y : points
-        As many of one as of the other.
+        Paired samples of the same size.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class CovarianceOperator:
         kernel_x: Kernel | None = None,
         kernel_y: Kernel | None = None,
     ) -> CovarianceOperator:
-        """The operator of observations made together; of one variable where y is left out."""
+        """Operator of paired samples; the covariance operator of x if y is omitted."""
         if y is None:
             y, kernel_y = x, kernel_y or kernel_x
         (kernel_x, x), (kernel_y, y) = paired_points((kernel_x, kernel_y), (x, y), least=2)
@@ -70,7 +70,7 @@ class CovarianceOperator:
         return f"CovarianceOperator({self.kernel_x!r}, {self.kernel_y!r}, {count(self.x)} points)"
 
     def __call__(self, g: Function) -> Function:
-        """C g, a function of x."""
+        """C g, a function on the space of x."""
         validate.instance("g", g, Function, "a Function of the RKHS of y")
         if g.kernel != self.kernel_y:
             raise ValueError(f"g must have the kernel {self.kernel_y!r}, got {g.kernel!r}")
@@ -82,18 +82,18 @@ class CovarianceOperator:
 
     @property
     def adjoint(self) -> CovarianceOperator:
-        """C', from functions of x to functions of y."""
+        """Adjoint C', from functions of x to functions of y."""
         return CovarianceOperator(self.kernel_y, self.kernel_x, self.y, self.x)
 
     def norm(self) -> float:
-        """The Hilbert-Schmidt norm, the square root of (biased) HSIC."""
-        left, right = (
+        """Hilbert-Schmidt norm, the square root of the biased HSIC."""
+        gram_x, gram_y = (
             Gram(k, p).centered() for k, p in ((self.kernel_x, self.x), (self.kernel_y, self.y))
         )
-        return sqrt(max(left.inner(right), 0.0)) / count(self.x)
+        return sqrt(max(gram_x.inner(gram_y), 0.0)) / count(self.x)
 
     def singular_values(self, number: int = 10) -> np.ndarray:
-        """The largest of them, falling: those of A'B / n, where AA' and BB' are the centred Gram matrices."""
+        """Largest singular values, decreasing: those of A'B / n with the centred Gram matrices AA', BB'."""
         validate.whole("number", number)
         a, b = (
             to_numpy(cholesky(Gram(k, p), tolerance=1e-12).columns).astype(np.float64)
