@@ -132,7 +132,7 @@ def test_several_functions_refuse_what_does_not_match():
     several = function(RBF(1.0), columns=(2,))
     with pytest.raises(ValueError, match="same number of functions on both sides"):
         several + function(RBF(1.0))
-    with pytest.raises(TypeError, match="only several of them"):
+    with pytest.raises(TypeError, match="this is a single function"):
         function(RBF(1.0))[0]
 
 

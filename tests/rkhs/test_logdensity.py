@@ -112,7 +112,7 @@ def test_scores_are_looked_up():
     assert_array_equal(known(X), s)
     assert_array_equal(known(X[[7, 3, 3]]), s[[7, 3, 3]])
     assert_array_equal(to_numpy(known(torch.tensor(X[5:9]))), s[5:9])
-    with pytest.raises(ValueError, match="not at point 1"):
+    with pytest.raises(ValueError, match="point 1 is not one of them"):
         known(X[:3] + np.array([[0.0], [1.0], [0.0]]))
     with pytest.raises(ValueError, match=r"shape of the scores, \(40, 2\)"):
         Scores(s).at(X[:5])

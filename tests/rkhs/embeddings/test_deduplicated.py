@@ -82,18 +82,18 @@ def test_without_weights_all_words_count_the_same():
     assert_allclose(found, [[matrix.mean(), matrix[:, 2].mean()], [matrix[2].mean(), 1.0]])
 
 
-def test_held_tiled_and_pickled_are_the_same(kinds, histograms):
+def test_cached_tiled_and_pickled_are_the_same(kinds, histograms):
     rng = np.random.default_rng(4)
     kernel = RBF(0.5).on(MeanMap(RBF(1.0)))
     many = [kinds[i] for i in rng.integers(0, 5, size=1100)]
     for rows in (many, histograms * 10, [histograms[i] for i in range(70)]):
         v = rng.normal(size=len(rows))
-        held = Gram(kernel, rows)
+        cached = Gram(kernel, rows)
         with mercer.config(memory="16MiB"):
             tiled = Gram(kernel, rows)
-            assert (tiled._held is None) == (len(rows) > 1000)
-            assert_allclose(tiled @ v, held @ v, rtol=1e-10, atol=1e-10)
-        assert_array_equal(pickle.loads(pickle.dumps(held)) @ v, held @ v)
+            assert (tiled._cached is None) == (len(rows) > 1000)
+            assert_allclose(tiled @ v, cached @ v, rtol=1e-10, atol=1e-10)
+        assert_array_equal(pickle.loads(pickle.dumps(cached)) @ v, cached @ v)
 
 
 def test_words_may_be_objects_or_rows_of_a_frame(histograms):

@@ -90,17 +90,17 @@ def test_what_theory_promises():
     assert facts(RBF(1.0).on(MeanMap(Linear()))).characteristic is False
 
 
-def test_held_or_not_the_same(samples):
+def test_cached_or_not_the_same(samples):
     bags = samples * 25
     v = np.random.default_rng(3).normal(size=len(bags))
-    held = Gram(RBF(0.5).on(MeanMap(RBF(1.0))), bags)
+    cached = Gram(RBF(0.5).on(MeanMap(RBF(1.0))), bags)
     with mercer.config(memory="16MiB"):
         tiled = Gram(RBF(0.5).on(MeanMap(RBF(1.0))), bags)
-        assert tiled._held is None
-        assert held._held is not None
-        assert_allclose(tiled @ v, held @ v, rtol=1e-10)
-    again = pickle.loads(pickle.dumps(held))
-    assert_array_equal(again @ v, held @ v)
+        assert tiled._cached is None
+        assert cached._cached is not None
+        assert_allclose(tiled @ v, cached @ v, rtol=1e-10)
+    again = pickle.loads(pickle.dumps(cached))
+    assert_array_equal(again @ v, cached @ v)
 
 
 def test_tensors():

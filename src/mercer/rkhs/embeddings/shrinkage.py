@@ -53,14 +53,15 @@ class ShrunkMeanMap(Kernel):
 
     def pairwise(self, x: Any, y: Any, /) -> Array:
         values = MeanMap(self.kernel).pairwise(x, y)
-        left = array_like(self._factors(x), values)
-        right = left if y is x else array_like(self._factors(y), values)
-        return left[:, None] * values * right[None, :]
+        factors_x = array_like(self._factors(x), values)
+        factors_y = factors_x if y is x else array_like(self._factors(y), values)
+        return factors_x[:, None] * values * factors_y[None, :]
 
     def paired(self, x: Any, y: Any, /) -> Array:
         values = MeanMap(self.kernel).paired(x, y)
-        left = array_like(self._factors(x), values)
-        return left * values * (left if y is x else array_like(self._factors(y), values))
+        factors_x = array_like(self._factors(x), values)
+        factors_y = factors_x if y is x else array_like(self._factors(y), values)
+        return factors_x * values * factors_y
 
     def _factors(self, x: DistributionBatch) -> np.ndarray:
         """Shrinkage factor c of every distribution: (n,)."""
