@@ -26,10 +26,8 @@ from mercer.cli.match import FileSample, matched
 from mercer.cli.model_option import ChosenModel, model_maker, source_files
 from mercer.cli.table import LabelColumn, quoted, short
 from mercer.htest.format_number import figure
-from mercer.htest.goodness.goodness_result import GoodnessResult
-from mercer.htest.goodness.goodness_summary import how_much
-from mercer.htest.goodness.misfit import Misfit
-from mercer.htest.goodness.misfit_by_column import MisfitColumn
+from mercer.htest.goodness.goodness_result import GoodnessResult, how_much
+from mercer.htest.goodness.misfit import Misfit, MisfitColumn
 from mercer.report import goodness_report
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 from mercer.rkhs import Gaussian, Mixture

@@ -20,7 +20,7 @@ from mercer.htest import FSSD, KSD, KSDAgg, LinearKSD, WildBootstrap, goodness_o
 from mercer.htest.goodness.composite import Composite
 from mercer.htest.goodness.goodness_of_fit import chosen, family_fit, in_units
 from mercer.htest.goodness.goodness_result import GoodnessResult
-from mercer.htest.goodness.standardized_model import FitInUnits, InUnits
+from mercer.htest.goodness.score_models import StandardizedFit, StandardizedModel
 from mercer.rkhs.sample_rows import taken
 
 _REFITS = 199  # resamples, each with a fit of the model: a p-value of 0.005 is enough at level 0.05
@@ -116,7 +116,7 @@ class GoodnessChoice(Choice):
             return goodness_of_fit(model, points, chain=self.chain, rng=rng)
 
         def run(z: Any, units: tuple[float, ...] | None) -> GoodnessResult:
-            scaled = model if units is None else InUnits(model, units)
+            scaled = model if units is None else StandardizedModel(model, units)
             rows: np.ndarray | None = None
             if name is GoodnessName.AUTO:
                 test, why = chosen(scaled, len(z), self.chain)
@@ -150,7 +150,7 @@ class GoodnessChoice(Choice):
             return family_fit(fit, points, resamples=resamples, rng=self.seed)
 
         def run(z: Any, units: tuple[float, ...] | None) -> GoodnessResult:
-            scaled = fit if units is None else FitInUnits(fit, units)
+            scaled = fit if units is None else StandardizedFit(fit, units)
             test: Any = Composite(scaled, self._test_maker(name, z), resamples=resamples)
             return test.test(z, rng=self.seed)
 

@@ -27,8 +27,7 @@ from mercer.htest.goodness.goodness_result import GoodnessResult, MisfitLocation
 from mercer.htest.goodness.ksd import KSD
 from mercer.htest.goodness.ksdagg import KSDAgg, KSDAggResult
 from mercer.htest.goodness.linear_ksd import LinearKSD
-from mercer.htest.goodness.misfit import Misfit
-from mercer.htest.goodness.misfit_by_column import MisfitColumn
+from mercer.htest.goodness.misfit import Misfit, MisfitColumn
 from mercer.htest.goodness.model_null import ModelDraws
 from mercer.htest.goodness.relative_ksd import RelativeKSD, RelativeResult
 from mercer.htest.hypothesis_test import HypothesisTest

@@ -12,12 +12,11 @@ from mercer.htest.samples.mmdagg import MMDAgg
 
 @dataclass(frozen=True)
 class AgainstDraws(DrawsTest):
-    """Do observations come from a model? By any two-sample test, against draws from the model.
+    """Goodness-of-fit test by a two-sample test of the observations against draws from the model.
 
-    For models without a score, such as simulators, and as a second opinion on others: draws vary,
-    so that it sees less than `KSD` where there is a score. Under the null
-    hypothesis draws and observations are samples of one distribution, and the level is that of
-    the two-sample test: exact for permutations.
+    It suits models without a score, such as simulators. For models with a score `KSD` is more powerful,
+    because draws add variance. Under the null hypothesis draws and observations have the same
+    distribution, so the level is that of the two-sample test, which is exact for permutations.
 
     Parameters
     ----------
@@ -26,14 +25,14 @@ class AgainstDraws(DrawsTest):
         or `KernelDensity` of scikit-learn, any object with a method `sample(n, rng=)`, or a function
         (n, rng) -> draws (n, d), with rng a `numpy.random.Generator`.
     by : two-sample test
-        `MMDAgg()`, `MMD()`, `ME()` or another one of `mercer.htest`.
+        `MMDAgg()`, `MMD()`, `ME()` or another two-sample test of `mercer.htest`.
     draws : int or None
-        How many; more give more power. None: as many as there are observations.
+        Number of draws; more give more power. None: the number of observations.
 
     Returns
     -------
-    The result of the two-sample test, whose second sample are the draws: effect, witness, points
-    and columns are those of observations against the model.
+    Result of the two-sample test, in which the second sample are the draws: effect, witness, points and
+    columns compare the observations with the model.
 
     Examples
     --------

@@ -7,6 +7,7 @@ eigenvalues, a bound: the protocols of `mercer.htest.evidence`) and returns a p-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -45,9 +46,15 @@ class Judgement(NamedTuple):
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def resampled(cls, observed: float, draws: np.ndarray, tolerance: float = 0.0) -> Judgement:
-        """The share of the draws that are at least the observed statistic."""
-        return cls(share(draws, observed, tolerance), draws, observed)
+    def resampled(
+        cls,
+        observed: float,
+        draws: np.ndarray,
+        tolerance: float = 0.0,
+        notes: tuple[str, ...] = (),
+    ) -> Judgement:
+        """The p-value of resampled statistics: the share that is at least the observed one."""
+        return cls(share(draws, observed, tolerance), draws, observed, notes=notes)
 
 
 class Null(ABC):
@@ -189,16 +196,25 @@ class WildBootstrap(Null):
         """Share of the draws of signs whose statistic is at least the observed one."""
         if not isinstance(evidence, SignFlippable):
             raise self._lacking("statistics with random signs")
-        seed = int(validate.generator(rng).integers(2**63))
-        null, notes = self, ()
-        if self.block is None:
-            null = replace(self, block=evidence.block_length())
-            alone = "Every observation has a sign of its own: none remembers the one before."
-            notes = (
-                alone if null.block == 1 else f"Blocks of {null.block} observations share a sign.",
-            )
+        null, seed, notes = self.fixed(evidence.block_length, rng)
         observed, draws = evidence.signed(null, seed)
-        return Judgement.resampled(observed, draws, evidence.tolerance())._replace(notes=notes)
+        return Judgement.resampled(observed, draws, float(evidence.tolerance()), notes)
+
+    def fixed(
+        self, block_length: Callable[[], int], rng: Any
+    ) -> tuple[WildBootstrap, int, tuple[str, ...]]:
+        """Fix the block length: the null with it, the seed of its signs, and notes about the choice.
+
+        `block_length` is called if the null has no block length.
+        """
+        seed = int(validate.generator(rng).integers(2**63))
+        if self.block is not None:
+            return self, seed, ()
+        null = replace(self, block=block_length())
+        note = f"Blocks of {null.block} observations share a sign."
+        if null.block == 1:
+            note = "Every observation has its own sign: no autocorrelation was found."
+        return null, seed, (note,)
 
 
 @dataclass(frozen=True)

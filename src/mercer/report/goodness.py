@@ -13,7 +13,7 @@ from mercer.frames import Table
 from mercer.htest.format_number import figure
 from mercer.htest.goodness.evidence_map import log_density_of
 from mercer.htest.goodness.goodness_result import GoodnessResult
-from mercer.htest.goodness.misfit_by_column import MisfitColumn
+from mercer.htest.goodness.misfit import MisfitColumn
 from mercer.plot.goodness import plot_columns
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 from mercer.report.cells import cells, versions

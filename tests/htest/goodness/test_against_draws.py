@@ -128,17 +128,17 @@ def test_wrong_arguments():
         AgainstDraws(Gaussian(0.0, 1.0), MMD(null=Permutation(99, paired=True)))
     with pytest.raises(ValueError, match="draws must be a whole number"):
         AgainstDraws(Gaussian(0.0, 1.0), draws=0)
-    with pytest.raises(TypeError, match="got the class GaussianMixture: make one"):
+    with pytest.raises(TypeError, match="got the class GaussianMixture; pass an instance"):
         AgainstDraws(GaussianMixture)
     with pytest.raises(TypeError, match="with its parameters"):
         AgainstDraws(scipy.stats.norm)
     with pytest.raises(ValueError, match="must be fitted, got GaussianMixture"):
         AgainstDraws(GaussianMixture(2))
-    with pytest.raises(TypeError, match="model must be what can be drawn from"):
+    with pytest.raises(TypeError, match="model must be something that can be sampled"):
         AgainstDraws(3)
-    with pytest.raises(TypeError, match="model must be what can be drawn from"):
+    with pytest.raises(TypeError, match="model must be something that can be sampled"):
         AgainstDraws(lambda x: -x)  # a score
-    with pytest.raises(ValueError, match="as many as were asked for, 20, got 5"):
+    with pytest.raises(ValueError, match="must have 20 rows, got 5"):
         AgainstDraws(lambda n, rng: np.zeros((5, 1))).test(np.arange(20.0))
     with pytest.raises(ValueError, match="draws from the model"):
         AgainstDraws(lambda n, rng: np.full((n, 1), np.nan)).test(np.arange(20.0))

@@ -133,7 +133,9 @@ def test_results_of_both_kinds():
     result = test.test(x, rng=0)
     assert isinstance(result, CompositeResult)
     assert result.test is test
-    assert result.notes == ("The model was fitted to each of 9 samples drawn from it.",)
+    assert result.notes == (
+        "Parametric bootstrap: the model was refitted to 9 samples drawn from it.",
+    )
     assert result.sample.columns.names == ("a", "b")
     found = result.to_dict()
     assert json.loads(json.dumps(found)) == found
@@ -141,7 +143,7 @@ def test_results_of_both_kinds():
     assert "(Composite, 9 resamples; level 0.05)" in result.summary()
     other = Composite(Gaussian.fit, by_draws, resamples=9).test(x, rng=0)
     assert isinstance(other, TwoSampleResult)
-    assert other.notes[0].startswith("The model was fitted to each of 9 samples")
+    assert other.notes[0].startswith("Parametric bootstrap: the model was refitted to 9")
     both = Composite(Gaussian.fit, resamples=19)
     assert both.statistic(x) == both.test(x, rng=0).statistic
 
@@ -156,7 +158,7 @@ def test_wrong_arguments():
     x = np.random.default_rng(0).normal(size=(30, 2))
     with pytest.raises(TypeError, match="fit must be a function x -> model.*Gaussian"):
         Composite(Gaussian([0.0], 1.0))
-    with pytest.raises(TypeError, match="got the class GaussianMixture: make one of it"):
+    with pytest.raises(TypeError, match="got the class GaussianMixture; pass an instance"):
         Composite(GaussianMixture)
     with pytest.raises(TypeError, match="by must be a function model -> test"):
         Composite(Gaussian.fit, KSD(Gaussian(0.0, 1.0)))
@@ -166,5 +168,5 @@ def test_wrong_arguments():
         Composite(Gaussian.fit, resamples=0)
     with pytest.raises(TypeError, match="model must be"):
         Composite(lambda v: 7).test(x)
-    with pytest.raises(TypeError, match="what can be drawn from"):
+    with pytest.raises(TypeError, match="something that can be sampled"):
         Composite(lambda v: lambda z: -z, KSD, resamples=2).test(x)

@@ -12,7 +12,12 @@ from scipy.optimize import brentq, check_grad
 
 from mercer.errors import NoRule
 from mercer.htest import FSSD, GoodnessResult, ModelDraws, Permutation, Spectrum, WeightedChi2
-from mercer.htest.goodness.learn_stein_locations import _CHANCE, _NULL, Ratio, _still
+from mercer.htest.goodness.learn_stein_locations import (
+    _NULL_DEVIATION,
+    NULL_VARIANCE_FACTOR,
+    Ratio,
+    _without_search,
+)
 from mercer.htest.goodness.stein_features import FeatureMoments, stein_features
 from mercer.kernels import RBF, Exponential, InverseMultiquadric, Matern
 from mercer.kernels.stein import Scored
@@ -61,7 +66,7 @@ def test_the_statistic_is_the_mean_of_products_of_pairs(kernel):
 def test_some_rows_at_a_time_change_nothing(monkeypatch):
     x, v = P.sample(300, rng=0), normal(3, 2)
     whole = FSSD(P, locations=v).test(x)
-    monkeypatch.setattr("mercer.htest.goodness.stein_features._NUMBERS", 50)
+    monkeypatch.setattr("mercer.htest.goodness.stein_features._MAX_FEATURE_VALUES", 50)
     parts = FSSD(P, locations=v).test(x)
     assert_allclose(parts.statistic, whole.statistic, rtol=1e-9)
     assert_allclose(parts.pvalue, whole.pvalue, rtol=1e-8)
@@ -139,7 +144,7 @@ def test_the_gradient_of_the_search(kernel):
     theta = np.append(rng.normal(size=6), 0.3)
     error = check_grad(lambda t: ratio(t)[0], lambda t: ratio(t)[1], theta)
     assert error < 1e-6 * max(1.0, np.linalg.norm(ratio(theta)[1]))
-    low = ratio.some(slice(None), floor=ratio.power(theta) ** 2)
+    low = ratio.subset(slice(None), floor=ratio.power(theta) ** 2)
     assert 0 < low(theta)[0] / ratio(theta)[0] < 0.9
     error = check_grad(lambda t: low(t)[0], lambda t: low(t)[1], theta)
     assert error < 1e-6 * max(1.0, np.linalg.norm(low(theta)[1]))
@@ -156,7 +161,7 @@ def test_evidence_is_that_of_pairs_of_different_observations(n, d):
     )
     t = t.reshape(n, -1)
     pairs = (t @ t.T)[~np.eye(n, dtype=bool)]
-    variance = 4 * np.var(t @ t.mean(axis=0)) / n + _NULL * np.mean(pairs**2) / n**2
+    variance = 4 * np.var(t @ t.mean(axis=0)) / n + NULL_VARIANCE_FACTOR * np.mean(pairs**2) / n**2
     assert_allclose(ratio.deviations(theta), pairs.mean() / np.sqrt(variance), rtol=1e-9)
 
 
@@ -165,17 +170,17 @@ def test_a_location_sees_itself_alone_or_all_observations():
     ratio = Ratio(x, -x, *Scored(RBF(1.0)).form, 2)
     for width, expected in ((1e-3, 1.0), (1e3, 50.0)):
         theta = np.append(x[:2].ravel(), np.log(width))
-        assert_allclose(ratio.sight(theta), expected, rtol=1e-4)
+        assert_allclose(ratio.neighbours(theta), expected, rtol=1e-4)
     far = np.append(x[:2].ravel() + 1000.0, 0.0)
-    assert ratio.sight(far) == 0
+    assert ratio.neighbours(far) == 0
 
 
 def test_another_width_must_be_better_by_a_standard_deviation():
     made = np.arange(6.0).reshape(2, 3, 1)  # of two sets at three widths
     seen = np.array([[0.0, 0.1, 0.2], [0.3, 0.0, 0.1]])
     for more, expected in ((0.9, 2.0), (1.1, 3.0)):
-        by_width = np.array([0.2 + more * _CHANCE, 0.1, 0.2])
-        assert_array_equal(_still(made, seen, by_width, 2), [expected])
+        by_width = np.array([0.2 + more * _NULL_DEVIATION, 0.1, 0.2])
+        assert_array_equal(_without_search(made, seen, by_width, 2), [expected])
 
 
 @pytest.mark.parametrize("kernel", [None, InverseMultiquadric(1.0)], ids=repr)
@@ -300,5 +305,5 @@ def test_wrong_arguments():
         FSSD.optimized("normal", x)
     with pytest.raises(ValueError, match="draws must be a whole number of at least 2"):
         ModelDraws(1)
-    with pytest.raises(TypeError, match="what can be drawn from"):
+    with pytest.raises(TypeError, match="something that can be sampled"):
         FSSD(LogDensity(lambda t: -(t**2).sum(axis=1)), null=ModelDraws())

@@ -10,8 +10,7 @@ from mercer.gram import Gram
 from mercer.htest import FSSD, KSD, KSDAgg, WildBootstrap
 from mercer.htest.goodness.goodness_of_fit import family_fit
 from mercer.htest.goodness.learn_stein_locations import _ratio
-from mercer.htest.goodness.misfit import Discrepancy
-from mercer.htest.goodness.misfit_by_column import SteinColumn
+from mercer.htest.goodness.misfit import Discrepancy, SteinColumn
 from mercer.htest.goodness.stein_features import stein_features
 from mercer.kernels import RBF, InverseMultiquadric
 from mercer.kernels.stein import Stein
@@ -39,14 +38,14 @@ class TestChoice:
         assert result.pvalue == KSDAgg(PLANE).test(island(), rng=0).pvalue
 
     def test_more(self, monkeypatch):
-        monkeypatch.setattr(goodness_module, "_FEW", 100)
+        monkeypatch.setattr(goodness_module, "_MAX_FOR_KSDAGG", 100)
         result = mercer.goodness_of_fit(PLANE, island(), rng=0)
         assert isinstance(result.test, KSD)
         assert result.rejects(0.01)
 
     def test_many(self, monkeypatch):
-        monkeypatch.setattr(goodness_module, "_ALL_PAIRS", 100)
-        monkeypatch.setattr(goodness_module, "_LEARN", 150)
+        monkeypatch.setattr(goodness_module, "_MAX_FOR_KSD", 100)
+        monkeypatch.setattr(goodness_module, "_OBSERVATIONS_FOR_LEARNING", 150)
         x = island(600)
         result = mercer.goodness_of_fit(PLANE, x, rng=0)
         assert isinstance(result.test, FSSD)
@@ -66,7 +65,7 @@ class TestChoice:
         assert result.test.null == WildBootstrap(999, block=None)
         assert not result.independent
         assert "interval" not in result.summary()
-        monkeypatch.setattr(goodness_module, "_ALL_PAIRS", 150)
+        monkeypatch.setattr(goodness_module, "_MAX_FOR_KSD", 150)
         thinned = mercer.goodness_of_fit(model, steps, chain=True, rng=0)
         np.testing.assert_array_equal(thinned.sample.places, np.arange(0, 400, 3))
 
@@ -76,7 +75,7 @@ class TestChoice:
         result, known = (mercer.goodness_of_fit(m, x, rng=0) for m in (scores, PLANE))
         assert result.pvalue == known.pvalue
         assert not result.everywhere
-        monkeypatch.setattr(goodness_module, "_ALL_PAIRS", 100)
+        monkeypatch.setattr(goodness_module, "_MAX_FOR_KSD", 100)
         assert type(mercer.goodness_of_fit(scores, x, rng=0).test).__name__ == "LinearKSD"
 
     def test_same_seed_same_answer(self):
@@ -85,7 +84,9 @@ class TestChoice:
 
     def test_categories_are_refused(self):
         frame = pd.DataFrame({"a": np.arange(9.0), "b": list("uvwuvwuvw")})
-        with pytest.raises(TypeError, match="'b' of x holds categories, and models are of numbers"):
+        with pytest.raises(
+            TypeError, match="'b' of x is categorical, but models need numeric columns"
+        ):
             mercer.goodness_of_fit(PLANE, frame)
 
 
@@ -122,8 +123,8 @@ class TestUnits:
         np.testing.assert_allclose(framed.sample.observations, frame.to_numpy(), rtol=1e-12)
 
     def test_learnt_locations_too(self, monkeypatch):
-        monkeypatch.setattr(goodness_module, "_ALL_PAIRS", 100)
-        monkeypatch.setattr(goodness_module, "_LEARN", 300)
+        monkeypatch.setattr(goodness_module, "_MAX_FOR_KSD", 100)
+        monkeypatch.setattr(goodness_module, "_OBSERVATIONS_FOR_LEARNING", 300)
         frame = pd.DataFrame(island(900) * self.UNITS, columns=["far", "near"])
         model = Gaussian(np.zeros(2), np.outer(self.UNITS, self.UNITS) * PLANE.cov)
         result = mercer.goodness_of_fit(model, frame, rng=0)
@@ -221,7 +222,7 @@ class TestFamily:
         result = family_fit(Gaussian.fit, island(), resamples=39, rng=0)
         assert result.rejects()
         assert "which was fitted to them?" in result.summary()
-        assert "fitted to one half and measured on the other" in result.summary()
+        assert "fitted to one half and estimated on the other" in result.summary()
         assert isinstance(result.model, Gaussian)
 
     def test_frames_and_arrays_agree(self):
@@ -233,8 +234,9 @@ class TestFamily:
         np.testing.assert_allclose(frame.model.mean, x.mean(axis=0))
 
     def test_more_and_many(self, monkeypatch):
-        monkeypatch.setattr(goodness_module, "_REFITTED", (50, 200))
-        monkeypatch.setattr(goodness_module, "_LEARN", 150)
+        monkeypatch.setattr(goodness_module, "_MAX_FOR_REFITTED_KSDAGG", 50)
+        monkeypatch.setattr(goodness_module, "_MAX_FOR_REFITTED_KSD", 200)
+        monkeypatch.setattr(goodness_module, "_OBSERVATIONS_FOR_LEARNING", 150)
         x = island(600)
         middle = family_fit(Gaussian.fit, x[:150], resamples=19, rng=0)
         assert isinstance(middle.tested, KSD)
@@ -243,9 +245,9 @@ class TestFamily:
         assert many.size == 450
         assert many.rejects()
         assert many.places.shape == (5, 2)
-        monkeypatch.setattr(goodness_module, "_MOST_REFITTED", 500)
+        monkeypatch.setattr(goodness_module, "_MAX_REFITTED", 500)
         drawn = family_fit(Gaussian.fit, x, resamples=19, rng=0)
-        assert "500 were drawn" in drawn.notes[0]
+        assert "random subsample of 500 of 600" in drawn.notes[0]
 
     @pytest.mark.slow
     def test_level(self):

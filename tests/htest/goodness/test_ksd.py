@@ -157,7 +157,7 @@ def test_words_and_numbers():
     fits, not_so = (KSD(Gaussian(m, 1.0)).test(x, rng=0) for m in (0.0, 2.0))
     assert isinstance(fits, GoodnessResult)
     assert "no misfit was found" in fits.summary()
-    assert "does not show that the model is right" in fits.summary()
+    assert "does not prove that the model is right" in fits.summary()
     told = not_so.summary()
     assert "Asked: do the 100 observations come from Gaussian(2, 1)?" in told
     assert "the model does not fit, p = 0.001 (KSD, 999 resamples; level 0.05)" in told

@@ -30,7 +30,7 @@ def test_forms_are_those_of_dense_matrices(n):
     null = WildBootstrap(50, block=3 if n > 100 else 1)
     sample = sample_of(model_of(P), None, x, 4)
     forms = SteinForms(sample, KERNELS)
-    found = forms.signed(null, 7)
+    found = forms.signed(null, 7).values
     signs = SignWeights(n, 50, scale=1 / n, block=null.block, rng=7).dense()
     for k, kernel in enumerate(KERNELS):
         h = Stein(kernel, P.score)(x)

@@ -77,7 +77,7 @@ def test_the_better_one_is_named():
 
 def test_undecided():
     result = RelativeKSD(LEFT, RIGHT).test(normal(300, 3))
-    assert "it is not decided which one fits better" in result.summary()
+    assert "neither model fits significantly better" in result.summary()
     assert result.better() is None
     low, high = result.interval()
     assert low < 0 < high

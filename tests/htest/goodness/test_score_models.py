@@ -254,7 +254,7 @@ def test_scores_that_were_written_down():
         KSD(known).test(x[:-1])
     with pytest.raises(ValueError, match="x must have 2 columns"):
         KSD(known).test(x[:, 0])
-    with pytest.raises(TypeError, match="what can be drawn from"):
+    with pytest.raises(TypeError, match="something that can be sampled"):
         FSSD(known, null=ModelDraws())
 
 
@@ -262,16 +262,16 @@ def test_scores_that_were_written_down():
     ("model", "error", "message"),
     [
         (stats.poisson(2.0), TypeError, "poisson is discrete"),
-        (stats.vonmises(1.0), ValueError, "vonmises lives on a circle"),
-        (stats.dirichlet([1.0, 2.0]), TypeError, "dirichlet_frozen is not known here"),
+        (stats.vonmises(1.0), ValueError, "vonmises is on the circle"),
+        (stats.dirichlet([1.0, 2.0]), TypeError, "dirichlet_frozen is not supported"),
         (stats.norm, TypeError, r"with its parameters, such as norm\(0, 1\)"),
-        (Gaussian, TypeError, "got the class Gaussian: make one of it"),
+        (Gaussian, TypeError, "got the class Gaussian; pass an instance"),
         (GaussianMixture(2), ValueError, "model must be fitted"),
         (KernelDensity(), ValueError, "model must be fitted"),
         (KernelDensity(kernel="tophat").fit(DATA), ValueError, "use kernel='gaussian'"),
         (KernelDensity(metric="manhattan").fit(DATA), ValueError, "metric='euclidean'"),
-        (PCA(2).fit(DATA), TypeError, "PCA is not known here"),
-        (LinearRegression(), TypeError, "the score of LinearRegression is a number"),
+        (PCA(2).fit(DATA), TypeError, "PCA is not supported"),
+        (LinearRegression(), TypeError, "score of LinearRegression returns a number"),
         ("normal", TypeError, "model must be a Gaussian or Mixture.*got 'normal'"),
         (None, TypeError, "model must be"),
         (3.0, TypeError, "model must be"),

@@ -1,4 +1,4 @@
-"""Does a model fit, and where does it not? By its score.
+"""Goodness-of-fit tests by Stein discrepancies, which need the score of a model.
 
 Public names are exported by `mercer.htest`.
 """

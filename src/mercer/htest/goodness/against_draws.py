@@ -1,4 +1,4 @@
-"""Does a model fit? By a two-sample test of the observations against draws from the model."""
+"""Sampling from models, and two-sample tests of observations against draws."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import one_sample
 
 _NEEDED = (
-    "what can be drawn from: a Gaussian or Mixture, a frozen distribution of SciPy, a fitted "
+    "something that can be sampled: a Gaussian or Mixture, a frozen distribution of SciPy, a fitted "
     "GaussianMixture or KernelDensity, an object with a method sample(n, rng=), or a function "
     "(n, rng) -> draws"
 )
-_SEED = 0  # of the draws in `statistic`, which has no rng
+_SEED = 0  # makes `statistic`, which has no rng, deterministic
 
 Sampler = Callable[[int, np.random.Generator], Any]
 
@@ -46,11 +46,11 @@ class DrawsTest(HypothesisTest):
         return self.redrawn(x, _SEED)
 
     def redrawn(self, x: Any, rng: Any) -> float:
-        """The same with draws of `rng`."""
+        """The statistic of the two-sample test, with draws by `rng`."""
         return self.by.statistic(*self._samples(x, validate.generator(rng)))
 
     def test(self, x: Any, *, rng: Any = None) -> Result:
-        """The result of the two-sample test of x and of draws."""
+        """The result of the two-sample test of x and draws from the model."""
         rng = validate.generator(rng)
         x, y = self._samples(x, rng)
         result = self.by.test(x, y, rng=rng)
@@ -67,19 +67,24 @@ class DrawsTest(HypothesisTest):
 
 def drawn(model: Any, n: int, rng: np.random.Generator) -> np.ndarray:
     """`n` draws from a model: (n, d)."""
-    what = "draws from the model"
-    found = validate.points(sampler_of(model)(n, rng), what)
-    if count(found) != n:
-        raise ValueError(f"{what} must be as many as were asked for, {n}, got {count(found)}")
-    return np.asarray(validate.finite(found, what), dtype=np.float64)
+    name = "draws from the model"
+    draws = validate.points(sampler_of(model)(n, rng), name)
+    if count(draws) != n:
+        raise ValueError(f"{name} must have {n} rows, got {count(draws)}")
+    return np.asarray(validate.finite(draws, name), dtype=np.float64)
 
 
 def sampler_of(model: Any) -> Sampler:
-    """How a model is drawn from; an error that says why not, where it cannot be."""
+    """The function that samples from a model; raises with the reason if it cannot be sampled."""
     if isinstance(model, type):
-        raise TypeError(f"model must be {_NEEDED}; got the class {model.__name__}: make one of it")
+        raise TypeError(
+            f"model must be {_NEEDED}; got the class {model.__name__}; pass an instance, for example "
+            f"{model.__name__}()"
+        )
     if hasattr(model, "freeze") and type(model).__module__.startswith("scipy.stats"):
-        raise TypeError("model must be a distribution with its parameters, such as norm(0, 1)")
+        raise TypeError(
+            "model must be a frozen distribution with its parameters, such as norm(0, 1)"
+        )
     sample = getattr(model, "sample", None)
     if callable(sample):
         return _by_sample(model, sample)
@@ -93,18 +98,18 @@ def sampler_of(model: Any) -> Sampler:
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:
-    """Whether a function can be called with a number and a generator: a score cannot."""
+    """Whether a function takes a number and a generator; a score does not."""
     try:
         inspect.signature(function).bind(1, None)
     except TypeError:
         return False
-    except ValueError:  # it does not tell
+    except ValueError:  # builtin functions have no signature
         return True
     return True
 
 
 def _by_sample(model: Any, sample: Callable[..., Any]) -> Sampler:
-    """Of mercer and SciPy by `rng`, of scikit-learn by a random state."""
+    """Sample by the method `sample`: with `rng` in mercer and SciPy, a random state in scikit-learn."""
     try:
         known = inspect.signature(sample).parameters
     except (TypeError, ValueError):
@@ -113,8 +118,8 @@ def _by_sample(model: Any, sample: Callable[..., Any]) -> Sampler:
         return lambda n, rng: _rows(sample(n, rng=rng), n)
     if not hasattr(model, "get_params"):
         raise TypeError(
-            f"model must be {_NEEDED}; sample() of {type(model).__name__} takes no rng, so that "
-            "draws could not be repeated"
+            f"model must be {_NEEDED}; sample() of {type(model).__name__} takes no rng, so draws "
+            "would not be reproducible"
         )
     if not (hasattr(model, "means_") or hasattr(model, "tree_")):
         raise ValueError(f"model must be fitted, got {type(model).__name__}: call .fit(data) first")
@@ -124,10 +129,10 @@ def _by_sample(model: Any, sample: Callable[..., Any]) -> Sampler:
 
 
 def _seeded(model: Any, rng: np.random.Generator) -> Any:
-    """The same estimator, whose next draws are those of `rng`."""
-    other = copy.copy(model)
-    other.random_state = _state(rng)
-    return other
+    """A copy of an estimator with a random state from `rng`."""
+    seeded = copy.copy(model)
+    seeded.random_state = _state(rng)
+    return seeded
 
 
 def _state(rng: np.random.Generator) -> int:
@@ -135,18 +140,18 @@ def _state(rng: np.random.Generator) -> int:
 
 
 def _shape(model: Any, n: int) -> Any:
-    """n, and as many columns as a distribution on the line has parameters."""
+    """Shape of n draws of a univariate distribution, or of a product of such."""
     width = np.shape(model.support()[0]) if hasattr(model, "support") else ()
     return (n, *width) if width else n
 
 
-def _rows(found: Any, n: int) -> Any:
-    """Draws on the line, which SciPy gives without an axis for columns, as rows."""
-    return np.reshape(found, (n, -1)) if np.size(found) and np.ndim(found) == 1 else found
+def _rows(draws: Any, n: int) -> Any:
+    """Draws as rows (n, d), also univariate ones, which SciPy returns as (n,)."""
+    return np.reshape(draws, (n, -1)) if np.size(draws) and np.ndim(draws) == 1 else draws
 
 
 def _two_sample(test: Any) -> None:
-    """Refuse what is no two-sample test."""
+    """Raise if `test` is not a two-sample test."""
     needed = "a two-sample test, such as MMD()"
     validate.instance("by", test, HypothesisTest, needed)
     module = type(test).__module__
@@ -154,13 +159,15 @@ def _two_sample(test: Any) -> None:
         raise TypeError(f"by must be {needed}, got {type(test).__name__}")
     null = getattr(test, "null", None)
     if isinstance(null, Permutation) and (null.paired or null.blocks is not None):
-        raise ValueError("by must permute freely: draws are not paired with observations")
+        raise ValueError(
+            "by must not use paired or blocked permutations: draws are not paired with observations"
+        )
 
 
 def _named(model: Any) -> str:
-    """The model in a few words."""
-    words = repr(model)
-    if len(words) <= 80 and " at 0x" not in words:
-        return words
-    held = getattr(getattr(model, "dist", None), "name", None)  # SciPy's
-    return held or getattr(model, "__name__", type(model).__name__)
+    """The repr of a model if it is short, else its name."""
+    text = repr(model)
+    if len(text) <= 80 and " at 0x" not in text:
+        return text
+    scipy_name = getattr(getattr(model, "dist", None), "name", None)
+    return scipy_name or getattr(model, "__name__", type(model).__name__)

@@ -1,4 +1,4 @@
-"""Does any member of a family of models fit? A parametric bootstrap that fits anew each time."""
+"""Goodness-of-fit test of a parametric family by a parametric bootstrap."""
 
 from __future__ import annotations
 
@@ -21,41 +21,42 @@ from mercer.htest.goodness.goodness_result import GoodnessResult
 from mercer.htest.goodness.ksd import KSD
 from mercer.htest.goodness.ksdagg import KSDAgg
 from mercer.htest.goodness.score_models import model_of
-from mercer.htest.goodness.stein_sample import Sample
+from mercer.htest.goodness.stein_sample import SteinSample
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import share
 from mercer.htest.result import Result
 from mercer.kernels.stein import Stein
 from mercer.rkhs.sample_rows import one_sample
 
-_SEED = 0  # of what is random in a statistic, which has no rng
-_TIE = 100 * float(np.finfo(np.float64).eps)
+_SEED = 0  # makes `statistic`, which has no rng, deterministic
+_RELATIVE_TOLERANCE = 100 * float(np.finfo(np.float64).eps)  # of sums in different orders
 
 
 @dataclass(frozen=True)
 class CompositeResult(GoodnessResult):
-    """The result of `Composite`: that of the test of the fitted model, with a null that was refitted.
+    """Result of `Composite`: that of the fitted model, with the null distribution of refitted models.
 
     Attributes
     ----------
     fitted : model
-        What `fit` made of the observations.
+        The model fitted to the observations.
     """
 
     fitted: Any = field(repr=False, compare=False, kw_only=True)
 
     @property
-    def measured(self) -> Sample:
-        """One half of the observations, with the model that is fitted to the other half.
+    def measured(self) -> SteinSample:
+        """One half of the observations, with the model fitted to the other half.
 
-        A model fits what it was fitted to better than it should: the size of the misfit is
-        measured on others, the error of the fit included. All of them where a half is too few.
+        On the observations it was fitted to, a model fits too well. So the size of the misfit, which
+        includes the error of the fit, is estimated on other observations. All observations are used
+        if half of them are too few.
         """
         return self._held_out or self.sample
 
     @property
     def independent(self) -> bool:
-        """Whether the size of the misfit is that of observations that the model did not see."""
+        """Whether the size of the misfit is estimated on observations that the model was not fitted to."""
         return self._held_out is not None
 
     @property
@@ -64,44 +65,46 @@ class CompositeResult(GoodnessResult):
         return cast(Composite, self.test).by(self.fitted)
 
     @cached_property
-    def _held_out(self) -> Sample | None:
+    def _held_out(self) -> SteinSample | None:
         rng = np.random.default_rng(_SEED)
         order, half = rng.permutation(self.size), self.size // 2
-        seen, rest = (self.sample.some(np.sort(rows)) for rows in (order[:half], order[half:]))
+        training, held_out = (
+            self.sample.subset(np.sort(rows)) for rows in (order[:half], order[half:])
+        )
         try:
-            model = _fitted(cast(Composite, self.test).fit, to_numpy(seen.placed), rng)
-            found = model_of(model).at(rest.placed)
-            points = found.coordinates(rest.placed)
-        except ValueError:  # too few for this model, or some where it has no density
+            fitted = _fitted(cast(Composite, self.test).fit, to_numpy(training.uncharted), rng)
+            model = model_of(fitted).at(held_out.uncharted)
+            points = model.coordinates(held_out.uncharted)
+        except ValueError:  # too few for this model, or some outside its support
             return None
-        kernel = Stein(self.sample.kernel.kernel, found.score)
-        return replace(rest, kernel=kernel, points=points, chart=found.chart)
+        kernel = Stein(self.sample.kernel.kernel, model.score)
+        return replace(held_out, kernel=kernel, points=points, chart=model.chart)
 
 
 @dataclass(frozen=True)
 class Composite(HypothesisTest):
-    """Do observations come from a model of a family, whatever its parameters?
+    """Goodness-of-fit test of a family of models with unknown parameters.
 
-    A model fitted to the observations fits them better than the true one does, and the test of a
-    given model then rejects too rarely: of Gaussians with a fitted covariance almost never. Here the
-    null distribution is that of fitted models: samples are drawn from the fitted model, a model
-    is fitted to each of them, and the statistic compares the two (parametric bootstrap; Stute,
-    Gonzalez Manteiga & Presedo Quindimil 1993; Key, Gretton, Briol & Fernandez 2025 for the kernel
-    Stein discrepancy). p = (1 + #{bootstrapped >= observed}) / (1 + resamples), valid where the estimate of
-    the parameters settles as observations grow in number.
+    A fitted model fits the observations better than the true one does, so a test of the fitted model
+    that ignores the fit rejects too rarely: for Gaussians with a fitted covariance almost never. Here
+    the null distribution accounts for the fit: samples are drawn from the fitted model, a model is
+    fitted to each of them, and the statistic compares the two (parametric bootstrap; Stute, Gonzalez
+    Manteiga & Presedo Quindimil 1993; Key, Gretton, Briol & Fernandez 2025 for the kernel Stein
+    discrepancy). p = (1 + #{bootstrapped >= observed}) / (1 + resamples), which is valid if the
+    estimate of the parameters is consistent.
 
     Parameters
     ----------
     fit : function, estimator or distribution
-        x (n, d) -> a model that has a score, where `by` needs one, and can be drawn from, as in
-        `AgainstDraws`: `Gaussian.fit`, or a function of your own. Or an estimator of scikit-learn,
-        `GaussianMixture(3)` or `KernelDensity()`, a copy of which is fitted. Or a family of SciPy,
-        such as `scipy.stats.norm`.
+        A function x (n, d) -> model, such as `Gaussian.fit`; an estimator of scikit-learn, such as
+        `GaussianMixture(3)` or `KernelDensity()`, a copy of which is fitted; or a family of SciPy, such
+        as `scipy.stats.norm`. The model must be one that can be sampled, as in `AgainstDraws`, and
+        have a score if `by` needs one.
     by : function
-        model -> goodness-of-fit test: `KSDAgg`, `KSD`, `FSSD`, or one with more to say, such as
-        ``lambda model: AgainstDraws(model, MMD())``. Its own null is not used.
+        A function model -> goodness-of-fit test: `KSDAgg`, `KSD`, `FSSD`, or for example
+        ``lambda model: AgainstDraws(model, MMD())``. The null of this test is not used.
     resamples : int
-        Samples that are drawn, and models that are fitted.
+        Number of samples drawn and models fitted.
 
     Examples
     --------
@@ -129,39 +132,41 @@ class Composite(HypothesisTest):
         validate.whole("resamples", self.resamples)
 
     def statistic(self, x: Any) -> float:
-        """The statistic of the test of the fitted model; what is random in it has a fixed seed."""
+        """The statistic of the test of the fitted model, with a fixed seed."""
         points = _numbers(one_sample(x, "x"))
         test = self._test(_fitted(self.fit, points, validate.generator(_SEED)))
-        if isinstance(test, KSDAgg):  # whose statistic is made of ranks among the resamples
+        if isinstance(test, KSDAgg):  # its statistic depends on ranks among the resamples
             return self.test(x, rng=_SEED).statistic
         return test.statistic(x)
 
     def test(self, x: Any, *, rng: Any = None) -> Result:
-        """The statistic and its p-value, with a model that is fitted to x and to every resample."""
+        """The statistic and its p-value, with models fitted to x and to every resample."""
         rng, sample = validate.generator(rng), one_sample(x, "x")
         points = _numbers(sample)
         model = _fitted(self.fit, points, rng)
         test = self._test(model)
         first, *seeds = (int(s) for s in rng.integers(2**63, size=1 + self.resamples))
         plain = test.test(sample, rng=first)
-        own = _statistics(test, points, validate.generator(first))  # as in `plain`
-        work = _Refitted(self, model, len(points))
-        values = np.stack([own, *in_order(work, seeds, parallel=False)], axis=1)  # (k, 1 + B)
+        statistics = _statistics(test, points, validate.generator(first))  # as in `plain`
+        refit = _Refit(self, model, len(points))
+        values = np.stack(
+            [statistics, *in_order(refit, seeds, parallel=False)], axis=1
+        )  # (k, 1 + B)
         scores = _scores(test, values)
         observed = float(scores[0]) if len(values) > 1 else plain.statistic
-        note = f"The model was fitted to each of {self.resamples:,} samples drawn from it."
-        return self._told(plain, model, observed, scores, note)
+        note = f"Parametric bootstrap: the model was refitted to {self.resamples:,} samples drawn from it."
+        return self._with_null(plain, model, observed, scores, note)
 
     def _test(self, model: Any) -> HypothesisTest:
         test = self.by(model)
         validate.instance("by(model)", test, HypothesisTest, "a goodness-of-fit test")
         return test
 
-    def _told(
+    def _with_null(
         self, plain: Result, model: Any, statistic: float, scores: np.ndarray, note: str
     ) -> Result:
-        """The result of the test with another null."""
-        held = {
+        """The result of the test of the fitted model with the bootstrapped null distribution."""
+        changes = {
             "statistic": statistic,
             "pvalue": share(scores[1:], float(scores[0])),
             "null": scores[1:],
@@ -170,14 +175,14 @@ class Composite(HypothesisTest):
             "law": None,
         }
         if not isinstance(plain, GoodnessResult):
-            return replace(plain, **held | {"notes": (note, *plain.notes)})
-        kept = {f.name: getattr(plain, f.name) for f in fields(GoodnessResult)}
-        return CompositeResult(**kept | held | {"test": self, "fitted": model})
+            return replace(plain, **changes | {"notes": (note, *plain.notes)})
+        unchanged = {f.name: getattr(plain, f.name) for f in fields(GoodnessResult)}
+        return CompositeResult(**unchanged | changes | {"test": self, "fitted": model})
 
 
 @dataclass(frozen=True)
-class _Refitted:
-    """A seed -> the statistics of a sample drawn from the model, and of the model fitted to that."""
+class _Refit:
+    """Statistics of a sample drawn from the model with a seed, and of the model fitted to that sample."""
 
     composite: Composite
     model: Any
@@ -186,48 +191,52 @@ class _Refitted:
     def __call__(self, seed: int) -> np.ndarray:
         rng = np.random.default_rng(seed)
         sample = drawn(self.model, self.n, rng)
-        again = _fitted(self.composite.fit, sample, rng)
-        return _statistics(self.composite._test(again), sample, rng)
+        refitted = _fitted(self.composite.fit, sample, rng)
+        return _statistics(self.composite._test(refitted), sample, rng)
 
 
 def _statistics(test: HypothesisTest, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The statistic without its unit where the test knows it, of all kernels of an aggregated test: (k,)."""
+    """The statistics of all kernels of a test, without units if possible: (k,)."""
     if isinstance(test, KSD | KSDAgg | FSSD):
         return test.unitless(x)
-    if isinstance(test, DrawsTest):  # whose draws vary as much as the observations do
+    if isinstance(test, DrawsTest):  # new draws, which vary as much as the observations do
         return np.array([test.redrawn(x, rng)], dtype=np.float64)
     return np.array([test.statistic(x)], dtype=np.float64)
 
 
 def _scores(test: HypothesisTest, values: np.ndarray) -> np.ndarray:
-    """One number for each sample, the observed one first: (1 + B,)."""
+    """One statistic of each sample, the observed one first: (1 + B,)."""
     if len(values) == 1:
         return values[0]
     weights = shares(getattr(test, "weights", None), len(values))
-    return aggregated(values, _TIE * np.max(np.abs(values), axis=1), weights).scores
+    return aggregated(values, _RELATIVE_TOLERANCE * np.max(np.abs(values), axis=1), weights).scores
 
 
 def _numbers(sample: Any) -> np.ndarray:
     """Observations as an array (n, d)."""
     if isinstance(sample, Table):
         if any(sample.columns.categorical):
-            raise TypeError("x must have numbers only, and it has columns of categories")
+            raise TypeError("x must have numeric columns only, but some are categorical: drop them")
         sample = sample.values
     return to_numpy(validate.points(sample, "x")).astype(np.float64)
 
 
-# ---- what fits ------------------------------------------------------------------------------
+# ---- fitting --------------------------------------------------------------------------------
 
 
 def _fitted(fit: Any, x: np.ndarray, rng: np.random.Generator) -> Any:
-    """A model fitted to x; estimators that draw do so by `rng`."""
+    """The model fitted to x; random estimators use `rng`."""
     return _fitter(fit)(x, rng)
 
 
 def _fitter(fit: Any) -> Callable[[np.ndarray, np.random.Generator], Any]:
+    """`fit` as a function of the observations and a generator; raises if it cannot fit."""
     needed = "a function x -> model, an estimator of scikit-learn, or a family of SciPy"
     if isinstance(fit, type):
-        raise TypeError(f"fit must be {needed}; got the class {fit.__name__}: make one of it")
+        raise TypeError(
+            f"fit must be {needed}; got the class {fit.__name__}; pass an instance, for example "
+            f"{fit.__name__}()"
+        )
     if hasattr(fit, "get_params") and callable(getattr(fit, "fit", None)):
         return lambda x, rng: _copied(fit, rng).fit(x)
     if type(fit).__module__.startswith("scipy.stats") and callable(getattr(fit, "fit", None)):
@@ -238,7 +247,7 @@ def _fitter(fit: Any) -> Callable[[np.ndarray, np.random.Generator], Any]:
 
 
 def _copied(estimator: Any, rng: np.random.Generator) -> Any:
-    """An estimator with the same parameters, not fitted; without a random state that of `rng`."""
+    """An unfitted copy of an estimator; if it has no random state, it gets one from `rng`."""
     parameters = {k: deepcopy(v) for k, v in estimator.get_params(deep=False).items()}
     if "random_state" in parameters and parameters["random_state"] is None:
         parameters["random_state"] = int(rng.integers(2**32))

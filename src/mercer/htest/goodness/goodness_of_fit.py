@@ -1,4 +1,4 @@
-"""Does a model fit? A test chosen by how many observations there are and whether they depend on each other."""
+"""Goodness of fit with an automatically chosen test, of a given model or of a fitted family."""
 
 from __future__ import annotations
 
@@ -18,42 +18,49 @@ from mercer.htest.goodness.goodness_result import GoodnessResult
 from mercer.htest.goodness.ksd import KSD
 from mercer.htest.goodness.ksdagg import KSDAgg
 from mercer.htest.goodness.linear_ksd import LinearKSD
-from mercer.htest.goodness.score_models import model_of
-from mercer.htest.goodness.standardized_model import FitInUnits, InUnits, divided, units_of
+from mercer.htest.goodness.score_models import (
+    StandardizedFit,
+    StandardizedModel,
+    divided,
+    model_of,
+    units_of,
+)
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import WildBootstrap
 from mercer.rkhs.sample_rows import one_sample, taken
 
-_FEW = 5000  # observations up to which all pairs are looked at by several kernels
-_ALL_PAIRS = 20_000  # observations up to which all pairs are looked at
-_LEARN = 2000  # observations that locations are learnt from, at most
-_REFITTED = 1500, 5000  # the first two for models that are fitted again and again
-_MOST_REFITTED = 20_000  # observations that such models are fitted to, at most
+# Limits of sample sizes: the time of KSDAgg and KSD is quadratic in them, that of FSSD linear.
+_MAX_FOR_KSDAGG = 5000  # all pairs, several kernels
+_MAX_FOR_KSD = 20_000  # all pairs, one kernel
+_MAX_FOR_REFITTED_KSDAGG = 1500  # as above, for every resample of a parametric bootstrap
+_MAX_FOR_REFITTED_KSD = 5000
+_MAX_REFITTED = 20_000  # observations that models are refitted to
+_OBSERVATIONS_FOR_LEARNING = 2000  # used to learn locations; the others are tested
 
 
 def goodness_of_fit(model: Any, x: Any, *, chain: bool = False, rng: Any = None) -> GoodnessResult:
-    """Do observations come from a model? Chooses the test by itself.
+    """Goodness-of-fit test of a model; the test is chosen automatically.
 
-    * Up to 5,000 observations: `KSDAgg`, on all pairs of observations and by ten kernels, so that
-      nothing has to be known about the scale on which the model fails.
-    * Up to 20,000: `KSD`, on all pairs, by one kernel.
-    * Beyond: `FSSD` with locations that are learnt from 2,000 of the observations and tested
-      on the others, in time and memory linear in their number.
-    * Draws of a Markov chain, or another series (`chain=True`): `KSD` with signs of blocks as
-      long as the series remembers; of more than 20,000 every so many-th draw is taken.
+    * Up to 5,000 observations: `KSDAgg`, on all pairs of observations with ten kernels, so that the
+      scale on which the model fails need not be known.
+    * Up to 20,000: `KSD`, on all pairs with one kernel.
+    * Beyond: `FSSD` with locations learnt from 2,000 of the observations and tested on the others, in
+      linear time and memory.
+    * Markov chains and other time series (`chain=True`): `KSD` with random signs of blocks, whose
+      length is chosen by autocorrelations. Chains longer than 20,000 draws are thinned.
 
-    Columns of data frames are divided by their standard deviations. `result.notes` say what was
-    chosen and why. The model must not come from these observations: of a fitted one hold out some
-    of them, or ask whether any member of its family fits (`Composite`).
+    Columns of data frames are standardized. `result.notes` say which test was chosen and why. The model
+    must not have been fitted to these observations: hold out some of them, or test its family with
+    `Composite`.
 
     Parameters
     ----------
     model : distribution or function
-        Whatever has a score: see `KSD`.
+        Anything that has a score: see `KSD`.
     x : array, tensor or data frame
-        The observations, numbers only; row i is one observation.
+        Numeric observations, one per row.
     chain : bool
-        Whether observations depend on those before them.
+        Whether the observations are autocorrelated, as draws of a Markov chain are.
     rng : int, Generator or None
 
     Returns
@@ -72,7 +79,7 @@ def goodness_of_fit(model: Any, x: Any, *, chain: bool = False, rng: Any = None)
     True
     """
     validate.truth("chain", chain)
-    model_of(model)  # refused as it was handed in
+    model_of(model)  # raises for the original model if it has no score
     run = partial(_tested, chain=chain, rng=validate.generator(rng))
     return in_units(one_sample(x, "x"), lambda z, units: run(_divided(model, units), z))
 
@@ -80,28 +87,28 @@ def goodness_of_fit(model: Any, x: Any, *, chain: bool = False, rng: Any = None)
 def family_fit(
     fit: Callable[[np.ndarray], Any], x: Any, *, resamples: int = 199, rng: Any = None
 ) -> GoodnessResult:
-    """Do observations come from any model that `fit` could make? `Composite`, with a test chosen.
+    """Goodness-of-fit test of the family of models that `fit` returns, by `Composite`.
 
-    By `KSDAgg` up to 1,500 observations, by `KSD` up to 5,000, beyond by `FSSD` with locations
-    that are learnt from 2,000 of them; of more than 20,000 so many are drawn, since a model is
+    The test is `KSDAgg` up to 1,500 observations, `KSD` up to 5,000, and beyond `FSSD` with locations
+    learnt from 2,000 of them. At most 20,000 observations are used, drawn at random, because a model is
     fitted to every resample.
     """
     run = partial(_family_tested, resamples=resamples, rng=validate.generator(rng))
     return in_units(
-        one_sample(x, "x"), lambda z, units: run(FitInUnits(fit, units) if units else fit, z)
+        one_sample(x, "x"), lambda z, units: run(StandardizedFit(fit, units) if units else fit, z)
     )
 
 
 def in_units(
     sample: Any, run: Callable[[Any, tuple[float, ...] | None], GoodnessResult]
 ) -> GoodnessResult:
-    """What `run` finds about the sample, columns of tables in their standard deviations."""
+    """The result of `run` for a sample; columns of tables are divided by their standard deviations."""
     if not isinstance(sample, Table):
         return run(sample, None)
     if any(sample.columns.categorical):
         label = sample.columns.names[sample.columns.categorical.index(True)]
         raise TypeError(
-            f"column {label!r} of x holds categories, and models are of numbers: leave it out"
+            f"column {label!r} of x is categorical, but models need numeric columns: drop it"
         )
     units = units_of(sample)
     result = run(divided(sample, units), units)
@@ -109,96 +116,98 @@ def in_units(
 
 
 def chosen(model: Any, n: int, chain: bool = False) -> tuple[HypothesisTest, str]:
-    """The test for so many observations that are looked at in pairs, and why."""
+    """The test on all pairs for n observations, and the reason for the choice."""
     if chain:
-        why = "KSD with signs of blocks was chosen: observations depend on those before them."
-        if n > _ALL_PAIRS and model_of(model).binding is None:
-            why += f" Of {n:,} one of every {_every(n)} was taken."
+        why = "KSD with random signs of blocks was chosen because the observations are autocorrelated."
+        if n > _MAX_FOR_KSD and model_of(model).binding is None:
+            why += f" The chain was thinned: one in {_thinning(n)} of {n:,} draws was used."
         return KSD(model, null=WildBootstrap(999, block=None)), why
-    if n <= _FEW:
+    if n <= _MAX_FOR_KSDAGG:
         return KSDAgg(model), (
-            f"KSDAgg was chosen: it needs no choice of scale, and {n:,} observations are few "
-            "enough to look at all pairs."
+            f"KSDAgg was chosen because {n:,} observations are few enough to use all pairs with "
+            "kernels of several bandwidths."
         )
     return KSD(model), (
-        f"KSD was chosen: {n:,} observations are few enough to look at all pairs, and too many to "
-        "do so at several scales."
+        f"KSD was chosen because {n:,} observations are few enough to use all pairs, but too many to "
+        "do so with several bandwidths."
     )
 
 
 def _divided(model: Any, units: tuple[float, ...] | None) -> Any:
-    return model if units is None else InUnits(model, units)
+    return model if units is None else StandardizedModel(model, units)
 
 
 def _tested(model: Any, x: Any, *, chain: bool, rng: np.random.Generator) -> GoodnessResult:
-    n, whole = _size(x), model_of(model).binding is not None  # known with all observations only
-    if n > _ALL_PAIRS and not chain and not whole:
-        return _at_learnt(lambda learn: model, lambda test: test, x, np.arange(n), rng)
+    n = _size(x)
+    bound = model_of(model).binding is not None  # the score is known at all observations together
+    if n > _MAX_FOR_KSD and not chain and not bound:
+        return _at_learnt(lambda _: model, lambda test: test, x, np.arange(n), rng)
     test, why = chosen(model, n, chain)
-    if n > _ALL_PAIRS and not chain:
-        test, why = (
-            LinearKSD(model),
-            (
-                f"LinearKSD was chosen: {n:,} observations are too many to look at all pairs, and the "
-                "scores are known at these alone."
-            ),
+    if n > _MAX_FOR_KSD and not chain:
+        test = LinearKSD(model)
+        why = (
+            f"LinearKSD was chosen because {n:,} observations are too many to use all pairs, and the "
+            "scores are known at the observations only."
         )
-    rows = None if n <= _ALL_PAIRS or whole else np.arange(0, n, _every(n))
+    rows = None if n <= _MAX_FOR_KSD or bound else np.arange(0, n, _thinning(n))
     return _on(test, x, rows, why, rng)
 
 
 def _family_tested(fit: Any, x: Any, *, resamples: int, rng: np.random.Generator) -> GoodnessResult:
     n, note = _size(x), ""
     rows = np.arange(n)
-    if n > _MOST_REFITTED:
-        rows = np.sort(rng.choice(n, _MOST_REFITTED, replace=False))
+    if n > _MAX_REFITTED:
+        rows = np.sort(rng.choice(n, _MAX_REFITTED, replace=False))
         note = (
-            f" Of {n:,} observations {_MOST_REFITTED:,} were drawn: a model is fitted to every "
-            "resample."
+            f" A random subsample of {_MAX_REFITTED:,} of {n:,} observations was used, because a model "
+            "is fitted to every resample."
         )
-    few, many = _REFITTED
-    if len(rows) > many:
+    if len(rows) > _MAX_FOR_REFITTED_KSD:
 
         def composite(test: FSSD) -> Composite:
             return Composite(fit, lambda model: replace(test, model=model), resamples=resamples)
 
-        return _at_learnt(lambda learn: fit(_values(learn)), composite, x, rows, rng, note)
-    by: Any = KSDAgg if len(rows) <= few else KSD
+        return _at_learnt(lambda z: fit(_values(z)), composite, x, rows, rng, note)
+    by: Any = KSDAgg if len(rows) <= _MAX_FOR_REFITTED_KSDAGG else KSD
     test = Composite(fit, by, resamples=resamples)
-    why = f"Composite by {by.__name__} was chosen: the model was fitted to the same observations."
+    why = (
+        f"{by.__name__} with a parametric bootstrap was chosen because the model was fitted to these "
+        "observations."
+    )
     return _on(test, x, None, why, rng)
 
 
 def _at_learnt(
     model: Callable[[Any], Any],
-    made: Callable[[FSSD], HypothesisTest],
+    wrap: Callable[[FSSD], HypothesisTest],
     x: Any,
     rows: np.ndarray,
     rng: np.random.Generator,
     note: str = "",
 ) -> GoodnessResult:
-    """A test at locations that are learnt on some rows, of the others."""
-    order = rng.permutation(rows)
-    learn, rest = taken(x, np.sort(order[:_LEARN])), np.sort(order[_LEARN:])
-    test = made(FSSD.optimized(model(learn), learn, rng=rng))
+    """The result of `FSSD` with locations learnt from some rows and tested on the others."""
+    order, number = rng.permutation(rows), _OBSERVATIONS_FOR_LEARNING
+    training, tested = taken(x, np.sort(order[:number])), np.sort(order[number:])
+    test = wrap(FSSD.optimized(model(training), training, rng=rng))
     why = (
-        f"FSSD was chosen: {len(rows):,} observations are too many to look at all pairs; its "
-        f"locations were learnt from {_LEARN:,} of them, and the others were tested.{note}"
+        f"FSSD was chosen because {len(rows):,} observations are too many to use all pairs; its "
+        f"locations were learnt from {number:,} of them, and the others were tested.{note}"
     )
-    return _on(test, x, rest, why, rng)
+    return _on(test, x, tested, why, rng)
 
 
 def _on(
     test: Any, x: Any, rows: np.ndarray | None, why: str, rng: np.random.Generator
 ) -> GoodnessResult:
-    """The result of a test on some rows, or all of them."""
+    """The result of a test on a subset of the rows, or on all of them."""
     result = test.test(x if rows is None else taken(x, rows), rng=rng)
     sample = result.sample if rows is None else replace(result.sample, places=rows)
     return replace(result, notes=(why, *result.notes), sample=sample)
 
 
-def _every(n: int) -> int:
-    return -(-n // _ALL_PAIRS)
+def _thinning(n: int) -> int:
+    """Distance between the draws of a thinned chain."""
+    return -(-n // _MAX_FOR_KSD)
 
 
 def _size(x: Any) -> int:

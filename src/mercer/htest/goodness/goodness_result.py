@@ -1,4 +1,4 @@
-"""What a goodness-of-fit test found: beside the p-value, how far the model is off, and where."""
+"""Result of a goodness-of-fit test: size of the misfit, where it is, summary and plots."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from mercer.backend import to_numpy
 from mercer.errors import NoRule
 from mercer.htest.format_number import figure
 from mercer.htest.goodness.evidence_map import Evidence, log_density_of
-from mercer.htest.goodness.misfit import Discrepancy, Misfit
-from mercer.htest.goodness.misfit_by_column import MisfitColumn, misfit_columns
-from mercer.htest.goodness.standardized_model import as_given
-from mercer.htest.goodness.stein_sample import Sample
+from mercer.htest.goodness.misfit import Discrepancy, Misfit, MisfitColumn, misfit_columns
+from mercer.htest.goodness.score_models import original_model
+from mercer.htest.goodness.stein_sample import SteinSample
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, WildBootstrap
 from mercer.htest.repeated_rows import copied_rows_note
-from mercer.htest.result import ExplainedResult, thinned_rows
+from mercer.htest.result import ExplainedResult, thinned_rows, verdict_line
 from mercer.htest.smallest_pvalue import attainable_note, log_signs
 from mercer.rkhs.function import Function
 from mercer.rkhs.logdensity import Scores
 
 SCHEMA = "mercer/goodness/1"
-_MAP = 2  # columns that have a picture of where
+_MAX_COLUMNS_FOR_MAP = 2
+_LOCATIONS_IN_SUMMARY = 3  # the others are in `locations()`
 
 
 @dataclass(frozen=True, eq=False)
 class MisfitPoints:
-    """The observations that speak most against the model.
+    """The observations that contribute most to the discrepancy.
 
     Attributes
     ----------
     indices : array (k,)
-        Their positions, the most telling first.
+        Positions of the observations, the largest contribution first.
     contributions : array (k,)
-        mean_j k_p(x_i, x_j), whose mean over all observations is the discrepancy.
+        mean_j k_p(x_i, x_j); their mean over all observations is the squared discrepancy.
     """
 
     indices: np.ndarray
@@ -52,25 +52,26 @@ class MisfitPoints:
 
 @dataclass(frozen=True)
 class MisfitLocation:
-    """A location at which `FSSD` compared observations and model: `coordinates` by column.
+    """A location at which `FSSD` compares observations and model.
 
-    `evidence` is the signal-to-noise ratio of this location by itself.
+    `coordinates` are given by column; `evidence` is the signal-to-noise ratio of a test at this
+    location alone.
     """
 
     coordinates: Mapping[str, float]
     evidence: float
 
     def __str__(self) -> str:
-        told = ", ".join(f"{name} = {figure(v)}" for name, v in self.coordinates.items())
-        return f"{told}: signal-to-noise ratio {self.evidence:.3g}"
+        coordinates = ", ".join(f"{name} = {figure(v)}" for name, v in self.coordinates.items())
+        return f"{coordinates}: signal-to-noise ratio {self.evidence:.3g}"
 
 
 @dataclass(frozen=True)
 class GoodnessResult(ExplainedResult):
-    """The result of a goodness-of-fit test; it keeps the sample, and looks into it when asked.
+    """Result of a goodness-of-fit test; it stores the observations, to show where the misfit is.
 
-    Effect, witness and points are by the Stein kernel of the test and look at all pairs of
-    observations; `thinned` gives the same result on fewer.
+    Effect, witness and points use the Stein kernel of the test and all pairs of observations;
+    `thinned` gives the same result with fewer observations.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class GoodnessResult(ExplainedResult):
     >>> from mercer.htest import KSD
     >>> from mercer.rkhs import Gaussian
     >>> x = np.random.default_rng(0).normal(size=300)
-    >>> x[:30] += 4.0  # some that the model does not know
+    >>> x[:30] += 4.0  # outliers
     >>> result = KSD(Gaussian(0.0, 1.0)).test(x, rng=0)
     >>> result.rejects(), set(result.points(20).indices.tolist()) <= set(range(30))
     (True, True)
@@ -86,47 +87,47 @@ class GoodnessResult(ExplainedResult):
     True
     """
 
-    sample: Sample = field(repr=False, compare=False, kw_only=True)
+    sample: SteinSample = field(repr=False, compare=False, kw_only=True)
 
     @property
     def size(self) -> int:
-        """How many observations there are."""
+        """Number of observations."""
         return len(self.sample)
 
-    # ---- how much ---------------------------------------------------------------------
+    # ---- size of the misfit -----------------------------------------------------------
 
     def effect(self, confidence: float = 0.95) -> Misfit:
-        """The squared Stein discrepancy, and the part of it without a unit, with intervals."""
+        """The squared and the relative Stein discrepancy, with confidence intervals."""
         return self._discrepancy.misfit(confidence)
 
     @property
-    def measured(self) -> Sample:
-        """What the size of the misfit is measured on."""
+    def measured(self) -> SteinSample:
+        """The observations by which the size of the misfit is estimated."""
         return self.sample
 
     @property
     def independent(self) -> bool:
-        """Whether these are independent of each other and of the model, as intervals need it."""
+        """Whether intervals are valid: observations independent of each other and of the model."""
         return getattr(getattr(self.test, "null", None), "block", 1) == 1
 
-    # ---- where ------------------------------------------------------------------------
+    # ---- where the model does not fit -------------------------------------------------
 
     def witness(self) -> Function:
-        """w(y) = mean_i k_p(x_i, y): large where observations are that the model does not expect.
+        """Stein witness w(y) = mean_i k_p(x_i, y): large where there are unexpected observations.
 
-        The embedding of the sample by the Stein kernel, by which that of the model is 0; its
-        squared norm is the squared discrepancy, and its mean over the sample too.
+        It is the mean embedding of the sample with the Stein kernel; that of the model is 0. Its
+        squared norm and its mean over the sample are the squared discrepancy.
         """
         sample, n = self.sample, self.size
         weights = np.full(n, 1 / n, dtype=np.float64)
         return Function(sample.outer, sample.observations, weights, sample.columns)
 
     def evidence(self) -> Evidence:
-        """The evidence that a test at one location would give, as a function of the location."""
+        """Evidence of a test at a single location, as a function of the location."""
         return Evidence(self.sample)
 
     def points(self, k: int = 5) -> MisfitPoints:
-        """The `k` observations that add most to the discrepancy."""
+        """The `k` observations that contribute most to the discrepancy."""
         validate.whole("k", k)
         contributions = to_numpy(self.sample.gram.row_sums()) / self.size
         indices = np.argsort(-contributions, kind="stable")[:k]
@@ -134,54 +135,70 @@ class GoodnessResult(ExplainedResult):
         return MisfitPoints(indices if places is None else places[indices], contributions[indices])
 
     def columns(self, confidence: float = 0.95) -> tuple[MisfitColumn, ...]:
-        """In which columns the model is off, given the others, the one furthest off first.
+        """Misfit of every column given the others, largest first.
 
-        Intervals hold together: all of them with this probability. Of a model that was fitted to the
-        same observations they are too low, so that columns above zero are off all the more.
+        The intervals are simultaneous: all of them hold with probability `confidence`. If the model
+        was fitted to the same observations, estimates and intervals are too low.
         """
         return misfit_columns(self.sample, confidence)
 
     def locations(self) -> tuple[MisfitLocation, ...]:
-        """The locations of `FSSD`, the most telling first, by the names of the columns."""
+        """The locations of `FSSD` with their evidence, largest first."""
         places = self.places
         if places is None:
             raise NoRule(
-                f"{type(self.tested).__name__} compares with the model everywhere: use FSSD, whose "
-                "locations tell where the model does not fit"
+                f"{type(self.tested).__name__} has no locations: use FSSD, whose locations show where "
+                "the model does not fit"
             )
         evidence = self.evidence()(places)
-        found = [
+        locations = [
             MisfitLocation(dict(zip(self.sample.names, map(float, row), strict=True)), float(v))
             for row, v in zip(places, evidence, strict=True)
         ]
-        return tuple(sorted(found, key=lambda place: -place.evidence))
+        return tuple(sorted(locations, key=lambda location: -location.evidence))
 
     @property
     def places(self) -> np.ndarray | None:
-        """The locations of the test as an array (J, d); None for tests that have none."""
-        found = getattr(self.tested, "locations", None)
-        if found is None or isinstance(found, int):
+        """The locations of the test as an array (J, d); None for tests without locations."""
+        locations = getattr(self.tested, "locations", None)
+        if locations is None or isinstance(locations, int):
             return None
-        return np.asarray(self.sample.own_units(to_numpy(found)))
+        return np.asarray(self.sample.original_units(to_numpy(locations)))
 
     def thinned(self, most: int) -> GoodnessResult:
-        """The same verdict, with at most `most` of the observations, always the same ones."""
+        """The same verdict with a random subsample of at most `most` observations, always the same."""
         validate.whole("most", most)
         rows = thinned_rows(self.size, most)
-        return self if rows is None else replace(self, sample=self.sample.some(rows))
+        return self if rows is None else replace(self, sample=self.sample.subset(rows))
 
-    # ---- words and pictures -------------------------------------------------------------
+    # ---- text and plots -----------------------------------------------------------------
 
     def summary(self, level: float = 0.05, *, confidence: float = 0.95) -> str:
-        """What was asked, the verdict, how far the model is off, and where it was looked."""
-        from mercer.htest.goodness.goodness_summary import told
-
-        return told(self, level, self.effect(confidence))
+        """Question, verdict, size of the misfit and locations in plain words."""
+        model, misfit = self.model_in_words, self.effect(confidence)
+        if self.fitted_here:
+            model = f"a model such as {model}, which was fitted to them"
+        verdict = verdict_line(
+            self,
+            level,
+            "the model does not fit",
+            "no misfit was found",
+            "This does not prove that the model is right.",
+        )
+        lines = [
+            f"Asked: do the {self.size:,} observations come from {model}?",
+            verdict,
+            f"Size: {how_much(self, misfit)}. Squared discrepancy {misfit.ksd2:.3g}.",
+        ]
+        if self.places is not None:
+            shown = "; ".join(str(place) for place in self.locations()[:_LOCATIONS_IN_SUMMARY])
+            lines.append(f"Locations: {shown}.")
+        return "\n".join([*lines, *self.notes])
 
     def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
-        """Numbers and texts only, ready for JSON."""
+        """The result as a dictionary that can be written as JSON."""
         columns = self.sample.columns
-        found = {
+        entries = {
             "schema": SCHEMA,
             **super().to_dict(),
             "size": self.size,
@@ -192,30 +209,30 @@ class GoodnessResult(ExplainedResult):
             "effect": self.effect(confidence).to_dict(),
         }
         if self.places is not None:
-            found["locations"] = [
+            entries["locations"] = [
                 {"coordinates": dict(place.coordinates), "evidence": place.evidence}
                 for place in self.locations()
             ]
-        return found
+        return entries
 
     def plot(self, ax: Any = None) -> Any:
-        """Where the model does not fit, for one or two columns; else the null distribution.
+        """Draw where the model does not fit, for one or two columns; else the null distribution.
 
-        The witness or, for tests with locations on the plane, the evidence with the locations on
-        it; returns the Axes.
+        This is the witness or, for tests with locations and two columns, the evidence map. Returns
+        the Axes.
         """
-        looked = self.places is not None or not self.everywhere
-        if self.sample.width == _MAP and looked:
+        has_evidence_map = self.places is not None or not self.everywhere
+        if self.sample.width == _MAX_COLUMNS_FOR_MAP and has_evidence_map:
             return self.plot_evidence(ax)
-        mapped = self.sample.width <= _MAP and self.everywhere
-        return self.plot_witness(ax) if mapped else self.plot_null(ax)
+        has_witness = self.sample.width <= _MAX_COLUMNS_FOR_MAP and self.everywhere
+        return self.plot_witness(ax) if has_witness else self.plot_null(ax)
 
     def plot_null(self, ax: Any = None) -> Any:
-        """The null distribution with the statistic in it; returns the Axes."""
+        """Draw the null distribution with the statistic; returns the Axes."""
         return super().plot(ax)
 
     def plot_witness(self, ax: Any = None) -> Any:
-        """The witness on the line or the plane, with the observations and the model's density."""
+        """Draw the witness of one or two columns, with the observations and the model's density."""
         plot = importlib.import_module("mercer.plot")
         density = log_density_of(self.model)
         return plot.plot_misfit(
@@ -227,17 +244,17 @@ class GoodnessResult(ExplainedResult):
         )
 
     def plot_evidence(self, ax: Any = None) -> Any:
-        """The evidence over the plane, with the observations and the locations of the test."""
+        """Draw the evidence map of two columns, with the observations and the test's locations."""
         plot = importlib.import_module("mercer.plot")
         names = None if self.sample.columns is None else self.sample.columns.names
         return plot.plot_evidence(self.evidence(), ax=ax, locations=self.places, labels=names)
 
     def plot_columns(self, ax: Any = None) -> Any:
-        """How far the model is off in each column, given the others; returns the Axes."""
+        """Draw the misfit of each column given the others; returns the Axes."""
         plot = importlib.import_module("mercer.plot")
         return plot.plot_columns(self.columns(), ax=ax)
 
-    # ---- what the model is --------------------------------------------------------------
+    # ---- the model ----------------------------------------------------------------------
 
     @property
     def tested(self) -> HypothesisTest:
@@ -246,22 +263,22 @@ class GoodnessResult(ExplainedResult):
 
     @property
     def everywhere(self) -> bool:
-        """Whether the score of the model is known beyond the observations, as a witness needs it."""
+        """Whether the score of the model is known everywhere, which the witness needs."""
         return not isinstance(self.model, Scores)
 
     @property
     def fitted_here(self) -> bool:
-        """Whether the model was fitted to these very observations, as in `Composite`."""
+        """Whether the model was fitted to the same observations, as in `Composite`."""
         return getattr(self, "fitted", None) is not None
 
     @property
     def model(self) -> Any:
-        """The model as it was handed in, or fitted."""
-        return as_given(getattr(self, "fitted", None) or getattr(self.test, "model", None))
+        """The model that was tested, in original units."""
+        return original_model(getattr(self, "fitted", None) or getattr(self.test, "model", None))
 
     @property
     def model_in_words(self) -> str:
-        """The model in a word."""
+        """The repr of the model if it is short, else its name."""
         words = repr(self.model)
         if len(words) <= 80 and " at 0x" not in words:
             return words
@@ -275,15 +292,26 @@ class GoodnessResult(ExplainedResult):
 
 def goodness_result(
     test: HypothesisTest,
-    sample: Sample,
+    sample: SteinSample,
     statistic: float,
     judgement: Judgement,
     notes: tuple[str, ...] = (),
 ) -> GoodnessResult:
-    """The one way every goodness-of-fit test makes its result."""
+    """Make the result of a goodness-of-fit test, with the notes that all tests share."""
     null = getattr(test, "null", None)
     if isinstance(null, WildBootstrap) and null.block == 1:
         distinct = log_signs(len(sample))
         notes = (*notes, *attainable_note(distinct, len(judgement.draws), "vectors of signs"))
     notes = (*notes, *copied_rows_note(sample.points))
     return GoodnessResult.judged(test, statistic, judgement, notes, sample=sample)
+
+
+def how_much(result: GoodnessResult, misfit: Misfit) -> str:
+    """The relative discrepancy as a number and a word, with its interval if that is valid."""
+    low, high = misfit.relative_interval
+    interval = f" ({misfit.confidence:.0%} interval {low:.2g} to {high:.2g})"
+    halves = ", fitted to one half and estimated on the other" if result.fitted_here else ""
+    return (
+        f"relative Stein discrepancy {misfit.relative:.2g}, {misfit.word}"
+        f"{interval + halves if result.independent else ''}"
+    )

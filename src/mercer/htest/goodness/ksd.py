@@ -1,4 +1,4 @@
-"""Does a model fit? By the kernel Stein discrepancy."""
+"""Goodness-of-fit test by the kernel Stein discrepancy."""
 
 from __future__ import annotations
 
@@ -9,45 +9,44 @@ import numpy as np
 
 from mercer import validate
 from mercer.htest.goodness.goodness_result import GoodnessResult, goodness_result
-from mercer.htest.goodness.ksd_statistic import SteinEvidence
+from mercer.htest.goodness.ksd_statistic import SteinForms
 from mercer.htest.goodness.score_models import model_of
-from mercer.htest.goodness.stein_sample import Sample, sample_of
+from mercer.htest.goodness.stein_sample import MIN_OBSERVATIONS, sample_of
 from mercer.htest.hypothesis_test import HypothesisTest
-from mercer.htest.nulls import WildBootstrap
+from mercer.htest.nulls import Judgement, WildBootstrap
 from mercer.kernels.base import Kernel
 from mercer.kernels.stein import Stein
-
-_LEAST = 4  # observations
 
 
 @dataclass(frozen=True)
 class KSD(HypothesisTest):
-    """Do observations come from a model? By the kernel Stein discrepancy.
+    """Goodness-of-fit test by the kernel Stein discrepancy.
 
-    The mean of the `Stein` kernel over all pairs (Liu, Lee & Jordan 2016; Chwialkowski, Strathmann
-    & Gretton 2016). It needs the score of the model alone, the gradient of its log-density: neither
-    draws nor the normaliser. Parameters that were fitted to the same observations make it reject
-    too rarely: use `Composite`, or hold some out for the test. `KSDAgg` looks through kernels of
-    several widths.
+    The statistic is the mean of the `Stein` kernel over all pairs of observations (Liu, Lee & Jordan
+    2016; Chwialkowski, Strathmann & Gretton 2016). It needs only the score of the model, the gradient
+    of its log-density: no draws and no normalizing constant. If the parameters of the model were
+    fitted to the same observations, the test rejects too rarely: use `Composite`, or hold out
+    observations for the test. `KSDAgg` combines kernels of several bandwidths.
 
     Parameters
     ----------
     model : distribution or function
         `Gaussian`, `Mixture`, `GaussBernoulliRBM`, a frozen distribution of SciPy, a fitted
         `GaussianMixture` or `KernelDensity` of scikit-learn, a `LogDensity`, `Scores` of the
-        observations, any object with a method `score`, or a function that gives the gradients of log p
-        at the rows of x, (n, d). Where a distribution has borders, as gamma and uniform, its
-        coordinates log(x - low) or log((x - low) / (high - x)) are compared, by the kernel too.
+        observations, any object with a method `score`, or a function that returns the gradients of
+        log p at the rows of x, (n, d). For a distribution with bounded support, such as gamma or
+        uniform, model, kernel and observations are transformed by log(x - low) or
+        log((x - low) / (high - x)).
     kernel : Kernel or None
-        A smooth one, as in `Stein`. None: InverseMultiquadric at the median distance, whose
-        discrepancy sees tails too (Gorham & Mackey 2017).
+        A smooth kernel, as in `Stein`. None: InverseMultiquadric with the median distance as
+        bandwidth, whose discrepancy also detects differences in the tails (Gorham & Mackey 2017).
     unbiased : bool
-        Leave out pairs i = j, so that the statistic is zero on average under the model. The
-        p-value is the same.
+        Leave out pairs i = j, so that the statistic has mean zero under the model. The p-value is
+        the same.
     null : WildBootstrap
-        Random signs. For a Markov chain with `block`, of observations that share a sign: the
-        number, or None for one that is chosen by autocorrelations. What neighbours on both sides of
-        a border of blocks have in common, which signs lose, is subtracted before the comparison.
+        Random signs. For a Markov chain set `block`, the number of consecutive observations that
+        share a sign, or None to choose it by autocorrelations. The correlation of neighbours in
+        different blocks, which random signs lose, is subtracted from the observed statistic.
 
     Examples
     --------
@@ -58,7 +57,7 @@ class KSD(HypothesisTest):
     False
     >>> KSD(Gaussian([0.0, 0.0], [1.0, 2.0])).test(x, rng=0).rejects()
     True
-    >>> KSD(lambda x: -(x**3)).test(x, rng=0).rejects()  # exp(-x^4 / 4), whatever its normaliser
+    >>> KSD(lambda x: -(x**3)).test(x, rng=0).rejects()  # exp(-x^4 / 4), without its normalizing constant
     True
     """
 
@@ -71,7 +70,7 @@ class KSD(HypothesisTest):
         model = model_of(self.model)
         if self.kernel is not None:
             validate.instance("kernel", self.kernel, Kernel, "a kernel or None")
-            Stein(self.kernel, model.score)  # refused here where it is not smooth enough
+            Stein(self.kernel, model.score)  # raises if the kernel is not smooth enough
         validate.truth("unbiased", self.unbiased)
         validate.instance(
             "null", self.null, WildBootstrap, "a WildBootstrap, such as WildBootstrap(999)"
@@ -79,18 +78,31 @@ class KSD(HypothesisTest):
 
     def statistic(self, x: Any) -> float:
         """The squared discrepancy."""
-        return SteinEvidence(self._sample(x), self.unbiased).observed
+        forms = self._forms(x)
+        return float(self._estimates(forms, forms.observed)[0])
 
     def unitless(self, x: Any) -> np.ndarray:
-        """The squared discrepancy, i = j included, over mean k_p(x_i, x_i), which has no unit: (1,)."""
-        return SteinEvidence(self._sample(x)).forms.unitless
+        """The squared discrepancy with pairs i = j, divided by mean k_p(x_i, x_i): (1,)."""
+        return self._forms(x).unitless
 
     def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:
         """The statistic and its p-value."""
-        sample = self._sample(x)
-        evidence = SteinEvidence(sample, self.unbiased)
-        judgement = self.null.judge(evidence, rng)
-        return goodness_result(self, sample, evidence.observed, judgement)
+        forms = self._forms(x)
+        null, seed, notes = self.null.fixed(forms.block_length, rng)
+        signed = forms.signed(null, seed)
+        values = self._estimates(forms, signed.values[0])
+        tolerance = float(signed.tolerances[0])
+        judgement = Judgement.resampled(float(values[0]), values[1:], tolerance, notes)
+        statistic = float(self._estimates(forms, signed.observed)[0])
+        return goodness_result(self, forms.sample, statistic, judgement)
 
-    def _sample(self, x: Any) -> Sample:
-        return sample_of(model_of(self.model), self.kernel, x, _LEAST)
+    def _forms(self, x: Any) -> SteinForms:
+        sample = sample_of(model_of(self.model), self.kernel, x, MIN_OBSERVATIONS)
+        return SteinForms(sample, [sample.kernel.kernel])
+
+    def _estimates(self, forms: SteinForms, means: np.ndarray) -> np.ndarray:
+        """Statistics from means over all pairs; the unbiased one leaves out pairs i = j."""
+        if not self.unbiased:
+            return np.maximum(means, 0.0)
+        n = forms.n
+        return (n**2 * means - forms.traces[0]) / (n * (n - 1))

@@ -1,9 +1,9 @@
-"""The kernel Stein discrepancy of a sample by one kernel or several, and what nulls ask about it."""
+"""Kernel Stein discrepancies of a sample for one or several kernels, observed and with random signs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +14,7 @@ from mercer.gram import Gram, SignWeights
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import Sums, labelled
 from mercer.gram.resampling_weights import CodedColumns
-from mercer.htest.goodness.stein_sample import Sample
+from mercer.htest.goodness.stein_sample import SteinSample
 from mercer.htest.nulls import WildBootstrap
 from mercer.htest.serial_dependence import across_blocks, block_length, first_lag_means, lag_means
 from mercer.htest.ties import coincide, double_noise, few_points, single_noise
@@ -24,161 +24,125 @@ from mercer.kernels.stein import Stein
 _SIGNS = np.array([-1.0, 1.0])
 
 
-class SteinForms:
-    """mean_ij w_i w_j H_ij for signs w, with the Gram matrices H of Stein kernels of one score.
+@dataclass(frozen=True, eq=False)
+class SignedForms:
+    """Quadratic forms mean_ij w_i w_j H_ij with random signs w, for k kernels."""
 
-    All kernels and all signs in one pass over tiles. The observed ones, w = 1, are in full precision;
-    those of signs are made of kernel values rounded to float32, and so is the one that they are
-    compared with, which is the first of them. Where many of them coincide, so that rounding would
-    break ties, they are computed in float64.
+    values: np.ndarray  # (k, 1 + B); column 0 is the observed form in the arithmetic of the others
+    observed: np.ndarray  # (k,), mean_ij H_ij in full precision
+    tolerances: np.ndarray  # (k,), largest difference by rounding between equal values
+
+
+class SteinForms:
+    """Quadratic forms mean_ij w_i w_j H_ij with signs w and Gram matrices H of Stein kernels.
+
+    All kernels share one score and are evaluated for all signs in one pass over tiles. The observed
+    forms, w = 1, are in full precision. The forms of signs, and the observed one that they are compared
+    with, use kernel values rounded to float32; where many of them coincide, so that rounding would
+    break ties, they are computed again in float64.
     """
 
-    def __init__(self, sample: Sample, kernels: Sequence[Kernel]) -> None:
+    def __init__(self, sample: SteinSample, kernels: Sequence[Kernel]) -> None:
         self.sample, self.n = sample, len(sample)
-        made = [Stein(kernel, sample.kernel.score) for kernel in kernels]
-        self.family = Family(made, sample.points)
-        self.precise = False  # whether statistics of signs are in float64
+        stein_kernels = [Stein(kernel, sample.kernel.score) for kernel in kernels]
+        self.family = Family(stein_kernels, sample.points)
 
     @cached_property
     def traces(self) -> np.ndarray:
         """sum_i H_ii of every kernel: (k,)."""
-        own = (kernel.diag(self.sample.points) for kernel in self.family.kernels)
-        return np.array([to_numpy(d).astype(np.float64).sum() for d in own])
+        diagonals = (kernel.diag(self.sample.points) for kernel in self.family.kernels)
+        return np.array([to_numpy(d).astype(np.float64).sum() for d in diagonals])
 
     @cached_property
     def observed(self) -> np.ndarray:
         """mean_ij H_ij of every kernel in full precision: (k,)."""
-        return self._means(self.sums.rows.sum(axis=1), self.n * (self.n - 1.0))
+        return self._observed(labelled(self.family, np.empty((self.n, 0), dtype=np.float64)).sums)
 
     @property
     def unitless(self) -> np.ndarray:
-        """mean_ij H_ij over mean_i H_ii, from 0 to 1, of every kernel: (k,)."""
-        own = self.traces / self.n
-        return self.observed / np.where(own > 0, own, 1.0)
+        """mean_ij H_ij / mean_i H_ii, from 0 to 1, of every kernel: (k,)."""
+        diagonal_means = self.traces / self.n
+        return self.observed / np.where(diagonal_means > 0, diagonal_means, 1.0)
 
-    @property
-    def sums(self) -> Sums:
-        """Sums of kernel values over pairs i != j, exactly."""
-        if self._sums is None:
-            self._sums = labelled(self.family, np.empty((self.n, 0), dtype=np.float64)).sums
-        return self._sums
+    def signed(self, null: WildBootstrap, seed: int) -> SignedForms:
+        """The observed forms, and those with random signs of blocks.
 
-    def signed(self, null: WildBootstrap, seed: int) -> np.ndarray:
-        """What was observed, and the same with random signs of blocks: (k, 1 + B).
-
-        Under the null hypothesis H is degenerate, E k_p(X, y) = 0 for every y, and signs give
+        Under the null hypothesis H is degenerate, E k_p(X, y) = 0 for every y, and random signs give
         the distribution of the statistic (Chwialkowski, Strathmann & Gretton 2016, section 4;
-        Leucht & Neumann 2013). Of blocks, what neighbours on both sides of a border have in common
-        is subtracted from what was observed: signs lose it (`mercer.htest.serial_dependence.signed_forms`).
+        Leucht & Neumann 2013). Signs of blocks lose the correlation of neighbours in different blocks,
+        which is therefore subtracted from the observed form
+        (`mercer.htest.serial_dependence.signed_forms`).
         """
-        if not self.precise and few_points(self.family.x):
-            self._be_precise()
-        values = self._signed(null, seed)
-        noise = single_noise(self.sums, self.family.like)
-        if not self.precise and coincide(values, noise):
-            self._be_precise()
-            values = self._signed(null, seed)
+        precise = few_points(self.family.x)
+        values, sums = self._signed(null, seed, precise)
+        if not precise and coincide(values, single_noise(sums, self.family.like)):
+            values, sums = self._signed(null, seed, precise=True)
         values[:, 0] -= self._across(null.block or 1)
-        return values
+        return SignedForms(values, self._observed(sums), double_noise(sums))
 
-    @cached_property
-    def ties(self) -> np.ndarray:
-        """How far equal statistics may be apart by rounding: (k,)."""
-        return double_noise(self.sums)
+    def block_length(self) -> int:
+        """Number of consecutive observations that should share a sign.
+
+        It is chosen by the autocorrelations of the centred Stein features: the mean of the features
+        of a model that does not fit is not autocorrelation.
+        """
+        return block_length(lag_means(self.sample.gram.centered()), self.n)
 
     # ---- private ------------------------------------------------------------------------
 
-    _sums: Sums | None = None
+    def _observed(self, sums: Sums) -> np.ndarray:
+        """mean_ij H_ij from sums over pairs: (k,)."""
+        return self._means(sums, sums.rows.sum(axis=1), self.n * (self.n - 1.0))
 
-    def _be_precise(self) -> None:
-        """Sum in float64 from now on, on a GPU too: points and scores keep the model's dtype."""
-        self.precise, self._sums = True, None
+    def _signed(self, null: WildBootstrap, seed: int, precise: bool) -> tuple[np.ndarray, Sums]:
+        """Forms with w = 1 and with random signs, (k, 1 + B), and the sums over pairs.
 
-    def _signed(self, null: WildBootstrap, seed: int) -> np.ndarray:
-        """mean_ij w_i w_j H_ij of w = 1 and of random signs w: (k, 1 + B)."""
-        parts, none = [], np.empty((self.n, 0), dtype=np.float64)
-        for coded in self._columns(null, seed):
-            found = labelled(
-                self.family,
-                none,
-                coded,
-                tables=[_SIGNS],
-                known=self._sums,
-                precise=self.precise,
-            )
-            self._sums = self._sums or found.sums
-            total = replace(coded, table=_SIGNS).project(np.ones(self.n, dtype=np.float64))
-            parts.append(self._means(found.forms[:, 0].T, (total**2 - self.n)[:, None]).T)
-        return np.concatenate(parts, axis=1)
+        `precise` asks for float64, on a GPU too; points and scores keep the dtype of the model.
+        """
+        columns = self._columns(null, seed, precise)
+        values, sums = self._pass(next(columns), None, precise)
+        chunks = [values, *(self._pass(coded, sums, precise)[0] for coded in columns)]
+        return np.concatenate(chunks, axis=1), sums
+
+    def _pass(
+        self, coded: CodedColumns, sums: Sums | None, precise: bool
+    ) -> tuple[np.ndarray, Sums]:
+        """Forms of a chunk of signs, and the sums over pairs, which the first pass computes."""
+        no_columns = np.empty((self.n, 0), dtype=np.float64)
+        forms = labelled(
+            self.family, no_columns, coded, tables=[_SIGNS], known=sums, precise=precise
+        )
+        sums = sums or forms.sums
+        totals = replace(coded, table=_SIGNS).project(np.ones(self.n, dtype=np.float64))
+        pairs = (totals**2 - self.n)[:, None]
+        return self._means(sums, forms.forms[:, 0].T, pairs).T, sums
 
     def _across(self, block: int) -> np.ndarray:
-        """What pairs in different blocks add to mean_ij H_ij by being near each other: (k,).
+        """Share of mean_ij H_ij that is due to neighbours in different blocks: (k,).
 
-        By lag means up to the length of a block. Of a model that does not fit, a share of about
-        block / n of the discrepancy goes with it.
+        It is estimated by lag means up to the block length. If the model does not fit, about
+        block / n of the discrepancy is subtracted, too.
         """
         means = np.zeros(self.n, dtype=np.float64)
-        lost, lags = np.zeros(len(self.family), dtype=np.float64), min(block, self.n // 2)
+        share, lags = np.zeros(len(self.family), dtype=np.float64), min(block, self.n // 2)
         for k, kernel in enumerate(self.family.kernels if block > 1 else ()):
             means[1:lags] = first_lag_means(Gram(kernel, self.sample.points), lags)[1:]
-            lost[k] = across_blocks(means, block)
-        return lost
+            share[k] = across_blocks(means, block)
+        return share
 
-    def _columns(self, null: WildBootstrap, seed: int) -> Iterator[CodedColumns]:
-        """Signs in chunks that fit into the budget; the very first are all +1."""
+    def _columns(self, null: WildBootstrap, seed: int, precise: bool) -> Iterator[CodedColumns]:
+        """Columns of signs in chunks that fit the memory budget; the first column is all +1."""
         like = self.family.like
-        on_device = on_gpu(like) and not self.precise
+        on_device = on_gpu(like) and not precise
         like = like if on_device else np.empty(0, dtype=np.float32)
         signs = SignWeights(self.n, null.resamples, block=null.block or 1, rng=seed)
         for chunk in signs.chunks(settings().memory // 4):
             coded = signs.columns(chunk, like)
             yield coded.after_ones() if chunk.start == 0 else coded
 
-    def _means(self, forms: np.ndarray, pairs: np.ndarray | float) -> np.ndarray:
-        """Means over i, j from sums of w_i w_j (H_ij - shift) over i != j, `pairs` of them with signs."""
-        return (forms + self.sums.shift * pairs + self.traces) / self.n**2
+    def _means(self, sums: Sums, forms: np.ndarray, pairs: np.ndarray | float) -> np.ndarray:
+        """Means over all i, j from sums of w_i w_j (H_ij - shift) over i != j.
 
-
-class SteinEvidence:
-    """mean_ij H_ij, with the Gram matrix H of a Stein kernel, or the mean over i != j."""
-
-    def __init__(self, sample: Sample, unbiased: bool = False) -> None:
-        self.sample, self.unbiased = sample, unbiased
-        self.forms = SteinForms(sample, [sample.kernel.kernel])
-
-    @property
-    def observed(self) -> float:
-        """The statistic."""
-        return float(self._values(self.forms.observed)[0])
-
-    def signed(self, null: WildBootstrap, seed: int) -> tuple[float, np.ndarray]:
-        """The statistic, and the same with random signs of blocks.
-
-        Without the terms i = j, which signs do not change, for the unbiased one.
+        `pairs` is the sum of w_i w_j over i != j.
         """
-        values = self._values(self.forms.signed(null, seed)[0])
-        return float(values[0]), values[1:]
-
-    def block_length(self) -> int:
-        """How many observations should share a sign, by the autocorrelations of the Stein features."""
-        return shared_block(self.sample)
-
-    def tolerance(self) -> float:
-        """Largest difference by rounding between resampled statistics that are equal."""
-        return float(self.forms.ties[0])
-
-    def _values(self, means: np.ndarray) -> np.ndarray:
-        """The statistics from w'Hw / n^2."""
-        if not self.unbiased:
-            return np.maximum(means, 0.0)
-        n = len(self.sample)
-        return (n**2 * means - self.forms.traces[0]) / (n * (n - 1))
-
-
-def shared_block(sample: Sample) -> int:
-    """How many observations should share a sign.
-
-    By the autocorrelations of the Stein features less their mean: a model that does not fit moves
-    all of them together, which is not memory.
-    """
-    return block_length(lag_means(sample.gram.centered()), len(sample))
+        return (forms + sums.shift * pairs + self.traces) / self.n**2

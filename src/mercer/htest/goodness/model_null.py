@@ -1,4 +1,4 @@
-"""The null of a statistic of features, from draws of the model."""
+"""Null distribution of FSSD estimated from draws of the model."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from mercer.htest.weighted_chi2 import WeightedChi2
 
 @runtime_checkable
 class Redrawable(Protocol):
-    """Evidence of features that can also be taken of draws from the model, for `ModelDraws`."""
+    """Evidence whose features can be computed for draws from the model, for `ModelDraws`."""
 
     def of_draws(self, draws: int, rng: np.random.Generator) -> HasSpectrum:
-        """The observed statistic, with the limit by the features of draws from the model."""
+        """The observed statistic, and its limit with the covariance of features of `draws` draws."""
         ...
 
 
 @dataclass(frozen=True)
 class ModelDraws(Null):
-    """The limit of `FSSD` under the model, with the covariance of the features of draws from it.
+    """Limiting distribution of `FSSD`, with the covariance of features of draws from the model.
 
-    `WeightedChi2` takes the covariance of the observed features instead, which needs no draws and
-    is right in the limit too; where the model is wrong, draws know better how features vary under
-    it (Jitkrittum et al. 2017, theorem 3 and the remark after it).
+    `WeightedChi2` uses the covariance of the observed features instead, which needs no draws and is
+    asymptotically valid, too. If the model is wrong, the features of draws give a better estimate of
+    the covariance under the model (Jitkrittum et al. 2017, theorem 3 and the remark after it).
 
     Parameters
     ----------
     draws : int
-        How many, whatever the number of observations.
+        Number of draws; it need not depend on the number of observations.
 
     Examples
     --------

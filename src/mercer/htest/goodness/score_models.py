@@ -1,4 +1,4 @@
-"""What has a score: distributions of mercer and SciPy, fitted ones of scikit-learn, functions."""
+"""Scores of models: distributions of mercer and SciPy, estimators of scikit-learn, functions; standardization."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import numpy as np
 
 from mercer import linalg, validate
 from mercer.backend import Array, array_like, is_numpy, to_numpy
-from mercer.htest.goodness.kde_score import Smoothed
+from mercer.frames import Table
+from mercer.htest.goodness.against_draws import drawn
+from mercer.htest.goodness.kde_score import GaussianKDE
+from mercer.kernels.default import varying
 from mercer.rkhs.charts import Chart, chart_of
 from mercer.rkhs.densities import Density
 from mercer.rkhs.gaussian import Gaussian
@@ -23,43 +26,46 @@ _NEEDED = (
     "KernelDensity, a LogDensity, Scores, an object with a method score, or a function "
     "x -> gradients of log p, (n, d)"
 )
-_STEP = 1e-3  # of the stencil, in quartile distances: it is right to about 1e-10
+_STEP = 1e-3  # of finite differences, in interquartile ranges: relative errors are about 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A distribution to a goodness-of-fit test: the gradient of its log-density.
+    """A model as goodness-of-fit tests see it: the gradient of its log-density.
 
-    Where the distribution has borders, `chart` gives coordinates that have none, and `score` is that
-    of the distribution of the coordinates, at coordinates. What is known only with the points,
-    `binding` makes of them.
+    If the support is bounded, `chart` transforms points to unbounded coordinates, and `score` is the
+    score of the transformed distribution as a function of the coordinates. If the score depends on
+    the observations, `binding` returns the model for them.
     """
 
     score: Callable[..., Any]
-    dimension: int | None = None  # None where the score does not tell
+    dimension: int | None = None  # None if the model does not know it
     chart: Chart | None = None
     binding: Callable[[Array], Model] | None = None
 
     def at(self, points: Array) -> Model:
         """The model for these observations."""
-        self.fit_for(int(points.shape[1]))
+        self.check_width(int(points.shape[1]))
         return self if self.binding is None else self.binding(points)
 
     def coordinates(self, points: Array, name: str = "x") -> Array:
-        """The points in coordinates without borders; an error where the model has no density."""
+        """The points in unbounded coordinates; raises for points outside the support."""
         return points if self.chart is None else self.chart.coordinates(points, name)
 
     def divided(self, units: Sequence[float]) -> Model:
-        """The distribution of X / u.
+        """The distribution of X / u, whose score at z is u s(u z).
 
-        Its score at z is u s(u z). Coordinates of columns with a border move by the logarithm of u,
-        or not at all, instead.
+        Coordinates of columns with one bound are shifted by log u instead; those with two bounds
+        do not change.
         """
         u = np.array(units, dtype=np.float64)
         binding = self.binding
         if binding is not None:
-            bound = lambda points: binding(points * array_like(u, points)).divided(units)  # noqa: E731
-            return replace(self, binding=bound)
+
+            def rescaled(points: Array) -> Model:
+                return binding(points * array_like(u, points)).divided(units)
+
+            return replace(self, binding=rescaled)
         factor, shift, chart = u, 0 * u, None
         if self.chart is not None:
             below, above = np.isfinite(self.chart.low), np.isfinite(self.chart.high)
@@ -73,29 +79,33 @@ class Model:
 
         return replace(self, score=score, chart=chart)
 
-    def fit_for(self, width: int, name: str = "x") -> None:
-        """Refuse points of another dimension."""
+    def check_width(self, width: int, name: str = "x") -> None:
+        """Raise if points have another dimension than the model."""
         if self.dimension is not None and self.dimension != width:
             raise ValueError(
-                f"{name} must have {self.dimension} columns, as many as the model has dimensions, "
-                f"got {width}"
+                f"{name} must have {self.dimension} columns, the dimension of the model, got {width}"
             )
 
 
 def model_of(model: Any) -> Model:
-    """Whatever has a score, as a `Model`; an error that says why not, where it has none."""
+    """Anything that has a score as a `Model`; raises with the reason if it has none."""
     if callable(getattr(model, "as_model", None)) and not isinstance(model, type):
         return model.as_model()
     if isinstance(model, LogDensity):
         return _of_log_density(model)
     if isinstance(model, Scores):
-        return Model(_unknown, model.dimension, binding=lambda points: Model(model.at(points)))
+        return Model(
+            _unbound_score, model.dimension, binding=lambda points: Model(model.at(points))
+        )
     if isinstance(model, Uniform):
-        return _of_box(Chart(model.lower, model.upper), model.dimension)
+        return _of_uniform(Chart(model.lower, model.upper), model.dimension)
     if isinstance(model, Density):
         return Model(model.score, model.dimension)
     if isinstance(model, type):
-        raise TypeError(f"model must be {_NEEDED}; got the class {model.__name__}: make one of it")
+        raise TypeError(
+            f"model must be {_NEEDED}; got the class "
+            f"{model.__name__}; pass an instance, for example {model.__name__}()"
+        )
     if type(model).__module__.startswith("scipy.stats"):
         return _of_scipy(model)
     if hasattr(model, "covariance_type"):
@@ -104,8 +114,8 @@ def model_of(model: Any) -> Model:
         return _of_kernel_density(model)
     if callable(getattr(model, "fit", None)):
         raise TypeError(
-            f"model must be {_NEEDED}; the score of {type(model).__name__} is a number, not the "
-            "gradient of a log-density"
+            f"model must be {_NEEDED}; the method score of {type(model).__name__} returns a number, "
+            "not the gradient of a log-density"
         )
     if callable(getattr(model, "score", None)):
         dimension = getattr(model, "dimension", None)
@@ -115,25 +125,103 @@ def model_of(model: Any) -> Model:
     raise TypeError(f"model must be {_NEEDED}; got {validate.shown(model)}")
 
 
+# ---- standardized columns -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StandardizedModel:
+    """The distribution of Z = X / u for X from `original`; its score at z is u s(u z).
+
+    Stein discrepancies depend on distances between observations. Columns in different units are
+    therefore divided by their standard deviations u, and the model with them.
+    """
+
+    original: Any
+    units: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        return repr(self.original)
+
+    @property
+    def dimension(self) -> int | None:
+        """Dimension of the model."""
+        return self._model.dimension
+
+    def score(self, z: Array) -> Array:
+        """u s(u z_i): (n, d)."""
+        u = array_like(np.array(self.units, dtype=np.float64), z)
+        return u * self._model.score(z * u)
+
+    def sample(self, n: int, *, rng: Any = None) -> np.ndarray:
+        """Draw n points, if the model can be sampled: (n, d)."""
+        return drawn(self.original, n, validate.generator(rng)) / np.array(self.units)
+
+    def as_model(self) -> Model:
+        """The score, and unbounded coordinates if the support is bounded."""
+        return self._model.divided(self.units)
+
+    @property
+    def _model(self) -> Model:
+        return model_of(self.original)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StandardizedFit:
+    """A fit to standardized observations z = x / u: the `StandardizedModel` of fit(u z)."""
+
+    fit: Callable[[np.ndarray], Any]
+    units: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        return repr(self.fit)
+
+    def __call__(self, z: np.ndarray) -> StandardizedModel:
+        """The fitted model in these units."""
+        return StandardizedModel(self.fit(z * np.array(self.units)), self.units)
+
+
+def original_model(model: Any) -> Any:
+    """The model before standardization."""
+    return model.original if isinstance(model, StandardizedModel) else model
+
+
+def units_of(table: Table) -> tuple[float, ...]:
+    """Standard deviations of the columns of a table; 1 for constant columns."""
+    scaling = varying(table)
+    factors = {} if scaling is None else dict(zip(scaling.names, scaling.factors, strict=True))
+    return tuple(1 / factors.get(name, 1.0) for name in table.columns.names)
+
+
+def divided(table: Table, units: tuple[float, ...]) -> Table:
+    """The table with its columns divided by their units."""
+    return replace(table, values=table.values / np.array(units, dtype=np.float64))
+
+
 # ---- SciPy --------------------------------------------------------------------------------
 
 
 def _of_scipy(model: Any) -> Model:
+    """A frozen distribution or `gaussian_kde` of SciPy."""
     name = type(model).__name__
     if name == "multivariate_normal_frozen":
         return model_of(Gaussian(model.mean, np.asarray(model.cov_object.covariance)))
     if name == "multivariate_t_frozen":
         return _student(model)
     if name == "gaussian_kde":
-        root = linalg.inv(linalg.cholesky(model.covariance))
-        return _on_host(Smoothed(model.dataset.T, model.weights, root).score, model.d)
+        whitening = linalg.inv(linalg.cholesky(model.covariance))
+        density = GaussianKDE(model.dataset.T, model.weights, whitening)
+        return _on_host(density.score, model.d)
     if hasattr(model, "support") and hasattr(model, "logpdf") and not hasattr(model, "freeze"):
-        return _of_coordinates(model)
+        return _of_continuous(model)
     if hasattr(model, "freeze"):
-        raise TypeError("model must be a distribution with its parameters, such as norm(0, 1)")
+        raise TypeError(
+            "model must be a frozen distribution with its parameters, such as norm(0, 1)"
+        )
     kind = getattr(getattr(model, "dist", None), "name", name)
-    why = "is discrete: it has no density" if hasattr(model, "pmf") else "is not known here"
-    raise TypeError(f"model must have a score, and SciPy's {kind} {why}; give a function instead")
+    why = "is discrete and has no density" if hasattr(model, "pmf") else "is not supported"
+    raise TypeError(
+        f"model must have a score, but SciPy's {kind} {why}; pass a function x -> gradients of log p"
+    )
 
 
 def _student(model: Any) -> Model:
@@ -150,72 +238,77 @@ def _student(model: Any) -> Model:
     return _on_host(score, int(model.dim))
 
 
-def _of_coordinates(model: Any) -> Model:
-    """A continuous distribution on the line, or a product of such, by differences of its logpdf.
+def _of_continuous(model: Any) -> Model:
+    """A univariate continuous distribution, or a product of such, by finite differences of its logpdf.
 
-    Where it has borders, those of its coordinates: d log p(x(z)) / dz + d log|dx/dz| / dz.
+    With a bounded support the score is that of the unbounded coordinates z,
+    d log p(x(z)) / dz + d log|dx/dz| / dz.
     """
     kind = getattr(getattr(model, "dist", None), "name", type(model).__name__)
     if kind == "vonmises":
         raise ValueError(
-            "model must have a density on the line, and SciPy's vonmises lives on a circle: use "
-            "vonmises_line on angles from -pi to pi, or compare with draws by AgainstDraws"
+            "model must have a density on the real line, but SciPy's vonmises is on the circle: use "
+            "vonmises_line for angles from -pi to pi, or AgainstDraws"
         )
-    ends = np.atleast_2d(np.asarray(model.support(), dtype=np.float64).T)  # (d, 2)
-    chart = chart_of(ends[:, 0], ends[:, 1], len(ends))
+    bounds = np.atleast_2d(np.asarray(model.support(), dtype=np.float64).T)  # (d, 2)
+    chart = chart_of(bounds[:, 0], bounds[:, 1], len(bounds))
     quantile = model.ppf if hasattr(model, "ppf") else model.icdf
-    places = np.stack([np.broadcast_to(quantile(q), (len(ends),)) for q in (0.25, 0.75)])
-    quartiles = places if chart is None else chart.coordinates(places, "its quartiles")
+    quartiles = np.stack([np.broadcast_to(quantile(q), (len(bounds),)) for q in (0.25, 0.75)])
+    quartiles = quartiles if chart is None else chart.coordinates(quartiles, "its quartiles")
     h = _STEP * (quartiles[1] - quartiles[0])
 
     def logpdf(z: np.ndarray) -> np.ndarray:
         return model.logpdf(z if chart is None else chart.points(z))
 
     def slope(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return (logpdf(b) - logpdf(a)) / (b - a)  # as far apart as they are
+        return (logpdf(b) - logpdf(a)) / (b - a)  # the distance after rounding
 
     def score(z: np.ndarray) -> np.ndarray:
-        found = (4 * slope(z - h, z + h) - slope(z - 2 * h, z + 2 * h)) / 3
-        return found if chart is None else found + chart.slopes(z)[1]
+        gradient = (4 * slope(z - h, z + h) - slope(z - 2 * h, z + 2 * h)) / 3
+        return gradient if chart is None else gradient + chart.slopes(z)[1]
 
-    return replace(_on_host(score, len(ends)), chart=chart)
+    return replace(_on_host(score, len(bounds)), chart=chart)
 
 
 # ---- log-densities and scores -----------------------------------------------------------------
 
 
 def _of_log_density(model: LogDensity) -> Model:
+    """A log-density; with bounds, the transformed one."""
     if model.borders is None:
         return Model(model.score)
 
     def binding(points: Array) -> Model:
         chart = model.chart(int(points.shape[1]))
-        return (
-            Model(model.score) if chart is None else Model(_Moved(model.score, chart), chart=chart)
-        )
+        if chart is None:
+            return Model(model.score)
+        return Model(_TransformedScore(model.score, chart), chart=chart)
 
     return Model(model.score, model.dimension, binding=binding)
 
 
-def _of_box(chart: Chart, dimension: int) -> Model:
-    """Uniform: in coordinates, logistic."""
+def _of_uniform(chart: Chart, dimension: int) -> Model:
+    """A uniform distribution, which is logistic in unbounded coordinates."""
     return Model(lambda z: chart.slopes(z)[1], dimension, chart)
 
 
 @dataclass(frozen=True, eq=False)
-class _Moved:
-    """The score of the coordinates of a distribution, s(x) dx/dz + d log|dx/dz| / dz."""
+class _TransformedScore:
+    """Score of a distribution in unbounded coordinates, s(x) dx/dz + d log|dx/dz| / dz."""
 
     score: Callable[..., Any]
     chart: Chart
 
     def __call__(self, z: Array) -> Array:
-        slope, turn = self.chart.slopes(z)
-        return self.score(self.chart.points(z)) * slope + turn
+        slope, log_slope_gradient = self.chart.slopes(z)
+        return self.score(self.chart.points(z)) * slope + log_slope_gradient
 
 
-def _unknown(x: Array) -> Array:
-    raise ValueError("the scores of the model belong to observations, and these are not known here")
+def _unbound_score(x: Array) -> Array:
+    """Raise: `Scores` are known at the observations only."""
+    raise ValueError(
+        "the model is given by Scores at the observations; its score is not known elsewhere"
+    )
 
 
 # ---- scikit-learn -------------------------------------------------------------------------
@@ -231,8 +324,8 @@ def _of_mixture(model: Any) -> Model:
         covariances = np.broadcast_to(covariances, (len(means), *covariances.shape))
     if model.covariance_type == "spherical":
         covariances = covariances[:, None] * np.ones((1, means.shape[1]), dtype=np.float64)
-    parts = [Gaussian(mean, cov) for mean, cov in zip(means, covariances, strict=True)]
-    return model_of(Mixture(parts, weights / weights.sum()))
+    components = [Gaussian(mean, cov) for mean, cov in zip(means, covariances, strict=True)]
+    return model_of(Mixture(components, weights / weights.sum()))
 
 
 def _of_kernel_density(model: Any) -> Model:
@@ -240,29 +333,31 @@ def _of_kernel_density(model: Any) -> Model:
     name = type(model).__name__
     if not (hasattr(model, "bandwidth") and hasattr(model, "kernel")):
         raise TypeError(
-            f"model must be {_NEEDED}; {name} is not known here, and its score is a number, not "
-            "the gradient of a log-density"
+            f"model must be {_NEEDED}; {name} is not supported, and its method score returns a "
+            "number, not the gradient of a log-density"
         )
     if model.kernel != "gaussian" or model.metric != "euclidean":
         raise ValueError(
-            "model must have a density that is smooth and positive everywhere, and "
-            f"{name}(kernel={model.kernel!r}, metric={model.metric!r}) has not: use "
+            "model must have a density that is smooth and positive everywhere, which "
+            f"{name}(kernel={model.kernel!r}, metric={model.metric!r}) does not: use "
             "kernel='gaussian' and metric='euclidean'"
         )
     if not hasattr(model, "tree_"):
         raise ValueError(f"model must be fitted, got {name}: call .fit(data) first")
     points = np.asarray(model.tree_.data, dtype=np.float64)
-    given = model.tree_.sample_weight
-    weights = np.ones(len(points), np.float64) if given is None else np.asarray(given, np.float64)
+    weights = np.ones(len(points), np.float64)
+    if model.tree_.sample_weight is not None:
+        weights = np.asarray(model.tree_.sample_weight, np.float64)
     whitening = np.eye(points.shape[1], dtype=np.float64) / model.bandwidth_
-    return _on_host(Smoothed(points, weights / weights.sum(), whitening).score, points.shape[1])
+    density = GaussianKDE(points, weights / weights.sum(), whitening)
+    return _on_host(density.score, points.shape[1])
 
 
 def _on_host(score: Callable[[np.ndarray], np.ndarray], dimension: int) -> Model:
-    """A score that knows NumPy only, for points of any library."""
+    """Wrap a score for NumPy arrays to accept arrays of any library."""
 
-    def of_any(x: Array) -> Array:
-        found = score(to_numpy(x).astype(np.float64, copy=False))
-        return found if is_numpy(x) else array_like(found, x)
+    def any_array_score(x: Array) -> Array:
+        gradients = score(to_numpy(x).astype(np.float64, copy=False))
+        return gradients if is_numpy(x) else array_like(gradients, x)
 
-    return Model(of_any, dimension)
+    return Model(any_array_score, dimension)

@@ -1,4 +1,4 @@
-"""Stein features at a few locations, and the moments of them that a test needs, in linear time."""
+"""Stein features at a few locations, and their moments, in linear time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mercer.gram.threads import spans
 from mercer.kernels.metric import squared_distances
 from mercer.kernels.smooth import Profile
 
-_NUMBERS = 2_000_000  # of features that are held at a time
+_MAX_FEATURE_VALUES = 2_000_000  # in memory at a time: 16 MB
 
 
 def stein_features(
@@ -20,7 +20,7 @@ def stein_features(
 ) -> np.ndarray:
     """xi(x_i, v_j) / sqrt(dJ) with xi(x, v) = s(x) k(x, v) + grad_x k(x, v): (n, J, d).
 
-    Under the model they have mean zero (Jitkrittum et al. 2017, section 2).
+    The features have mean zero under the model (Jitkrittum et al. 2017, section 2).
     """
     r2 = squared_distances(x, locations, profile)
     values = profile(r2)[:, :, None] * scores[:, None, :]
@@ -30,10 +30,10 @@ def stein_features(
 
 @dataclass(frozen=True, eq=False)
 class FeatureMoments:
-    """Of n Stein features in D = dJ dimensions: their mean m, and the mean of their products.
+    """First and second moments of n Stein features in D = dJ dimensions.
 
-    `judged` is the statistic of n observations that the limit is asked for, where it is not that
-    of these features.
+    `judged` is the observed statistic if it is not that of these features, as for draws from the
+    model.
     """
 
     n: int
@@ -50,36 +50,33 @@ class FeatureMoments:
         profile: Profile,
         slope: Profile,
     ) -> FeatureMoments:
-        """Some rows at a time: O(n d J) numbers are made, and few of them held."""
+        """Compute the moments in chunks of rows, in time O(n D^2) and bounded memory."""
         n, size = len(x), locations.size
         total = np.zeros(size, dtype=np.float64)
         products = np.zeros((size, size), dtype=np.float64)
-        for rows in spans(n, max(_NUMBERS // size, 1)):
-            made = stein_features(x[rows], scores[rows], locations, profile, slope)
-            flat = made.reshape(-1, size)
+        for rows in spans(n, max(_MAX_FEATURE_VALUES // size, 1)):
+            features = stein_features(x[rows], scores[rows], locations, profile, slope)
+            flat = features.reshape(-1, size)
             total += flat.sum(axis=0)
             products += flat.T @ flat
         return cls(n, total / n, products / n)
 
     @cached_property
     def observed(self) -> float:
-        """The unbiased estimate of |E xi|^2 / (dJ): (n |m|^2 - mean |xi_i|^2) / (n - 1)."""
+        """Unbiased estimate of |E xi|^2 / (dJ): (n |m|^2 - mean |xi_i|^2) / (n - 1)."""
         return float((self.n * (self.mean @ self.mean) - np.trace(self.products)) / (self.n - 1))
 
     @cached_property
     def eigenvalues(self) -> np.ndarray:
-        """Of the covariance of the features, largest first."""
+        """Eigenvalues of the covariance of the features, largest first."""
         covariance = self.products - np.outer(self.mean, self.mean)
-        found = linalg.eigvalsh(covariance * self.n / (self.n - 1))[::-1]
-        return np.maximum(found, 0.0)
-
-    # ---- what the nulls ask for ---------------------------------------------------------
+        eigenvalues = linalg.eigvalsh(covariance * self.n / (self.n - 1))[::-1]
+        return np.maximum(eigenvalues, 0.0)
 
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
         """The statistic, and its limit under the model: sum_i l_i (z_i^2 - 1) / n.
 
-        With l the eigenvalues of the covariance of the features (Jitkrittum et al. 2017,
-        proposition 2).
+        l are the eigenvalues of the covariance of the features (Jitkrittum et al. 2017, proposition 2).
         """
         weights = self.eigenvalues / self.n
         statistic = self.observed if self.judged is None else self.judged
