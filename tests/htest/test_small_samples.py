@@ -8,8 +8,14 @@ import pytest
 
 from mercer import independence, two_sample
 from mercer.htest import HSIC, KSD, MMD, Gamma, KSample, Permutation, Spectrum
-from mercer.htest.repeated_rows import copied_rows_note, same_values_note, shared_rows_note
-from mercer.htest.smallest_pvalue import log_labellings, log_pairings, log_signs
+from mercer.htest.sample_notes import (
+    copied_rows_note,
+    log_labellings,
+    log_pairings,
+    log_signs,
+    same_values_note,
+    shared_rows_note,
+)
 from mercer.kernels import RBF
 from mercer.rkhs import Gaussian
 

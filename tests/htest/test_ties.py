@@ -39,8 +39,7 @@ from mercer.htest import (
 from mercer.htest.aggregation import aggregated
 from mercer.htest.dependence.hsicagg import kernel_collections
 from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
-from mercer.htest.samples.mean_difference import labellings
-from mercer.htest.samples.pooled_sample import pool_for
+from mercer.htest.samples.pooled_sample import labellings, pool_for
 from mercer.htest.ties import coincide, few_points, merged
 from mercer.kernels import RBF, Energy, Laplace, Linear
 from mercer.rkhs import Gaussian

@@ -55,8 +55,8 @@ def number_or_points(name: str, value: Any) -> Any:
 def given_points(name: str, value: Any, needed: str) -> Any:
     """Points that a test holds: numbers become a read-only array (J, d), frames stay what they are."""
     if isinstance(value, list | tuple) or is_array(value):
-        found = validate.points_or_objects(value, name)
-        return frozen(found) if is_real(found) else found
+        points = validate.points_or_objects(value, name)
+        return frozen(points) if is_real(points) else points
     if as_table(value, name) is None:
         raise TypeError(f"{needed}, got {validate.shown(value)}")
     return value
@@ -122,10 +122,10 @@ def asymptotic_or_permuted(
     needed = max(ENOUGH, per_feature * features)
     small, name = size < needed, type(asymptotic).__name__
     if null is None:
-        chosen = Permutation(999) if small else asymptotic
+        default = Permutation(999) if small else asymptotic
         why = f"fewer than {needed}" if small else f"at least {needed}"
         label = "999 permutations" if small else f"{name}(), {features} features"
-        return chosen, (f"Null: {label}, for there are {why} observations{where}.",)
+        return default, (f"Null: {label}, for there are {why} observations{where}.",)
     fewest = max(_FEWEST, _FEWEST_PER_FEATURE * features)
     if isinstance(null, Chi2) and size < fewest:
         raise ValueError(

@@ -89,14 +89,14 @@ def climbed(
     from scipy.optimize import minimize
 
     options = {"maxiter": steps, "maxfun": 2 * steps}
-    told = None if seen is None else lambda xk: seen(np.array(xk))
-    found = minimize(
+    callback = None if seen is None else lambda xk: seen(np.array(xk))
+    optimum = minimize(
         objective,
         theta,
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
         options=options,
-        callback=told,
+        callback=callback,
     )
-    return np.asarray(found.x)
+    return np.asarray(optimum.x)

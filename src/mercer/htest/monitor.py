@@ -134,15 +134,15 @@ class MonitorState:
         x, y = self._checked(x, y)
         state = replace(self, batches=self.batches + 1)
         groups = _groups(count(x), count(y))
-        done = 0
+        used = 0
         if state.held is None:  # nothing to bet with yet
-            done = min(_FIRST, len(groups))
-            state = state._learnt(x, y, groups[:done])
-        while done < len(groups):
+            used = min(_FIRST, len(groups))
+            state = state._learnt(x, y, groups[:used])
+        while used < len(groups):
             size = int(np.clip(state.seen // 8, _FIRST // 2, _LONGEST))
-            block = groups[done : done + size]
+            block = groups[used : used + size]
             state = state._staked(x, y, block)._learnt(x, y, block)
-            done += len(block)
+            used += len(block)
         return replace(state, path=(*state.path, state.log_wealth))
 
     @property
@@ -191,8 +191,8 @@ class MonitorState:
         new = (_rows(x, [g[0] for g in groups]), _rows(y, [g[1] for g in groups]))
         if self.held is None:
             return replace(self, held=new)
-        both = (stacked(old, more) for old, more in zip(self.held, new, strict=True))
-        first, second = (_latest(s, self.monitor.history) for s in both)
+        samples = (stacked(old, more) for old, more in zip(self.held, new, strict=True))
+        first, second = (_latest(s, self.monitor.history) for s in samples)
         return replace(self, held=(first, second))
 
     def _staked(self, x: Any, y: Any, groups: list[tuple[slice, slice]]) -> MonitorState:
@@ -235,14 +235,14 @@ def _payoffs(
         *(_rows(s, [group[i] for group in groups]) for i, s in enumerate((x, y))),
     ]
     values = to_numpy(witness(reduce(stacked, parts))).astype(np.float64)
-    ends = np.cumsum([count(part) for part in parts])
+    ends = np.cumsum([count(rows) for rows in parts])
     past, first, second = np.split(values, ends[1:3])
     middle, reach = (past.max() + past.min()) / 2, past.max() - past.min()
     if reach <= _NOISE * _largest(pooled):  # constant but for rounding: nothing to bet on
         return np.zeros(len(groups), dtype=np.float64)
     sides = []
-    for side, found in enumerate((first, second)):
-        clipped = np.clip((found - middle) / reach, -0.5, 0.5)
+    for side, chunk in enumerate((first, second)):
+        clipped = np.clip((chunk - middle) / reach, -0.5, 0.5)
         sizes = np.array([group[side].stop - group[side].start for group in groups])
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         sides.append(np.add.reduceat(clipped, starts) / sizes)
@@ -251,8 +251,8 @@ def _payoffs(
 
 def _largest(pooled: Pooled) -> float:
     """k(x, x) at its largest, in rounding errors: what a mean of kernel values is known to."""
-    own = to_numpy(pooled.kernel.diag(pooled.unmoved))
-    return float(np.max(np.abs(own))) * float(np.finfo(own.dtype).eps)
+    diagonal = to_numpy(pooled.kernel.diag(pooled.unmoved))
+    return float(np.max(np.abs(diagonal))) * float(np.finfo(diagonal.dtype).eps)
 
 
 def _groups(n: int, m: int) -> list[tuple[slice, slice]]:
@@ -288,5 +288,5 @@ def _constant(sample: Any) -> bool:
     values = sample.values if isinstance(sample, Table) else sample
     if not is_array(values):
         return False
-    held = to_numpy(values)
-    return bool(np.all(held == held[:1]))
+    array = to_numpy(values)
+    return bool(np.all(array == array[:1]))

@@ -295,9 +295,9 @@ class Spectrum(Null):
         """Share of the draws of the weighted sum that are at least the observed statistic."""
         if not isinstance(evidence, HasSpectrum):
             raise self._lacking("limit as a sum of chi-squares")
-        observed, eigenvalues, rest = evidence.spectrum(self.rank)
+        observed, eigenvalues, remainder = evidence.spectrum(self.rank)
         rng = validate.generator(rng)
-        draws = np.full(self.resamples, rest, dtype=np.float64)
+        draws = np.full(self.resamples, remainder, dtype=np.float64)
         for start in range(0, self.resamples, 1024):
             z = rng.standard_normal((min(1024, self.resamples - start), len(eigenvalues)))
             draws[start : start + len(z)] += z**2 @ eigenvalues

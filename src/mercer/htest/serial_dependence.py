@@ -28,9 +28,9 @@ def lag_means(matrix: LazyMatrix) -> np.ndarray:
     """
     n = matrix.shape[0]
     sums = np.zeros(n, dtype=np.float64)
-    for some in spans(n // 2 + 1, _SOME):
-        values = diagonals(matrix, some)  # (n, d), round the corner
-        for d, column in zip(range(some.start, some.stop), values.T, strict=True):
+    for chunk in spans(n // 2 + 1, _SOME):
+        values = diagonals(matrix, chunk)  # (n, d), round the corner
+        for d, column in zip(range(chunk.start, chunk.stop), values.T, strict=True):
             sums[d] = column[: n - d].sum()
             if d and 2 * d != n:
                 sums[n - d] = column[n - d :].sum()
@@ -41,9 +41,9 @@ def first_lag_means(matrix: LazyMatrix, lags: int) -> np.ndarray:
     """mean_i K_i(i+h) for h = 0, ..., lags - 1, at most half of the observations: (lags,)."""
     n = matrix.shape[0]
     parts = []
-    for some in spans(min(lags, n // 2), _SOME):
-        values = diagonals(matrix, some)
-        parts += [values[: n - h, i].mean() for i, h in enumerate(range(some.start, some.stop))]
+    for chunk in spans(min(lags, n // 2), _SOME):
+        values = diagonals(matrix, chunk)
+        parts += [values[: n - h, i].mean() for i, h in enumerate(range(chunk.start, chunk.stop))]
     return np.array(parts, dtype=np.float64)
 
 
@@ -107,6 +107,6 @@ def across_blocks(means: np.ndarray, block: int) -> float:
     """sum of means_|i-j| over the pairs i, j that are in different blocks, divided by n^2."""
     n = len(means)
     lags = np.arange(1, n)
-    whole, rest = divmod(n, block)
-    within = whole * np.maximum(block - lags, 0) + np.maximum(rest - lags, 0)
+    full_blocks, last_block = divmod(n, block)
+    within = full_blocks * np.maximum(block - lags, 0) + np.maximum(last_block - lags, 0)
     return 2 * float((n - lags - within) @ means[1:]) / n**2

@@ -46,9 +46,9 @@ def coincide(values: np.ndarray, noise: np.ndarray) -> bool:
     >>> bool(coincide(rng.random((1, 99)), np.array([1e-7])))
     False
     """
-    some = np.sort(values[:, :_CHECKED], axis=1)
+    leading = np.sort(values[:, :_CHECKED], axis=1)
     with np.errstate(invalid="ignore"):  # infinite statistics
-        gaps = np.diff(some, axis=1)
+        gaps = np.diff(leading, axis=1)
     narrow = np.count_nonzero(gaps <= noise[:, None], axis=1)
     return bool(np.any(narrow > _MANY * gaps.shape[1]))
 
@@ -75,9 +75,9 @@ def merged(values: np.ndarray, tolerance: float) -> Levels:
         near = (np.diff(ordered) <= tolerance) | (ordered[1:] == ordered[:-1])
     places[1:][near] = 0
     lowest = np.maximum.accumulate(places)  # of the level that each belongs to
-    found, ranks = np.empty_like(values), np.empty_like(places)
-    found[order], ranks[order] = ordered[lowest], len(values) - lowest
-    return Levels(found, ranks)
+    levels, ranks = np.empty_like(values), np.empty_like(places)
+    levels[order], ranks[order] = ordered[lowest], len(values) - lowest
+    return Levels(levels, ranks)
 
 
 def single_noise(sums: Sums, like: Array) -> np.ndarray:
@@ -102,8 +102,8 @@ def few_points(points: Any) -> bool:
     n = count(points)
     if n <= _TINY or not is_array(points):
         return n <= _TINY
-    some = to_numpy(take_rows(points, slice(0, n, -(-n // _CHECKED))))
-    return len({row.tobytes() for row in some}) <= _DISTINCT * len(some)
+    rows = to_numpy(take_rows(points, slice(0, n, -(-n // _CHECKED))))
+    return len({row.tobytes() for row in rows}) <= _DISTINCT * len(rows)
 
 
 def _spread(sums: Sums) -> np.ndarray:

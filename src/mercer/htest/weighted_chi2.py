@@ -27,8 +27,8 @@ class WeightedChi2(Null):
         """Survival function of the weighted sum of chi-squares at the observed statistic."""
         if not isinstance(evidence, HasSpectrum):
             raise self._lacking("limit as a sum of chi-squares")
-        observed, weights, rest = evidence.spectrum(_MAX_WEIGHTS)
-        law = WeightedChi2Law(np.asarray(weights, dtype=np.float64), float(rest))
+        observed, weights, remainder = evidence.spectrum(_MAX_WEIGHTS)
+        law = WeightedChi2Law(np.asarray(weights, dtype=np.float64), float(remainder))
         shown = law if law.std() > 0 else None  # all mass in one point has no density
         tail = max(float(law.sf(observed)), _TINY)
         return Judgement(tail, np.empty(0, dtype=np.float64), observed, shown)
@@ -69,8 +69,8 @@ class WeightedChi2Law:
 
     def _each(self, x: Any, function: Any) -> Any:
         values = np.asarray(x, dtype=np.float64) - self.rest
-        found = [function(float(v), self.weights) for v in values.ravel()]
-        return np.reshape(found, values.shape) if values.ndim else found[0]
+        results = [function(float(v), self.weights) for v in values.ravel()]
+        return np.reshape(results, values.shape) if values.ndim else results[0]
 
 
 def weighted_chi2_sf(value: float, weights: np.ndarray) -> float:
@@ -137,8 +137,8 @@ def _saddle(value: float, weights: np.ndarray, side: int) -> float:
 
     The derivative grows from the lower bracket to the upper one.
     """
-    left = -(len(weights) + 2) / (2 * value)
-    low, high = {1: (0.0, 0.5), -1: (left, 0.0), 0: (left, 0.5)}[side]
+    lower = -(len(weights) + 2) / (2 * value)
+    low, high = {1: (0.0, 0.5), -1: (lower, 0.0), 0: (lower, 0.5)}[side]
     for _ in range(60):
         s = (low + high) / 2
         slope = float(np.sum(weights / (1 - 2 * s * weights))) - value

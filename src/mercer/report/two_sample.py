@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.htest.kernel_names import told_apart
+from mercer.htest.kernel_collection import told_apart
 from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.power import SampleSize, power, sample_size

@@ -9,7 +9,7 @@ import pytest
 import mercer
 from mercer.htest import MaxMMD, MMDAgg, MMDFuse, Permutation
 from mercer.htest.aggregation import aggregated
-from mercer.htest.kernel_names import CHOSEN, LEVEL, formula, told_apart
+from mercer.htest.kernel_collection import CHOSEN, LEVEL, formula, told_apart
 from mercer.htest.samples.mmd_statistic import Discrepancies
 from mercer.htest.samples.pooled_sample import pool_for
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Matern, default_kernel

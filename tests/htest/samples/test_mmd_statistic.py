@@ -9,9 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import mercer
 from mercer.errors import NoRule
 from mercer.htest import MMD, Bound, Gamma, Permutation, Spectrum
-from mercer.htest.samples.mean_difference import labellings
 from mercer.htest.samples.mmd_statistic import Discrepancies, QuadraticEvidence
-from mercer.htest.samples.pooled_sample import pool
+from mercer.htest.samples.pooled_sample import labellings, pool
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear
 from mercer.rkhs import mmd2
 from mercer.rkhs.distributions import Empirical

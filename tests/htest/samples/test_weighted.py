@@ -15,9 +15,8 @@ from mercer.htest import (
     Spectrum,
     feature_differences,
 )
-from mercer.htest.samples.mean_difference import loss
 from mercer.htest.samples.mmd_statistic import QuadraticEvidence
-from mercer.htest.samples.pooled_sample import pool
+from mercer.htest.samples.pooled_sample import loss, pool
 from mercer.kernels import RBF
 from mercer.rkhs import Empirical
 from tests.support.htest_levels import P, cell, importance, same, weighted

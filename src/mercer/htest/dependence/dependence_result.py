@@ -18,9 +18,14 @@ from mercer.htest.dependence.dependence_witness import DependenceWitness
 from mercer.htest.dependence.strength import Dependence, Strength
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, Permutation
-from mercer.htest.repeated_rows import copied_rows_note, same_values_note
 from mercer.htest.result import ExplainedResult, thinned_rows
-from mercer.htest.smallest_pvalue import attainable_note, log_pairings, raised_to_attainable
+from mercer.htest.sample_notes import (
+    attainable_note,
+    copied_rows_note,
+    log_pairings,
+    raised_to_attainable,
+    same_values_note,
+)
 from mercer.kernels import Tensor, facts
 from mercer.kernels.base import Kernel
 from mercer.rkhs.paired_samples import Variable, listed

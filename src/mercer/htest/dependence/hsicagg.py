@@ -15,12 +15,14 @@ from mercer.htest.dependence.dependence_result import IndependenceResult, indepe
 from mercer.htest.dependence.sums.kernel_grid import KernelGrid
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.kernel_collection import (
+    CHOSEN,
+    LEVEL,
     checked_kernels,
     collection,
     frame_collection,
+    told_apart,
     unfolded,
 )
-from mercer.htest.kernel_names import CHOSEN, LEVEL, told_apart
 from mercer.htest.nulls import Judgement, Permutation, share
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import as_table

@@ -20,9 +20,8 @@ from mercer.htest.goodness.score_models import original_model
 from mercer.htest.goodness.stein_sample import SteinSample
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, WildBootstrap
-from mercer.htest.repeated_rows import copied_rows_note
 from mercer.htest.result import ExplainedResult, thinned_rows, verdict_line
-from mercer.htest.smallest_pvalue import attainable_note, log_signs
+from mercer.htest.sample_notes import attainable_note, copied_rows_note, log_signs
 from mercer.rkhs.function import Function
 from mercer.rkhs.logdensity import Scores
 

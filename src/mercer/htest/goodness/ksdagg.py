@@ -17,8 +17,7 @@ from mercer.htest.goodness.ksd_statistic import SteinForms
 from mercer.htest.goodness.score_models import model_of
 from mercer.htest.goodness.stein_sample import MIN_OBSERVATIONS, SteinSample, sample_of
 from mercer.htest.hypothesis_test import HypothesisTest
-from mercer.htest.kernel_collection import checked_kernels, unfolded
-from mercer.htest.kernel_names import LEVEL, rejecting
+from mercer.htest.kernel_collection import LEVEL, checked_kernels, rejecting, unfolded
 from mercer.htest.nulls import Judgement, WildBootstrap
 from mercer.kernels.bandwidth import bandwidth_grid, usable
 from mercer.kernels.base import Kernel

@@ -19,8 +19,7 @@ from mercer.htest.corrections import Correction, Holm, resampled_pvalues
 from mercer.htest.format_number import figure
 from mercer.htest.nulls import Null, Permutation
 from mercer.htest.samples.column_features import Embedded, embedded
-from mercer.htest.samples.mean_difference import labellings, loss
-from mercer.htest.samples.pooled_sample import Pooled, two_samples
+from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, two_samples
 from mercer.kernels.prepare import aligned
 from mercer.rkhs.distributions import Empirical
 
@@ -51,10 +50,10 @@ class Feature:
     def describe(self) -> str:
         """How it changed, in words."""
         if not self.categorical:
-            both = (
+            statistics = (
                 f"{k} {figure(self.first[k])} and {figure(self.second[k])}" for k in ("mean", "sd")
             )
-            return ", ".join(both)
+            return ", ".join(statistics)
         shares = ((k, self.first[k], self.second[k]) for k in self.first)
         return ", ".join(f"{k!r} {a:.1%} and {b:.1%}" for k, a, b in shares)
 
@@ -95,12 +94,12 @@ class Features:
         """By rank, or by name."""
         if not isinstance(key, str):
             return self.features[key]
-        found = next((f for f in self.features if f.name == key), None)
-        if found is None:
+        feature = next((f for f in self.features if f.name == key), None)
+        if feature is None:
             raise KeyError(
                 f"no column {key!r}: use {', '.join(f.name for f in self.features[:20])}"
             )
-        return found
+        return feature
 
     def differing(self, level: float = 0.05) -> tuple[Feature, ...]:
         """Those whose corrected p-value is at most `level`."""
@@ -180,14 +179,14 @@ def feature_differences(
         resamples = int(np.clip(50 * number - 1, _FEWEST, _MOST))
     validate.whole("resamples", resamples)
     restricted = null or Permutation()
-    chosen = Permutation(resamples, blocks=restricted.blocks, paired=restricted.paired)
-    both = np.concatenate([first.values, second.values])
+    permutation = Permutation(resamples, blocks=restricted.blocks, paired=restricted.paired)
+    pooled = np.concatenate([first.values, second.values])
     columns = (
         embedded(column, categorical)
-        for column, categorical in zip(both.T, first.columns.categorical, strict=True)
+        for column, categorical in zip(pooled.T, first.columns.categorical, strict=True)
     )
     seed = int(validate.generator(rng).integers(2**63))
-    labels = labellings(len(first), len(second), chosen, seed)
+    labels = labellings(len(first), len(second), permutation, seed)
     exact, values = _statistics(columns, labels, weights, resamples + 1)
     observed, draws = values[:, 0], values[:, 1:]
     adjusted = correction.of_resampled(observed, draws)
@@ -223,7 +222,7 @@ def features_of(
 
 def tables(x: Any, y: Any) -> tuple[Table, Table, np.ndarray]:
     """Both samples as tables of the same columns, and weights of mean one in each: (n + m,)."""
-    given = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
+    given_weights = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
     x, y = two_samples(x, y)
     if isinstance(x, Table):
@@ -236,7 +235,7 @@ def tables(x: Any, y: Any) -> tuple[Table, Table, np.ndarray]:
     for name, sample in (("x", first), ("y", second)):
         if len(sample) < 2:
             raise ValueError(f"{name} must have at least 2 points, got {len(sample)}")
-    parts = zip(given, (first, second), strict=True)
+    parts = zip(given_weights, (first, second), strict=True)
     weights = [np.ones(len(t)) if w is None else to_numpy(w) * len(t) for w, t in parts]
     return first, second, np.concatenate(weights)
 
@@ -252,22 +251,22 @@ def _statistics(
     columns: Iterator[Embedded], labels: Any, weights: np.ndarray, number: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """MMD^2 and variance within of each column (2, d), MMD^2 of each labelling (d, B + 1)."""
-    found = [_grouped(some, labels, weights, number) for some in _groups(columns, len(weights))]
-    exact, values = zip(*found, strict=True)
+    results = [_grouped(group, labels, weights, number) for group in _groups(columns, len(weights))]
+    exact, values = zip(*results, strict=True)
     return np.concatenate(exact, axis=1), np.concatenate(values)
 
 
 def _groups(columns: Iterator[Embedded], n: int) -> Iterator[list[Embedded]]:
     """Columns whose features take a quarter of the memory budget together, or a single column."""
-    room, some, width = settings().memory // (4 * 8 * n), [], 0
+    room, group, width = settings().memory // (4 * 8 * n), [], 0
     for column in columns:
         number = column.features.shape[1]
-        if some and width + number > room:
-            yield some
-            some, width = [], 0
-        some.append(column)
+        if group and width + number > room:
+            yield group
+            group, width = [], 0
+        group.append(column)
         width += number
-    yield some
+    yield group
 
 
 def _grouped(
@@ -275,29 +274,31 @@ def _grouped(
 ) -> tuple[np.ndarray, np.ndarray]:
     """What `_statistics` returns, for some of the columns."""
     starts = np.cumsum([0, *(c.features.shape[1] for c in columns)])[:-1]
-    own = [np.einsum("ij,ij->i", c.features, c.features)[:, None] for c in columns]
-    held = np.concatenate([*(c.features for c in columns), *own], axis=1)
-    held[:, : -len(columns)] *= weights[:, None]
-    held[:, -len(columns) :] *= weights[:, None] ** 2
-    whole = held.sum(axis=0)[:, None]  # of both samples: (R + d, 1)
+    diagonals = [np.einsum("ij,ij->i", c.features, c.features)[:, None] for c in columns]
+    terms = np.concatenate([*(c.features for c in columns), *diagonals], axis=1)
+    terms[:, : -len(columns)] *= weights[:, None]
+    terms[:, -len(columns) :] *= weights[:, None] ** 2
+    pooled_sums = terms.sum(axis=0)[:, None]  # of both samples: (R + d, 1)
     totals = np.stack([weights, weights**2])
-    both = totals.sum(axis=1, keepdims=True)
-    coarse, like = held.astype(np.float32), np.empty(0, dtype=np.float32)
+    pooled_totals = totals.sum(axis=1, keepdims=True)
+    coarse, like = terms.astype(np.float32), np.empty(0, dtype=np.float32)
     values = np.empty((len(columns), number), dtype=np.float64)
     room = settings().memory // 16 // (len(weights) + 4 * _ROWS)  # codes, and floats of some rows
-    step = max(min(_HELD // held.shape[1], room) // GROUP, 1) * GROUP
+    step = max(min(_HELD // terms.shape[1], room) // GROUP, 1) * GROUP
     for chunk in spans(number, step):
         coded = labels.columns(chunk, like)
-        sums = np.zeros((held.shape[1], chunk.stop - chunk.start), dtype=np.float64)
+        sums = np.zeros((terms.shape[1], chunk.stop - chunk.start), dtype=np.float64)
         for rows in spans(len(weights), _ROWS):
             sums += coarse[rows].T @ coded.rows(rows)
         crossed = coded.project(totals)
-        lost = loss((both + crossed) / 2, both)
-        values[:, chunk] = _unbiased(whole, sums, totals, crossed, starts)[0] / lost
+        lost = loss((pooled_totals + crossed) / 2, pooled_totals)
+        values[:, chunk] = _unbiased(pooled_sums, sums, totals, crossed, starts)[0] / lost
     signs = labels.columns(slice(0, 1), totals).rows(slice(0, len(weights)))
     crossed = totals @ signs
-    values *= loss((both + crossed) / 2, both)  # labellings spread large weights over both samples
-    exact = _unbiased(whole, held.T @ signs, totals, crossed, starts)
+    values *= loss(
+        (pooled_totals + crossed) / 2, pooled_totals
+    )  # labellings spread large weights over both samples
+    exact = _unbiased(pooled_sums, terms.T @ signs, totals, crossed, starts)
     return np.stack([v[:, 0] for v in exact]), values
 
 
@@ -318,8 +319,8 @@ def _unbiased(
         inside.append(pairs / (w**2 - w2))
         sides.append(side[:-d] / w)
     between = np.add.reduceat(sides[0] * sides[1], starts)
-    both = inside[0] + inside[1]
-    return both - 2 * between, 1 - both / 2
+    within = inside[0] + inside[1]
+    return within - 2 * between, 1 - within / 2
 
 
 def _feature(
@@ -336,9 +337,9 @@ def _feature(
     a, b = first.values[:, j], second.values[:, j]
     p, q = weights[: len(a)] / len(a), weights[len(a) :] / len(b)
     if categorical:
-        told = _shares(a, b, p, q, {**first.labels, **second.labels})
+        descriptions = _shares(a, b, p, q, {**first.labels, **second.labels})
     else:
-        told = _moments(a, p), _moments(b, q)
+        descriptions = _moments(a, p), _moments(b, q)
     return Feature(
         name=first.columns.names[j],
         categorical=categorical,
@@ -346,8 +347,8 @@ def _feature(
         standardized=_distance(mmd2, within),
         pvalue=float(pvalue),
         adjusted=float(adjusted),
-        first=told[0],
-        second=told[1],
+        first=descriptions[0],
+        second=descriptions[1],
     )
 
 

@@ -45,10 +45,10 @@ def embedded(values: np.ndarray, categorical: bool) -> Embedded:
 
 def _bandwidth(values: np.ndarray, levels: np.ndarray) -> float:
     rng = np.random.default_rng(0)
-    some = values if len(values) <= _ROWS else rng.choice(values, _ROWS, replace=False)
-    if np.all(some == some[0]):
-        some = levels if len(levels) <= _ROWS else rng.choice(levels, _ROWS, replace=False)
-    return usable(median_bandwidth(some), some, "a column of x and y")
+    subsample = values if len(values) <= _ROWS else rng.choice(values, _ROWS, replace=False)
+    if np.all(subsample == subsample[0]):
+        subsample = levels if len(levels) <= _ROWS else rng.choice(levels, _ROWS, replace=False)
+    return usable(median_bandwidth(subsample), subsample, "a column of x and y")
 
 
 def _indicators(codes: np.ndarray) -> np.ndarray:
@@ -56,5 +56,5 @@ def _indicators(codes: np.ndarray) -> np.ndarray:
     _, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
     rank = np.empty(len(counts), dtype=np.int64)
     rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
-    kept = np.minimum(rank[place], _RANK - 1)
-    return (kept[:, None] == np.arange(min(len(counts), _RANK))).astype(np.float64)
+    level = np.minimum(rank[place], _RANK - 1)
+    return (level[:, None] == np.arange(min(len(counts), _RANK))).astype(np.float64)

@@ -54,12 +54,12 @@ class CrossMMDEvidence:
     def __init__(self, pooled: Pooled) -> None:
         first, second = in_random_order(pooled)
         a, b = len(first) // 2, len(second) // 2
-        looked = np.concatenate([first[:a], second[:b]])
-        chosen = np.concatenate([first[a:], second[b:]])
+        test_rows = np.concatenate([first[:a], second[:b]])
+        witness_rows = np.concatenate([first[a:], second[b:]])
         n, m = len(first) - a, len(second) - b
         contrast = np.repeat([1 / n, -1 / m], [n, m])
         points = pooled.points
-        gram = Gram(pooled.kernel, taken(points, looked), taken(points, chosen))
+        gram = Gram(pooled.kernel, taken(points, test_rows), taken(points, witness_rows))
         values = to_numpy(gram @ contrast).astype(np.float64)
         self.x, self.y = values[:a], values[a:]
 

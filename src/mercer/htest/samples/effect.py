@@ -127,8 +127,8 @@ class Spread:
 
     def floor(self, x: float, y: float) -> float:
         """The second-order part: the variance for equal distributions."""
-        own = self.norm_x * x**2 / (1 - x) + self.norm_y * y**2 / (1 - y)
-        return 2 * own + 4 * self.inner * x * y
+        squares = self.norm_x * x**2 / (1 - x) + self.norm_y * y**2 / (1 - y)
+        return 2 * squares + 4 * self.inner * x * y
 
 
 @dataclass(frozen=True)
@@ -162,12 +162,12 @@ def measured(pooled: Pooled) -> Measured:
     sides = np.zeros((len(weights), 2), dtype=np.float64)
     sides[:n, 0], sides[n:, 1] = weights[:n], weights[n:]
     means = to_numpy(gram @ array_like(sides, gram.like)).astype(np.float64)  # (n + m, 2)
-    own = to_numpy(gram.diagonal()).astype(np.float64)
-    x = _SampleMeans(weights[:n], means[:n, 0], means[:n, 1], own[:n])
-    y = _SampleMeans(weights[n:], means[n:, 1], means[n:, 0], own[n:])
+    diagonal = to_numpy(gram.diagonal()).astype(np.float64)
+    x = _SampleMeans(weights[:n], means[:n, 0], means[:n, 1], diagonal[:n])
+    y = _SampleMeans(weights[n:], means[n:, 1], means[n:, 0], diagonal[n:])
     mmd2 = x.inside + y.inside - 2 * x.mean(x.across)
     within = (x.trace + y.trace) / 2
-    within = within if within > 1e-12 * float(np.max(np.abs(own), initial=0.0)) else 0.0
+    within = within if within > 1e-12 * float(np.max(np.abs(diagonal), initial=0.0)) else 0.0
     ratio = mmd2 / within if within else 0.0
     second = _second_order(pooled, x, y)
     slopes = second.slopes(mmd2, [s.variance(s.tilt) for s in (x, y)])
@@ -265,8 +265,8 @@ def _some(
 ) -> tuple[np.ndarray, np.ndarray]:
     if len(rows) <= _ROWS:
         return rows, weights
-    chosen = rng.choice(rows, _ROWS, replace=False, p=weights / weights.sum())
-    return np.sort(chosen), np.full(_ROWS, 1 / _ROWS, np.float64)
+    subsample = rng.choice(rows, _ROWS, replace=False, p=weights / weights.sum())
+    return np.sort(subsample), np.full(_ROWS, 1 / _ROWS, np.float64)
 
 
 def _within(kernel: Kernel, a: Any, p: np.ndarray) -> tuple[float, float]:

@@ -95,35 +95,35 @@ class Equivalence(HypothesisTest):
 
     def verdict(self, rejected: bool) -> str:
         """A rejection speaks for sameness."""
-        what = "a standardized distance" if self.standardized else "an MMD"
+        measure = "a standardized distance" if self.standardized else "an MMD"
         if rejected:
-            return f"the samples are the same up to {what} of {self.margin:g}"
-        return f"it is not shown that the samples are the same up to {what} of {self.margin:g}"
+            return f"the samples are the same up to {measure} of {self.margin:g}"
+        return f"it is not shown that the samples are the same up to {measure} of {self.margin:g}"
 
     def _evidence(self, x: Any, y: Any) -> EquivalenceEvidence:
         pooled = pool(self.kernel, x, y)
-        found = measured(pooled)
-        if self.standardized and found.within == 0:
+        measures = measured(pooled)
+        if self.standardized and measures.within == 0:
             raise ValueError(
                 "x and y are constant, each by itself: there is no spread to standardize by, "
                 "leave out standardized=True"
             )
-        estimate = found.ratio if self.standardized else found.mmd2
-        most = farthest(pooled, found)
+        estimate = measures.ratio if self.standardized else measures.mmd2
+        most = farthest(pooled, measures)
         if self.kernel is None and isinstance(pooled.kernel, RBF):
             most = min(most, _FAR_AT_MEDIAN)
-        self._refuse_vacuous(most, found.within if self.standardized else 1.0)
+        self._refuse_vacuous(most, measures.within if self.standardized else 1.0)
         return EquivalenceEvidence(pooled, estimate, float(self.margin))
 
     def _refuse_vacuous(self, most: float, unit: float) -> None:
         """Raise where no two samples with the spread of these could be as far apart as the margin."""
         if self.margin**2 * unit < most:
             return
-        what = "standardized distance" if self.standardized else "MMD"
+        measure = "standardized distance" if self.standardized else "MMD"
         raise ValueError(
             f"margin must be below {sqrt(most / unit):.3g}, got {self.margin:g}: with this kernel, "
             "samples with the spread of x and y that have nothing in common have a "
-            f"{what} of {sqrt(most / unit):.3g}, so any two samples would pass as the same"
+            f"{measure} of {sqrt(most / unit):.3g}, so any two samples would pass as the same"
         )
 
 

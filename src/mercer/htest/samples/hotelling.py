@@ -13,8 +13,8 @@ from mercer.backend import to_numpy
 from mercer.config import settings
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, Null, Permutation
-from mercer.htest.samples.mean_difference import labellings, whitened, within
-from mercer.htest.samples.pooled_sample import Pooled, pool
+from mercer.htest.samples.mean_difference import whitened
+from mercer.htest.samples.pooled_sample import Pooled, labellings, pool, within
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.dot import Linear
 
@@ -118,8 +118,8 @@ class HotellingEvidence:
 
     def f_ratio(self) -> tuple[float, tuple[int, int]]:
         """T^2 on the scale of an F distribution, and its degrees of freedom."""
-        rank, rest = self.f_degrees
-        return self.observed * rest / (rank * (len(self.points) - 2)), self.f_degrees
+        rank, residual = self.f_degrees
+        return self.observed * residual / (rank * (len(self.points) - 2)), self.f_degrees
 
     def tolerance(self) -> float:
         """0: labellings are not compared beyond the rounding of float64."""

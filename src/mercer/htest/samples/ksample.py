@@ -21,8 +21,8 @@ from mercer.gram.resampling_weights import DECODED, CodedColumns
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
 from mercer.htest.result import Result
-from mercer.htest.samples.mean_difference import within
-from mercer.htest.smallest_pvalue import attainable_note, log_labellings
+from mercer.htest.sample_notes import attainable_note, log_labellings
+from mercer.htest.samples.pooled_sample import within
 from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
@@ -106,9 +106,9 @@ class KSampleEvidence:
         self.precise = False  # whether resampled statistics are in float64
         self.groups = np.repeat(np.arange(len(sizes)), sizes)
         self._pairs = list(combinations(range(len(sizes)), 2))
-        own = np.eye(len(sizes), dtype=np.float64)[self.groups]  # (N, samples)
-        both = [own[:, a] + own[:, b] for a, b in self._pairs]
-        self._held = np.stack([*own.T, *both], axis=1)
+        indicators = np.eye(len(sizes), dtype=np.float64)[self.groups]  # (N, samples)
+        pair_indicators = [indicators[:, a] + indicators[:, b] for a, b in self._pairs]
+        self._held = np.stack([*indicators.T, *pair_indicators], axis=1)
 
     @property
     def observed(self) -> float:
@@ -168,15 +168,15 @@ class KSampleEvidence:
         return np.concatenate(parts)
 
     def _pass(self, coded: CodedColumns) -> Labelled:
-        found = labelled(
+        forms = labelled(
             self.family,
             self._held,
             coded,
             tables=list(np.eye(len(self.sizes), dtype=np.float64)),
             precise=self.precise,
         )
-        self.__dict__.setdefault("_sums", found.sums)
-        return found
+        self.__dict__.setdefault("_sums", forms.sums)
+        return forms
 
     @cached_property
     def _sums(self) -> Any:
@@ -197,15 +197,15 @@ def _pooled(kernel: Kernel | None, samples: Sequence[Any]) -> tuple[Kernel, Poin
     if any(isinstance(s, Empirical) and s.weights is not None for s in samples):
         raise TypeError("KSample takes no weighted samples: use MMD() on pairs of them")
     parts, columns = _read([s.points if isinstance(s, Empirical) else s for s in samples], kernel)
-    chosen = kernel or VECTOR_KERNEL
+    unbound = kernel or VECTOR_KERNEL
     if kernel is None and columns is not None:
-        chosen = default_kernel(Table(np.concatenate(parts), columns))
-    bound = bound_to(chosen, columns)
-    moved = recentred(bound, *parts)
-    points = reduce(joined, moved)
+        unbound = default_kernel(Table(np.concatenate(parts), columns))
+    bound = bound_to(unbound, columns)
+    shifted = recentred(bound, *parts)
+    points = reduce(joined, shifted)
     if kernel is None and columns is None:
         bound = median_rbf(points, name="the pooled sample")
-    return bound, points, [count(part) for part in parts]
+    return bound, points, [count(sample) for sample in parts]
 
 
 def _read(samples: Sequence[Any], kernel: Kernel | None) -> tuple[list[Points], Columns | None]:
@@ -221,13 +221,13 @@ def _read(samples: Sequence[Any], kernel: Kernel | None) -> tuple[list[Points], 
         elif columns is not None and any(columns.categorical):
             raise TypeError(f"{name} must be a data frame, for samples[0] is one with categories")
         if kernel is None:
-            found = detached(validate.points(sample, name))
+            checked = detached(validate.points(sample, name))
         else:
-            found = detached(read(kernel, sample, columns, name)[0])
-        if count(found) < 2:
-            raise ValueError(f"{name} must have at least two points, got {count(found)}")
-        if parts and is_array(found) and is_array(parts[0]):
-            validate.same_library(parts[0], found, ("samples[0]", name))
-            validate.same_width(parts[0], found, ("samples[0]", name))
-        parts.append(found)
+            checked = detached(read(kernel, sample, columns, name)[0])
+        if count(checked) < 2:
+            raise ValueError(f"{name} must have at least two points, got {count(checked)}")
+        if parts and is_array(checked) and is_array(parts[0]):
+            validate.same_library(parts[0], checked, ("samples[0]", name))
+            validate.same_width(parts[0], checked, ("samples[0]", name))
+        parts.append(checked)
     return parts, columns

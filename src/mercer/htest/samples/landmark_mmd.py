@@ -15,8 +15,7 @@ from mercer.gram.kernel_family import Family
 from mercer.gram.resampling_weights import CodedColumns
 from mercer.gram.threads import in_order, spans
 from mercer.htest.nulls import Permutation
-from mercer.htest.samples.mean_difference import labellings, loss, within
-from mercer.htest.samples.pooled_sample import Pooled
+from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, within
 from mercer.htest.ties import coincide, few_points
 from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import taken, widened
@@ -84,18 +83,18 @@ class LandmarkDiscrepancies:
         """A with A'A = K(l, l)^-1 on what is not noise, for every kernel: (rank, landmarks)."""
         roots = []
         for kernel in self.family.kernels:
-            own = to_numpy(kernel.pairwise(self.landmarks, self.landmarks)).astype(np.float64)
-            values, vectors = linalg.eigh((own + own.T) / 2)
-            kept = values > _RANK * values[-1]
-            roots.append((vectors[:, kept] / np.sqrt(values[kept])).T)
+            gram = to_numpy(kernel.pairwise(self.landmarks, self.landmarks)).astype(np.float64)
+            values, vectors = linalg.eigh((gram + gram.T) / 2)
+            significant = values > _RANK * values[-1]
+            roots.append((vectors[:, significant] / np.sqrt(values[significant])).T)
         return roots
 
     @cached_property
     def _shift(self) -> list[Array]:
         """About the mean kernel value of every landmark, which saves digits."""
-        whole, n = slice(0, self.family.shape[0]), self.family.shape[1]
-        some = self.family.tiles(whole, slice(0, min(n, _POINTS)))
-        return [namespace(tile).mean(tile, axis=1)[:, None] for tile in some]
+        rows, n = slice(0, self.family.shape[0]), self.family.shape[1]
+        tiles = self.family.tiles(rows, slice(0, min(n, _POINTS)))
+        return [namespace(tile).mean(tile, axis=1)[:, None] for tile in tiles]
 
     def _values(self, coded: CodedColumns) -> np.ndarray:
         weights, (n, m) = self.pooled.weights, (self.pooled.n, self.pooled.m)
@@ -105,20 +104,20 @@ class LandmarkDiscrepancies:
         number = self.family.shape[0]
         step = min(max(settings().memory // (64 * _TILES * 8 * number), _FEWEST), _POINTS)
         total = np.zeros((len(self.family), number, coded.width + 1), np.float64)
-        held = total.nbytes + step * (_TILES * 8 * number + 4 * coded.width)
-        for part in in_order(work, spans(n + m, step), parallel=parallel, held=held):
-            total += part
+        task_bytes = total.nbytes + step * (_TILES * 8 * number + 4 * coded.width)
+        for sums_of_span in in_order(work, spans(n + m, step), parallel=parallel, held=task_bytes):
+            total += sums_of_span
         plus, rows = total[:, :, 1:], total[:, :, :1]
         w = np.ones(n + m, dtype=np.float64) if scaled is None else scaled
         powers = np.stack([w, w**2])
-        sums, both = _ones(coded).project(powers), powers.sum(axis=1, keepdims=True)
+        sums, total_weights = _ones(coded).project(powers), powers.sum(axis=1, keepdims=True)
         forms = []
         for root, first, all_points in zip(self._roots, plus, rows, strict=True):
             with np.errstate(divide="ignore", invalid="ignore"):
-                gap = first / sums[0] - (all_points - first) / (both[0] - sums[0])
+                gap = first / sums[0] - (all_points - first) / (total_weights[0] - sums[0])
             forms.append(np.sum((root @ gap) ** 2, axis=0))
         lost = float(self.pooled.contrast @ self.pooled.contrast)  # under the observed labels
-        return np.nan_to_num(np.stack(forms) * (lost / loss(sums, both)), nan=np.inf)
+        return np.nan_to_num(np.stack(forms) * (lost / loss(sums, total_weights)), nan=np.inf)
 
 
 @dataclass(frozen=True)
@@ -140,9 +139,9 @@ class _LandmarkSums:
         if self.weights is not None:
             labels *= self.weights[points].astype(kind)
         right = xp.permute_dims(array_like(labels, like, dtype), (1, 0))
-        whole, number = slice(0, self.family.shape[0]), self.family.shape[0]
+        rows, number = slice(0, self.family.shape[0]), self.family.shape[0]
         out = np.empty((len(self.family), number, width), dtype=kind)
-        tiles = zip(self.family.tiles(whole, points), self.shift, strict=True)
+        tiles = zip(self.family.tiles(rows, points), self.shift, strict=True)
         for k, (tile, middle) in enumerate(tiles):
             out[k] = to_numpy(astype(tile - middle, dtype) @ right)
         return out

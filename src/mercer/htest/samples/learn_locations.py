@@ -98,8 +98,8 @@ def training(x: Any, y: Any, *, own_units: bool) -> Training:
     pooled = pool(VECTOR_KERNEL, x, y)
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
     _, a, b = prepare(VECTOR_KERNEL, x, y)
-    held: Any = (a, b) if on_gpu(a) else (to_numpy(a), to_numpy(b))
-    points = namespace(*held).concat([astype(s, double(s)) for s in held])
+    samples: Any = (a, b) if on_gpu(a) else (to_numpy(a), to_numpy(b))
+    points = namespace(*samples).concat([astype(s, double(s)) for s in samples])
     center = namespace(points).mean(points, axis=0)
     points = points - center
     unit = own_unit(points, own_units and as_table(x, "x") is not None, "x and y")
@@ -127,14 +127,14 @@ def _box(points: Array) -> tuple[np.ndarray, np.ndarray]:
 
 def _candidates(data: Training, rng: np.random.Generator) -> np.ndarray:
     """Points of both samples, and draws from Gaussians fitted to them: (candidates, d)."""
-    quarter, found = _CANDIDATES // 4, []
+    quarter, candidates = _CANDIDATES // 4, []
     for sample in (data.points[: data.n], data.points[data.n :]):
-        found.append(to_numpy(taken(sample, rng.integers(len(sample), size=quarter))))
-        few = to_numpy(taken(sample, rng.integers(len(sample), size=min(len(sample), 500))))
-        middle = few.mean(axis=0)
-        noise = rng.standard_normal((quarter, len(few))) / np.sqrt(len(few))
-        found.append(middle + noise @ (few - middle))  # its mean and covariance
-    return np.concatenate(found)
+        candidates.append(to_numpy(taken(sample, rng.integers(len(sample), size=quarter))))
+        subsample = to_numpy(taken(sample, rng.integers(len(sample), size=min(len(sample), 500))))
+        middle = subsample.mean(axis=0)
+        noise = rng.standard_normal((quarter, len(subsample))) / np.sqrt(len(subsample))
+        candidates.append(middle + noise @ (subsample - middle))  # its mean and covariance
+    return np.concatenate(candidates)
 
 
 def _largest(
@@ -156,10 +156,10 @@ def _largest(
     """
     seen, unseen = data.halves(_FEW, rng)
     with one_blas_thread():  # products of few columns: a second thread costs more than it brings
-        some = features(seen.points)
-        starts = [_chosen(power, some, seen, *each, number, ridge) for each in begin]
+        seen_features = features(seen.points)
+        starts = [_chosen(power, seen_features, seen, *each, number, ridge) for each in begin]
         starts = [theta for _, theta in sorted(starts, key=lambda start: -start[0])]
-        rough = _objective(power, some, seen, ridge)
+        rough = _objective(power, seen_features, seen, ridge)
         ends = [climbed(rough, theta, bounds, _STEPS) for theta in starts[:_FOLLOWED]]
         check = _objective(power, features(unseen.points), unseen, ridge)
         theta = min(ends, key=lambda theta: check(theta)[0])
@@ -167,8 +167,8 @@ def _largest(
             unmoved = min(starts, key=lambda theta: check(theta)[0])
             if check(unmoved)[0] <= check(theta)[0]:
                 return unmoved
-        whole = _objective(power, features(data.points), data, ridge)
-        return climbed(whole, theta, bounds, steps)
+        objective = _objective(power, features(data.points), data, ridge)
+        return climbed(objective, theta, bounds, steps)
 
 
 def _chosen(
@@ -184,16 +184,16 @@ def _chosen(
     z, _ = features.push(np.append(candidates.ravel(), log_width))
     delta, covariance, scale = difference(z, data)
     columns = np.arange(z.shape[1]).reshape(-1, len(candidates)).T  # those of each candidate
-    taken: list[int] = []
+    selected: list[int] = []
     best = -np.inf
     for _ in range(number):
         values = np.full(len(candidates), -np.inf)
-        for c in set(range(len(candidates))) - set(taken):
-            at = columns[[*taken, c]].ravel()
+        for c in set(range(len(candidates))) - set(selected):
+            at = columns[[*selected, c]].ravel()
             values[c] = power(delta[at], covariance[np.ix_(at, at)], ridge * scale)[0]
-        taken.append(int(np.argmax(values)))
+        selected.append(int(np.argmax(values)))
         best = float(values.max())
-    return best, np.append(candidates[taken].ravel(), log_width)
+    return best, np.append(candidates[selected].ravel(), log_width)
 
 
 def _objective(

@@ -153,14 +153,14 @@ class BlockMMDTerms(SkewedTerms):
 
     def skewness(self) -> float:
         """Of a block under the null hypothesis, from other labellings of some of the blocks."""
-        some = self.blocks[:_BLOCKS]
-        null = Permutation(_RELABELLED // len(some))
+        blocks = self.blocks[:_BLOCKS]
+        null = Permutation(_RELABELLED // len(blocks))
         draws = np.concatenate(
             [
                 Discrepancies(_part(self.pooled, rows), [self.pooled.kernel]).resampled(
                     null, slice(1, null.resamples + 1), seed
                 )[0]
-                for seed, rows in enumerate(some)
+                for seed, rows in enumerate(blocks)
             ]
         )
         return skewness_about_zero(draws)
@@ -231,14 +231,14 @@ class _Places:
         """
         opposite = self.place ^ 1
         first, size = other.start[opposite], np.diff(other.start)[opposite]
-        own = np.arange(len(self.rows)) - self.start[self.place]
-        steps = range(int(np.max(size))) if every else [own]
-        chosen, met = [], []
+        position = np.arange(len(self.rows)) - self.start[self.place]
+        steps = range(int(np.max(size))) if every else [position]
+        first_rows, second_rows = [], []
         for step in steps:
             fits = (step < size) & (every | (self.place % 2 == 0))
-            chosen.append(np.flatnonzero(fits))
-            met.append((first + step)[fits])
-        i, j = np.concatenate(chosen), np.concatenate(met)
+            first_rows.append(np.flatnonzero(fits))
+            second_rows.append((first + step)[fits])
+        i, j = np.concatenate(first_rows), np.concatenate(second_rows)
         return self.rows[i], other.rows[j], self.place[i] // 2
 
 
@@ -248,8 +248,8 @@ def _means(
     """The mean of k over the pairs of each group: (number,)."""
     sums = np.zeros(number, dtype=np.float64)
     for start in range(0, len(left), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        pairs = taken(pooled.points, left[part]), taken(pooled.points, right[part])
+        chunk = slice(start, start + _CHUNK)
+        pairs = taken(pooled.points, left[chunk]), taken(pooled.points, right[chunk])
         values = to_numpy(pooled.kernel.paired(*pairs))
-        sums += np.bincount(group[part], values, minlength=number)
+        sums += np.bincount(group[chunk], values, minlength=number)
     return sums / np.bincount(group, minlength=number)

@@ -75,8 +75,8 @@ class LocationTest(FeatureTest):
         pooled = pool(self.kernel, x, y)
         x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
         kernel, a, b = prepare(pooled.kernel, x, y)
-        chosen, shown = _chosen(self.locations, kernel, pooled, joined(a, b), rng)
-        z = np.concatenate([features(kernel, a, chosen), features(kernel, b, chosen)])
+        locations, shown = _chosen(self.locations, kernel, pooled, joined(a, b), rng)
+        z = np.concatenate([features(kernel, a, locations), features(kernel, b, locations)])
         test: Any = self  # a dataclass, as all subclasses are
         used = replace(test, kernel=self.kernel or pooled.kernel, locations=shown)
         return self.kind(z, pooled.n, pooled.weights), pooled, used
@@ -87,18 +87,18 @@ def _chosen(
 ) -> tuple[Points, Any]:
     """The locations as points of the kernel, and as the test shows them."""
     if isinstance(locations, int):
-        chosen = drawn(points, locations, rng)
-        return chosen, frozen(chosen) if is_real(chosen) else chosen
-    chosen, _ = read(kernel, locations, pooled.columns, "locations")
-    if is_real(points) and is_real(chosen):
-        validate.same_width(points, chosen, ("x", "locations"))
-        chosen = array_like(chosen, points)
-    return chosen, locations
+        points_used = drawn(points, locations, rng)
+        return points_used, frozen(points_used) if is_real(points_used) else points_used
+    points_used, _ = read(kernel, locations, pooled.columns, "locations")
+    if is_real(points) and is_real(points_used):
+        validate.same_width(points, points_used, ("x", "locations"))
+        points_used = array_like(points_used, points)
+    return points_used, locations
 
 
 def drawn(points: Points, number: int, rng: np.random.Generator) -> Points:
     """Some of the points, all different where there are enough; their order does not matter."""
     order = different(points)
-    chosen = rng.choice(len(order), min(number, len(order)), replace=False, shuffle=False)
-    rows = [slice(int(i), int(i) + 1) for i in order[np.sort(chosen)]]
+    subset = rng.choice(len(order), min(number, len(order)), replace=False, shuffle=False)
+    rows = [slice(int(i), int(i) + 1) for i in order[np.sort(subset)]]
     return reduce(joined, (take_rows(points, r) for r in rows))

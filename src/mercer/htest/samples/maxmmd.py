@@ -12,8 +12,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.htest.hypothesis_test import HypothesisTest
-from mercer.htest.kernel_collection import checked_kernels
-from mercer.htest.kernel_names import sees_most
+from mercer.htest.kernel_collection import checked_kernels, sees_most
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.mmd_statistic import Discrepancies
 from mercer.htest.samples.pooled_sample import Pooled, pool_for

@@ -83,5 +83,5 @@ class ME(LocationTest):
         >>> test.test(x[400:], y[400:]).rejects(0.01)
         True
         """
-        learnt, chosen = best_locations(normalized_power, kernel, x, y, locations, rng)
-        return cls(learnt, locations=chosen)
+        learnt, optimum = best_locations(normalized_power, kernel, x, y, locations, rng)
+        return cls(learnt, locations=optimum)

@@ -10,15 +10,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from mercer import linalg
 from mercer.config import settings
-from mercer.gram import PairedWeights, PermutedWeights
-from mercer.gram.resampling_weights import Resamples
 from mercer.htest.nulls import Permutation
+from mercer.htest.samples.pooled_sample import labellings, loss, within
 
 _RANK = 1e-10  # share of the largest eigenvalue below which a direction does not vary
 _RIDGE = 1e-10  # of the variance, so that samples that do not vary at all can be told apart
@@ -46,9 +45,9 @@ class MeanDifference:
 
     def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
         self.n, self.m = n, len(features) - n
-        given = np.repeat([1 / self.n, 1 / self.m], [self.n, self.m])
+        equal = np.repeat([1 / self.n, 1 / self.m], [self.n, self.m])
         self.weighted = weights is not None
-        self.weights = given if weights is None else np.asarray(weights, dtype=np.float64)
+        self.weights = equal if weights is None else np.asarray(weights, dtype=np.float64)
         self.features = features - features.mean(axis=0)
         sizes = [1 / float(np.sum(w**2)) for w in (self.weights[:n], self.weights[n:])]
         self.effective = min(sizes)  # of the smaller sample, as if it were not weighted
@@ -72,11 +71,13 @@ class MeanDifference:
             total = self._terms.sum(axis=1)[:, None]
             sums = (total + crossed) / 2
             first, second = self._moments(sums), self._moments(total - sums)
-            found = Difference(first[0] - second[0], first[1] + second[1])
+            difference = Difference(first[0] - second[0], first[1] + second[1])
             if self.weighted:
                 units = np.sqrt(self._loss / loss(sums[:2], total[:2]))
-                found = Difference(found.delta * units[:, None], self._loss * self._together)
-            yield found
+                difference = Difference(
+                    difference.delta * units[:, None], self._loss * self._together
+                )
+            yield difference
 
     @cached_property
     def _loss(self) -> float:
@@ -103,12 +104,12 @@ class MeanDifference:
     def _moments(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Means (B, p) and their covariances (B, p, p) from sums (terms, B)."""
         p, (i, j) = self.features.shape[1], self._pairs
-        one, two = sums[0], sums[1]
-        mean = sums[2 : 2 + p] / one
+        weight, squared_weight = sums[0], sums[1]
+        mean = sums[2 : 2 + p] / weight
         cross = sums[2 + p : 2 + 2 * p]
         square = sums[2 + 2 * p :] - cross[i] * mean[j] - mean[i] * cross[j]
-        square += two * mean[i] * mean[j]
-        spread = one**2 - two
+        square += squared_weight * mean[i] * mean[j]
+        spread = weight**2 - squared_weight
         square = np.where(spread > 0, square / np.where(spread > 0, spread, 1.0), 0.0)
         covariance = np.empty((sums.shape[1], p, p), dtype=np.float64)
         covariance[:, i, j] = covariance[:, j, i] = square.T
@@ -129,7 +130,7 @@ class DifferenceEvidence(ABC):
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         """The statistic of some labellings."""
         parts = self.difference.relabelled(null, columns, seed)
-        return np.concatenate([self._values(part) for part in parts])
+        return np.concatenate([self._values(difference) for difference in parts])
 
     def tolerance(self) -> float:
         """0: labellings are not compared beyond the rounding of float64."""
@@ -161,8 +162,8 @@ class NormalizedEvidence(DifferenceEvidence):
     def _values(self, found: Difference) -> np.ndarray:
         if self.rank == 0:
             return np.zeros(found.delta.shape[:-1], dtype=np.float64)
-        moved = found.covariance + self.ridge * np.eye(self.rank)
-        solved = linalg.solve(moved, found.delta[..., None])[..., 0]
+        regularized = found.covariance + self.ridge * np.eye(self.rank)
+        solved = linalg.solve(regularized, found.delta[..., None])[..., 0]
         return np.sum(found.delta * solved, axis=-1)
 
 
@@ -194,20 +195,8 @@ def moments(z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     mean = w @ z
     apart = (z - mean) * w[:, None]
-    rest = 1 - float(w @ w)
-    return mean, apart.T @ apart / (rest if rest > 0 else 1.0)
-
-
-def loss(first: np.ndarray, both: np.ndarray) -> np.ndarray:
-    """sum_i w_i^2 over two samples, in each of which the weights w add up to one: (B,).
-
-    `first` are the sums of weights and of squared weights over the first sample, (2, B), `both`
-    those over all observations, (2, 1). The variance of a difference of weighted means is in
-    proportion to it; for equal weights it is 1/n + 1/m.
-    """
-    second = both - first
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return first[1] / first[0] ** 2 + second[1] / second[0] ** 2
+    correction = 1 - float(w @ w)
+    return mean, apart.T @ apart / (correction if correction > 0 else 1.0)
 
 
 def whitened(z: np.ndarray) -> np.ndarray:
@@ -219,44 +208,5 @@ def whitened(z: np.ndarray) -> np.ndarray:
     if z.shape[1] == 0:
         return z
     values, vectors = linalg.eigh(z.T @ z / len(z))
-    kept = values > _RANK * values[-1]
-    return z @ (vectors[:, kept] / np.sqrt(values[kept]))
-
-
-def labellings(n: int, m: int, null: Permutation, seed: int) -> Resamples:
-    """Labels +1 and -1 of the pooled sample as the null permutes them; column 0 is the observed one."""
-    if null.blocks is not None:
-        _check_blocks(null.blocks, n, m)
-    if not null.paired:
-        labels = np.repeat([1.0, -1.0], [n, m])
-        return PermutedWeights(
-            labels, null.resamples + 1, rng=seed, blocks=null.blocks, keep_first=True
-        )
-    if n != m:
-        raise ValueError(
-            f"x and y must have the same size where they are paired, got {n} and {m}: drop what "
-            "has no partner, or leave out paired=True"
-        )
-    return PairedWeights(n, null.resamples + 1, rng=seed, keep_first=True)
-
-
-def _check_blocks(blocks: tuple[Any, ...], n: int, m: int) -> None:
-    """One label for each observation, and at least one block with observations of both samples."""
-    if len(blocks) != n + m:
-        raise ValueError(
-            f"blocks must have {n + m} labels, one for each of the {n} observations of x and then "
-            f"one for each of the {m} of y, got {len(blocks)}"
-        )
-    if set(blocks[:n]).isdisjoint(blocks[n:]):
-        raise ValueError(
-            "blocks must have labels that x and y share: no block has observations of both, so "
-            "that there is nothing to permute"
-        )
-
-
-def within(columns: slice, chunks: Any) -> Iterator[slice]:
-    """The parts of `columns` that fall into each chunk."""
-    for chunk in chunks:
-        start, stop = max(chunk.start, columns.start), min(chunk.stop, columns.stop)
-        if start < stop:
-            yield slice(start, stop)
+    significant = values > _RANK * values[-1]
+    return z @ (vectors[:, significant] / np.sqrt(values[significant]))

@@ -30,8 +30,8 @@ def block_forms(pooled: Pooled, null: WildBootstrap, seed: int) -> np.ndarray:
     width = max(settings().memory // (64 * len(of)), 1)
     forms = []
     for start in range(0, null.resamples, width):
-        some = labels.columns(slice(start, min(start + width, null.resamples)), _FLOAT)
-        plus = some.rows(slice(0, labels.shape[0]))[of] > 0  # (n + m, b)
+        chunk = labels.columns(slice(start, min(start + width, null.resamples)), _FLOAT)
+        plus = chunk.rows(slice(0, labels.shape[0]))[of] > 0  # (n + m, b)
         size = plus.sum(axis=0)
         w = np.where(plus, 1 / size, -1 / (len(of) - size))
         forms.append(to_numpy(gram.quad(array_like(w, gram.like))).astype(np.float64))
@@ -56,6 +56,6 @@ def _blocks(pooled: Pooled, null: WildBootstrap, seed: int) -> tuple[np.ndarray,
     """The block of every observation (n + m,), and random signs of the blocks."""
     block = null.block or 1
     first, second = np.arange(pooled.n) // block, np.arange(pooled.m) // block
-    own = np.repeat([1.0, -1.0], [first[-1] + 1, second[-1] + 1])
-    signs = PermutedWeights(own, null.resamples, rng=seed)
+    block_labels = np.repeat([1.0, -1.0], [first[-1] + 1, second[-1] + 1])
+    signs = PermutedWeights(block_labels, null.resamples, rng=seed)
     return np.concatenate([first, first[-1] + 1 + second]), signs

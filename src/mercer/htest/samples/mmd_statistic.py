@@ -23,9 +23,8 @@ from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import Sums, labelled
 from mercer.gram.resampling_weights import CodedColumns
 from mercer.htest.nulls import Permutation, WildBootstrap
-from mercer.htest.samples.mean_difference import labellings, loss, within
 from mercer.htest.samples.mmd_series import block_forms, pooled_block
-from mercer.htest.samples.pooled_sample import Pooled
+from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, within
 from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels import facts
 from mercer.kernels.base import Kernel
@@ -142,7 +141,7 @@ class Discrepancies:
 
     def _forms(self, coded: CodedColumns) -> np.ndarray:
         """t'Kt without its diagonal, and on the way the exact sums if they are not known: (k, B)."""
-        found = labelled(
+        result = labelled(
             self.family,
             self.labels[:, None],
             coded,
@@ -151,16 +150,16 @@ class Discrepancies:
             known=self._sums,
             precise=self.precise,
         )
-        self._sums = self._sums or found.sums
-        return found.forms[:, 0]
+        self._sums = self._sums or result.sums
+        return result.forms[:, 0]
 
     @cached_property
     def _own(self) -> np.ndarray:
         """The diagonals: (kernels, N)."""
         kernels, points = self.family.kernels, self.pooled.points
-        own = np.stack([to_numpy(k.diag(points)).astype(np.float64) for k in kernels])
-        own = own - self.sums.shift[:, None]
-        return own if self.weights is None else own * self.weights**2
+        diagonals = np.stack([to_numpy(k.diag(points)).astype(np.float64) for k in kernels])
+        diagonals = diagonals - self.sums.shift[:, None]
+        return diagonals if self.weights is None else diagonals * self.weights**2
 
     def _values(self, forms: np.ndarray, plus: Plus) -> np.ndarray:
         """The statistic from t'Kt without its diagonal, and sums over the first sample: (k, B)."""
@@ -173,9 +172,9 @@ class Discrepancies:
         if self.unbiased:
             pairs_x, pairs_y = pairs_x - own_x, pairs_y - own_y
         else:
-            own = plus(self._own)
-            within_x = within_x + own
-            within_y = within_y + self._own.sum(axis=1, keepdims=True) - own
+            trace_x = plus(self._own)
+            within_x = within_x + trace_x
+            within_y = within_y + self._own.sum(axis=1, keepdims=True) - trace_x
         if self.weights is None:
             return within_x / pairs_x + within_y / pairs_y - 2 * between / (size_x * size_y)
         # labellings spread large weights, which one sample may have to itself, over both
@@ -229,8 +228,8 @@ class QuadraticEvidence:
             return self._form, *self._signed_moments()
         w, centred = self.pooled.contrast, self._centred
         total, s2, s4 = len(w), float(w @ w), float(np.sum(w**4))
-        own = to_numpy(centred.diagonal()).astype(np.float64)
-        trace, a, f = own.sum(), own @ own, centred.inner(centred)
+        diagonal = to_numpy(centred.diagonal()).astype(np.float64)
+        trace, a, f = diagonal.sum(), diagonal @ diagonal, centred.inner(centred)
         m4, m22 = s4 / total, (s2**2 - s4) / (total * (total - 1))
         m31, three = -s4 / (total * (total - 1)), total * (total - 1) * (total - 2)
         m211, m1111 = (2 * s4 - s2**2) / three, (3 * s2**2 - 6 * s4) / (three * (total - 3))
@@ -252,8 +251,8 @@ class QuadraticEvidence:
         """
         rank = min(rank, self.pooled.gram.shape[0])
         ask_for_eigenpairs(self.pooled.gram, rank)  # before a pass over its tiles
-        found = top_eigenpairs(self._centred, rank)[0]
-        values = np.maximum(to_numpy(found).astype(np.float64), 0.0)
+        eigenvalues = top_eigenpairs(self._centred, rank)[0]
+        values = np.maximum(to_numpy(eigenvalues).astype(np.float64), 0.0)
         form, mean, variance = self.moments()
         size = float(values @ values)
         values = values * sqrt(max(variance, 0.0) / (2 * size)) if size > 0 else values
@@ -298,10 +297,13 @@ class QuadraticEvidence:
 
         That mu is estimated takes 2 v_i - sum_j v_j^2 of its share from observation i, v = |w| / 2.
         """
-        w, own = np.abs(self.pooled.contrast), to_numpy(self._centred.diagonal()).astype(np.float64)
-        left = 1 - float(np.sum(w**3) / (w @ w)) + float(w @ w) / 4
-        pairs = self._centred.inner(self._centred) - float(own @ own)
-        return float(own.sum()) / left, 2 * pairs / left**2
+        w, diagonal = (
+            np.abs(self.pooled.contrast),
+            to_numpy(self._centred.diagonal()).astype(np.float64),
+        )
+        correction = 1 - float(np.sum(w**3) / (w @ w)) + float(w @ w) / 4
+        pairs = self._centred.inner(self._centred) - float(diagonal @ diagonal)
+        return float(diagonal.sum()) / correction, 2 * pairs / correction**2
 
     @cached_property
     def _form(self) -> float:

@@ -9,8 +9,7 @@ from typing import Any
 from mercer import validate
 from mercer.htest.aggregation import aggregated, never_early, shares
 from mercer.htest.hypothesis_test import HypothesisTest
-from mercer.htest.kernel_collection import checked_kernels
-from mercer.htest.kernel_names import LEVEL, rejecting
+from mercer.htest.kernel_collection import LEVEL, checked_kernels, rejecting
 from mercer.htest.nulls import Judgement, Permutation
 from mercer.htest.samples.landmark_mmd import LandmarkDiscrepancies
 from mercer.htest.samples.mmd_statistic import Discrepancies

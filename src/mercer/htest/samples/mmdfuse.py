@@ -25,8 +25,8 @@ class _Fused(KernelsEvidence):
         n = min(self.pooled.n, self.pooled.m)
         sharpness, top = sqrt(n * (n - 1)), np.max(values, axis=0)
         with np.errstate(invalid="ignore"):
-            rest = np.sum(np.exp(sharpness * (values - top)), axis=0)
-        soft = top + (np.log(rest) - log(len(values))) / sharpness
+            total = np.sum(np.exp(sharpness * (values - top)), axis=0)
+        soft = top + (np.log(total) - log(len(values))) / sharpness
         return np.where(np.isfinite(top), soft, top)
 
 

@@ -28,21 +28,21 @@ def _column(result: Any, column: str | int | None, ax: Any) -> Any:
 
     first, second, weights = tables(*result.pooled.samples)
     if column is None:
-        found = feature_differences(*result.pooled.samples, resamples=99, rng=0)
-        column = max(found, key=lambda f: f.standardized).name
+        features = feature_differences(*result.pooled.samples, resamples=99, rng=0)
+        column = max(features, key=lambda f: f.standardized).name
     j = first.columns.index(column)
     a, b = first.values[:, j], second.values[:, j]
     if result.pooled.weights is not None:
         weights = result.pooled.weights
     p, q = (w / w.sum() for w in (weights[: len(a)], weights[len(a) :]))
-    name, both = first.columns.names[j], np.concatenate([a, b])
+    name, pooled = first.columns.names[j], np.concatenate([a, b])
     if first.columns.categorical[j]:
-        codes, place = np.unique(both, return_inverse=True)
+        codes, place = np.unique(pooled, return_inverse=True)
         known = {**first.labels, **second.labels}
         before = np.bincount(place[: len(a)], p, len(codes))
         after = np.bincount(place[len(a) :], q, len(codes))
         labels = [known.get(float(c), f"{c:g}") for c in codes]
         return plot_shares(labels, before, after, ax=ax, label=name)
-    kernel = embedded(both, False).kernel
+    kernel = embedded(pooled, False).kernel
     functions = (Function(kernel, v[:, None], w) for v, w in ((a, p), (b, q)))
     return plot_embeddings(*functions, ax=ax, label=name)

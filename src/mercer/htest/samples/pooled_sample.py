@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -13,8 +13,10 @@ import numpy as np
 from mercer import validate
 from mercer.backend import Array, count, detached, take_rows, to_numpy
 from mercer.frames import Columns, Table
-from mercer.gram import Gram
+from mercer.gram import Gram, PairedWeights, PermutedWeights
+from mercer.gram.resampling_weights import Resamples
 from mercer.htest.kernel_collection import collection, frame_collection, unfolded
+from mercer.htest.nulls import Permutation
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel, varying
@@ -76,7 +78,7 @@ class Pooled:
 
 def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
     """Check and join two samples; a kernel left None is chosen from the pooled sample."""
-    given = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
+    weights = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
     frame = as_table(x, "x")
     first = kernel or (VECTOR_KERNEL if frame is None else default_kernel(stacked_table(frame, y)))
@@ -85,15 +87,17 @@ def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
     for name, sample in (("x", a), ("y", b)):
         if count(sample) < least:
             raise ValueError(f"{name} must have at least {least} points, got {count(sample)}")
-    moved = recentred(used, a, b)
-    origin = None if moved[0] is a else a[0, :] - moved[0][0, :]
-    points = joined(*moved)
+    shifted = recentred(used, a, b)
+    origin = None if shifted[0] is a else a[0, :] - shifted[0][0, :]
+    points = joined(*shifted)
     if kernel is None and frame is None:
         used = median_rbf(points, name="x and y")
     columns = frame.columns if frame else None
     n, m = count(a), count(b)
-    kept = tuple(p if isinstance(s, memoryview) else s for s, p in ((x, a), (y, b)))
-    return Pooled(used, points, n, m, _weights(given, (n, m)), columns, (kept[0], kept[1]), origin)
+    samples = tuple(p if isinstance(s, memoryview) else s for s, p in ((x, a), (y, b)))
+    return Pooled(
+        used, points, n, m, _weights(weights, (n, m)), columns, (samples[0], samples[1]), origin
+    )
 
 
 def pool_for(kernels: Sequence[Kernel] | None, x: Any, y: Any) -> tuple[Pooled, tuple[Kernel, ...]]:
@@ -161,3 +165,57 @@ def _weights(given: Sequence[Any], sizes: tuple[int, int]) -> np.ndarray | None:
     ]
     validate.finite(np.concatenate(parts), "weights")
     return np.concatenate(parts)
+
+
+# ---- labellings ---------------------------------------------------------------------------------
+
+
+def labellings(n: int, m: int, null: Permutation, seed: int) -> Resamples:
+    """Labels +1 and -1 of the pooled sample as the null permutes them; column 0 is the observed one."""
+    if null.blocks is not None:
+        _check_blocks(null.blocks, n, m)
+    if not null.paired:
+        labels = np.repeat([1.0, -1.0], [n, m])
+        return PermutedWeights(
+            labels, null.resamples + 1, rng=seed, blocks=null.blocks, keep_first=True
+        )
+    if n != m:
+        raise ValueError(
+            f"x and y must have the same size where they are paired, got {n} and {m}: drop what "
+            "has no partner, or leave out paired=True"
+        )
+    return PairedWeights(n, null.resamples + 1, rng=seed, keep_first=True)
+
+
+def _check_blocks(blocks: tuple[Any, ...], n: int, m: int) -> None:
+    """One label for each observation, and at least one block with observations of both samples."""
+    if len(blocks) != n + m:
+        raise ValueError(
+            f"blocks must have {n + m} labels, one for each of the {n} observations of x and then "
+            f"one for each of the {m} of y, got {len(blocks)}"
+        )
+    if set(blocks[:n]).isdisjoint(blocks[n:]):
+        raise ValueError(
+            "blocks must have labels that x and y share: no block has observations of both, so "
+            "that there is nothing to permute"
+        )
+
+
+def within(columns: slice, chunks: Any) -> Iterator[slice]:
+    """The parts of `columns` that fall into each chunk."""
+    for chunk in chunks:
+        start, stop = max(chunk.start, columns.start), min(chunk.stop, columns.stop)
+        if start < stop:
+            yield slice(start, stop)
+
+
+def loss(first: np.ndarray, both: np.ndarray) -> np.ndarray:
+    """sum_i w_i^2 over two samples, in each of which the weights w add up to one: (B,).
+
+    `first` are the sums of weights and of squared weights over the first sample, (2, B), `both`
+    those over all observations, (2, 1). The variance of a difference of weighted means is in
+    proportion to it; for equal weights it is 1/n + 1/m.
+    """
+    second = both - first
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return first[1] / first[0] ** 2 + second[1] / second[0] ** 2

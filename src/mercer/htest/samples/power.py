@@ -251,8 +251,8 @@ class _Pilot:
         self.distance = self.found.mmd2.value
         self.interval = self.found.mmd2.interval(_CONFIDENCE)
         self.both = stacked(self.x, self.y)
-        kept = max(self.distance, 0.0) / self.found.biased if self.found.biased > 0 else 0.0
-        self.kept = sqrt(min(kept, 1.0))  # of each sample that is drawn, on average
+        shrinkage = max(self.distance, 0.0) / self.found.biased if self.found.biased > 0 else 0.0
+        self.kept = sqrt(min(shrinkage, 1.0))  # of each sample that is drawn, on average
 
     def second(self, n: int) -> int:
         return max(2, round(self.ratio * n))
@@ -275,9 +275,9 @@ class _Pilot:
 
     def _sample(self, size: int, start: int, n: int) -> np.ndarray:
         """Rows of one pilot, some of them replaced by rows of both."""
-        own = start + self.rng.integers(size, size=n)
+        rows = start + self.rng.integers(size, size=n)
         any_row = self.rng.integers(self.pooled.n + self.pooled.m, size=n)
-        return np.where(self.rng.random(n) < self.kept, own, any_row)
+        return np.where(self.rng.random(n) < self.kept, rows, any_row)
 
     def curve(self, sizes: list[int], power: np.ndarray | None = None) -> PowerCurve:
         """The power at each size, from runs or from the formula."""
@@ -304,12 +304,12 @@ class _Pilot:
             return self.formula(n, distance)
         from scipy.stats import norm
 
-        here, there = self.formula(n), self.formula(n, distance)
+        at_pilot, at_distance = self.formula(n), self.formula(n, distance)
         off = 0.0  # how far the formula was off, on a normal scale, where that can be told
-        if all(0.02 < p < 0.98 for p in (found, here)):
-            off = float(np.clip(norm.ppf(found) - norm.ppf(here), -1.0, 1.0))
-        moved = norm.cdf(norm.ppf(np.clip(there, 1e-9, 1 - 1e-9)) + off)
-        return float(min(moved, found) if distance < self.distance else max(moved, found))
+        if all(0.02 < p < 0.98 for p in (found, at_pilot)):
+            off = float(np.clip(norm.ppf(found) - norm.ppf(at_pilot), -1.0, 1.0))
+        shifted = norm.cdf(norm.ppf(np.clip(at_distance, 1e-9, 1 - 1e-9)) + off)
+        return float(min(shifted, found) if distance < self.distance else max(shifted, found))
 
     def needed(self, wanted: float, most: int) -> int:
         """The size at which the formula reaches the wanted power."""
@@ -349,18 +349,18 @@ def _searched(pilot: _Pilot, wanted: float, guess: int, most: int) -> tuple[int,
     tried: dict[int, float] = {}
     for size in (guess, max(_LEAST, guess // 2), min(2 * guess, most)):
         tried.setdefault(size, pilot.drawn(size))
-    found = guess
+    answer = guess
     for _ in range(_STEPS - 3):
-        found = _read(tried, wanted, pilot.level, most)
-        near = min(abs(log(found / size)) for size in tried)
-        if min(tried) <= found <= max(tried) and near < 0.1:
+        answer = _read(tried, wanted, pilot.level, most)
+        near = min(abs(log(answer / size)) for size in tried)
+        if min(tried) <= answer <= max(tried) and near < 0.1:
             break
-        tried[found] = pilot.drawn(found)
-    if max(tried.values()) < wanted and found >= most:
+        tried[answer] = pilot.drawn(answer)
+    if max(tried.values()) < wanted and answer >= most:
         raise ValueError(f"power {wanted:g} was not reached with {most:,} points: raise `most`")
-    found = _read(tried, wanted, pilot.level, most)
+    answer = _read(tried, wanted, pilot.level, most)
     sizes = sorted(tried)
-    return found, pilot.curve(sizes, np.array([tried[s] for s in sizes], dtype=np.float64))
+    return answer, pilot.curve(sizes, np.array([tried[s] for s in sizes], dtype=np.float64))
 
 
 def _read(tried: dict[int, float], wanted: float, level: float, most: int) -> int:

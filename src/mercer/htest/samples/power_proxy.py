@@ -95,15 +95,15 @@ def squared_power(
     F out, which is small where n is large; where it is not, the most deviations from nothing are
     had at locations with much noise, and not with the most power.
     """
-    moved = covariance + ridge * np.eye(len(delta))
-    spread = moved @ delta
-    null = sqrt(2 * float(np.sum(moved**2)))
+    regularized = covariance + ridge * np.eye(len(delta))
+    spread = regularized @ delta
+    null = sqrt(2 * float(np.sum(regularized**2)))
     variance = 4 * float(delta @ spread) + null**2
     deviation = sqrt(variance)
     ratio = (float(delta @ delta - np.trace(covariance)) - _THRESHOLD * null) / deviation
     by_delta = 2 * delta / deviation - 4 * ratio / variance * spread
-    by_covariance = -(np.eye(len(delta)) + 2 * _THRESHOLD / null * moved) / deviation
-    by_covariance -= 2 * ratio / variance * (np.outer(delta, delta) + moved)
+    by_covariance = -(np.eye(len(delta)) + 2 * _THRESHOLD / null * regularized) / deviation
+    by_covariance -= 2 * ratio / variance * (np.outer(delta, delta) + regularized)
     return ratio, by_delta, by_covariance
 
 
@@ -125,9 +125,11 @@ def proxy(power: Power, z: Array, data: Training, ridge: float) -> tuple[float, 
         w = data.shares[rows]
         apart = w[:, None] ** 2 * (z[rows] - w @ z[rows])
         apart -= w[:, None] * xp.sum(apart, axis=0)
-        rest = 1 - float(w @ w)
-        part = apart @ array_like(2 / (rest if rest > 0 else 1.0) * by_covariance, z)
-        gradient.append(part + sign * w[:, None] * array_like(by_delta, z))
+        correction = 1 - float(w @ w)
+        by_features = apart @ array_like(
+            2 / (correction if correction > 0 else 1.0) * by_covariance, z
+        )
+        gradient.append(by_features + sign * w[:, None] * array_like(by_delta, z))
     return value, xp.concat(gradient)
 
 

@@ -94,9 +94,9 @@ class SCF(FeatureTest):
         rng : int, Generator or None
             Draws where the search begins.
         """
-        widths, center, found = best_frequencies(normalized_power, x, y, frequencies, rng)
-        one = np.ptp(widths) == 0
-        return cls(float(widths[0]) if one else widths, frequencies=found, center=center)
+        widths, center, optimum = best_frequencies(normalized_power, x, y, frequencies, rng)
+        isotropic = np.ptp(widths) == 0
+        return cls(float(widths[0]) if isotropic else widths, frequencies=optimum, center=center)
 
     def _evidence(
         self, x: Any, y: Any, rng: np.random.Generator
@@ -107,9 +107,9 @@ class SCF(FeatureTest):
         _, a, b = prepare(VECTOR_KERNEL, x, y)
         points = np.concatenate([to_numpy(a), to_numpy(b)]).astype(np.float64)
         used = self._fixed(points, as_table(x, "x") is not None, rng)
-        moved = points if used.center is None else points - used.center
+        centred = points if used.center is None else points - used.center
         theta = np.append(used.frequencies.ravel(), 0.0)
-        z, _ = FrequencyFeatures(moved / used.bandwidth).push(theta)
+        z, _ = FrequencyFeatures(centred / used.bandwidth).push(theta)
         return NormalizedEvidence(z, pooled.n, pooled.weights), pooled, used
 
     def _fixed(self, points: np.ndarray, frame: bool, rng: np.random.Generator) -> SCF:

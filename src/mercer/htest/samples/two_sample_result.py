@@ -16,8 +16,14 @@ from mercer.backend import is_array
 from mercer.htest.corrections import Correction, Holm
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, Permutation
-from mercer.htest.repeated_rows import copied_rows_note, shared_rows_note
 from mercer.htest.result import ExplainedResult, thinned_rows
+from mercer.htest.sample_notes import (
+    attainable_note,
+    copied_rows_note,
+    log_labellings,
+    raised_to_attainable,
+    shared_rows_note,
+)
 from mercer.htest.samples.attribution import Features, features_of
 from mercer.htest.samples.effect import Effect, Measured, measured, witness_of
 from mercer.htest.samples.locations_found import (
@@ -28,7 +34,6 @@ from mercer.htest.samples.locations_found import (
     standouts,
 )
 from mercer.htest.samples.pooled_sample import Pooled
-from mercer.htest.smallest_pvalue import attainable_note, log_labellings, raised_to_attainable
 from mercer.kernels.base import Kernel
 from mercer.rkhs.function import Function
 
@@ -142,7 +147,7 @@ class TwoSampleResult(ExplainedResult):
     def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
         """Numbers and texts only, ready for JSON; `Features.to_dict` gives the columns."""
         columns = self.pooled.columns
-        found = {
+        record = {
             "schema": SCHEMA,
             **super().to_dict(),
             "sizes": list(self.sizes),
@@ -152,8 +157,8 @@ class TwoSampleResult(ExplainedResult):
             "effect": self.effect(confidence).to_dict(),
         }
         if self.has_locations:
-            found["locations"] = [dict(place.coordinates) for place in self.locations()]
-        return found
+            record["locations"] = [dict(place.coordinates) for place in self.locations()]
+        return record
 
     def plot_witness(self, column: str | int | None = None, ax: Any = None) -> Any:
         """The witness on the line or the plane, or both samples along one column; an Axes.

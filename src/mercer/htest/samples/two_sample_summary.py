@@ -65,14 +65,14 @@ def _size(effect: Effect) -> str:
 
 
 def _columns(features: Features, rejected: bool, level: float) -> str:
-    found = features.differing(level)
+    differing = features.differing(level)
     by = type(features.correction).__name__
-    if found:
-        named = "; ".join(_named(f) for f in found[:_TOLD])
-        more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
-        differ = "differs by itself" if len(found) == 1 else "differ by themselves"
+    if differing:
+        named = "; ".join(_named(f) for f in differing[:_TOLD])
+        more = f"; and {len(differing) - _TOLD} more" if len(differing) > _TOLD else ""
+        differ = "differs by itself" if len(differing) == 1 else "differ by themselves"
         return (
-            f"Columns: {len(found)} of {len(features)} {differ} (p-values corrected by {by}): "
+            f"Columns: {len(differing)} of {len(features)} {differ} (p-values corrected by {by}): "
             f"{named}{more}."
         )
     alone = f"Columns: none of {len(features)} differs by itself (p-values corrected by {by})"

@@ -72,5 +72,5 @@ class UME(LocationTest):
         rng : int, Generator or None
             Draws where the search begins.
         """
-        learnt, chosen = best_locations(squared_power, kernel, x, y, locations, rng, cautious=True)
-        return cls(learnt, locations=chosen)
+        learnt, optimum = best_locations(squared_power, kernel, x, y, locations, rng, cautious=True)
+        return cls(learnt, locations=optimum)
