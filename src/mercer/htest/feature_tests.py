@@ -17,13 +17,14 @@ from mercer.htest.nulls import Chi2, Null, Permutation
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import as_table
 
-SEED = 0  # draws what a test leaves open when `.statistic(...)` is asked for
-ENOUGH = 500  # observations from which asymptotic nulls hold
+SEED = 0  # of random locations in `.statistic(...)`, which has no rng
+ENOUGH = 500  # observations from which asymptotic nulls hold: see the measured levels below
 # Chi-square tests at level 0.05 (ME, SCF and NFSIC; normal, lognormal, t and counts; 250 runs each) reject
 # in 7% to 20% of runs with 25 observations, 6% to 12% with 50, 5% to 12% with 100, 4% to 8% with 200.
-_FEWEST, _FEWEST_PER_FEATURE = 100, 10
-_ROWS = 16384  # points whose features are made at a time
-_SHOWN = 12  # numbers of an array that are printed
+_MIN_OBSERVATIONS, _MIN_OBSERVATIONS_PER_FEATURE = 100, 10
+# Points whose features are computed at a time.
+_POINTS_PER_CHUNK = 16384
+_MAX_PRINTED_NUMBERS = 12  # larger arrays are printed by their shape
 
 
 class WithArrays(EqualByValue, HypothesisTest):
@@ -83,7 +84,7 @@ def features(kernel: Kernel, points: Points, locations: Points) -> np.ndarray:
     """k(x_i, v_j) in float64, made for some points at a time: (n, J)."""
     parts = [
         to_numpy(kernel.pairwise(take_rows(points, rows), locations))
-        for rows in spans(count(points), _ROWS)
+        for rows in spans(count(points), _POINTS_PER_CHUNK)
     ]
     return np.concatenate(parts).astype(np.float64)
 
@@ -116,7 +117,7 @@ def asymptotic_or_permuted(
     """The null that holds at this number of observations, and what to say about it.
 
     None means the asymptotic null where it holds and 999 permutations where it does not. Whoever
-    asks for the asymptotic one below that is warned; below `_FEWEST`, where the inverted covariance
+    asks for the asymptotic one below that is warned; below `_MIN_OBSERVATIONS`, where the inverted covariance
     of the features makes chi-square tests reject far too often, it is refused.
     """
     needed = max(ENOUGH, per_feature * features)
@@ -126,7 +127,7 @@ def asymptotic_or_permuted(
         why = f"fewer than {needed}" if small else f"at least {needed}"
         label = "999 permutations" if small else f"{name}(), {features} features"
         return default, (f"Null: {label}, for there are {why} observations{where}.",)
-    fewest = max(_FEWEST, _FEWEST_PER_FEATURE * features)
+    fewest = max(_MIN_OBSERVATIONS, _MIN_OBSERVATIONS_PER_FEATURE * features)
     if isinstance(null, Chi2) and size < fewest:
         raise ValueError(
             f"Chi2() needs at least {fewest} observations{where}, got {size:.0f}: with fewer it rejects "
@@ -150,6 +151,6 @@ def _short(value: Any) -> str:
         return f"({', '.join(_short(v) for v in value)})"
     if not isinstance(value, np.ndarray):
         return repr(value)
-    if value.size <= _SHOWN:
+    if value.size <= _MAX_PRINTED_NUMBERS:
         return repr(value.tolist())
     return f"<array {' x '.join(str(n) for n in value.shape)}>"

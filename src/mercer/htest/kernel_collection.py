@@ -19,9 +19,12 @@ from mercer.kernels.metric import l1_distances, squared_distances
 from mercer.kernels.radial import RBF, Laplace
 from mercer.kernels.wrappers import Scaled, Select
 
-NUMBER = 10  # bandwidths of the Gaussian kernel, and as many of the Laplace kernel
-_SOME = 512  # points whose distances tell the scales of the data
-_SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the kernel on categories, where there are no numbers
+# Bandwidths of the Gaussian kernel, and as many of the Laplace kernel (Schrab et al. 2023).
+NUMBER = 10
+# Points whose distances give the scales of the data.
+_MAX_POINTS_FOR_SCALES = 512
+# Factors of the kernel on categories, for data without numbers.
+_CATEGORY_SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 def collection(points: Any, number: int = NUMBER, name: str = "x and y") -> tuple[Kernel, ...]:
@@ -31,7 +34,9 @@ def collection(points: Any, number: int = NUMBER, name: str = "x and y") -> tupl
     twice the 95% quantile of the positive distances it takes, Euclidean or city-block (Schrab et
     al. 2023; Biggs et al. 2023). Of more than 512 points every k-th is looked at.
     """
-    subsample = to_numpy(points)[:: max(1, -(-points.shape[0] // _SOME))].astype(np.float64)
+    subsample = to_numpy(points)[:: max(1, -(-points.shape[0] // _MAX_POINTS_FOR_SCALES))].astype(
+        np.float64
+    )
     upper = np.triu_indices(len(subsample), 1)
     euclidean = np.sqrt(squared_distances(subsample, subsample)[upper])
     gaussian = [RBF(b) for b in _grid(euclidean, points, number, name)]
@@ -47,7 +52,7 @@ def frame_collection(data: Table, number: int = NUMBER) -> tuple[Kernel, ...]:
     """
     numbers = varying(data)
     if numbers is None:
-        return tuple(product(categories(data, scale)) for scale in _SCALES)
+        return tuple(product(categories(data, scale)) for scale in _CATEGORY_SCALES)
     kernels = collection(numbers.values, number)
     return tuple(product([numbers.kernel(kernel), *categories(data)]) for kernel in kernels)
 
@@ -69,7 +74,7 @@ def _grid(distances: np.ndarray, points: Any, number: int, name: str) -> np.ndar
     positive = distances[distances > 0]
     if not len(positive):  # of those that were looked at
         values = to_numpy(points).astype(np.float64)
-        distinct = np.unique(values, axis=0)[:_SOME]
+        distinct = np.unique(values, axis=0)[:_MAX_POINTS_FOR_SCALES]
         if len(distinct) == 1:
             raise ValueError(
                 f"all points of {name} are equal, so that their distances say nothing about "
@@ -93,8 +98,8 @@ def unfolded(kernel: Kernel, number: int) -> tuple[Kernel, ...]:
 
 # ---- names --------------------------------------------------------------------------------------
 
-LEVEL = 0.05  # at which kernels are said to see something
-_LONGEST = 80  # letters of a parameter that is no number and no kernel
+LEVEL = 0.05  # at which notes count the kernels that reject
+_MAX_CHARACTERS = 80  # of a parameter that is neither a number nor a kernel: one line of text
 
 CHOSEN = (
     "The effect size is that by this kernel, which was chosen on the same data: it leans to the "
@@ -175,7 +180,7 @@ def _value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3g}"
     text = repr(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 3]}..."
 
 
 def _factors(kernel: Kernel) -> Iterator[Kernel]:

@@ -20,12 +20,14 @@ from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import stacked, taken
 
-_FIRST = 10  # pairs that are only learnt from
-_LONGEST = 100  # pairs that are bet on with one witness
-_RANGE = 100  # observations of each stream that tell the range of the witness
-_NOISE = 100  # rounding errors, within which a witness is taken to be constant
-_CAP = 0.5  # of the wealth that is bet at most
-_STEP = 2 / (2 - log(3))  # of online Newton steps, for bets up to one half (Cutkosky and Orabona)
+_PAIRS_BEFORE_BETTING = 10  # the first witness is learnt from them
+_MAX_PAIRS_PER_WITNESS = 100  # pairs that are bet on before the witness is learnt again
+# Latest observations of each stream; they give the range of the witness.
+_OBSERVATIONS_FOR_RANGE = 100
+_ROUNDING_ERRORS = 100  # of the largest kernel value: a witness that varies less counts as constant
+_MAX_BET = 0.5  # largest share of the wealth in one bet
+# Step of online Newton for bets up to one half (Cutkosky and Orabona 2018).
+_NEWTON_STEP = 2 / (2 - log(3))
 
 
 @dataclass(frozen=True)
@@ -136,10 +138,10 @@ class MonitorState:
         groups = _groups(count(x), count(y))
         used = 0
         if state.held is None:  # nothing to bet with yet
-            used = min(_FIRST, len(groups))
+            used = min(_PAIRS_BEFORE_BETTING, len(groups))
             state = state._learnt(x, y, groups[:used])
         while used < len(groups):
-            size = int(np.clip(state.seen // 8, _FIRST // 2, _LONGEST))
+            size = int(np.clip(state.seen // 8, _PAIRS_BEFORE_BETTING // 2, _MAX_PAIRS_PER_WITNESS))
             block = groups[used : used + size]
             state = state._staked(x, y, block)._learnt(x, y, block)
             used += len(block)
@@ -219,7 +221,9 @@ class _Bet:
         """The next bet: a step against the gradient, within [0, 1/2]."""
         slope = -payoff / (1 + self.share * payoff)
         curvature = self.curvature + slope**2
-        return _Bet(float(np.clip(self.share - _STEP * slope / curvature, 0.0, _CAP)), curvature)
+        return _Bet(
+            float(np.clip(self.share - _NEWTON_STEP * slope / curvature, 0.0, _MAX_BET)), curvature
+        )
 
 
 def _payoffs(
@@ -231,14 +235,14 @@ def _payoffs(
     pooled = pool(kernel, *held, least=1)
     witness = witness_of(pooled)
     parts = [
-        *(_latest(sample, _RANGE) for sample in held),
+        *(_latest(sample, _OBSERVATIONS_FOR_RANGE) for sample in held),
         *(_rows(s, [group[i] for group in groups]) for i, s in enumerate((x, y))),
     ]
     values = to_numpy(witness(reduce(stacked, parts))).astype(np.float64)
     ends = np.cumsum([count(rows) for rows in parts])
     past, first, second = np.split(values, ends[1:3])
     middle, reach = (past.max() + past.min()) / 2, past.max() - past.min()
-    if reach <= _NOISE * _largest(pooled):  # constant but for rounding: nothing to bet on
+    if reach <= _ROUNDING_ERRORS * _largest(pooled):  # constant but for rounding: nothing to bet on
         return np.zeros(len(groups), dtype=np.float64)
     sides = []
     for side, chunk in enumerate((first, second)):

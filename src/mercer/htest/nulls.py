@@ -27,9 +27,10 @@ from mercer.htest.evidence import (
     Studentized,
 )
 
-_TIE = 100 * np.finfo(np.float64).eps
-_FIRST_LOOK = 256  # resamples before the first thought of stopping early
-_NONE = np.empty(0, dtype=np.float64)
+# Relative difference by rounding between float64 statistics that are equal.
+_RELATIVE_TOLERANCE = 100 * np.finfo(np.float64).eps
+_RESAMPLES_BEFORE_STOPPING = 256  # first chunk of a null that may stop early; the next ones double
+_NO_DRAWS = np.empty(0, dtype=np.float64)
 
 
 class Judgement(NamedTuple):
@@ -80,7 +81,7 @@ def exceeds(draws: np.ndarray, observed: float, tolerance: float = 0.0) -> np.nd
     """
     finite = draws[np.isfinite(draws)]
     size = max(abs(observed), float(np.max(np.abs(finite), initial=0.0)))
-    return draws >= observed - max(_TIE * size, tolerance)
+    return draws >= observed - max(_RELATIVE_TOLERANCE * size, tolerance)
 
 
 def share(draws: np.ndarray, observed: float, tolerance: float = 0.0) -> float:
@@ -151,7 +152,10 @@ class Permutation(Null):
         if not isinstance(evidence, Permutable):
             raise self._lacking("permuted statistics")
         seed = self.seed(rng)
-        values, step = _NONE, _FIRST_LOOK if self.stop_early else self.resamples + 1
+        values, step = (
+            _NO_DRAWS,
+            _RESAMPLES_BEFORE_STOPPING if self.stop_early else self.resamples + 1,
+        )
         while True:
             columns = slice(len(values), min(len(values) + step, self.resamples + 1))
             values, step = (
@@ -255,11 +259,13 @@ class Gamma(Null):
         if not isinstance(evidence, HasMoments):
             raise self._lacking("moments under the null hypothesis")
         observed, mean, variance = evidence.moments()
-        if not (mean > 0 and variance > _TIE * mean**2):  # the kernel sees no difference at all
-            return Judgement(1.0, _NONE, observed)
+        if not (
+            mean > 0 and variance > _RELATIVE_TOLERANCE * mean**2
+        ):  # the kernel sees no difference at all
+            return Judgement(1.0, _NO_DRAWS, observed)
         skewness = evidence.skewness() if isinstance(evidence, HasSkewness) else None
         law = _gamma(mean, variance, skewness)
-        return Judgement(_positive(law.sf(observed)), _NONE, observed, law)
+        return Judgement(_positive(law.sf(observed)), _NO_DRAWS, observed, law)
 
 
 def _gamma(mean: float, variance: float, skewness: float | None) -> Any:
@@ -316,7 +322,7 @@ class Chi2(Null):
             raise self._lacking("chi-square limit")
         statistic, degrees = evidence.chi_square()
         law, observed = chi2(degrees), float(statistic)
-        return Judgement(_positive(law.sf(observed)), _NONE, observed, law)
+        return Judgement(_positive(law.sf(observed)), _NO_DRAWS, observed, law)
 
 
 @dataclass(frozen=True)
@@ -335,7 +341,7 @@ class Normal(Null):
             raise self._lacking("standard error")
         observed, degrees = float(evidence.studentized()), evidence.error_degrees()
         law = norm() if degrees is None else t(degrees)
-        return Judgement(_positive(law.sf(observed)), _NONE, observed, law)
+        return Judgement(_positive(law.sf(observed)), _NO_DRAWS, observed, law)
 
 
 @dataclass(frozen=True)
@@ -351,7 +357,7 @@ class Bound(Null):
         if not isinstance(evidence, Bounded):
             raise self._lacking("bound on the p-value")
         observed, bound = evidence.bound()
-        return Judgement(float(bound), _NONE, observed)
+        return Judgement(float(bound), _NO_DRAWS, observed)
 
 
 def _positive(p: Any) -> float:

@@ -1,4 +1,12 @@
-"""Notes on p-values of few or repeated observations, and the smallest p-value that is attainable."""
+"""Notes on p-values of few or repeated observations, and the smallest p-value that is attainable.
+
+A permutation test compares the observed statistic with those of other labellings. Where only ten
+labellings have different statistics, no p-value is below 1/10, however many resamples are drawn.
+
+Tests assume independent observations. Copies break that, and the p-value is then too small or means
+nothing, so results say where rows look like copies. Equal rows are found by hashing, in one pass and a
+sort.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +20,7 @@ import numpy as np
 from mercer.backend import is_array, on_gpu, to_numpy
 from mercer.htest.nulls import Gamma, Judgement, Null, Permutation, Spectrum
 
-_LEVEL = 0.05  # the level that people mean unless they name another
+_USUAL_LEVEL = 0.05  # the level that notes name
 
 
 def attainable_note(distinct: float, resamples: int, what: str) -> tuple[str, ...]:
@@ -21,8 +29,8 @@ def attainable_note(distinct: float, resamples: int, what: str) -> tuple[str, ..
         return ()
     number = round(exp(distinct))
     note = f"With so few observations there are {number} different {what}, so no p-value below about {1 / number:.2g} can be attained"
-    if 1 / number > _LEVEL:
-        note += f": no result is significant at level {_LEVEL:g}, however clear it is"
+    if 1 / number > _USUAL_LEVEL:
+        note += f": no result is significant at level {_USUAL_LEVEL:g}, however clear it is"
     return (f"{note}.",)
 
 
@@ -75,11 +83,11 @@ def _within_blocks(sizes: Sequence[int], blocks: Sequence[Any]) -> float:
 
 # ---- repeated rows ------------------------------------------------------------------------------
 
-_DISTINCT = 0.95  # share of different rows, from which a sample counts as continuous
-_SHARED = 0.05  # share of the smaller sample that must occur in the other one
-_VALUES = 10  # different rows, below which repetitions are those of discrete data
-_CHUNK = 65_536  # rows hashed at a time
-_ON_GPU = 100_000  # rows that are fetched from a GPU; more would take longer than some tests
+_CONTINUOUS_SHARE = 0.95  # share of distinct rows from which a sample counts as continuous
+_SUSPICIOUS_OVERLAP = 0.05  # share of the smaller sample that also occurs in the other one
+_MIN_DISTINCT_ROWS = 10  # with fewer, repetitions are those of discrete data
+_ROWS_PER_HASH = 65_536  # rows hashed at a time
+_MAX_ROWS_FROM_GPU = 100_000  # copying more to the host would take longer than some tests
 
 
 def shared_rows_note(x: Any, y: Any) -> tuple[str, ...]:
@@ -91,11 +99,11 @@ def shared_rows_note(x: Any, y: Any) -> tuple[str, ...]:
         return (
             "x and y hold the same rows: if they are one sample handed in twice, there is nothing to test.",
         )
-    if min(_distinct(first), _distinct(second)) < _DISTINCT:
+    if min(_distinct(first), _distinct(second)) < _CONTINUOUS_SHARE:
         return ()
     small, large = sorted((first, second), key=len)
     shared = int(np.count_nonzero(np.isin(small, large)))
-    if shared < max(2, _SHARED * len(small)):
+    if shared < max(2, _SUSPICIOUS_OVERLAP * len(small)):
         return ()
     return (
         f"{shared:,} rows occur in both samples, value for value. If they are the same observations, "
@@ -109,7 +117,7 @@ def copied_rows_note(*variables: Any, name: str = "x") -> tuple[str, ...]:
     if hashes is None:
         return ()
     copies = np.unique(hashes, return_counts=True)[1]
-    if len(copies) < _VALUES or copies[0] == 1 or np.any(copies != copies[0]):
+    if len(copies) < _MIN_DISTINCT_ROWS or copies[0] == 1 or np.any(copies != copies[0]):
         return ()
     times = "twice" if copies[0] == 2 else f"{int(copies[0])} times"
     return (
@@ -139,11 +147,14 @@ def _hashes(*variables: Any) -> np.ndarray | None:
     for position, points in enumerate(variables):
         if not is_array(points) or points.ndim != 2 or points.shape[1] == 0:
             return None
-        if on_gpu(points) and len(points) > _ON_GPU:
+        if on_gpu(points) and len(points) > _MAX_ROWS_FROM_GPU:
             return None
         values, rng = to_numpy(points), np.random.default_rng(position)
         odd = 2 * rng.integers(2**63, size=values.shape[1], dtype=np.uint64) + 1
-        chunks = [_hashed(values[i : i + _CHUNK], odd) for i in range(0, len(values), _CHUNK)]
+        chunks = [
+            _hashed(values[i : i + _ROWS_PER_HASH], odd)
+            for i in range(0, len(values), _ROWS_PER_HASH)
+        ]
         total = np.concatenate(chunks) + (0 if total is None else total)
     return total
 

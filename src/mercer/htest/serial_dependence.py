@@ -14,11 +14,11 @@ from mercer.gram.circular_correlation import diagonals
 from mercer.gram.threads import spans
 from mercer.htest.nulls import WildBootstrap
 
-_FORGOTTEN = 0.05  # autocorrelation below which a series does not remember
-_LAGS = 256  # looked at for the memory, at most
-_STEPS = 4  # lengths of the memory that make a block
-_FEWEST = 8  # blocks of a series: 2^7 different signs
-_SOME = 64  # diagonals at a time
+_NEGLIGIBLE_AUTOCORRELATION = 0.05  # the memory of a series ends at the first lag below it
+_MAX_LAGS = 256  # longest memory that is looked for
+_MEMORIES_PER_BLOCK = 4  # a block must be longer than the memory of the series
+_MIN_BLOCKS = 8  # of a series: 2^7 different signs, enough for level 0.05
+_DIAGONALS_PER_CHUNK = 64  # diagonals held at a time
 
 
 def lag_means(matrix: LazyMatrix) -> np.ndarray:
@@ -28,7 +28,7 @@ def lag_means(matrix: LazyMatrix) -> np.ndarray:
     """
     n = matrix.shape[0]
     sums = np.zeros(n, dtype=np.float64)
-    for chunk in spans(n // 2 + 1, _SOME):
+    for chunk in spans(n // 2 + 1, _DIAGONALS_PER_CHUNK):
         values = diagonals(matrix, chunk)  # (n, d), round the corner
         for d, column in zip(range(chunk.start, chunk.stop), values.T, strict=True):
             sums[d] = column[: n - d].sum()
@@ -41,7 +41,7 @@ def first_lag_means(matrix: LazyMatrix, lags: int) -> np.ndarray:
     """mean_i K_i(i+h) for h = 0, ..., lags - 1, at most half of the observations: (lags,)."""
     n = matrix.shape[0]
     parts = []
-    for chunk in spans(min(lags, n // 2), _SOME):
+    for chunk in spans(min(lags, n // 2), _DIAGONALS_PER_CHUNK):
         values = diagonals(matrix, chunk)
         parts += [values[: n - h, i].mean() for i, h in enumerate(range(chunk.start, chunk.stop))]
     return np.array(parts, dtype=np.float64)
@@ -61,12 +61,14 @@ def memory(means: np.ndarray) -> int:
     >>> memory(means)
     1
     """
-    lags = max(min(len(means) // 4, _LAGS), 1)
-    below = np.flatnonzero(means[:lags] < _FORGOTTEN * max(means[0], 0.0))
+    lags = max(min(len(means) // 4, _MAX_LAGS), 1)
+    below = np.flatnonzero(means[:lags] < _NEGLIGIBLE_AUTOCORRELATION * max(means[0], 0.0))
     return max(int(below[0]) if len(below) else lags, 1) if means[0] > 0 else 1
 
 
-def block_length(means: np.ndarray, n: int, *, steps: int = _STEPS, fewest: int = _FEWEST) -> int:
+def block_length(
+    means: np.ndarray, n: int, *, steps: int = _MEMORIES_PER_BLOCK, fewest: int = _MIN_BLOCKS
+) -> int:
     """Observations that should share a sign: 1 + steps (m - 1), m the memory; at least `fewest` blocks.
 
     `means` are lag means of the statistic; those of a product of independent parts are the

@@ -17,15 +17,20 @@ import numpy as np
 from mercer.backend import Array, count, is_array, is_single, on_gpu, take_rows, to_numpy
 from mercer.gram.multi_kernel_forms import Sums
 
-_SINGLE = 2 * float(np.finfo(np.float32).eps)  # typical of means over pairs: 0.3 to 11 were seen
-_HALF = 2.0**-9  # of values rounded to half precision, whose errors average out over the pairs
-_VALUES = 64 * float(np.finfo(np.float32).eps)  # of a value, by distances of split half precision
-_DOUBLE = 100 * float(np.finfo(np.float64).eps)  # of a kernel value, and what sums add to it
-_DISTANCES = 1e-11  # of their variation: distances by matrix products, of points off the origin
-_TINY = 24  # points, whose labellings repeat, and for which float64 costs nothing
-_DISTINCT = 0.5  # share of different points below which ties are expected
-_CHECKED = 512  # statistics whose gaps are looked at: sorted, all gaps of more would be narrow
-_MANY = 0.25  # of the gaps: at most a tenth are as narrow on continuous data of 5,000 points
+# Typical rounding error of float32 means over pairs; 0.3 to 11 times eps were measured.
+_FLOAT32_NOISE = 2 * float(np.finfo(np.float32).eps)
+# Rounding of values to half precision; these errors average out over the pairs.
+_FLOAT16_NOISE = 2.0**-9
+# Error of a kernel value whose distance came from split half precision.
+_GPU_VALUE_NOISE = 64 * float(np.finfo(np.float32).eps)
+_FLOAT64_NOISE = 100 * float(np.finfo(np.float64).eps)  # of a kernel value, with its sums
+# Relative to the variation of kernel values: distances by matrix products, far from the origin.
+_DISTANCE_NOISE = 1e-11
+_MAX_POINTS_FOR_TIES = 24  # so few have labellings that repeat, and float64 costs nothing
+_DISCRETE_SHARE = 0.5  # share of distinct points below which ties are expected
+_STATISTICS_CHECKED = 512  # sorted, all gaps of more statistics would be narrow
+# Share of gaps: on continuous data of 5,000 points at most a tenth is so narrow.
+_NARROW_GAPS = 0.25
 
 
 def coincide(values: np.ndarray, noise: np.ndarray) -> bool:
@@ -46,11 +51,11 @@ def coincide(values: np.ndarray, noise: np.ndarray) -> bool:
     >>> bool(coincide(rng.random((1, 99)), np.array([1e-7])))
     False
     """
-    leading = np.sort(values[:, :_CHECKED], axis=1)
+    leading = np.sort(values[:, :_STATISTICS_CHECKED], axis=1)
     with np.errstate(invalid="ignore"):  # infinite statistics
         gaps = np.diff(leading, axis=1)
     narrow = np.count_nonzero(gaps <= noise[:, None], axis=1)
-    return bool(np.any(narrow > _MANY * gaps.shape[1]))
+    return bool(np.any(narrow > _NARROW_GAPS * gaps.shape[1]))
 
 
 class Levels(NamedTuple):
@@ -87,23 +92,23 @@ def single_noise(sums: Sums, like: Array) -> np.ndarray:
     their own, which show where a kernel is constant; on a GPU they are rounded to half precision.
     """
     total, gpu = sums.rows.shape[1], on_gpu(like)
-    rounded = _HALF / total if gpu else 0.0
-    each = _VALUES / total if gpu or is_single(like) else 0.0
-    return _spread(sums) * (_SINGLE + rounded) + each * np.abs(sums.shift)
+    rounded = _FLOAT16_NOISE / total if gpu else 0.0
+    each = _GPU_VALUE_NOISE / total if gpu or is_single(like) else 0.0
+    return _spread(sums) * (_FLOAT32_NOISE + rounded) + each * np.abs(sums.shift)
 
 
 def double_noise(sums: Sums) -> np.ndarray:
     """A bound on the rounding errors of means of kernel values taken in float64: (kernels,)."""
-    return _DISTANCES * _spread(sums) + _DOUBLE * np.abs(sums.shift)
+    return _DISTANCE_NOISE * _spread(sums) + _FLOAT64_NOISE * np.abs(sums.shift)
 
 
 def few_points(points: Any) -> bool:
     """Whether there are so few points, or so few different ones, that ties are to be expected."""
     n = count(points)
-    if n <= _TINY or not is_array(points):
-        return n <= _TINY
-    rows = to_numpy(take_rows(points, slice(0, n, -(-n // _CHECKED))))
-    return len({row.tobytes() for row in rows}) <= _DISTINCT * len(rows)
+    if n <= _MAX_POINTS_FOR_TIES or not is_array(points):
+        return n <= _MAX_POINTS_FOR_TIES
+    rows = to_numpy(take_rows(points, slice(0, n, -(-n // _STATISTICS_CHECKED))))
+    return len({row.tobytes() for row in rows}) <= _DISCRETE_SHARE * len(rows)
 
 
 def _spread(sums: Sums) -> np.ndarray:

@@ -11,9 +11,9 @@ import numpy as np
 from mercer.htest.evidence import HasSpectrum
 from mercer.htest.nulls import Judgement, Null
 
-_TINY = float(np.finfo(np.float64).tiny)
+_SMALLEST_PVALUE = float(np.finfo(np.float64).tiny)
 _MAX_WEIGHTS = 10_000  # more are replaced by their sum
-_STEP, _NODES = 0.05, 700  # of the trapezoidal rule along the contour
+_STEP, _NODES = 0.05, 700  # of the trapezoidal rule along the contour: ten digits
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class WeightedChi2(Null):
         observed, weights, remainder = evidence.spectrum(_MAX_WEIGHTS)
         law = WeightedChi2Law(np.asarray(weights, dtype=np.float64), float(remainder))
         shown = law if law.std() > 0 else None  # all mass in one point has no density
-        tail = max(float(law.sf(observed)), _TINY)
+        tail = max(float(law.sf(observed)), _SMALLEST_PVALUE)
         return Judgement(tail, np.empty(0, dtype=np.float64), observed, shown)
 
 

@@ -23,10 +23,10 @@ from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, two_sam
 from mercer.kernels.prepare import aligned
 from mercer.rkhs.distributions import Empirical
 
-_LEVELS = 3  # of a column of categories, whose shares are told
-_FEWEST, _MOST = 999, 9999  # resamples, when they are left to us
-_ROWS = 4096  # points whose labels are floats at a time
-_HELD = 2**20  # sums over points that are held at a time: 8 MiB, which stay in cache
+_CATEGORIES_SHOWN = 3  # those whose shares changed most
+_MIN_RESAMPLES, _MAX_RESAMPLES = 999, 9999  # of the default, 50 for each column
+_LABELS_PER_CHUNK = 4096  # points whose labels are decoded to floats at a time
+_SUMS_PER_CHUNK = 2**20  # sums over points at a time: 8 MiB, which stay in cache
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def feature_differences(
     first, second, weights = tables(x, y)
     number = len(first.columns.names)
     if resamples is None:
-        resamples = int(np.clip(50 * number - 1, _FEWEST, _MOST))
+        resamples = int(np.clip(50 * number - 1, _MIN_RESAMPLES, _MAX_RESAMPLES))
     validate.whole("resamples", resamples)
     restricted = null or Permutation()
     permutation = Permutation(resamples, blocks=restricted.blocks, paired=restricted.paired)
@@ -283,12 +283,14 @@ def _grouped(
     pooled_totals = totals.sum(axis=1, keepdims=True)
     coarse, like = terms.astype(np.float32), np.empty(0, dtype=np.float32)
     values = np.empty((len(columns), number), dtype=np.float64)
-    room = settings().memory // 16 // (len(weights) + 4 * _ROWS)  # codes, and floats of some rows
-    step = max(min(_HELD // terms.shape[1], room) // GROUP, 1) * GROUP
+    room = (
+        settings().memory // 16 // (len(weights) + 4 * _LABELS_PER_CHUNK)
+    )  # codes, and floats of some rows
+    step = max(min(_SUMS_PER_CHUNK // terms.shape[1], room) // GROUP, 1) * GROUP
     for chunk in spans(number, step):
         coded = labels.columns(chunk, like)
         sums = np.zeros((terms.shape[1], chunk.stop - chunk.start), dtype=np.float64)
-        for rows in spans(len(weights), _ROWS):
+        for rows in spans(len(weights), _LABELS_PER_CHUNK):
             sums += coarse[rows].T @ coded.rows(rows)
         crossed = coded.project(totals)
         lost = loss((pooled_totals + crossed) / 2, pooled_totals)
@@ -373,7 +375,7 @@ def _shares(
     levels, place = np.unique(np.concatenate([a, b]), return_inverse=True)
     before = np.bincount(place[: len(a)], p, len(levels))
     after = np.bincount(place[len(a) :], q, len(levels))
-    most = np.argsort(-np.abs(after - before), kind="stable")[:_LEVELS]
+    most = np.argsort(-np.abs(after - before), kind="stable")[:_CATEGORIES_SHOWN]
     names = {i: labels.get(float(levels[i]), f"{levels[i]:g}") for i in most}
     return (
         {names[i]: float(before[i]) for i in most},

@@ -12,9 +12,9 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.discrete import Delta
 from mercer.kernels.radial import RBF
 
-_ROWS = 300  # values whose distances give the bandwidth: its error is a few percent
-_RANK = 64
-_RESIDUAL = 1e-8  # of the trace that the features may miss
+_VALUES_FOR_BANDWIDTH = 300  # their median distance is within a few percent of that of all values
+_MAX_FEATURES = 64  # of a column; about a dozen give an RBF matrix on the line to rounding
+_MAX_RESIDUAL = 1e-8  # share of the trace that the features may miss
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,23 @@ def embedded(values: np.ndarray, categorical: bool) -> Embedded:
     if len(levels) == 1:
         return Embedded(RBF(1.0), np.ones((len(values), 1)))
     kernel = RBF(_bandwidth(values, levels))
-    factor = cholesky(Gram(kernel, levels[:, None]), tolerance=_RESIDUAL, most=_RANK)
+    factor = cholesky(Gram(kernel, levels[:, None]), tolerance=_MAX_RESIDUAL, most=_MAX_FEATURES)
     return Embedded(kernel, factor.columns[place])
 
 
 def _bandwidth(values: np.ndarray, levels: np.ndarray) -> float:
     rng = np.random.default_rng(0)
-    subsample = values if len(values) <= _ROWS else rng.choice(values, _ROWS, replace=False)
+    subsample = (
+        values
+        if len(values) <= _VALUES_FOR_BANDWIDTH
+        else rng.choice(values, _VALUES_FOR_BANDWIDTH, replace=False)
+    )
     if np.all(subsample == subsample[0]):
-        subsample = levels if len(levels) <= _ROWS else rng.choice(levels, _ROWS, replace=False)
+        subsample = (
+            levels
+            if len(levels) <= _VALUES_FOR_BANDWIDTH
+            else rng.choice(levels, _VALUES_FOR_BANDWIDTH, replace=False)
+        )
     return usable(median_bandwidth(subsample), subsample, "a column of x and y")
 
 
@@ -56,5 +64,5 @@ def _indicators(codes: np.ndarray) -> np.ndarray:
     _, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
     rank = np.empty(len(counts), dtype=np.int64)
     rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
-    level = np.minimum(rank[place], _RANK - 1)
-    return (level[:, None] == np.arange(min(len(counts), _RANK))).astype(np.float64)
+    level = np.minimum(rank[place], _MAX_FEATURES - 1)
+    return (level[:, None] == np.arange(min(len(counts), _MAX_FEATURES))).astype(np.float64)

@@ -17,8 +17,8 @@ from mercer.kernels.base import Kernel
 from mercer.rkhs.function import Function
 from mercer.rkhs.sample_rows import taken
 
-_ROWS = 1000  # of each sample, which stand for all in second-order variances
-_ITERATIONS = 100
+_ROWS_FOR_VARIANCE = 1000  # of each sample, a subsample for second-order variances
+_MAX_POWER_ITERATIONS = 100  # for the largest eigenvalue to about a percent
 
 
 @dataclass(frozen=True)
@@ -263,10 +263,10 @@ def _second_order(pooled: Pooled, x: _SampleMeans, y: _SampleMeans) -> _SecondOr
 def _some(
     rows: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    if len(rows) <= _ROWS:
+    if len(rows) <= _ROWS_FOR_VARIANCE:
         return rows, weights
-    subsample = rng.choice(rows, _ROWS, replace=False, p=weights / weights.sum())
-    return np.sort(subsample), np.full(_ROWS, 1 / _ROWS, np.float64)
+    subsample = rng.choice(rows, _ROWS_FOR_VARIANCE, replace=False, p=weights / weights.sum())
+    return np.sort(subsample), np.full(_ROWS_FOR_VARIANCE, 1 / _ROWS_FOR_VARIANCE, np.float64)
 
 
 def _within(kernel: Kernel, a: Any, p: np.ndarray) -> tuple[float, float]:
@@ -296,7 +296,7 @@ def _largest(matrix: np.ndarray) -> float:
     """The largest eigenvalue of a positive semi-definite matrix, to about a percent."""
     v = matrix[:, int(np.argmax(np.diagonal(matrix)))]
     size = 0.0
-    for _ in range(_ITERATIONS):
+    for _ in range(_MAX_POWER_ITERATIONS):
         length = float(np.linalg.norm(v))
         if length == 0:
             return 0.0

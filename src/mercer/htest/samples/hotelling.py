@@ -18,8 +18,8 @@ from mercer.htest.samples.pooled_sample import Pooled, labellings, pool, within
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.dot import Linear
 
-_TINY = float(np.finfo(np.float64).tiny)
-_NONE = np.empty(0, dtype=np.float64)
+_SMALLEST_PVALUE = float(np.finfo(np.float64).tiny)
+_NO_DRAWS = np.empty(0, dtype=np.float64)
 
 
 @runtime_checkable
@@ -43,7 +43,7 @@ class FisherF(Null):
             raise self._lacking("F distribution")
         ratio, (first, second) = evidence.f_ratio()
         law, observed = f(first, second), float(ratio)
-        return Judgement(max(float(law.sf(observed)), _TINY), _NONE, observed, law)
+        return Judgement(max(float(law.sf(observed)), _SMALLEST_PVALUE), _NO_DRAWS, observed, law)
 
 
 @dataclass(frozen=True)

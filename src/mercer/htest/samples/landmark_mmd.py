@@ -20,11 +20,11 @@ from mercer.htest.ties import coincide, few_points
 from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import taken, widened
 
-_POINTS, _FEWEST = 4096, 256  # points whose kernel values with the landmarks are held at a time
-_TILES = 4  # such values at a time: distances, a kernel, less its mean, and in float32
-_COPIES = 4  # of the sums at the landmarks, at the same time
-_RANK = 1e-7  # share of the largest eigenvalue below which a direction is noise
-_SINGLE, _DOUBLE = 1e-6, 1e-10  # rounding errors of a statistic, relative to the largest
+_MAX_POINTS_PER_TILE, _MIN_POINTS_PER_TILE = 4096, 256  # columns of a tile of landmarks by points
+_TILES_PER_TASK = 4  # in memory: distances, kernel values, the same centred, and in float32
+_COPIES_OF_SUMS = 4  # of the sums at the landmarks, in memory at the same time
+_RELATIVE_RANK = 1e-7  # eigenvalues below this share of the largest one are noise
+_FLOAT32_ERROR, _FLOAT64_ERROR = 1e-6, 1e-10  # rounding of a statistic, relative to the largest
 
 
 class LandmarkDiscrepancies:
@@ -55,11 +55,15 @@ class LandmarkDiscrepancies:
         if columns.start == 0 and not self.precise and few_points(self.pooled.points):
             self._be_precise()
         values = self._resampled(null, columns, seed)
-        if columns.start == 0 and not self.precise and coincide(values, _SINGLE * _size(values)):
+        if (
+            columns.start == 0
+            and not self.precise
+            and coincide(values, _FLOAT32_ERROR * _size(values))
+        ):
             self._be_precise()
             values = self._resampled(null, columns, seed)
         if columns.start == 0:
-            self.ties = _DOUBLE * _size(values)
+            self.ties = _FLOAT64_ERROR * _size(values)
         return values
 
     def _be_precise(self) -> None:
@@ -72,7 +76,7 @@ class LandmarkDiscrepancies:
 
     def _resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         labels = labellings(self.pooled.n, self.pooled.m, null, seed)
-        parts, beside = [], _COPIES * 8 * len(self.family) * self.family.shape[0]
+        parts, beside = [], _COPIES_OF_SUMS * 8 * len(self.family) * self.family.shape[0]
         for chunk in within(columns, labels.chunks(settings().memory // 2, beside)):
             coded = labels.columns(chunk, np.empty(0, dtype=np.float32))
             parts.append(self._values(coded))
@@ -85,7 +89,7 @@ class LandmarkDiscrepancies:
         for kernel in self.family.kernels:
             gram = to_numpy(kernel.pairwise(self.landmarks, self.landmarks)).astype(np.float64)
             values, vectors = linalg.eigh((gram + gram.T) / 2)
-            significant = values > _RANK * values[-1]
+            significant = values > _RELATIVE_RANK * values[-1]
             roots.append((vectors[:, significant] / np.sqrt(values[significant])).T)
         return roots
 
@@ -93,7 +97,7 @@ class LandmarkDiscrepancies:
     def _shift(self) -> list[Array]:
         """About the mean kernel value of every landmark, which saves digits."""
         rows, n = slice(0, self.family.shape[0]), self.family.shape[1]
-        tiles = self.family.tiles(rows, slice(0, min(n, _POINTS)))
+        tiles = self.family.tiles(rows, slice(0, min(n, _MAX_POINTS_PER_TILE)))
         return [namespace(tile).mean(tile, axis=1)[:, None] for tile in tiles]
 
     def _values(self, coded: CodedColumns) -> np.ndarray:
@@ -102,9 +106,12 @@ class LandmarkDiscrepancies:
         work = _LandmarkSums(self.family, coded, scaled, self._shift, self.precise)
         parallel = is_numpy(self.family.like)
         number = self.family.shape[0]
-        step = min(max(settings().memory // (64 * _TILES * 8 * number), _FEWEST), _POINTS)
+        step = min(
+            max(settings().memory // (64 * _TILES_PER_TASK * 8 * number), _MIN_POINTS_PER_TILE),
+            _MAX_POINTS_PER_TILE,
+        )
         total = np.zeros((len(self.family), number, coded.width + 1), np.float64)
-        task_bytes = total.nbytes + step * (_TILES * 8 * number + 4 * coded.width)
+        task_bytes = total.nbytes + step * (_TILES_PER_TASK * 8 * number + 4 * coded.width)
         for sums_of_span in in_order(work, spans(n + m, step), parallel=parallel, held=task_bytes):
             total += sums_of_span
         plus, rows = total[:, :, 1:], total[:, :, :1]

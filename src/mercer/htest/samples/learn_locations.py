@@ -28,12 +28,12 @@ from mercer.kernels.take import taken
 from mercer.linalg import one_blas_thread
 from mercer.rkhs.distributions import Empirical
 
-_RIDGE = 1e-5  # of the square of the largest feature, added to variances
-_CANDIDATES = 120  # locations or frequencies of which the search chooses where to begin
-_FOLLOWED = 6  # beginnings that are followed
-_FEW = 2000  # points of each sample that are enough to compare beginnings
-_STEPS = 25  # from each of them
-_MANY = 100  # columns above which locations may leave the range of the points
+_RIDGE = 1e-5  # times the square of the largest feature, added to variances
+_CANDIDATES = 120  # locations or frequencies among which starting points are selected greedily
+_STARTS_FOLLOWED = 6  # best starting points, from which the search descends
+_POINTS_FOR_STARTS = 2000  # of each sample: enough to compare starting points
+_STEPS_PER_START = 25  # quasi-Newton steps from each of them
+_MAX_COLUMNS_IN_RANGE = 100  # with more columns, locations may leave the range of the points
 _LOG2 = log(2)
 
 
@@ -117,7 +117,7 @@ def _box(points: Array) -> tuple[np.ndarray, np.ndarray]:
     """
     xp = namespace(points)
     low, high = to_numpy(xp.min(points, axis=0)), to_numpy(xp.max(points, axis=0))
-    if points.shape[1] <= _MANY:
+    if points.shape[1] <= _MAX_COLUMNS_IN_RANGE:
         return low, high
     most = np.maximum(-low, high)
     scaled = points / array_like(np.where(most > 0, most, 1.0), points)
@@ -154,13 +154,15 @@ def _largest(
     The best beginnings are followed on one part of the points and compared on another, so that
     the one that wins is not the one that fits its own points best; the last steps are on all.
     """
-    seen, unseen = data.halves(_FEW, rng)
+    seen, unseen = data.halves(_POINTS_FOR_STARTS, rng)
     with one_blas_thread():  # products of few columns: a second thread costs more than it brings
         seen_features = features(seen.points)
         starts = [_chosen(power, seen_features, seen, *each, number, ridge) for each in begin]
         starts = [theta for _, theta in sorted(starts, key=lambda start: -start[0])]
         rough = _objective(power, seen_features, seen, ridge)
-        ends = [climbed(rough, theta, bounds, _STEPS) for theta in starts[:_FOLLOWED]]
+        ends = [
+            climbed(rough, theta, bounds, _STEPS_PER_START) for theta in starts[:_STARTS_FOLLOWED]
+        ]
         check = _objective(power, features(unseen.points), unseen, ridge)
         theta = min(ends, key=lambda theta: check(theta)[0])
         if cautious:

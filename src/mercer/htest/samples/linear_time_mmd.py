@@ -28,9 +28,9 @@ from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_r
 from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import taken
 
-_ORDER = 0  # seed of the order in which points are taken, so that sorted data do no harm
-_CHUNK = 100_000  # pairs whose kernel values are held at a time
-_BLOCKS, _RELABELLED = 32, 1024  # blocks and labellings in all that tell the skewness of a block
+_ORDER_SEED = 0  # of the random order of the points, by which sorted data do no harm
+_PAIRS_PER_CHUNK = 100_000  # pairs whose kernel values are in memory at a time
+_BLOCKS_FOR_SKEWNESS, _LABELLINGS_FOR_SKEWNESS = 32, 1024  # labellings in all, shared by the blocks
 
 
 class NormalTest(HypothesisTest):
@@ -153,8 +153,8 @@ class BlockMMDTerms(SkewedTerms):
 
     def skewness(self) -> float:
         """Of a block under the null hypothesis, from other labellings of some of the blocks."""
-        blocks = self.blocks[:_BLOCKS]
-        null = Permutation(_RELABELLED // len(blocks))
+        blocks = self.blocks[:_BLOCKS_FOR_SKEWNESS]
+        null = Permutation(_LABELLINGS_FOR_SKEWNESS // len(blocks))
         draws = np.concatenate(
             [
                 Discrepancies(_part(self.pooled, rows), [self.pooled.kernel]).resampled(
@@ -178,7 +178,7 @@ def small_note(name: str, least: int) -> tuple[str, ...]:
 
 def in_random_order(pooled: Pooled) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the first and of the second sample in random order, always the same."""
-    rng = np.random.default_rng(_ORDER)
+    rng = np.random.default_rng(_ORDER_SEED)
     return rng.permutation(pooled.n), pooled.n + rng.permutation(pooled.m)
 
 
@@ -247,8 +247,8 @@ def _means(
 ) -> np.ndarray:
     """The mean of k over the pairs of each group: (number,)."""
     sums = np.zeros(number, dtype=np.float64)
-    for start in range(0, len(left), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
+    for start in range(0, len(left), _PAIRS_PER_CHUNK):
+        chunk = slice(start, start + _PAIRS_PER_CHUNK)
         pairs = taken(pooled.points, left[chunk]), taken(pooled.points, right[chunk])
         values = to_numpy(pooled.kernel.paired(*pairs))
         sums += np.bincount(group[chunk], values, minlength=number)

@@ -19,8 +19,8 @@ from mercer.config import settings
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.pooled_sample import labellings, loss, within
 
-_RANK = 1e-10  # share of the largest eigenvalue below which a direction does not vary
-_RIDGE = 1e-10  # of the variance, so that samples that do not vary at all can be told apart
+_RELATIVE_RANK = 1e-10  # directions with less than this share of the largest variance are constant
+_RIDGE = 1e-10  # times the variance of the mean, so that constant samples can be compared
 
 
 class Difference(NamedTuple):
@@ -208,5 +208,5 @@ def whitened(z: np.ndarray) -> np.ndarray:
     if z.shape[1] == 0:
         return z
     values, vectors = linalg.eigh(z.T @ z / len(z))
-    significant = values > _RANK * values[-1]
+    significant = values > _RELATIVE_RANK * values[-1]
     return z @ (vectors[:, significant] / np.sqrt(values[significant]))

@@ -12,8 +12,8 @@ from mercer.htest.nulls import WildBootstrap
 from mercer.htest.samples.pooled_sample import Pooled
 from mercer.htest.serial_dependence import block_length, lag_means
 
-_STEPS = 8  # lengths of the memory that make a block: neighbours across its borders are lost
-_FEWEST = 5  # blocks of the shorter sample: with as many of the other, 252 different labellings
+_MEMORIES_PER_BLOCK = 8  # long blocks: pairs across their borders are lost
+_MIN_BLOCKS = 5  # of the shorter sample: with as many of the other, 252 different labellings
 
 
 def block_forms(pooled: Pooled, null: WildBootstrap, seed: int) -> np.ndarray:
@@ -30,7 +30,7 @@ def block_forms(pooled: Pooled, null: WildBootstrap, seed: int) -> np.ndarray:
     width = max(settings().memory // (64 * len(of)), 1)
     forms = []
     for start in range(0, null.resamples, width):
-        chunk = labels.columns(slice(start, min(start + width, null.resamples)), _FLOAT)
+        chunk = labels.columns(slice(start, min(start + width, null.resamples)), _FLOAT64_LIKE)
         plus = chunk.rows(slice(0, labels.shape[0]))[of] > 0  # (n + m, b)
         size = plus.sum(axis=0)
         w = np.where(plus, 1 / size, -1 / (len(of) - size))
@@ -46,10 +46,10 @@ def pooled_block(pooled: Pooled) -> int:
     )
     lags, n, m = min(len(first), len(second)), pooled.n, pooled.m
     mean = (n * first[:lags] + m * second[:lags]) / (n + m)
-    return block_length(mean, lags, steps=_STEPS, fewest=_FEWEST)
+    return block_length(mean, lags, steps=_MEMORIES_PER_BLOCK, fewest=_MIN_BLOCKS)
 
 
-_FLOAT = np.empty(0, dtype=np.float64)
+_FLOAT64_LIKE = np.empty(0, dtype=np.float64)
 
 
 def _blocks(pooled: Pooled, null: WildBootstrap, seed: int) -> tuple[np.ndarray, PermutedWeights]:

@@ -31,7 +31,7 @@ from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import widened
 
 _SIGNS = np.array([-1.0, 1.0])
-_VANISHES = 1e-12  # share of the largest term of a variance below which the rest is rounding
+_RELATIVE_ROUNDING = 1e-12  # a variance below this share of its largest term is rounding
 
 Plus = Callable[[np.ndarray], np.ndarray]  # sums over the points with label +1: (r, N) -> (r, B)
 
@@ -98,7 +98,7 @@ class Discrepancies:
         pairs = total * (total - 1)
         variance = 2 * a2 * b2 / pairs - 4 * a2 * (b3 - b2) / (pairs * (total - 2))
         variance += 2 * a2 * (b1 + 2 * b2 - 4 * b3) / (pairs * (total - 2) * (total - 3))
-        varies = variance > np.maximum(_VANISHES * 2 * a2 * b2 / pairs, self.ties**2)
+        varies = variance > np.maximum(_RELATIVE_ROUNDING * 2 * a2 * b2 / pairs, self.ties**2)
         return np.sqrt(np.where(varies, variance, 0.0))
 
     @cached_property

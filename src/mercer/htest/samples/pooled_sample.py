@@ -1,4 +1,4 @@
-"""Two samples on their way into a test: checked, joined, weighted, with a kernel that fits."""
+"""Two samples as one pooled sample: checked, joined, weighted, with a kernel; and its labellings."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ from mercer.kernels.base import Kernel
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import stacked, taken
 
-_CONFIDENCE = 0.95  # of the intervals that say what a small pilot leaves open
-_LEAST = 5  # points of a sample in a study
-_STEPS = 8  # sizes that are tried at most, in search of the right one
+_CONFIDENCE = 0.95  # of the intervals for the uncertainty of a small pilot
+_MIN_SAMPLE_SIZE = 5  # of a planned study
+_MAX_SIZES_TRIED = 8  # in search of the sample size
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,9 @@ def power(
     pilot = _Pilot(test, x, y, ratio, level, runs, asymptotic, validate.generator(rng))
     if n is None:
         base = count(pilot.x)
-        n = sorted({max(_LEAST, round(base * f)) for f in (0.125, 0.25, 0.5, 1.0, 1.5, 2.0)})
+        n = sorted(
+            {max(_MIN_SAMPLE_SIZE, round(base * f)) for f in (0.125, 0.25, 0.5, 1.0, 1.5, 2.0)}
+        )
     sizes = [n] if not isinstance(n, Sequence | np.ndarray) else list(n)
     for size in sizes:
         validate.whole("n", size, least=2)
@@ -204,7 +206,7 @@ def sample_size(
     True
     """
     validate.between("power", power, level if isinstance(level, float) else 0.0, 1.0)
-    validate.whole("most", most, least=_LEAST)
+    validate.whole("most", most, least=_MIN_SAMPLE_SIZE)
     pilot = _Pilot(test, x, y, ratio, level, runs, asymptotic, validate.generator(rng))
     if pilot.distance <= 0:
         raise ValueError(
@@ -213,13 +215,16 @@ def sample_size(
         )
     needed = pilot.needed(power, most)
     if asymptotic:
-        around = sorted({max(_LEAST, round(needed * f)) for f in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)})
+        around = sorted(
+            {max(_MIN_SAMPLE_SIZE, round(needed * f)) for f in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)}
+        )
         curve = pilot.curve(around)
     else:
         needed, curve = _searched(pilot, power, needed, most)
     low, high = pilot.interval
     interval = Interval(
-        max(_LEAST, needed * pilot.distance / high), needed * pilot.distance / low if low else inf
+        max(_MIN_SAMPLE_SIZE, needed * pilot.distance / high),
+        needed * pilot.distance / low if low else inf,
     )
     return SampleSize(needed, pilot.second(needed), float(power), interval, curve)
 
@@ -313,7 +318,7 @@ class _Pilot:
 
     def needed(self, wanted: float, most: int) -> int:
         """The size at which the formula reaches the wanted power."""
-        low, high = _LEAST, _LEAST
+        low, high = _MIN_SAMPLE_SIZE, _MIN_SAMPLE_SIZE
         while self.formula(high) < wanted:
             low, high = high, 2 * high
             if high > 2 * most:
@@ -347,10 +352,10 @@ def _formula(spread: Spread, n: int, m: int, distance: float, level: float) -> f
 def _searched(pilot: _Pilot, wanted: float, guess: int, most: int) -> tuple[int, PowerCurve]:
     """Try sizes where the answer may be, fit a curve to what is found, read it."""
     tried: dict[int, float] = {}
-    for size in (guess, max(_LEAST, guess // 2), min(2 * guess, most)):
+    for size in (guess, max(_MIN_SAMPLE_SIZE, guess // 2), min(2 * guess, most)):
         tried.setdefault(size, pilot.drawn(size))
     answer = guess
-    for _ in range(_STEPS - 3):
+    for _ in range(_MAX_SIZES_TRIED - 3):
         answer = _read(tried, wanted, pilot.level, most)
         near = min(abs(log(answer / size)) for size in tried)
         if min(tried) <= answer <= max(tried) and near < 0.1:
@@ -376,4 +381,4 @@ def _read(tried: dict[int, float], wanted: float, level: float, most: int) -> in
     slope = max(float(slope), 0.3)
     reach = log(4.0)  # beyond what was tried
     place = float(np.clip(middle + (goal - height) / slope, t.min() - reach, t.max() + reach))
-    return int(np.clip(ceil(np.exp(place)), _LEAST, most))
+    return int(np.clip(ceil(np.exp(place)), _MIN_SAMPLE_SIZE, most))

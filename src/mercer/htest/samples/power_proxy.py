@@ -22,7 +22,7 @@ from mercer.kernels.metric import squared_norms
 from mercer.kernels.take import taken
 
 Power = Callable[[np.ndarray, np.ndarray, float], tuple[float, np.ndarray, np.ndarray]]
-_THRESHOLD = 3.0  # in deviations: sums of few chi-squares exceed it in 1% or 2% of samples
+_THRESHOLD_DEVIATIONS = 3.0  # sums of few chi-squares exceed it in 1% or 2% of samples
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,11 @@ def squared_power(
     null = sqrt(2 * float(np.sum(regularized**2)))
     variance = 4 * float(delta @ spread) + null**2
     deviation = sqrt(variance)
-    ratio = (float(delta @ delta - np.trace(covariance)) - _THRESHOLD * null) / deviation
+    ratio = (float(delta @ delta - np.trace(covariance)) - _THRESHOLD_DEVIATIONS * null) / deviation
     by_delta = 2 * delta / deviation - 4 * ratio / variance * spread
-    by_covariance = -(np.eye(len(delta)) + 2 * _THRESHOLD / null * regularized) / deviation
+    by_covariance = (
+        -(np.eye(len(delta)) + 2 * _THRESHOLD_DEVIATIONS / null * regularized) / deviation
+    )
     by_covariance -= 2 * ratio / variance * (np.outer(delta, delta) + regularized)
     return ratio, by_delta, by_covariance
 

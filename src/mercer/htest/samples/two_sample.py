@@ -13,11 +13,11 @@ from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import one_sample
 
-_ALL_PAIRS = 4000  # observations together, up to which all pairs are looked at
-_MANY = 200_000  # observations together, beyond which fewer permutations are drawn
+_ALL_PAIRS = 4000  # observations together, up to which all pairs are compared
+_MAX_OBSERVATIONS_FOR_499 = 200_000  # together; with more, 199 permutations
 _WORK = 5e11  # multiplications and additions: seconds on two cores
-_KERNELS = 20  # of the default collection
-_FEWEST, _MOST = 50, 500  # landmarks
+_KERNELS = 20  # of the default collection, ten bandwidths of two kernels
+_MIN_LANDMARKS, _MAX_LANDMARKS = 50, 500  # limits of the number that fits into `_WORK`
 
 
 def two_sample(x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
@@ -71,9 +71,9 @@ def chosen(n: int, m: int) -> tuple[MMDAgg, str]:
             f"MMDAgg was chosen: it needs no choice of kernel or scale, and {total:,} "
             f"observations are few enough to look at all pairs."
         )
-    resamples = 499 if total <= _MANY else 199
+    resamples = 499 if total <= _MAX_OBSERVATIONS_FOR_499 else 199
     fitting = _WORK / (2 * _KERNELS * (resamples + 1) * total)
-    landmarks = int(min(max(fitting, _FEWEST), _MOST))
+    landmarks = int(min(max(fitting, _MIN_LANDMARKS), _MAX_LANDMARKS))
     return MMDAgg(null=Permutation(resamples), landmarks=landmarks), (
         f"MMDAgg with {landmarks} landmarks was chosen: it needs no choice of kernel or scale, "
         f"and looking at all pairs of {total:,} observations would take long."

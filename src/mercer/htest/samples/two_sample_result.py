@@ -39,7 +39,7 @@ from mercer.rkhs.function import Function
 
 SCHEMA = "mercer/two-sample/1"
 _MIN_OBSERVATIONS = 2  # in each sample, for an unbiased MMD^2
-_SEED = 0  # draws the resamples of `features` in a summary, which is the same each time
+_FEATURES_SEED = 0  # of the resamples of `features` in a summary, which is always the same
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class TwoSampleResult(ExplainedResult):
         from mercer.htest.samples.two_sample_summary import told
 
         if features is None and self.width and self.width > 1:
-            features = self.features(rng=_SEED)
+            features = self.features(rng=_FEATURES_SEED)
         return told(self, level, self.effect(confidence), features)
 
     def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from mercer.htest.result import verdict_line
 from mercer.htest.samples.attribution import Feature, Features
 from mercer.htest.samples.effect import Effect
 
-_TOLD = 5  # columns that are named
+_COLUMNS_NAMED = 5  # columns or locations that a summary lists
 
 
 def told(result: Any, level: float, effect: Effect, features: Features | None) -> str:
@@ -68,8 +68,12 @@ def _columns(features: Features, rejected: bool, level: float) -> str:
     differing = features.differing(level)
     by = type(features.correction).__name__
     if differing:
-        named = "; ".join(_named(f) for f in differing[:_TOLD])
-        more = f"; and {len(differing) - _TOLD} more" if len(differing) > _TOLD else ""
+        named = "; ".join(_named(f) for f in differing[:_COLUMNS_NAMED])
+        more = (
+            f"; and {len(differing) - _COLUMNS_NAMED} more"
+            if len(differing) > _COLUMNS_NAMED
+            else ""
+        )
         differ = "differs by itself" if len(differing) == 1 else "differ by themselves"
         return (
             f"Columns: {len(differing)} of {len(features)} {differ} (p-values corrected by {by}): "
@@ -88,7 +92,7 @@ def _named(feature: Feature) -> str:
 def _locations(result: Any) -> list[str]:
     if not result.has_locations:
         return []
-    return ["Compared at:", *(f"  {place}" for place in result.locations()[:_TOLD])]
+    return ["Compared at:", *(f"  {place}" for place in result.locations()[:_COLUMNS_NAMED])]
 
 
 def _counted(number: int, noun: str) -> str:
