@@ -32,7 +32,7 @@ def collection(points: Any, number: int = NUMBER, name: str = "x and y") -> tupl
 
     For each kernel `number` bandwidths in geometric progression, from half the 5% quantile to
     twice the 95% quantile of the positive distances it takes, Euclidean or city-block (Schrab et
-    al. 2023; Biggs et al. 2023). Of more than 512 points every k-th is looked at.
+    al. 2023; Biggs et al. 2023). More than 512 points are thinned to every k-th.
     """
     subsample = to_numpy(points)[:: max(1, -(-points.shape[0] // _MAX_POINTS_FOR_SCALES))].astype(
         np.float64
@@ -45,7 +45,7 @@ def collection(points: Any, number: int = NUMBER, name: str = "x and y") -> tupl
 
 
 def frame_collection(data: Table, number: int = NUMBER) -> tuple[Kernel, ...]:
-    """The same for a data frame, whose numbers are divided by their standard deviations.
+    """Default collection for a data frame, whose numbers are divided by their standard deviations.
 
     Multiplied by the default kernel on categories, if there are any; without numbers that one at
     several bandwidths.
@@ -72,12 +72,12 @@ def checked_kernels(kernels: Any, name: str = "kernels") -> tuple[Kernel, ...] |
 
 def _grid(distances: np.ndarray, points: Any, number: int, name: str) -> np.ndarray:
     positive = distances[distances > 0]
-    if not len(positive):  # of those that were looked at
+    if not len(positive):  # all of the subsample are equal
         values = to_numpy(points).astype(np.float64)
         distinct = np.unique(values, axis=0)[:_MAX_POINTS_FOR_SCALES]
         if len(distinct) == 1:
             raise ValueError(
-                f"all points of {name} are equal, so that their distances say nothing about "
+                f"all points of {name} are equal, so their distances give no "
                 "bandwidths: give kernels, such as [RBF(1.0)]"
             )
         upper = np.triu_indices(len(distinct), 1)
@@ -88,7 +88,7 @@ def _grid(distances: np.ndarray, points: Any, number: int, name: str) -> np.ndar
 
 
 def unfolded(kernel: Kernel, number: int) -> tuple[Kernel, ...]:
-    """The kernels of a sum that was made from the left."""
+    """Terms of a sum of kernels that was added up from the left."""
     parts: list[Kernel] = []
     for _ in range(number - 1):
         parts.append(kernel.parts()["right"])
@@ -102,21 +102,21 @@ LEVEL = 0.05  # at which notes count the kernels that reject
 _MAX_CHARACTERS = 80  # of a parameter that is neither a number nor a kernel: one line of text
 
 CHOSEN = (
-    "The effect size is that by this kernel, which was chosen on the same data: it leans to the "
-    "large side, and its interval does not know of the choice."
+    "The effect size uses the kernel that rejected most clearly on the same data, so it is biased "
+    "upwards, and its interval ignores that selection."
 )
 
 
 def sees_most(kernels: Sequence[Kernel], best: int) -> tuple[str, ...]:
-    """For the notes of a result: the kernel that saw most, and what that means for the effect."""
+    """Notes of a result: the kernel with the strongest evidence, and what its selection means."""
     name = told_apart(kernels, best)
     if len(kernels) == 1:
         return (f"Kernel: {name}.",)
-    return (f"Of {len(kernels)} kernels {name} sees most.", CHOSEN)
+    return (f"The strongest of {len(kernels)} kernels is {name}.", CHOSEN)
 
 
 def rejecting(kernels: Sequence[Kernel], best: int, number: int) -> tuple[str, ...]:
-    """The same where it is known how many of the kernels reject, at level 0.05."""
+    """Notes of a result that knows how many of the kernels reject at level 0.05."""
     if len(kernels) == 1:
         return sees_most(kernels, best)
     name = told_apart(kernels, best)
@@ -124,20 +124,16 @@ def rejecting(kernels: Sequence[Kernel], best: int, number: int) -> tuple[str, .
         said = f"None of {len(kernels)} kernels rejects at level {LEVEL:g}; {name} comes closest."
     else:
         reject = "rejects" if number == 1 else "reject"
-        said = (
-            f"{number} of {len(kernels)} kernels {reject} at level {LEVEL:g}, first of all {name}."
-        )
+        said = f"{number} of {len(kernels)} kernels {reject} at level {LEVEL:g}; the strongest is {name}."
     return (said, CHOSEN)
 
 
 def told_apart(kernels: Sequence[Kernel], one: int) -> str:
-    """One of the kernels without the factors that all of them have."""
+    """Name of one kernel of a collection, without the factors that all of them share."""
     parts = [list(_factors(kernel)) for kernel in kernels]
     shared = [f for f in parts[one] if len(parts) > 1 and all(f in others for others in parts)]
     distinctive = [f for f in parts[one] if f not in shared] or parts[one]
-    unit = (
-        " in standard deviations of the columns" if any(_is_scaled(f) for f in distinctive) else ""
-    )
+    unit = " (columns standardised)" if any(_is_scaled(f) for f in distinctive) else ""
     return (
         formula(distinctive[0])
         if len(distinctive) == 1
@@ -146,7 +142,7 @@ def told_apart(kernels: Sequence[Kernel], one: int) -> str:
 
 
 def formula(kernel: Kernel) -> str:
-    """A kernel with numbers of three digits, without the columns it looks at and their units.
+    """Formula of a kernel with numbers of three digits, without column names and units.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Null distributions, once for all tests: resampled, fitted by moments, spectral, asymptotic, bounded.
+"""Null distributions of all tests: resampled, fitted by moments, spectral, asymptotic, bounded.
 
 A test hands its evidence to a null, which asks for what it needs (resampled statistics, moments,
 eigenvalues, a bound: the protocols of `mercer.htest.evidence`) and returns a p-value.
@@ -34,10 +34,10 @@ _NO_DRAWS = np.empty(0, dtype=np.float64)
 
 
 class Judgement(NamedTuple):
-    """A p-value, and the draws of the null it came from, on the scale of `observed`.
+    """A p-value with the draws of the null distribution behind it, on the scale of `observed`.
 
-    Where the null is a distribution with a name, `law` is that distribution: SciPy's, or one with
-    its methods. `notes` say what the null chose by itself.
+    Where the null distribution has a name, `law` is that distribution: SciPy's, or one with its
+    methods. `notes` name what the null chose by itself.
     """
 
     pvalue: float
@@ -59,7 +59,7 @@ class Judgement(NamedTuple):
 
 
 class Null(ABC):
-    """How a statistic is turned into a p-value."""
+    """A null distribution: turns the evidence of a test into a p-value."""
 
     @abstractmethod
     def judge(self, evidence: Any, rng: Any = None) -> Judgement:
@@ -74,7 +74,7 @@ class Null(ABC):
 
 
 def exceeds(draws: np.ndarray, observed: float, tolerance: float = 0.0) -> np.ndarray:
-    """Which draws are at least as large as what was observed, ties by rounding included.
+    """Mask of the draws that are at least the observed statistic; equal up to rounding counts as equal.
 
     `tolerance` is the largest difference by rounding between equal draws, where their arithmetic is
     coarser than float64.
@@ -91,7 +91,7 @@ def share(draws: np.ndarray, observed: float, tolerance: float = 0.0) -> float:
 
 @dataclass(frozen=True)
 class Permutation(Null):
-    """Exact at any sample size: p = (1 + #{resampled >= observed}) / (1 + resamples).
+    """Permutation null, exact at any sample size: p = (1 + #{resampled >= observed}) / (1 + resamples).
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Permutation(Null):
     blocks : sequence of labels, or None
         Permute within these groups of observations only: centres of a trial, batches of a
         laboratory. One label for each observation, of the first sample and then of the second;
-        a block with observations of one sample only tells nothing.
+        a block with observations of only one sample contributes nothing.
     paired : bool
         Observation i of one sample belongs to observation i of the other, as before and after a
         treatment: swap within pairs only.
@@ -174,18 +174,18 @@ class Permutation(Null):
 
 @dataclass(frozen=True)
 class WildBootstrap(Null):
-    """Random signs instead of permutations; runs of `block` observations share a sign.
+    """Wild bootstrap: random signs instead of permutations; `block` consecutive observations share a sign.
 
     For degenerate statistics of one sample (goodness of fit), and for dependent observations (time
-    series), where permutations would break what must stay. Asymptotically valid; where blocks
+    series), where permutations would destroy the serial dependence. Asymptotically valid; where blocks
     are nearly independent of each other, close to a randomisation test.
 
     Parameters
     ----------
     resamples : int
     block : int or None
-        1 for independent observations. For time series longer than what the series remember; None:
-        chosen from their kernel autocorrelations.
+        1 for independent observations. For time series, longer than their memory; None: chosen
+        from their kernel autocorrelations.
     """
 
     resamples: int = 999
@@ -223,11 +223,11 @@ class WildBootstrap(Null):
 
 @dataclass(frozen=True)
 class Bootstrap(Null):
-    """Every variable drawn anew with replacement, by itself: data as if they were independent.
+    """Bootstrap of independent data: each variable is drawn with replacement, separately.
 
     Asymptotically valid for tests of joint independence (Pfister et al. 2018, section 3). In many
-    dimensions, where an observation is like itself only, draws that repeat observations vary too
-    much, and the test rejects too rarely; `Permutation` is exact.
+    dimensions, where every observation is similar only to itself, bootstrap samples with repeated
+    observations vary too much, and the test rejects too rarely; `Permutation` is exact.
     """
 
     resamples: int = 999
@@ -246,11 +246,11 @@ class Bootstrap(Null):
 
 @dataclass(frozen=True)
 class Gamma(Null):
-    """A gamma distribution with the mean and the variance of the resampled statistic.
+    """Gamma distribution with the mean and the variance of the resampled statistic.
 
-    Both are exact; the shape is an approximation, good for middle sizes, not in the far tail. Where
-    the evidence knows the skewness too, that is met by moving the distribution along (Pearson's
-    type III), which makes the tail right. The level holds from four observations on; a p-value is
+    Both are exact; the shape is an approximation, good for moderate p-values, not in the far tail.
+    Where the evidence knows the skewness too, a shifted gamma distribution (Pearson's type III) matches
+    it, which corrects the tail. The level holds from four observations on; a p-value is
     never below the smallest one that the permutations it replaces could attain.
     """
 
@@ -269,7 +269,7 @@ class Gamma(Null):
 
 
 def _gamma(mean: float, variance: float, skewness: float | None) -> Any:
-    """The gamma distribution with these moments; without a skewness the one that begins at 0."""
+    """Gamma distribution with these moments; without a skewness, the one that starts at 0."""
     from scipy.stats import gamma
 
     if skewness is None or not skewness > 0:
@@ -281,13 +281,13 @@ def _gamma(mean: float, variance: float, skewness: float | None) -> Any:
 
 @dataclass(frozen=True)
 class Spectrum(Null):
-    """sum_i l_i z_i^2 with z_i standard normal and l_i the eigenvalues of the centred kernel matrix.
+    """Spectral null, sum_i l_i z_i^2, z_i standard normal and l_i eigenvalues of the centred kernel matrix.
 
     The asymptotic null of a quadratic statistic, drawn `resamples` times; eigenvalues beyond the
-    `rank` largest are replaced by their sum. Two-sample tests bring the draws to the mean and the
-    variance of the permuted statistic, as in `Gamma`: few points in many dimensions have
-    eigenvalues that are too uneven. So the level holds from four observations on, and a p-value is
-    never below the smallest one that the permutations could attain.
+    `rank` largest are replaced by their sum. Two-sample tests rescale the draws to the mean and the
+    variance of the permuted statistic, as in `Gamma`, because the eigenvalues of few points in many
+    dimensions are too uneven. The level holds from four observations on, and a p-value is never below
+    the smallest one that the permutations could attain.
     """
 
     resamples: int = 9999
@@ -312,7 +312,7 @@ class Spectrum(Null):
 
 @dataclass(frozen=True)
 class Chi2(Null):
-    """A chi-square distribution; its degrees of freedom come from the test."""
+    """Chi-square distribution; its degrees of freedom come from the test."""
 
     def judge(self, evidence: ChiSquareDistributed, rng: Any = None) -> Judgement:
         """Survival function of the chi-square distribution at the observed statistic."""
@@ -327,10 +327,10 @@ class Chi2(Null):
 
 @dataclass(frozen=True)
 class Normal(Null):
-    """A standard normal distribution, in its small-sample form.
+    """Standard normal distribution, or Student's t for few terms.
 
-    A statistic divided by its standard error has the tails of Student's t, which count where
-    there are few terms; the test knows the degrees of freedom. From a hundred on the two are one.
+    A statistic divided by its estimated standard error has the tails of Student's t; the test knows
+    the degrees of freedom. Beyond about 100 of them, t and normal agree.
     """
 
     def judge(self, evidence: Studentized, rng: Any = None) -> Judgement:
@@ -346,7 +346,7 @@ class Normal(Null):
 
 @dataclass(frozen=True)
 class Bound(Null):
-    """A bound on the p-value that holds for every distribution and every size; conservative.
+    """Upper bound on the p-value for every distribution and every sample size; conservative.
 
     From McDiarmid's inequality and the Rademacher bound on the mean (Gretton et al. 2012, section
     4): needs a bounded kernel.
@@ -361,5 +361,5 @@ class Bound(Null):
 
 
 def _positive(p: Any) -> float:
-    """A p-value is never 0."""
+    """The p-value, or the smallest positive float: a p-value is never 0."""
     return max(float(p), float(np.finfo(np.float64).tiny))

@@ -37,7 +37,7 @@ def test_kernels_are_told_apart_by_what_they_do_not_share():
     kernels = pool_for(None, frame, frame[::-1])[1]
     names = [told_apart(kernels, i) for i in range(len(kernels))]
     assert len(set(names)) == len(kernels) == 20
-    assert all(name.endswith(") in standard deviations of the columns") for name in names)
+    assert all(name.endswith(") (columns standardised)") for name in names)
     assert not any("Delta" in name for name in names)
     labels = [told_apart(pool_for(None, frame[["c"]], frame[["c"]])[1], i) for i in range(5)]
     assert len(set(labels)) == 5
@@ -65,7 +65,7 @@ def test_notes_of_the_aggregated_test():
     number, *rest = found.notes[0].split()
     assert found.pvalue <= LEVEL
     assert 1 <= int(number) <= 20
-    assert " ".join(rest).startswith("of 20 kernels reject at level 0.05, first of all ")
+    assert " ".join(rest).startswith("of 20 kernels reject at level 0.05; the strongest is ")
     assert len(found.notes[0]) < 120
     none = MMDAgg(null=null).test(X[:30], X[30:], rng=0)
     assert none.notes[0].startswith("None of 20 kernels rejects at level 0.05; ")

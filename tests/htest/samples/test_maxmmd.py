@@ -159,7 +159,7 @@ def test_k_samples_of_frames_and_arrays():
         (lambda: MMDAgg(landmarks=0), "landmarks must be"),
         (lambda: MaxMMD([1.0]), "must be a kernel"),
         (lambda: KSample().test(X), "at least two samples"),
-        (lambda: KSample(null=Permutation(9, paired=True)), "knows no pairs"),
+        (lambda: KSample(null=Permutation(9, paired=True)), "does not support paired permutations"),
         (lambda: KSample().test(Empirical(X, np.full(40, 1 / 40)), Y), "no weighted samples"),
     ],
 )

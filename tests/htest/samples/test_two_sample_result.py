@@ -187,7 +187,7 @@ def test_differences_in_dependence_only_are_said_to_be_so():
     noise = rng.normal(size=(2, 150, 2))
     x = noise[0]
     y = np.stack([noise[1, :, 0], 0.98 * noise[1, :, 0] + 0.2 * noise[1, :, 1]], axis=1)
-    assert "in how columns go together" in MMD(RBF(0.5)).test(x, y, rng=0).summary()
+    assert "in the dependence between columns" in MMD(RBF(0.5)).test(x, y, rng=0).summary()
 
 
 def test_summaries_are_the_same_each_time(samples):

@@ -1,4 +1,4 @@
-"""A two-sample test without permutations: half of the data chooses a function, the other half tests it."""
+"""Two-sample test without permutations: half of the data gives the witness, the other half tests it."""
 
 from __future__ import annotations
 

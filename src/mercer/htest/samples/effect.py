@@ -1,4 +1,4 @@
-"""How much two samples differ: MMD^2 with a confidence interval, and a distance without a unit."""
+"""Effect size of two samples: MMD^2 with a confidence interval, and a standardised distance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_POWER_ITERATIONS = 100  # for the largest eigenvalue to about a percent
 
 @dataclass(frozen=True)
 class Effect(EffectSize):
-    """How much two samples differ.
+    """Effect size of two samples: MMD^2 and the standardised distance, with intervals.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Effect(EffectSize):
     `share` is d^2 / (d^2 + 4), d the standardized distance: the part of the variation of a
     balanced pooled sample (in the RKHS) that is between the samples, the R^2 of an analysis of
     variance. 0 means the same distribution; as with Cohen's d, 0.2, 0.5 and 0.8 (1%, 6% and 14%
-    of the variation) may be called small, middle and large. A distance over many columns of which
+    of the variation) may be called small, moderate and large. A distance over many columns of which
     one differs is smaller than that of this column alone, since the spread is that of all.
 
     Measured coverage of the 95% intervals (no difference, shifts of 0.3, 0.8 and 1.5, scales of
@@ -133,7 +133,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one pass over the Gram matrix tells."""
+    """Witness values, distances and their variances, from one pass over the Gram matrix."""
 
     witness: np.ndarray  # (n + m,), at each observation, itself left out
     mmd2: Estimate
@@ -143,7 +143,7 @@ class Measured:
     spread: Spread
 
     def effect(self, confidence: float, kernel: Kernel) -> Effect:
-        """Estimates with intervals."""
+        """Estimates with confidence intervals."""
         validate.between("confidence", confidence, 0.0, 1.0)
         value, interval = self.mmd2.value, self.mmd2.interval(confidence)
         if self.within == 0:  # all points of each sample are equal
@@ -215,7 +215,7 @@ class _SampleMeans:
         return float(self.weights @ values)
 
     def variance(self, values: np.ndarray) -> float:
-        """Of the values, as the weighted mean of them sees it."""
+        """Variance of the values that enters that of their weighted mean."""
         spread = self.weights**2 @ (values - self.mean(values)) ** 2
         return float(spread) / (1 - self.lost) / self.lost
 
@@ -248,7 +248,7 @@ class _SecondOrder:
 
 
 def _second_order(pooled: Pooled, x: _SampleMeans, y: _SampleMeans) -> _SecondOrder:
-    """Some rows of large samples are enough."""
+    """Second-order variances, of subsamples where the samples are large."""
     n = pooled.n
     rng = np.random.default_rng(0)
     a, p = _some(np.arange(n), x.weights, rng)

@@ -1,4 +1,4 @@
-"""The energy distance test of two samples."""
+"""Energy distance test of two samples."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mercer.htest.samples.mmd_statistic import QuadraticEvidence
 from mercer.htest.samples.pooled_sample import in_own_units, pool
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 
-_UNITS = "Columns were divided by their standard deviations, so that distances mix no units."
+_UNITS = "Columns were divided by their standard deviations, so that distances do not mix units."
 
 
 @dataclass(frozen=True)
 class Energy(HypothesisTest):
-    """The energy distance 2 E|X - Y|^p - E|X - X'|^p - E|Y - Y'|^p of two samples.
+    """Two-sample test by the energy distance 2 E|X - Y|^p - E|X - X'|^p - E|Y - Y'|^p of two samples.
 
     Twice the squared maximum mean discrepancy with `kernels.Energy(p)`, pairs i = j included, so
     it is never negative (Szekely and Rizzo 2004; Sejdinovic et al. 2013). Zero for 0 < p < 2 only

@@ -1,4 +1,4 @@
-"""Are two samples the same, up to a margin? A test whose rejection speaks for sameness."""
+"""Equivalence test of two samples: a rejection shows that they are the same up to a margin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FAR_AT_MEDIAN = 2 * (1 - exp(-0.5))
 
 @dataclass(frozen=True)
 class Equivalence(HypothesisTest):
-    """Are two samples the same up to a margin? The null hypothesis is that MMD >= margin.
+    """Equivalence test of two samples; the null hypothesis is that MMD >= margin.
 
     A test that finds no difference does not show that there is none; this one does, when it
     rejects: the p-value is the chance of an estimate as small as this one, were the MMD as large
@@ -94,7 +94,7 @@ class Equivalence(HypothesisTest):
         return sqrt(half + sqrt(half**2 + z2 * estimate.floor))
 
     def verdict(self, rejected: bool) -> str:
-        """A rejection speaks for sameness."""
+        """Verdict in words: a rejection shows equivalence."""
         measure = "a standardized distance" if self.standardized else "an MMD"
         if rejected:
             return f"the samples are the same up to {measure} of {self.margin:g}"

@@ -1,4 +1,4 @@
-"""Hotelling's test of two means, the classical baseline."""
+"""Hotelling's T^2 test of two means, the classical baseline."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FDistributed(Protocol):
 
 @dataclass(frozen=True)
 class FisherF(Null):
-    """An F distribution; its degrees of freedom come from the test."""
+    """F distribution; its degrees of freedom come from the test."""
 
     def judge(self, evidence: FDistributed, rng: Any = None) -> Judgement:
         """Survival function of the F distribution at the observed ratio."""
@@ -48,7 +48,7 @@ class FisherF(Null):
 
 @dataclass(frozen=True)
 class Hotelling(HypothesisTest):
-    """Do two samples have the same mean? By Hotelling's T^2, the t test in several dimensions.
+    """Hotelling's T^2 test of equal means, the t test in several dimensions.
 
     T^2 = nm/(n + m) delta' S^-1 delta with the pooled covariance S. For Gaussian data of one
     covariance (N - p - 1) / (p (N - 2)) T^2 has an F distribution with p and N - p - 1 degrees of
@@ -84,7 +84,7 @@ class Hotelling(HypothesisTest):
         return two_sample_result(self, evidence.pooled, evidence.observed, judgement)
 
     def verdict(self, rejected: bool) -> str:
-        """It speaks of means only."""
+        """Verdict in words, about means only."""
         return "The means differ" if rejected else "No difference of the means was found"
 
 

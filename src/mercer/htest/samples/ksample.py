@@ -1,4 +1,4 @@
-"""A test of several samples at once: do they all come from one distribution?"""
+"""K-sample test: do several samples come from one distribution?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mercer.config import settings
 from mercer.frames import Columns, Table
 from mercer.gram import PermutedWeights
 from mercer.gram.kernel_family import Family
-from mercer.gram.multi_kernel_forms import Labelled, labelled
+from mercer.gram.multi_kernel_forms import Labelled, Sums, labelled
 from mercer.gram.resampling_weights import DECODED, CodedColumns
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
@@ -47,7 +47,7 @@ class KSampleResult(Result):
 
 @dataclass(frozen=True)
 class KSample(HypothesisTest):
-    """Do several samples come from the same distribution? By all their squared MMDs together.
+    """K-sample test by the squared MMDs of all pairs of samples.
 
     The statistic is the mean of the unbiased MMD^2 of all pairs of samples, weighted by the
     product of their sizes: up to a factor the variation between the samples in a kernel analysis
@@ -79,7 +79,9 @@ class KSample(HypothesisTest):
             validate.instance("kernel", self.kernel, Kernel, "a kernel or None")
         validate.instance("null", self.null, Permutation, "a Permutation, such as Permutation(999)")
         if self.null.paired:
-            raise ValueError("KSample knows no pairs: use Permutation(blocks=...)")
+            raise ValueError(
+                "KSample does not support paired permutations: use Permutation(blocks=...)"
+            )
 
     def statistic(self, *samples: Any) -> float:
         """The weighted mean of the MMD^2 of all pairs."""
@@ -104,11 +106,12 @@ class KSampleEvidence:
         self.sizes = np.array(sizes, dtype=np.float64)
         self.family = Family([kernel], points)
         self.precise = False  # whether resampled statistics are in float64
+        self._known_sums: Sums | None = None
         self.groups = np.repeat(np.arange(len(sizes)), sizes)
         self._pairs = list(combinations(range(len(sizes)), 2))
         indicators = np.eye(len(sizes), dtype=np.float64)[self.groups]  # (N, samples)
         pair_indicators = [indicators[:, a] + indicators[:, b] for a, b in self._pairs]
-        self._held = np.stack([*indicators.T, *pair_indicators], axis=1)
+        self._indicators = np.stack([*indicators.T, *pair_indicators], axis=1)
 
     @property
     def observed(self) -> float:
@@ -154,7 +157,7 @@ class KSampleEvidence:
         """Compute in float64 from now on, the kernel values of float32 points too."""
         self.precise = True
         self.family = Family(self.family.kernels, widened(self.family.x))
-        self.__dict__.pop("_sums", None)
+        self._known_sums = None
 
     def _permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         labels = PermutedWeights(
@@ -170,17 +173,20 @@ class KSampleEvidence:
     def _pass(self, coded: CodedColumns) -> Labelled:
         forms = labelled(
             self.family,
-            self._held,
+            self._indicators,
             coded,
             tables=list(np.eye(len(self.sizes), dtype=np.float64)),
             precise=self.precise,
         )
-        self.__dict__.setdefault("_sums", forms.sums)
+        self._known_sums = self._known_sums or forms.sums
         return forms
 
-    @cached_property
-    def _sums(self) -> Any:
-        return labelled(self.family, self._held).sums
+    @property
+    def _sums(self) -> Sums:
+        """Sums of kernel values over pairs i != j, exactly; a pass over the labellings gives them too."""
+        if self._known_sums is None:
+            self._known_sums = labelled(self.family, self._indicators).sums
+        return self._known_sums
 
     def _values(self, forms: np.ndarray) -> np.ndarray:
         """From the sums within the samples, (samples, B): (B,)."""

@@ -17,7 +17,7 @@ from mercer.gram.threads import in_order, spans
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, within
 from mercer.htest.ties import coincide, few_points
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, Points
 from mercer.rkhs.sample_rows import taken, widened
 
 _MAX_POINTS_PER_TILE, _MIN_POINTS_PER_TILE = 4096, 256  # columns of a tile of landmarks by points
@@ -42,10 +42,9 @@ class LandmarkDiscrepancies:
         rows = np.sort(rng.choice(total, min(number, total), replace=False))
         self.landmarks = taken(pooled.points, rows)
         self.family = Family(kernels, self.landmarks, pooled.points)
-        self.ties = np.zeros(
-            len(kernels), dtype=np.float64
-        )  # how far equal statistics may be apart
+        self.ties = np.zeros(len(kernels), dtype=np.float64)  # tolerances of equal statistics
         self.precise = False  # whether resampled statistics are in float64
+        self._basis = _LandmarkBasis(self.family, self.landmarks)
 
     def resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         """MMD^2 of the labellings in some columns, (kernels, B); column 0 is the observed one.
@@ -71,8 +70,7 @@ class LandmarkDiscrepancies:
         self.precise = True
         self.landmarks, points = widened(self.landmarks), widened(self.pooled.points)
         self.family = Family(self.family.kernels, self.landmarks, points)
-        for name in ("_roots", "_shift"):
-            self.__dict__.pop(name, None)
+        self._basis = _LandmarkBasis(self.family, self.landmarks)
 
     def _resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         labels = labellings(self.pooled.n, self.pooled.m, null, seed)
@@ -82,28 +80,10 @@ class LandmarkDiscrepancies:
             parts.append(self._values(coded))
         return np.concatenate(parts, axis=1)
 
-    @cached_property
-    def _roots(self) -> list[np.ndarray]:
-        """A with A'A = K(l, l)^-1 on what is not noise, for every kernel: (rank, landmarks)."""
-        roots = []
-        for kernel in self.family.kernels:
-            gram = to_numpy(kernel.pairwise(self.landmarks, self.landmarks)).astype(np.float64)
-            values, vectors = linalg.eigh((gram + gram.T) / 2)
-            significant = values > _RELATIVE_RANK * values[-1]
-            roots.append((vectors[:, significant] / np.sqrt(values[significant])).T)
-        return roots
-
-    @cached_property
-    def _shift(self) -> list[Array]:
-        """About the mean kernel value of every landmark, which saves digits."""
-        rows, n = slice(0, self.family.shape[0]), self.family.shape[1]
-        tiles = self.family.tiles(rows, slice(0, min(n, _MAX_POINTS_PER_TILE)))
-        return [namespace(tile).mean(tile, axis=1)[:, None] for tile in tiles]
-
     def _values(self, coded: CodedColumns) -> np.ndarray:
         weights, (n, m) = self.pooled.weights, (self.pooled.n, self.pooled.m)
         scaled = None if weights is None else weights * np.repeat([n, m], [n, m])
-        work = _LandmarkSums(self.family, coded, scaled, self._shift, self.precise)
+        work = _LandmarkSums(self.family, coded, scaled, self._basis.shift, self.precise)
         parallel = is_numpy(self.family.like)
         number = self.family.shape[0]
         step = min(
@@ -119,12 +99,38 @@ class LandmarkDiscrepancies:
         powers = np.stack([w, w**2])
         sums, total_weights = _ones(coded).project(powers), powers.sum(axis=1, keepdims=True)
         forms = []
-        for root, first, all_points in zip(self._roots, plus, rows, strict=True):
+        for root, first, all_points in zip(self._basis.roots, plus, rows, strict=True):
             with np.errstate(divide="ignore", invalid="ignore"):
                 gap = first / sums[0] - (all_points - first) / (total_weights[0] - sums[0])
             forms.append(np.sum((root @ gap) ** 2, axis=0))
         lost = float(self.pooled.contrast @ self.pooled.contrast)  # under the observed labels
         return np.nan_to_num(np.stack(forms) * (lost / loss(sums, total_weights)), nan=np.inf)
+
+
+@dataclass(frozen=True)
+class _LandmarkBasis:
+    """An orthonormal basis of the span of the landmarks for every kernel, and centring of its values."""
+
+    family: Family
+    landmarks: Points
+
+    @cached_property
+    def roots(self) -> list[np.ndarray]:
+        """A with A'A = K(l, l)^-1 on what is not noise, for every kernel: (rank, landmarks)."""
+        roots = []
+        for kernel in self.family.kernels:
+            gram = to_numpy(kernel.pairwise(self.landmarks, self.landmarks)).astype(np.float64)
+            values, vectors = linalg.eigh((gram + gram.T) / 2)
+            significant = values > _RELATIVE_RANK * values[-1]
+            roots.append((vectors[:, significant] / np.sqrt(values[significant])).T)
+        return roots
+
+    @cached_property
+    def shift(self) -> list[Array]:
+        """About the mean kernel value of every landmark, which saves digits."""
+        rows, n = slice(0, self.family.shape[0]), self.family.shape[1]
+        tiles = self.family.tiles(rows, slice(0, min(n, _MAX_POINTS_PER_TILE)))
+        return [namespace(tile).mean(tile, axis=1)[:, None] for tile in tiles]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Two-sample tests that average over small groups of points: linear time, and in blocks."""
+"""Two-sample tests whose statistic is a mean over small groups or blocks of points, in linear time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BLOCKS_FOR_SKEWNESS, _LABELLINGS_FOR_SKEWNESS = 32, 1024  # labellings in all, 
 
 
 class NormalTest(HypothesisTest):
-    """A test whose statistic is a mean, in units of its standard error normal; nothing is random."""
+    """Test whose statistic is a studentised mean, asymptotically normal. No resampling."""
 
     kernel: Kernel | None
 
@@ -44,7 +44,7 @@ class NormalTest(HypothesisTest):
 
     @abstractmethod
     def _terms(self, pooled: Pooled) -> MeanEvidence:
-        """What the mean is taken of."""
+        """Terms whose mean is the statistic."""
 
     def statistic(self, x: Any, y: Any) -> float:
         """An unbiased estimate of MMD^2."""
@@ -152,7 +152,7 @@ class BlockMMDTerms(SkewedTerms):
         self.pooled, self.blocks = pooled, blocks
 
     def skewness(self) -> float:
-        """Of a block under the null hypothesis, from other labellings of some of the blocks."""
+        """Skewness of a block under the null hypothesis, from other labellings of some of the blocks."""
         blocks = self.blocks[:_BLOCKS_FOR_SKEWNESS]
         null = Permutation(_LABELLINGS_FOR_SKEWNESS // len(blocks))
         draws = np.concatenate(
@@ -167,7 +167,7 @@ class BlockMMDTerms(SkewedTerms):
 
 
 def small_note(name: str, least: int) -> tuple[str, ...]:
-    """What to say about an asymptotic null and small samples."""
+    """Note on an asymptotic null and small samples."""
     if least >= OBSERVATIONS_FOR_NORMAL:
         return ()
     return (
@@ -198,7 +198,7 @@ class _BlockMMD:
 
 
 def _part(pooled: Pooled, rows: tuple[np.ndarray, np.ndarray]) -> Pooled:
-    """Some points of each sample."""
+    """Pooled sample of the points at these positions."""
     points = taken(pooled.points, np.concatenate(rows))
     return replace(pooled, points=points, n=len(rows[0]), m=len(rows[1]), samples=None)
 

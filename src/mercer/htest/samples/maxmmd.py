@@ -1,4 +1,4 @@
-"""A two-sample test that looks through several kernels and takes the largest statistic."""
+"""Two-sample test by the largest of several standardised statistics, one for each kernel."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class KernelsEvidence(ABC):
     @property
     @abstractmethod
     def units(self) -> np.ndarray:
-        """What the discrepancies are divided by, the same for all labels: (kernels,).
+        """Units of the discrepancies, the same for all labellings: (kernels,).
 
-        0 for a kernel that sees no difference between labellings, and is left out.
+        0 for a kernel whose statistic is the same for all labellings; it is left out.
         """
 
     @abstractmethod
@@ -66,7 +66,7 @@ class KernelsEvidence(ABC):
 
     @cached_property
     def each(self) -> np.ndarray:
-        """Of every kernel, in full precision: (kernels,)."""
+        """Scaled MMD^2 of every kernel in full precision: (kernels,)."""
         return self._over(self.discrepancies.observed)
 
     @property
@@ -83,7 +83,7 @@ class KernelsEvidence(ABC):
         return self.joined(self._over(self.discrepancies.resampled(null, columns, seed)))
 
     def _over(self, values: np.ndarray) -> np.ndarray:
-        """values / units, 0 where a kernel sees nothing."""
+        """values / units, and 0 where the unit is 0."""
         units = self.units if values.ndim == 1 else self.units[:, None]
         sees = np.broadcast_to(units > 0, values.shape)
         return np.divide(values, units, out=np.zeros_like(values), where=sees)
@@ -103,12 +103,12 @@ class _Largest(KernelsEvidence):
 
 @dataclass(frozen=True)
 class MaxMMD(KernelsTest):
-    """The largest of several squared maximum mean discrepancies, each in its own unit.
+    """Two-sample test by the largest of several squared maximum mean discrepancies, each standardised.
 
     The statistic is max_k MMD_k^2 / s_k, with the unbiased estimates and s_k their standard
     deviations over all permutations, which are known exactly; one set of permutations gives the
-    null of the maximum, so that the level holds whatever the kernels are. (Sriperumbudur et al.
-    2009 take the supremum over kernels; standardised, no kernel drowns the others.)
+    null of the maximum, so that the level holds for any kernels. (Sriperumbudur et al. 2009
+    take the supremum over kernels; standardised, no kernel dominates the others.)
 
     Parameters
     ----------

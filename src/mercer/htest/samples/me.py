@@ -15,7 +15,7 @@ from mercer.kernels.base import Kernel
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ME(LocationTest):
-    """Do two samples differ at a few locations? By the normalised difference of mean embeddings.
+    """Two-sample test by the normalised difference of mean embeddings at a few locations.
 
     With z_i = (k(x_i, v_1), ..., k(x_i, v_J)) the statistic is delta' (S_x/n + S_y/m)^-1 delta,
     delta being the difference of the mean features and S_x, S_y their covariances. It costs

@@ -1,4 +1,4 @@
-"""Differences of mean features between two samples, for their own labels and for others.
+"""Difference of the mean features of two samples, for the observed labelling and for others.
 
 A test with p features needs of each sample its mean and the covariance of that mean: sums over
 points of z and zz'. Under another labelling of the pooled sample these are sums over other points,

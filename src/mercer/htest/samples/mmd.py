@@ -16,7 +16,7 @@ from mercer.kernels.base import Kernel
 
 @dataclass(frozen=True)
 class MMD(HypothesisTest):
-    """Do two samples come from the same distribution? By the squared maximum mean discrepancy.
+    """Two-sample test by the squared maximum mean discrepancy.
 
     MMD^2 = E k(X, X') + E k(Y, Y') - 2 E k(X, Y), the squared distance of the mean embeddings
     (Gretton et al. 2012, lemma 6): zero for a characteristic kernel only where the distributions
@@ -24,10 +24,10 @@ class MMD(HypothesisTest):
 
     Samples are arrays, tensors, data frames, lists of objects the kernel takes, or
     `Empirical(points, weights)`: sums over pairs of points then count each by its weight.
-    Permutations move a weight with its point, and what they give is brought to the precision of
-    the observed statistic: a good approximation, not exact, for weights may be unlike in the
-    samples. Dependent observations need a null that knows it: `Permutation(blocks=...)` for groups,
-    `Permutation(paired=True)` for pairs.
+    Permutations move a weight with its point, and permuted statistics are rescaled to the variance of
+    the observed weighting: a good approximation, not exact, since the weights of the two samples may
+    be distributed differently. Dependent observations need a null that respects the dependence:
+    `Permutation(blocks=...)` for groups, `Permutation(paired=True)` for pairs.
 
     Parameters
     ----------

@@ -20,11 +20,11 @@ from mercer.kernels.base import Kernel
 
 @dataclass(frozen=True)
 class MMDAgg(HypothesisTest):
-    """MMDAgg: rejects if any of several MMD tests does, each at its share of the level.
+    """MMDAgg: a two-sample test that rejects if any of several MMD tests does, each at its share of the level.
 
     Kernel k rejects at level u w_k, and u is as large as the level of the whole allows (Schrab et
-    al. 2023). Nothing has to be known about the scale of the difference, and the price for looking
-    at twenty kernels is small, since u uses how alike their verdicts are.
+    al. 2023). The scale of the difference need not be known, and testing twenty kernels costs little
+    power, since u accounts for the dependence of their statistics.
 
     The p-value is the smallest level at which the aggregated test rejects. With p_kb the share of
     labellings whose MMD_k^2 is at least that of labelling b, kernel k rejects at level u w_k when
@@ -42,7 +42,7 @@ class MMDAgg(HypothesisTest):
         None: Gaussian and Laplace kernels, ten bandwidths each, that cover the scales of the
         pooled sample.
     weights : sequence of positive numbers or None
-        What the kernels count, divided by their sum; None: all the same.
+        Shares of the level, divided by their sum; None: all equal.
     null : Permutation
         All of its permutations are compared with each other, so it cannot stop early.
     landmarks : int or None

@@ -1,4 +1,4 @@
-"""A two-sample test that fuses several kernels by a soft maximum."""
+"""Two-sample test by a soft maximum over several kernels (MMD-FUSE)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MMDFuse(KernelsTest):
     (1/l) log mean_k exp(l MMD_k^2 / sqrt(N_k)), with unbiased estimates, N_k the mean of
     k(z_i, z_j)^2 over pairs of the pooled sample, and l = sqrt(n (n - 1)), n the size of the
     smaller sample (Biggs, Schrab and Gretton 2023, "FUSE-N"). The level is exact: N_k does not
-    change when the samples are permuted. Powerful where several kernels see a difference together.
+    change when the samples are permuted. Powerful where several kernels show a difference together.
 
     Parameters
     ----------

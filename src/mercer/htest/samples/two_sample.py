@@ -1,4 +1,4 @@
-"""Do two samples differ? A test chosen by what the samples are and how many points they have."""
+"""Two-sample test with everything chosen automatically, by the number of observations."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _MIN_LANDMARKS, _MAX_LANDMARKS = 50, 500  # limits of the number that fits into 
 
 
 def two_sample(x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
-    """Do two samples come from the same distribution? Chooses the test by itself.
+    """Test whether two samples come from the same distribution; the test is chosen automatically.
 
-    Always the test aggregated over Gaussian and Laplace kernels with ten bandwidths each, which
-    needs to know nothing about the difference and holds its level exactly (`MMDAgg`):
+    It is always the test aggregated over Gaussian and Laplace kernels with ten bandwidths each
+    (`MMDAgg`), which needs no prior knowledge of the difference and whose level is exact:
 
     * up to 4,000 observations in all, on all pairs of observations, with 999 permutations;
     * beyond, projected onto landmarks, in time and memory linear in the number of observations:
-      as many landmarks (50 to 500) as seconds allow, with 499 permutations, 199 beyond 200,000
+      as many landmarks (50 to 500) as take seconds, with 499 permutations, 199 beyond 200,000
       observations. All observations are used.
 
     Columns of data frames are divided by their standard deviations, and columns of categories
-    join by the default kernel for them. `result.notes` say what was chosen and why.
+    use their default kernel. `result.notes` name the test and the reason.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def two_sample(x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
 
 
 def chosen(n: int, m: int) -> tuple[MMDAgg, str]:
-    """The test for so many observations, and why."""
+    """Test for so many observations, and the reason as a note."""
     total = n + m
     if total <= _ALL_PAIRS:
         return MMDAgg(), (
@@ -81,13 +81,13 @@ def chosen(n: int, m: int) -> tuple[MMDAgg, str]:
 
 
 def _kept(given: Any, read: Any) -> Any:
-    """What rows are taken from when they are asked for: of data frames the user's own."""
+    """Sample whose rows a result shows: of data frames the user's own."""
     given, read = (s.points if isinstance(s, Empirical) else s for s in (given, read))
     return given if isinstance(read, Table) else read
 
 
 def _read(x: Any, name: str) -> Any:
-    """The sample, data frames read once."""
+    """The sample, checked; data frames are read once."""
     if isinstance(x, Empirical):
         return Empirical(one_sample(x.points, name), x.weights)
     return one_sample(x, name)

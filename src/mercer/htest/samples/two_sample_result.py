@@ -1,4 +1,4 @@
-"""What a two-sample test found: beside the p-value, how much the samples differ, and where."""
+"""Results of two-sample tests: beside the p-value, how much the samples differ, and where."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _FEATURES_SEED = 0  # of the resamples of `features` in a summary, which is alwa
 
 @dataclass(frozen=True)
 class TwoSampleResult(ExplainedResult):
-    """The result of a two-sample test; it keeps the samples, and looks into them when asked.
+    """Result of a two-sample test; it keeps the samples, and analyses them when asked.
 
-    Effect sizes, the witness and the points are those of `kernel`: that of the test, or the
-    default one of the samples for a test without a kernel. Tests over several kernels (`MMDAgg`,
-    `MMDFuse`, `MaxMMD`) give the one that saw most. Since it was chosen on the same data, what it
-    sees leans to the large side: 95% intervals after `MMDAgg` covered 88% where there was no
+    Effect sizes, the witness and the points use `kernel`: that of the test, or the default one of
+    the samples for a test without a kernel. Tests over several kernels (`MMDAgg`, `MMDFuse`,
+    `MaxMMD`) give the one with the strongest evidence. It was selected on the same data, so the effect
+    is biased upwards: 95% intervals after `MMDAgg` covered 88% where there was no
     difference, 87% for a small shift and 93% for a clear one (two dimensions, 80 and 80 points,
-    100 to 150 runs each). For an interval that counts, hand a fresh sample to `MMD(kernel)`.
+    100 to 150 runs each). For an unbiased interval, hand a fresh sample to `MMD(kernel)`.
 
     Examples
     --------
@@ -72,12 +72,12 @@ class TwoSampleResult(ExplainedResult):
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel by which the samples are compared."""
+        """Kernel by which the samples are compared."""
         return self.pooled.kernel
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many observations the samples have."""
+        """Numbers of observations in the two samples."""
         return self.pooled.n, self.pooled.m
 
     # ---- how much ---------------------------------------------------------------------
@@ -93,7 +93,7 @@ class TwoSampleResult(ExplainedResult):
         return witness_of(self.pooled)
 
     def points(self, k: int = 5) -> Points:
-        """The `k` observations of each sample that differ most: `.first` and `.second`."""
+        """The `k` observations of each sample with the largest witness values: `.first` and `.second`."""
         validate.whole("k", k)
         return standouts(self.pooled, self._measured.witness, k)
 
@@ -104,7 +104,7 @@ class TwoSampleResult(ExplainedResult):
         resamples: int | None = None,
         rng: Any = None,
     ) -> Features:
-        """Which columns differ, each by itself, with p-values corrected for their number.
+        """Columns that differ, each tested alone, with p-values corrected for their number.
 
         Permutations respect the blocks or pairs of the test's null. See `feature_differences`.
         """
@@ -134,9 +134,9 @@ class TwoSampleResult(ExplainedResult):
     def summary(
         self, level: float = 0.05, *, confidence: float = 0.95, features: Features | None = None
     ) -> str:
-        """What was asked, the verdict, how much the samples differ and in which columns.
+        """Question, verdict, size of the difference and columns that differ, in plain words.
 
-        `features` are found anew, always with the same resamples, where they are not handed in.
+        Without `features` they are computed, always with the same resamples.
         """
         from mercer.htest.samples.two_sample_summary import told
 
@@ -161,16 +161,16 @@ class TwoSampleResult(ExplainedResult):
         return record
 
     def plot_witness(self, column: str | int | None = None, ax: Any = None) -> Any:
-        """The witness on the line or the plane, or both samples along one column; an Axes.
+        """Plot of the witness on the line or the plane, or of both samples along one column; an Axes.
 
         `column` is needed where the samples have more than two columns, or categories: the
-        picture then shows this column alone, both samples smoothed by its own kernel, and their
+        figure then shows this column alone, both samples smoothed by its own kernel, and their
         difference. None: the column that differs most.
         """
         return importlib.import_module("mercer.htest.samples.plots").witness(self, column, ax)
 
     def plot_features(self, ax: Any = None, *, level: float = 0.05, rng: Any = None) -> Any:
-        """The columns by how much they differ; an Axes."""
+        """Bar chart of the columns by how much they differ; an Axes."""
         return self.features(rng=rng).plot(ax, level=level)
 
     def _repr_html_(self) -> str:
@@ -186,7 +186,7 @@ class TwoSampleResult(ExplainedResult):
 
     @property
     def width(self) -> int | None:
-        """The number of columns; None where the points have none."""
+        """Number of columns; None where the points have none."""
         points = self.pooled.points
         return int(points.shape[1]) if is_array(points) and points.ndim == 2 else None
 
@@ -215,7 +215,7 @@ def two_sample_result(
     judgement: Judgement,
     notes: tuple[str, ...] = (),
 ) -> TwoSampleResult:
-    """The one way every two-sample test makes its result."""
+    """Result of a two-sample test, with notes on its samples and an attainable p-value."""
     notes = (*notes, *_sample_notes(test, pooled, judgement))
     null = getattr(test, "null", None)
     judgement = raised_to_attainable(judgement, null, log_labellings((pooled.n, pooled.m), null))
@@ -223,7 +223,7 @@ def two_sample_result(
 
 
 def _sample_notes(test: HypothesisTest, pooled: Pooled, judgement: Judgement) -> tuple[str, ...]:
-    """What few or repeated observations mean for the p-value."""
+    """Notes on few or repeated observations."""
     null, sizes = getattr(test, "null", None), (pooled.n, pooled.m)
     notes: tuple[str, ...] = ()
     if null is None or isinstance(null, Permutation):

@@ -1,4 +1,4 @@
-"""A two-sample result in plain words."""
+"""Summary of a two-sample result in plain words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLUMNS_NAMED = 5  # columns or locations that a summary lists
 
 
 def told(result: Any, level: float, effect: Effect, features: Features | None) -> str:
-    """What was asked, the verdict, how much, and where."""
+    """Question, verdict, size of the difference, columns, locations and notes, a line each."""
     rejected = result.rejects(level)
     lines = [
         _question(result),
@@ -58,8 +58,8 @@ def _size(effect: Effect) -> str:
     word = distance_word(effect.standardized)
     return (
         f"Size: standardized distance {effect.standardized:.3g} ({sure} {low:.3g} to {high:.3g}), "
-        f"{word}. Knowing the sample explains {share:.2%} ({least:.2%} to {most:.2%}) of the "
-        f"variation. MMD^2 = {effect.mmd2:.3g} ({effect.interval.low:.3g} to "
+        f"{word}. Sample membership explains {share:.2%} ({least:.2%} to {most:.2%}) of the "
+        f"variance (in feature space). MMD^2 = {effect.mmd2:.3g} ({effect.interval.low:.3g} to "
         f"{effect.interval.high:.3g})."
     )
 
@@ -81,7 +81,7 @@ def _columns(features: Features, rejected: bool, level: float) -> str:
         )
     alone = f"Columns: none of {len(features)} differs by itself (p-values corrected by {by})"
     if rejected:
-        return f"{alone}: the difference is in how columns go together, or too thin to place."
+        return f"{alone}: the difference is in the dependence between columns, or spread too thinly over them."
     return f"{alone}."
 
 

@@ -16,7 +16,7 @@ from mercer.kernels.base import Kernel
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UME(LocationTest):
-    """Do two samples differ at a few locations? By the mean squared witness function there.
+    """Two-sample test by the mean squared witness function at a few locations.
 
     The unbiased estimate of 1/J sum_j (mu_P(v_j) - mu_Q(v_j))^2, which is
     (|delta|^2 - tr(S_x/n + S_y/m)) / J; it may be negative. No covariance is inverted, so that it
