@@ -1,4 +1,4 @@
-"""Bandwidths at the scale of neighbours, below that of `median_bandwidth`."""
+"""Bandwidths from distances to near neighbours, smaller than `median_bandwidth`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mercer.kernels.bandwidth import usable
 from mercer.kernels.metric import squared_distances
 from mercer.kernels.prepare import as_table
 
-_NEIGHBOUR = 7  # whose distance is the bandwidth (Zelnik-Manor and Perona 2004)
-_LOOKED = 500  # points whose neighbours are looked for
+_NEIGHBOUR_RANK = 7  # neighbour whose distance is the bandwidth (Zelnik-Manor and Perona 2004)
+_MAX_QUERY_POINTS = 500  # evenly spaced, whose neighbours are searched
 
 
 def numbers(x: Any, name: str = "X") -> Array | None:
-    """The points of arrays and lists of numbers, and of data frames without categories; else None."""
+    """Points of numeric arrays, lists and data frames without categories; None for other data."""
     frame = None if is_array(x) else as_table(x, name)
     if frame is not None:
         return None if any(frame.columns.categorical) else validate.points(frame.values, name)
@@ -26,19 +26,19 @@ def numbers(x: Any, name: str = "X") -> Array | None:
 
 
 def neighbour_bandwidth(x: Any, name: str = "X") -> float:
-    """The median distance of a point to its 7th neighbour, of distinct points."""
+    """Median distance of distinct points to their 7th nearest neighbour."""
     points = validate.points(x, name)
     distinct = np.unique(to_numpy(points).astype(np.float64), axis=0)
     n = len(distinct)
     if n == 1:
         raise ValueError(
-            f"all points of {name} are equal, so that their distances say nothing about a "
-            "bandwidth: give a kernel, such as RBF(1.0)"
+            f"all points of {name} are equal, so their distances do not determine a bandwidth: "
+            "give a kernel, such as RBF(1.0)"
         )
-    looked = distinct[np.linspace(0, n - 1, min(n, _LOOKED)).astype(np.int64)]
-    rank = min(_NEIGHBOUR, n - 1)
-    far = [
-        np.partition(squared_distances(looked[some], distinct), rank, axis=1)[:, rank]
-        for some in spans(len(looked), 64)
+    sample = distinct[np.linspace(0, n - 1, min(n, _MAX_QUERY_POINTS)).astype(np.int64)]
+    rank = min(_NEIGHBOUR_RANK, n - 1)
+    distances2 = [
+        np.partition(squared_distances(sample[rows], distinct), rank, axis=1)[:, rank]
+        for rows in spans(len(sample), 64)
     ]
-    return usable(float(np.sqrt(np.median(np.concatenate(far)))), points, name)
+    return usable(float(np.sqrt(np.median(np.concatenate(distances2)))), points, name)

@@ -1,4 +1,4 @@
-"""Iterations that need products only: conjugate gradients, and Newton's method with them inside."""
+"""Conjugate gradients, and a Newton method that solves its systems by them: only products are needed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from mercer.backend import Array, namespace, scalar, zeros
 
-_HALVINGS = 30  # of a step, before it is given up
-_INNER = 200  # conjugate gradients for one step of Newton's method, at most
+_MAX_HALVINGS = 30  # of a step, before it is given up: 1e-9 of its length
+_MAX_INNER_ITERATIONS = 200  # conjugate gradients within one Newton step
 
 
 def conjugate_gradients(
@@ -18,28 +18,28 @@ def conjugate_gradients(
     tolerance: float,
     precondition: Callable[[Array], Array] | None = None,
 ) -> tuple[Array, int, float]:
-    """x of Ax = b for columns b (m, q), steps taken, and the largest relative residual left."""
+    """Solution x of Ax = b for columns b (m, q), the steps taken, and the largest relative residual."""
     xp = namespace(right)
     x, r = zeros(tuple(right.shape), right), xp.asarray(right, copy=True)
     z = r if precondition is None else precondition(r)
-    p, rz, one = z, xp.sum(r * z, axis=0), xp.ones_like(r[0, :])
-    first, left, step = xp.sum(r * r, axis=0), 1.0, 0
-    while step < iterations and left > tolerance and scalar(xp.max(rz)) > 0:
+    p, rz, unit = z, xp.sum(r * z, axis=0), xp.ones_like(r[0, :])
+    first, residual, step = xp.sum(r * r, axis=0), 1.0, 0
+    while step < iterations and residual > tolerance and scalar(xp.max(rz)) > 0:
         image, step = system(p), step + 1
         curvature = xp.sum(p * image, axis=0)
-        length = xp.where(curvature > 0, rz / xp.where(curvature > 0, curvature, one), 0 * one)
+        length = xp.where(curvature > 0, rz / xp.where(curvature > 0, curvature, unit), 0 * unit)
         x, r = x + length * p, r - length * image
         z = r if precondition is None else precondition(r)
         before, rz = rz, xp.sum(r * z, axis=0)
-        share = xp.sum(r * r, axis=0) / xp.where(first > 0, first, one)
-        left = scalar(xp.max(share)) ** 0.5
-        p = z + rz / xp.where(before > 0, before, one) * p
-    return x, step, left if step else 0.0
+        share = xp.sum(r * r, axis=0) / xp.where(first > 0, first, unit)
+        residual = scalar(xp.max(share)) ** 0.5
+        p = z + rz / xp.where(before > 0, before, unit) * p
+    return x, step, residual if step else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """A function at a point: its value, its gradient, and its curvature, v -> Hv."""
+    """Local model of a function at a point: value, gradient, and Hessian product v -> Hv."""
 
     value: float
     gradient: Array
@@ -48,7 +48,7 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Where a method stopped: the point, how many steps it took, and the gradient's share that is left."""
+    """Final point of a minimisation, its steps, and the norm of the gradient relative to the first one."""
 
     point: Array
     steps: int
@@ -58,42 +58,42 @@ class Minimum:
 def newton(
     look: Callable[[Array], Look], start: Array, iterations: int, tolerance: float
 ) -> Minimum:
-    """Minimise a convex function: Newton's method, its systems solved by conjugate gradients.
+    """Minimise a convex function by Newton's method with conjugate gradients.
 
     Stops where the gradient is below `tolerance` times the first one. Steps are halved until the
-    function falls by a share of what the gradient promises (Nocedal and Wright 2006, alg. 7.1).
+    function decreases sufficiently (Nocedal and Wright 2006, alg. 7.1).
     """
     xp = namespace(start)
-    here = look(start)
-    first = _norm(here.gradient) or 1.0
-    left, step, shape = _norm(here.gradient) / first, 0, tuple(start.shape)
+    current = look(start)
+    first = _norm(current.gradient) or 1.0
+    residual, step, shape = _norm(current.gradient) / first, 0, tuple(start.shape)
 
     def flat(v: Array) -> Array:
         return xp.reshape(v, (-1, 1))
 
-    while step < iterations and left > tolerance:
-        found, _, _ = conjugate_gradients(
-            lambda v, image=here.curvature: flat(image(xp.reshape(v, shape))),
-            flat(-here.gradient),
-            _INNER,
-            min(0.1, left**0.5),
+    while step < iterations and residual > tolerance:
+        solved, _, _ = conjugate_gradients(
+            lambda v, image=current.curvature: flat(image(xp.reshape(v, shape))),
+            flat(-current.gradient),
+            _MAX_INNER_ITERATIONS,
+            min(0.1, residual**0.5),
         )
-        direction = xp.reshape(found, shape)
-        promised = scalar(xp.sum(here.gradient * direction))
+        direction = xp.reshape(solved, shape)
+        promised = scalar(xp.sum(current.gradient * direction))
         length = 1.0
-        for _ in range(_HALVINGS):
-            there = look(start + length * direction)
-            if there.value <= here.value + 1e-4 * length * promised + _noise(here.value):
+        for _ in range(_MAX_HALVINGS):
+            trial = look(start + length * direction)
+            if trial.value <= current.value + 1e-4 * length * promised + _noise(current.value):
                 break
             length /= 2
         else:
-            return Minimum(start, step, left)  # rounding is all that is left
-        fell, before = here.value - there.value, left
-        start, here, step = start + length * direction, there, step + 1
-        left = _norm(here.gradient) / first
-        if fell <= 10 * _noise(here.value) and left > before / 2:
-            break  # rounding is all that is left
-    return Minimum(start, step, left)
+            return Minimum(start, step, residual)  # only rounding remains
+        fell, before = current.value - trial.value, residual
+        start, current, step = start + length * direction, trial, step + 1
+        residual = _norm(current.gradient) / first
+        if fell <= 10 * _noise(current.value) and residual > before / 2:
+            break  # only rounding remains
+    return Minimum(start, step, residual)
 
 
 def _norm(v: Array) -> float:

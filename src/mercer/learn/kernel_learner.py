@@ -1,4 +1,4 @@
-"""What every learner with a kernel shares: the door for points and targets, parameters inside kernels."""
+"""Base of all learners with a kernel: checks of points, targets and weights."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class KernelPredictor(KernelEstimator):
     def _accept_numbers(
         self, X: Any, y: Any, sample_weight: Any = None, *, several: bool = True
     ) -> tuple[Kernel, Points, Array, np.ndarray | None]:
-        """The kernel, the points, numbers (n,) or (n, q) to predict, and weights (n,) or None.
+        """The kernel, the points, targets (n,) or (n, q), and weights (n,) or None.
 
-        Numbers have the library, device and dtype of the values of the kernel; points of weight 0
-        are left out.
+        Targets have the library, device and dtype of the kernel values; points of weight 0 are left
+        out.
         """
         x, target, weights = self._numbers_of(X, y, sample_weight, several=several)
         kernel, points = self._learn_from(x)
@@ -74,9 +74,9 @@ class KernelPredictor(KernelEstimator):
     def _accept_labels(
         self, X: Any, y: Any, sample_weight: Any = None
     ) -> tuple[Kernel, Points, np.ndarray, np.ndarray | None]:
-        """The kernel, the points, the number of the class of each (n,), and weights (n,) or None.
+        """The kernel, the points, their class numbers (n,), and weights (n,) or None.
 
-        Sets `classes_`. Points of weight 0 are left out; at least two classes must be left.
+        Sets `classes_`. Points of weight 0 are left out; at least two classes must remain.
         """
         x, target = self._both(X, present(y))
         check_classification_targets(target)
@@ -85,7 +85,7 @@ class KernelPredictor(KernelEstimator):
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs labels of at least two classes, got one class, "
-                f"{self.classes_.tolist()[0]!r}: give observations of another, or use a learner of one class"
+                f"{self.classes_.tolist()[0]!r}: add observations of another class, or use OneClassSVC"
             )
         kernel, points = self._learn_from(x)
         return kernel, points, codes, weights
@@ -93,20 +93,20 @@ class KernelPredictor(KernelEstimator):
     def _precise(
         self, kernel: Kernel, points: Points, weights: np.ndarray | None, ridge: float | None
     ) -> Points:
-        """The points, in float64 where a ridge lets the rounding of float32 kernel values show.
+        """The points, in float64 where a small ridge would amplify the rounding of float32 kernel values.
 
-        None stands for a ridge that is chosen by leave-one-out, which mistakes rounding for a signal.
+        None: the ridge is chosen by leave-one-out, which would mistake rounding for a signal.
         """
-        given = points
-        own = to_numpy(kernel.diag(points))
-        own = own if weights is None else own * weights
-        if ridge is None or needs_double(own, ridge):
-            points = widened_for(kernel, given)
-        self._doubled = points is not given
+        original = points
+        diagonal = to_numpy(kernel.diag(points))
+        diagonal = diagonal if weights is None else diagonal * weights
+        if ridge is None or needs_double(diagonal, ridge):
+            points = widened_for(kernel, original)
+        self._doubled = points is not original
         return points
 
     def _values_at(self, X: Any) -> tuple[Gram, Any]:
-        """Kernel values of new points and those of `function_`, and the dtype of what is predicted."""
+        """Gram matrix of new points and the points of `function_`, and the dtype of predictions."""
         points, kernel, learnt = self._points(X), self._bound, self.function_.points
         if not self._doubled:
             gram = Gram(kernel, points, learnt)
@@ -115,7 +115,7 @@ class KernelPredictor(KernelEstimator):
         return Gram(kernel, widened_for(kernel, points), learnt), dtype
 
     def _both(self, X: Any, y: Any, *, reset: bool = True, **how: Any) -> tuple[Any, Any]:
-        """X and y as scikit-learn would take them; other points as they are, with a checked y."""
+        """X and y checked by scikit-learn; points that are not numeric as they are, with a checked y."""
         frames.unmasked(X, "X")
         frames.unmasked(y, "y")
         if y is None or self._is_numeric(X):
@@ -142,7 +142,7 @@ def with_intercept(values: Array, intercept: float | np.ndarray) -> Array:
 
 
 def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
-    """Finite float64 numbers (n, p), and y where one is given, by scikit-learn's own door."""
+    """Finite float64 numbers (n, p), and y where one is given, checked by scikit-learn."""
     frames.unmasked(X, "X")
     frames.unmasked(how.get("y"), "y")
     frame = as_table(X, "X")
@@ -153,40 +153,40 @@ def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
 
 
 def on_host(x: Any) -> Any:
-    """Tensors, on whatever device, as NumPy arrays; everything else as it is."""
+    """Tensors on any device as NumPy arrays; everything else as it is."""
     return to_numpy(x) if is_array(x) else x
 
 
 def doubles(y: Any) -> np.ndarray:
-    """Finite numbers to predict, (n,) or (n, q), in float64."""
-    held = to_numpy(y)
-    return np.asarray(validate.vectors(held, len(held), np.zeros(1), "y"), dtype=np.float64)
+    """Finite targets, (n,) or (n, q), in float64."""
+    values = to_numpy(y)
+    return np.asarray(validate.vectors(values, len(values), np.zeros(1), "y"), dtype=np.float64)
 
 
 def present(y: Any) -> Any:
-    """Labels as they came; refused where some are missing, or of kinds that have no order."""
+    """Labels, unchanged; missing labels and mixtures of text and numbers are refused."""
     frames.unmasked(y, "y")
     if y is None or (is_array(y) and not is_numpy(y)):
         return y
-    held = np.asarray(y)
-    if held.dtype.kind != "O":
+    labels = np.asarray(y)
+    if labels.dtype.kind != "O":
         return y
-    missing = [i for i, label in enumerate(held.ravel()) if _is_missing(label)]
+    missing = [i for i, label in enumerate(labels.ravel()) if _is_missing(label)]
     if missing:
         raise ValueError(
-            f"y contains missing labels, NaN or None, in {len(missing)} of {len(held)} places (first: "
-            f"{missing[0]}): drop these points, or give them a label of their own"
+            f"y contains missing labels, NaN or None, in {len(missing)} of {len(labels)} places (first: "
+            f"{missing[0]}): drop these points, or give them a separate label"
         )
-    kinds = {str if isinstance(label, str) else Real for label in held.ravel()}
+    kinds = {str if isinstance(label, str) else Real for label in labels.ravel()}
     if len(kinds) > 1:
         raise ValueError(
-            "y must hold labels of one kind, got text and numbers: turn all of them into text"
+            "y must hold labels of one kind, got text and numbers: convert all of them to text"
         )
     return y
 
 
 def _is_missing(label: Any) -> bool:
-    """None, NaN, and the values of pandas that are neither equal to themselves nor different."""
+    """Whether a label is None, NaN or pandas.NA, which cannot be compared."""
     try:
         return label is None or bool(label != label)
     except (TypeError, ValueError):
@@ -198,12 +198,12 @@ def weighted(x: Any, y: Any, weights: Any) -> tuple[Any, Any, np.ndarray | None]
     if weights is None:
         return x, y, None
     weights = _weights(weights, count(x))
-    kept = np.flatnonzero(weights)
-    if len(kept) == len(weights):
+    positive = np.flatnonzero(weights)
+    if len(positive) == len(weights):
         return x, y, weights
-    if len(kept) == 0:
+    if len(positive) == 0:
         raise ValueError("sample_weight must be positive for some points, got only zeros")
-    return taken(x, kept), taken(y, kept), weights[kept]
+    return taken(x, positive), taken(y, positive), weights[positive]
 
 
 def _weights(values: Any, n: int) -> np.ndarray:
@@ -212,8 +212,8 @@ def _weights(values: Any, n: int) -> np.ndarray:
     dtype: Any = np.float64
     if np.isscalar(values):
         values = np.full(n, values, dtype=dtype)
-    held = to_numpy(values) if is_array(values) else values
-    weights = check_array(held, dtype=dtype, ensure_2d=False, input_name="sample_weight")
+    array = to_numpy(values) if is_array(values) else values
+    weights = check_array(array, dtype=dtype, ensure_2d=False, input_name="sample_weight")
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have shape ({n},), got {weights.shape}")
     if weights.min() < 0:

@@ -1,4 +1,4 @@
-"""Streamed learners stay inside the memory budget, measured in a fresh process."""
+"""StreamedLearner learners stay inside the memory budget, measured in a fresh process."""
 
 import json
 import subprocess

@@ -306,8 +306,8 @@ def test_float64_where_a_refinement_moves_much(monkeypatch):
 
     Another order of the sums moves predictions by some 1e-5 in float64, and by 1e-2 and more in float32.
     """
-    monkeypatch.setattr(streaming, "_SMALL", 0)
-    monkeypatch.setattr(streaming, "_ROUNDING", 1e-3)
+    monkeypatch.setattr(streaming, "_MAX_DOUBLE_PRODUCTS", 0)
+    monkeypatch.setattr(streaming, "_MAX_REFINEMENT", 1e-3)
     x, y = X.astype(np.float32), Y.astype(np.float32)
     wide = [a.astype(np.float64) for a in (x, y)]
     wanted = NystromRidge(RBF(2.0), 0.01, landmarks=wide[0][:100]).fit(*wide).predict(wide[0])
@@ -327,7 +327,7 @@ def test_float32_is_refined(intercept, monkeypatch):
     0 < t <= 1, as the factor F has the larger diagonal: no error grows, and where F is close to the
     matrix A (t = 1) every step halves it. Three steps leave 1/8; a quarter is asked for.
     """
-    monkeypatch.setattr(streaming, "_SMALL", 0)
+    monkeypatch.setattr(streaming, "_MAX_DOUBLE_PRODUCTS", 0)
     points, target = X.astype(np.float32), Y.astype(np.float32)
     marks, options = points[:60], {"intercept": intercept}
     wide = [a.astype(np.float64) for a in (points, target, marks)]

@@ -17,7 +17,7 @@ from mercer.kernels import RBF, Laplace, Linear
 from mercer.learn.machines import decomposition, matrix_access, smo, svm_base
 from mercer.learn.machines.matrix_access import (
     CachedRows,
-    DenseRows,
+    DenseKernelRows,
     KernelRows,
     LowRankRows,
     TiledRows,
@@ -50,7 +50,7 @@ each_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PR
 def test_the_minimum_of_a_general_solver(problem):
     x, dual = problem(25, 2.0)
     K = RBF(1.0)(x)
-    found = solve(DenseRows(K), dual, tolerance=1e-10)
+    found = solve(DenseKernelRows(K), dual, tolerance=1e-10)
     # b = p - q with p, q >= 0 makes |b| smooth
     n = len(x)
     bounds = [(0, u) for u in dual.upper] + [(0, -v) for v in dual.lower]
@@ -103,7 +103,7 @@ def test_compiled_steps_are_the_same(problem):
 def test_leaving_out_changes_nothing(problem, monkeypatch):
     """The loop that goes on after many steps without those that cannot move."""
     x, dual = problem(300, 100.0)
-    rows = DenseRows(RBF(1.0)(x))
+    rows = DenseKernelRows(RBF(1.0)(x))
     plain = solve(rows, dual, tolerance=1e-7)
     inside = []
     inner = Block._shrunk
@@ -146,7 +146,7 @@ def test_solving_for_the_free_ones_lowers_the_objective(problem):
 def test_a_working_set_at_a_time(problem, compiled, monkeypatch):
     """Small sides make the rounds, growth, leaving out and recall of large problems happen."""
     x, dual = problem(400, 1.0)
-    whole = solve(DenseRows(RBF(1.0)(x)), dual, tolerance=1e-8)
+    whole = solve(DenseKernelRows(RBF(1.0)(x)), dual, tolerance=1e-8)
     monkeypatch.setattr(svm_base, "MAX_DENSE_POINTS", 10)
     monkeypatch.setattr(decomposition, "_WORKING_SET", 16)
     monkeypatch.setattr(decomposition, "_ROUNDS_BETWEEN_CHECKS", 3)
@@ -175,7 +175,7 @@ def test_a_matrix_that_is_held_is_not_cut_into_parts(problem, monkeypatch):
     monkeypatch.setattr(decomposition, "_WORKING_SET", 16)
     parts = solve(TiledRows(RBF(1.0), x), dual, tolerance=1e-8)
     monkeypatch.setattr(svm_base, "Decomposition", None)
-    whole = solve(DenseRows(RBF(1.0)(x)), dual, tolerance=1e-8)
+    whole = solve(DenseKernelRows(RBF(1.0)(x)), dual, tolerance=1e-8)
     assert_allclose(whole.values, parts.values, atol=1e-6)
     assert_allclose(whole.offset, parts.offset, atol=1e-6)
 
@@ -184,7 +184,7 @@ def test_a_matrix_that_is_held_is_not_cut_into_parts(problem, monkeypatch):
 def test_optimality(problem):
     x, dual = problem(300, 2.0)
     K = RBF(1.0)(x)
-    found = solve(DenseRows(K), dual, tolerance=1e-6)
+    found = solve(DenseKernelRows(K), dual, tolerance=1e-6)
     values = K @ found.b + found.offset
     error = dual.target - values
     w, slack = dual.width, 1e-5
@@ -206,7 +206,11 @@ def test_optimality(problem):
 
 
 def ways(kernel, x) -> list[KernelRows]:
-    found: list[KernelRows] = [DenseRows(kernel(x)), TiledRows(kernel, x), CachedRows(kernel, x, 7)]
+    found: list[KernelRows] = [
+        DenseKernelRows(kernel(x)),
+        TiledRows(kernel, x),
+        CachedRows(kernel, x, 7),
+    ]
     return [*found, LowRankRows(x)] if kernel == Linear() else found
 
 
@@ -237,7 +241,7 @@ def test_rows_by_all_ways(kernel, dtype):
 
 def test_which_way(monkeypatch):
     x = np.random.default_rng(0).normal(size=(300, 3))
-    assert isinstance(kernel_rows(RBF(1.0), x), DenseRows)
+    assert isinstance(kernel_rows(RBF(1.0), x), DenseKernelRows)
     assert isinstance(kernel_rows(Linear(), x), LowRankRows)
     monkeypatch.setattr(matrix_access, "MAX_DENSE_POINTS", 100)
     assert isinstance(kernel_rows(RBF(1.0), x), TiledRows)
@@ -288,7 +292,7 @@ def test_a_large_problem_stays_inside_the_budget():
 
 def test_warm_starts_need_fewer_steps():
     x, dual = classes(300, 1.0)
-    rows = DenseRows(RBF(1.0)(x))
+    rows = DenseKernelRows(RBF(1.0)(x))
     first = solve(rows, dual, tolerance=1e-6)
     again = solve(rows, dual, start=first.b, tolerance=1e-6)
     assert again.steps == 0
@@ -297,6 +301,6 @@ def test_warm_starts_need_fewer_steps():
 
 def test_steps_can_run_out():
     x, dual = classes(300, 10.0)
-    found = solve(DenseRows(RBF(1.0)(x)), dual, tolerance=1e-9, max_steps=20)
+    found = solve(DenseKernelRows(RBF(1.0)(x)), dual, tolerance=1e-9, max_steps=20)
     assert found.steps == 20
     assert found.gap > 1e-3

@@ -12,7 +12,7 @@ import mercer
 from mercer.gram import Gram
 from mercer.kernels import RBF, Delta, Linear, median_bandwidth
 from mercer.learn import MRMR
-from mercer.learn.hsic_factors import Factored, line_gram
+from mercer.learn.hsic_factors import HSICFactors, line_gram
 from mercer.rkhs import cka, hsic
 
 
@@ -36,7 +36,7 @@ def alignment(x, y, kernel_y=None):
 def test_factors_are_exact(unbiased):
     x, y = data()
     variables = [x[:, 0], x[:, 2], np.round(x[:, 3]), y]
-    factors = Factored.of(map(line_gram, variables))
+    factors = HSICFactors.of(map(line_gram, variables))
     for i, a in enumerate(variables):
         for j, b in enumerate(variables):
             kernels = RBF(median_bandwidth(a)), RBF(median_bandwidth(b))
@@ -46,7 +46,7 @@ def test_factors_are_exact(unbiased):
 
 def test_factors_are_thin():
     x, _ = data(5000)
-    assert Factored.of([line_gram(x[:, 0])]).columns[0].shape[1] < 40
+    assert HSICFactors.of([line_gram(x[:, 0])]).columns[0].shape[1] < 40
 
 
 def test_factors_keep_to_the_memory_budget():
@@ -142,7 +142,7 @@ def test_constant_features_are_irrelevant():
     x[:, 3] = 2.0
     fitted = MRMR(2).fit(x, y)
     assert fitted.relevance_[3] == 0
-    assert Factored.of([Gram(RBF(1.0), x[:, 3]), Gram(RBF(1.0), y)]).cka(0, 1) == 0
+    assert HSICFactors.of([Gram(RBF(1.0), x[:, 3]), Gram(RBF(1.0), y)]).cka(0, 1) == 0
 
 
 # ---- what cannot be done ----------------------------------------------------------------------

@@ -22,7 +22,7 @@ from mercer.learn.kernel_learner import KernelEstimator
 from mercer.rkhs.function import Function
 from mercer.rkhs.sample_rows import recentred
 
-_NOISE = 64  # times eps times k(x, x): distances this close are equal; rounding stays below it
+_TIE_TOLERANCE = 64  # in eps k(x, x): closer distances count as equal; rounding stays below it
 
 
 class KernelKMeans(
@@ -41,7 +41,7 @@ class KernelKMeans(
     ----------
     n_clusters : int
     kernel : Kernel or None
-        None: RBF at the median distance; for data frames with categories `default_kernel`.
+        None: RBF with the median distance as its bandwidth; `default_kernel` for a frame with categories.
     n_init : int
         Beginnings, by k-means++ (Arthur and Vassilvitskii 2007); the best end is taken. They share
         their passes over the matrix.
@@ -127,15 +127,15 @@ class KernelKMeans(
             )
         random = state(self.random_state)
         rng = np.random.default_rng(random.randint(2**31 - 1))
-        found = clustered(gram, self.n_clusters, self.n_init, self.max_iter, rng)
-        if not found.settled:
+        result = clustered(gram, self.n_clusters, self.n_init, self.max_iter, rng)
+        if not result.settled:
             warnings.warn(
                 f"clusters still moved after {self.max_iter} rounds: raise max_iter",
                 NotConverged,
                 stacklevel=2,
             )
-        self.labels_, self.inertia_, self.n_iter_ = found.labels, found.inertia, found.rounds
-        means = indicators(found.labels[None], self.n_clusters)
+        self.labels_, self.inertia_, self.n_iter_ = result.labels, result.inertia, result.rounds
+        means = indicators(result.labels[None], self.n_clusters)
         self.function_ = Function(
             self.kernel_, points, array_like(means, gram.like, gram.like.dtype), self._columns
         )
@@ -180,21 +180,23 @@ class Clustered:
 
 
 def clustered(
-    gram: Gram, number: int, starts: int, most: int, rng: np.random.Generator
+    gram: Gram, number: int, starts: int, max_iter: int, rng: np.random.Generator
 ) -> Clustered:
     """The best of several descents, as many of them at a time as the memory budget allows."""
     n = gram.shape[0]
-    own = to_numpy(gram.diagonal()).astype(np.float64)
-    noise = _rounding(own, own.max(), eps(gram.like))
+    diagonal = to_numpy(gram.diagonal()).astype(np.float64)
+    noise = _rounding(diagonal, diagonal.max(), eps(gram.like))
     times = repeated_product(gram)
     together = max(settings().memory // 8 // (8 * n * number), 1)
-    found = [
-        end
-        for part in spans(starts, together)
-        for end in _descended(gram, times, own, noise, number, part.stop - part.start, most, rng)
+    results = [
+        result
+        for span in spans(starts, together)
+        for result in _descended(
+            gram, times, diagonal, noise, number, span.stop - span.start, max_iter, rng
+        )
     ]
-    least = min(end.inertia for end in found)
-    return next(end for end in found if end.inertia <= least + noise.sum())
+    least = min(result.inertia for result in results)
+    return next(result for result in results if result.inertia <= least + noise.sum())
 
 
 def nearest_centre(distances: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -218,7 +220,7 @@ def order_of_first_points(labels: np.ndarray, number: int) -> np.ndarray:
 
 def _rounding(diagonal: np.ndarray, most: float, precision: float) -> np.ndarray:
     """How far rounding may move the squared distances of points with such k(x, x): (n,)."""
-    return _NOISE * precision * (np.abs(diagonal) + abs(float(most)))
+    return _TIE_TOLERANCE * precision * (np.abs(diagonal) + abs(float(most)))
 
 
 def indicators(labels: np.ndarray, number: int) -> np.ndarray:
@@ -233,21 +235,23 @@ def indicators(labels: np.ndarray, number: int) -> np.ndarray:
 def _descended(
     gram: Gram,
     times: Product,
-    own: np.ndarray,
+    diagonal: np.ndarray,
     noise: np.ndarray,
     number: int,
     starts: int,
-    most: int,
+    max_iter: int,
     rng: np.random.Generator,
 ) -> list[Clustered]:
     """Lloyd's rounds of several beginnings at once; the end of each."""
-    labels = np.stack([_seeded(gram, own, noise, number, rng) for _ in range(starts)])  # (R, n)
+    labels = np.stack(
+        [_seeded(gram, diagonal, noise, number, rng) for _ in range(starts)]
+    )  # (R, n)
     labels = by_first_point(labels, number)
     inertia = np.full(starts, np.inf, dtype=np.float64)
     rounds = np.zeros(starts, dtype=np.int64)
     moving = np.arange(starts)
-    for _ in range(most):
-        distances = _distances(times, own, labels[moving], number, gram)
+    for _ in range(max_iter):
+        distances = _distances(times, diagonal, labels[moving], number, gram)
         nearest = _without_empty(distances, noise)
         rounds[moving] += 1
         picked = np.take_along_axis(distances, nearest[:, :, None], axis=2)[:, :, 0]
@@ -265,15 +269,15 @@ def _descended(
 
 
 def _distances(
-    times: Product, own: np.ndarray, labels: np.ndarray, number: int, gram: Gram
+    times: Product, diagonal: np.ndarray, labels: np.ndarray, number: int, gram: Gram
 ) -> np.ndarray:
     """|phi(x_i) - m_c|^2 for every beginning: (R, n, C)."""
     means = indicators(labels, number)
     near = to_numpy(times(array_like(means, gram.like, None)))
     norms = np.einsum("ic,ic->c", means, near)
-    distances = own[:, None] - 2 * near + norms
+    distances = diagonal[:, None] - 2 * near + norms
     distances[:, means.sum(axis=0) == 0] = np.inf  # the mean of nothing
-    return np.moveaxis(distances.reshape(len(own), len(labels), number), 1, 0)
+    return np.moveaxis(distances.reshape(len(diagonal), len(labels), number), 1, 0)
 
 
 def _without_empty(distances: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -292,10 +296,10 @@ def _without_empty(distances: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
 
 def _seeded(
-    gram: Gram, own: np.ndarray, noise: np.ndarray, number: int, rng: np.random.Generator
+    gram: Gram, diagonal: np.ndarray, noise: np.ndarray, number: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Labels (n,) of the nearest of `number` points, drawn by k-means++."""
-    n = len(own)
+    n = len(diagonal)
     labels = np.zeros(n, dtype=np.int64)
     nearest = np.full(n, np.inf, dtype=np.float64)
     for c in range(number):
@@ -303,7 +307,7 @@ def _seeded(
         share = nearest / total if c > 0 and total > 0 else None
         p = int(rng.choice(n, p=share))
         column = to_numpy(gram.block(slice(0, n), slice(p, p + 1)))[:, 0]
-        distance = own + own[p] - 2 * column
+        distance = diagonal + diagonal[p] - 2 * column
         distance[distance <= noise] = 0.0  # equal points are equally far
         distance[p] = 0.0
         closer = distance < nearest - noise

@@ -115,15 +115,16 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         self.eigenvalues_ = to_numpy(values).astype(np.float64)
         self.embedding_ = to_numpy(vectors) * (roots * np.sqrt(degrees.sum()))[:, None]
         scaled = self.embedding_ / np.maximum(self.eigenvalues_, n * _EPS)
-        both = np.concatenate([scaled, np.ones((n, 1), dtype=np.float64)], axis=1)
+        columns = np.concatenate([scaled, np.ones((n, 1), dtype=np.float64)], axis=1)
         self.function_ = Function(
             self.kernel_,
             points,
-            astype(array_like(both, gram.like), gram.like.dtype),
+            astype(array_like(columns, gram.like), gram.like.dtype),
             self._columns,
         )
         seed = state(self.random_state).randint(2**31 - 1)
-        self._means: Any = KMeans(self.n_clusters, n_init=self.n_init, random_state=seed)  # type: ignore[arg-type]
+        n_init: Any = self.n_init  # scikit-learn annotates it as text only
+        self._means: Any = KMeans(self.n_clusters, n_init=n_init, random_state=seed)
         with one_blas_thread():  # as scikit-learn does, which in several threads cannot undo it
             labels = self._means.fit_predict(self.embedding_)
         order = order_of_first_points(labels, self.n_clusters)

@@ -1,4 +1,4 @@
-"""Regularised canonical correlation of explicit features, of two views or more: small dense problems."""
+"""Regularised canonical correlation analysis of explicit features, for two or more views."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from mercer.learn.components.leading import leading_eigenpairs, leading_singular
 from mercer.rkhs.directions import PrincipalDirections, crossed
 
 _EPS = float(np.finfo(np.float64).eps)
-_MANY = 0.5  # of n: features from which on a Gram matrix is the quicker road
-_SMALL = 300  # points up to which nothing is gained
+_MIN_GRAM_RATIO = (
+    0.5  # features per point from which eigenvectors of the Gram matrix are faster than an SVD
+)
+_MAX_SVD_POINTS = 300  # up to here the Gram matrix gains nothing
 
 
 @dataclass(frozen=True, eq=False)
 class Centred:
-    """Features (n, r) less their means: U diag(l) V', directions that are rounding left out."""
+    """Centred features (n, r) as U diag(l) V', without directions of rounding size."""
 
     mean: np.ndarray
     directions: PrincipalDirections  # U, l
@@ -27,30 +29,30 @@ class Centred:
 
     @classmethod
     def of(cls, features: np.ndarray) -> Centred:
-        """By a singular value decomposition; by eigenvectors of the Gram matrix where columns are many.
+        """Decompose by SVD, or by eigenvectors of the Gram matrix where there are many columns.
 
-        The second is several times faster. It knows squared lengths up to rounding of the largest one, and
-        so did the factor of the Gram matrix from which as many features as points come.
+        The latter is several times faster. Its squared lengths are accurate to rounding of the largest
+        one, which is also the accuracy of the Cholesky factor that such features come from.
         """
         mean = features.mean(axis=0)
         n, r = features.shape
-        if r > _MANY * n and n > _SMALL:
+        if r > _MIN_GRAM_RATIO * n and n > _MAX_SVD_POINTS:
             return cls._by_gram(mean, features - mean)
-        u, lengths, turned = linalg.svd(features - mean)
+        u, lengths, right = linalg.svd(features - mean)
         scale = float(np.abs(features).max(initial=0.0)) * np.sqrt(features.size)
-        kept = int(np.sum(lengths > max(features.shape) * _EPS * scale))
-        return cls(mean, PrincipalDirections(u[:, :kept], lengths[:kept]), turned[:kept].T)
+        rank = int(np.sum(lengths > max(features.shape) * _EPS * scale))
+        return cls(mean, PrincipalDirections(u[:, :rank], lengths[:rank]), right[:rank].T)
 
     @classmethod
-    def _by_gram(cls, mean: np.ndarray, moved: np.ndarray) -> Centred:
-        values, vectors = linalg.eigh(moved @ moved.T)
-        kept = values > len(moved) * _EPS * values[-1]
-        lengths, u = np.sqrt(values[kept])[::-1], vectors[:, kept][:, ::-1]
-        return cls(mean, PrincipalDirections(u, lengths), (moved.T @ u) / lengths)
+    def _by_gram(cls, mean: np.ndarray, centred: np.ndarray) -> Centred:
+        values, vectors = linalg.eigh(centred @ centred.T)
+        nonzero = values > len(centred) * _EPS * values[-1]
+        lengths, u = np.sqrt(values[nonzero])[::-1], vectors[:, nonzero][:, ::-1]
+        return cls(mean, PrincipalDirections(u, lengths), (centred.T @ u) / lengths)
 
     @property
     def rank(self) -> int:
-        """How many directions vary."""
+        """Number of directions that vary."""
         return len(self.directions.lengths)
 
     def weights(self, block: np.ndarray, ridge: float) -> np.ndarray:
@@ -62,14 +64,14 @@ class Centred:
 
 @dataclass(frozen=True, eq=False)
 class Canonical:
-    """Weights (r_i, k) on the centred features of each view, and the k correlations, falling."""
+    """Weights (r_i, k) on the centred features of each view, and the k correlations in decreasing order."""
 
     correlations: np.ndarray
     weights: tuple[np.ndarray, ...]
 
 
 class Crossing:
-    """Several views of the same points, crossed once for all ridges."""
+    """Cross products of several views of the same points, computed once for all ridges."""
 
     def __init__(self, views: Sequence[Centred]) -> None:
         self.views = tuple(views)
@@ -79,11 +81,11 @@ class Crossing:
         }
 
     def canonical(self, number: int, ridge: float) -> Canonical:
-        """The leading canonical variates at one ridge.
+        """Leading canonical variates for one ridge.
 
-        Of two views they are the singular vectors of diag(g) U'V diag(h), with the gains g and h.
-        Of M views, the eigenvectors of the matrix with such blocks beside the diagonal and ones on
-        it; an eigenvalue is 1 + (M - 1) r, with the correlation r (Bach and Jordan 2002, section 3.2).
+        For two views they are the singular vectors of diag(g) U'V diag(h), with the gains g and h.
+        For M views, the eigenvectors of the matrix with such blocks off the diagonal and ones on it;
+        an eigenvalue is 1 + (M - 1) r, with the correlation r (Bach and Jordan 2002, section 3.2).
         """
         gains = [view.directions.gains(ridge) for view in self.views]
         if len(self.views) == 2:
@@ -95,7 +97,7 @@ class Crossing:
         return Canonical(np.clip(values, 0.0, 1.0), tuple(weights))
 
     def _signs(self, block: np.ndarray) -> np.ndarray:
-        """Those that make the largest score of the first view positive."""
+        """Signs that make the largest score of the first view positive."""
         scores = self.views[0].directions.vectors @ block
         return np.where(scores[np.abs(scores).argmax(axis=0), range(block.shape[1])] < 0, -1.0, 1.0)
 
@@ -107,9 +109,9 @@ def correlation(scores: Sequence[np.ndarray]) -> np.ndarray:
     """
     unit = []
     for z in scores:
-        moved = z - z.mean(axis=0)
-        length = np.linalg.norm(moved, axis=0)
-        unit.append(moved / np.where(length > 0, length, 1.0))
+        centred = z - z.mean(axis=0)
+        length = np.linalg.norm(centred, axis=0)
+        unit.append(centred / np.where(length > 0, length, 1.0))
     pairs = [np.sum(a * b, axis=0) for a, b in combinations(unit, 2)]
     return np.mean(pairs, axis=0)
 
@@ -117,8 +119,8 @@ def correlation(scores: Sequence[np.ndarray]) -> np.ndarray:
 def _of_two(
     gains: Sequence[np.ndarray], product: np.ndarray, number: int
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    left, values, right = leading_singular(gains[0][:, None] * product * gains[1], number)
-    return values, [left, right]
+    first, values, second = leading_singular(gains[0][:, None] * product * gains[1], number)
+    return values, [first, second]
 
 
 def _of_many(
@@ -131,6 +133,6 @@ def _of_many(
         block = gains[i][:, None] * product * gains[j]
         matrix[spans[i], spans[j]], matrix[spans[j], spans[i]] = block, block.T
     values, vectors = leading_eigenpairs(matrix, number)
-    many = len(gains)
-    vectors = vectors * np.sqrt(many)  # of two views: each of length 1
-    return (values - 1) / (many - 1), [vectors[span] for span in spans]
+    views = len(gains)
+    vectors = vectors * np.sqrt(views)  # of two views: each of length 1
+    return (values - 1) / (views - 1), [vectors[span] for span in spans]

@@ -1,4 +1,4 @@
-"""Kernel canonical correlation analysis: what two views, or more, of the same points have in common."""
+"""Kernel canonical correlation analysis of two or more views of the same points."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _RIDGES = tuple(10.0 ** np.arange(-6, 0.5, 0.5))  # of the mean variance of the 
 
 
 class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
-    """Kernel canonical correlation analysis: functions of each view that go together most.
+    """Kernel canonical correlation analysis: functions of each view with the largest correlation.
 
-    For two views, f and g of the spaces of two kernels that maximise
+    For two views, f and g in the RKHS of two kernels maximise
 
         Cov(f(x), g(y)) / sqrt((Var f(x) + ridge |f|^2) (Var g(y) + ridge |g|^2)),
 
@@ -42,42 +42,42 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     views, f_1, ..., f_M maximise the mean of the covariances of all pairs, where the denominators add
     up to M. With ``Linear()`` kernels it is (ridge) CCA.
 
-    Without a ridge the correlation would be 1 whatever the data, as functions of a rich space
-    interpolate them: what was seen on the training points says little, ``score`` on others does. The
-    ridge is chosen by cross-validation unless it is given.
+    Without a ridge the correlation would be 1 for all data, because functions of a rich RKHS interpolate
+    them: correlations of the training points say little, ``score`` on other points does. The ridge is
+    chosen by cross-validation unless it is given.
 
     Parameters
     ----------
     n_components : int
     kernel : Kernel or None
-        Of the first view, X. None: RBF at the median distance; for data frames with categories
-        `default_kernel`.
+        Kernel of the first view, X. None: RBF with the median distance; `default_kernel` for data frames
+        with categories.
     kernel_y : Kernel or None, or a sequence of them
-        Of the other view, or one for each of several other views.
+        Kernel of the other view, or one for each of several other views.
     ridge : float, sequence of float, or None
-        Of the averaged loss, as in ``mercer.rkhs.kcca``. Of several the one with the largest
-        cross-validated correlation is taken, the larger of equals. None: 13 of them, 1e-6 to 1 times
-        the (geometric) mean variance of the views.
+        Ridge of the averaged loss, as in ``mercer.rkhs.kcca``. Among several, the one with the largest
+        cross-validated correlation is used, and the largest in case of a tie. None: 13 ridges, from 1e-6
+        to 1 times the geometric mean of the variances of the views.
     rank : int or None
-        Use a factor of at most so many columns of each Gram matrix (pivoted Cholesky): an
-        approximation for many points and kernels of full rank. None: exact to rounding.
+        Largest rank of the pivoted Cholesky factor of each Gram matrix: an approximation for many points
+        and kernels of full rank. None: exact to rounding.
     cv : int or splitter
-        Folds by which the ridge is chosen.
+        Cross-validation that chooses the ridge.
     random_state : int, Generator, RandomState or None
-        Shuffles points into folds, where `cv` is a number.
+        Seed of the shuffled folds where `cv` is a number.
 
     Attributes
     ----------
     function_ : Function
-        The canonical functions of the first view; ``function_[j]`` is one. Scores are centred with
+        Canonical functions of the first view; ``function_[j]`` is one of them. Scores are centred with
         the means of the training points.
     functions_ : tuple of Function
-        Those of every view.
+        Canonical functions of every view.
     correlations_ : array (n_components,)
-        The regularised correlations of the training points, falling, between 0 and 1.
+        Regularised correlations of the training points, in decreasing order, between 0 and 1.
     ridge_ : float
     ridges_, ridge_scores_ : arrays, or None
-        The ridges that were tried and their cross-validated correlations.
+        Candidate ridges and their cross-validated correlations.
     kernel_ : Kernel
     kernels_ : tuple of Kernel
     n_features_in_, feature_names_in_
@@ -91,8 +91,8 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     every fold, O(n^3), unless `rank` is given: 2,000 points take about half a minute of CPU time, and a
     few seconds with ``rank=200``.
 
-    Of a kernel that is not positive definite the part with positive eigenvalues is used, whose
-    directions have functions; with `rank` it is refused, as a factor of few columns does not see them.
+    For a kernel that is not positive definite, only the directions with positive eigenvalues are used;
+    with `rank` it is refused, because a low-rank factor does not detect negative eigenvalues.
 
     References
     ----------
@@ -109,7 +109,7 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     >>> x = np.stack([np.cos(angle), np.sin(angle)], axis=1) + 0.1 * rng.normal(size=(400, 2))
     >>> y = np.cos(3 * angle) + 0.1 * rng.normal(size=400)
     >>> kcca = KCCA(1, random_state=0).fit(x[:300], y[:300])
-    >>> kcca.score(x[300:], y[300:]) > 0.9  # on other points; no line through x says anything about y
+    >>> kcca.score(x[300:], y[300:]) > 0.9  # on new points; y is not correlated with any linear function of x
     True
     """
 
@@ -133,40 +133,40 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from points X and another view of them, y; or several other views, as a tuple."""
+        """Fit to points X and another view y of them, or a tuple of several other views."""
         validate.whole("n_components", self.n_components)
         if self.rank is not None:
             validate.whole("rank", self.rank)
         _, points = self._learn_from(self._numbers(X, reset=True, ensure_min_samples=2))
         _need_tuple(y, count(points))
-        sides = [_Side(self.kernel_, self._columns, points), *self._others(y)]
+        sides = [_ReadView(self.kernel_, self._columns, points), *self._others(y)]
         for side in sides[1:]:
             if count(side.points) != count(points):
                 raise ValueError(
                     f"X and every view in y must have the same number of points, got {count(points)} "
                     f"and {count(side.points)}"
                 )
-        made = [view(s.kernel, s.columns, s.points, self.rank) for s in sides]
+        views = [view(s.kernel, s.columns, s.points, self.rank) for s in sides]
         self.kernels_ = tuple(side.kernel for side in sides)
-        features = [f for _, f in made]
+        features = [f for _, f in views]
         centred = [Centred.of(f) for f in features]
         self._need_ranks(centred)
         self._choose_ridge(features, centred)
-        found = Crossing(centred).canonical(self.n_components, self.ridge_)
-        self.correlations_ = found.correlations
+        solution = Crossing(centred).canonical(self.n_components, self.ridge_)
+        self.correlations_ = solution.correlations
         self.functions_ = tuple(
-            v.function(w) for (v, _), w in zip(made, found.weights, strict=True)
+            v.function(w) for (v, _), w in zip(views, solution.weights, strict=True)
         )
         self.function_ = self.functions_[0]
-        self._offsets = [c.mean @ w for c, w in zip(centred, found.weights, strict=True)]
+        self._offsets = [c.mean @ w for c, w in zip(centred, solution.weights, strict=True)]
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The canonical variates of the first view: (n, n_components)."""
+        """Canonical variates of the first view: (n, n_components)."""
         return self._scores(0, self._points(X))
 
     def variates(self, X: Any, y: Any) -> tuple[np.ndarray, ...]:
-        """The canonical variates of all views: a tuple of (n, n_components)."""
+        """Canonical variates of all views: a tuple of arrays (n, n_components)."""
         points = [self._points(X)]
         named, known = _named(y), self.functions_[1:]
         if len(named) != len(known):
@@ -177,7 +177,7 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         return tuple(self._scores(i, p) for i, p in enumerate(points))
 
     def score(self, X: Any, y: Any) -> float:
-        """The mean correlation of the canonical variates, over components and pairs of views."""
+        """Mean correlation of the canonical variates over components and pairs of views."""
         return float(np.mean(correlation(self.variates(X, y))))
 
     @property
@@ -196,7 +196,7 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         values = Gram(bound_to(f.kernel, f.columns), points, f.points) @ f.weights
         return to_numpy(values).astype(np.float64) - self._offsets[i]
 
-    def _others(self, y: Any) -> list[_Side]:
+    def _others(self, y: Any) -> list[_ReadView]:
         """The other views, each with its kernel."""
         if y is None:
             raise ValueError(
@@ -204,28 +204,32 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
             )
         named, kernels = _named(y), self.kernel_y
         if not named:
-            raise ValueError("y must be another view of the points, or a tuple of them, got ()")
+            raise ValueError("y must be another view of the points, or a tuple of views, got ()")
         if kernels is None or isinstance(kernels, Kernel):
             kernels = (kernels,) * (len(named) if kernels is None else 1)
         if len(kernels) != len(named):
             raise ValueError(
                 f"kernel_y must be a kernel for each of {len(named)} other views, got {len(kernels)}"
             )
-        return [_Side.of(k, v, name) for k, (name, v) in zip(kernels, named.items(), strict=True)]
+        return [
+            _ReadView.of(k, v, name) for k, (name, v) in zip(kernels, named.items(), strict=True)
+        ]
 
     def _need_ranks(self, centred: Sequence[Centred]) -> None:
-        for name, found in zip(["X", *["y"] * (len(centred) - 1)], centred, strict=True):
-            if found.rank == 0:
-                raise ValueError(f"{name} must vary: its kernel does not tell any two points apart")
-        most = min(found.rank for found in centred)
-        if self.n_components > most:
+        for name, features in zip(["X", *["y"] * (len(centred) - 1)], centred, strict=True):
+            if features.rank == 0:
+                raise ValueError(
+                    f"{name} must vary, but its kernel does not distinguish any two points"
+                )
+        rank = min(features.rank for features in centred)
+        if self.n_components > rank:
             raise ValueError(
-                f"n_components must be at most {most}, which is how many directions vary in every "
+                f"n_components must be at most {rank}, the number of directions that vary in every "
                 f"view, got {self.n_components}"
             )
 
     def _choose_ridge(self, features: Sequence[np.ndarray], centred: Sequence[Centred]) -> None:
-        """Sets `ridge_`, and what was tried for it."""
+        """Set `ridge_`, and the candidates with their scores."""
         self.ridges_: np.ndarray | None = None
         self.ridge_scores_: np.ndarray | None = None
         if isinstance(self.ridge, Real):
@@ -245,7 +249,7 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         self.ridge_ = float(ridges[best[-1]])
 
     def _cross_validated(self, features: Sequence[np.ndarray], ridges: np.ndarray) -> np.ndarray:
-        """The mean correlation of points left out, of every ridge: (R,)."""
+        """Mean correlation of held-out points for every ridge: (R,)."""
         n = len(features[0])
         cv: Any = self.cv
         if isinstance(cv, Integral) and not isinstance(cv, bool):
@@ -253,12 +257,13 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
             folds = min(int(cv), n // 2)
             if folds < 2:
                 raise ValueError(
-                    f"a ridge is chosen by cross-validation, which needs 4 points, got {n}: give one"
+                    f"choosing the ridge by cross-validation needs at least 4 points, got {n}: give a ridge"
                 )
             cv = KFold(folds, shuffle=True, random_state=state(self.random_state))
-        folds = list(check_cv(cv, y=None).split(features[0]))  # type: ignore[attr-defined]
+        splitter: Any = check_cv(cv, y=None)
+        folds = list(splitter.split(features[0]))
         scores = in_order(
-            lambda fold: _held_out(features, *fold, self.n_components, ridges),
+            lambda fold: _held_out(features, fold[0], fold[1], self.n_components, ridges),
             folds,
             parallel=False,
         )
@@ -266,16 +271,16 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
-    """A view as it came: its kernel, its columns and its points."""
+class _ReadView:
+    """A view with its kernel, its columns and its points."""
 
     kernel: Kernel
     columns: Columns | None
     points: Points
 
     @classmethod
-    def of(cls, kernel: Kernel | None, sample: Any, name: str) -> _Side:
-        """Another view than the first."""
+    def of(cls, kernel: Kernel | None, sample: Any, name: str) -> _ReadView:
+        """Read a view other than the first."""
         if kernel is None:
             points = numbers(sample, name)
             kernel = default_kernel(sample) if points is None else median_rbf(points, name=name)
@@ -285,24 +290,24 @@ class _Side:
 
 
 def _named(y: Any) -> dict[str, Any]:
-    """The other views, by the names that messages use."""
+    """The other views by the names used in messages."""
     if isinstance(y, tuple):
-        return {f"y[{i}]": _plain(part) for i, part in enumerate(y)}
+        return {f"y[{i}]": _plain(sample) for i, sample in enumerate(y)}
     return {"y": _plain(y)}
 
 
 def _need_tuple(y: Any, n: int) -> None:
     """Refuse a list of views, which would be read as a view of objects."""
     views = isinstance(y, list) and 0 < len(y) != n
-    if views and all(isinstance(part, Sized) and len(part) == n for part in y):
-        raise TypeError(f"y is a list of {len(y)} views: several views go into a tuple")
+    if views and all(isinstance(sample, Sized) and len(sample) == n for sample in y):
+        raise TypeError(f"y is a list of {len(y)} views: pass several views as a tuple")
 
 
 def _plain(sample: Any) -> Any:
-    """Numbers as numbers, where they came in an array of objects."""
+    """Numbers of an array of objects as a numeric array; other samples unchanged."""
     if is_numpy(sample) and sample.dtype.kind == "O" and sample.ndim <= 2:
-        found = np.asarray(sample.tolist())
-        return found if found.dtype.kind in "fiub" else sample
+        converted = np.asarray(sample.tolist())
+        return converted if converted.dtype.kind in "fiub" else sample
     return sample
 
 
@@ -313,16 +318,16 @@ def _held_out(
     number: int,
     ridges: np.ndarray,
 ) -> np.ndarray:
-    """The mean correlation of the test points, of every ridge: (R,)."""
+    """Mean correlation of the test points for every ridge: (R,)."""
     centred = [Centred.of(f[train]) for f in features]
     number = min(number, *(c.rank for c in centred))
     if number == 0:
         return np.zeros(len(ridges), dtype=np.float64)
     crossing = Crossing(centred)
-    left_out = [f[test] - c.mean for f, c in zip(features, centred, strict=True)]
-    found = []
+    held_out = [f[test] - c.mean for f, c in zip(features, centred, strict=True)]
+    correlations = []
     for ridge in ridges:
         weights = crossing.canonical(number, float(ridge)).weights
-        scores = [f @ w for f, w in zip(left_out, weights, strict=True)]
-        found.append(float(np.mean(correlation(scores))))
-    return np.asarray(found, dtype=np.float64)
+        scores = [f @ w for f, w in zip(held_out, weights, strict=True)]
+        correlations.append(float(np.mean(correlation(scores))))
+    return np.asarray(correlations, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Kernel principal components: without the n x n matrix, with pre-images."""
+"""Kernel principal component analysis, with pre-images."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Centered, Gram, top_eigenpairs
 from mercer.kernels.base import Kernel, Points
-from mercer.learn.components.preimage import Back, FixedPoint, Preimage, Projected, back_of
+from mercer.learn.components.preimage import Back, FixedPoint, KPCAProjection, Preimage, back_of
 from mercer.learn.kernel_learner import KernelEstimator
 from mercer.rkhs.function import Function
 from mercer.rkhs.sample_rows import recentred
 
-_FIRST = 16  # components that are looked at first when a share of the variance is asked for
+_FIRST_COMPONENTS = 16  # computed first where a fraction of the variance is wanted; then doubled
 _EPS = float(np.finfo(np.float64).eps)
-_SINGLE = 1e-6  # of the largest eigenvalue: what rounding to float32 leaves of smaller ones
+_SINGLE_NOISE = 1e-6  # relative to the largest eigenvalue: rounding of float32 kernel values
 
 
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
-    """Principal components in the space of a kernel: functions f_j of norm 1 with the largest variance.
+    """Kernel principal component analysis: functions f_j of norm 1 in the RKHS with the largest variance.
 
     With the centred Gram matrix K~ = HKH and its eigenpairs (l_j, u_j), f_j = sum_i a_ij k(x_i, .)
     with a_j = u_j / sqrt(l_j), and the score of a point is
@@ -45,35 +45,35 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         z_j(x) = f_j(x) - mean_i f_j(x_i) = sum_i a_ij k~(x_i, x),
 
     centred with the means of the training points (Schoelkopf, Smola and Mueller 1998). Scores of
-    the training points have mean 0, are uncorrelated, and have squares that add up to l_j. With
-    ``Linear()`` it is PCA.
+    the training points have mean 0, are uncorrelated, and their squares add up to l_j. With ``Linear()``
+    it is PCA.
 
-    The matrix is never held where it is beyond the memory budget: eigenpairs come from block Lanczos
-    on its tiles, centred as they are made. `inverse_transform` finds points for scores
-    (pre-images); ``denoise`` projects points on the components and finds the pre-images.
+    A matrix beyond the memory budget is never stored: eigenpairs come from block Lanczos on centred
+    tiles. `inverse_transform` finds points with given scores (pre-images); ``denoise`` projects points on
+    the components and finds their pre-images.
 
     Parameters
     ----------
     n_components : int, float or None
-        How many; or the share of the variance, between 0 and 1, that they have to explain
-        together; or all whose variance is not rounding error (None).
+        Their number; or the fraction of the variance, between 0 and 1, that they must explain; or all
+        whose variance exceeds rounding error (None).
     kernel : Kernel or None
-        None: RBF at the median distance; for data frames with categories `default_kernel`.
+        None: RBF with the median distance as its bandwidth; `default_kernel` for a frame with categories.
     preimage : Preimage or None
-        How `inverse_transform` finds points: ``FixedPoint()``, which learns nothing and serves
-        smooth functions of the distance and ``Linear()``, or ``LearnedMap()``, a ridge regression of
-        points on scores, which serves all kernels on vectors. None: ``FixedPoint()`` where it serves.
+        Method of `inverse_transform`: ``FixedPoint()``, an iteration for smooth radial kernels and
+        ``Linear()``, or ``LearnedMap()``, a ridge regression of points on scores for all kernels on
+        vectors. None: ``FixedPoint()`` where it applies.
 
     Attributes
     ----------
     function_ : Function
-        The f_j, all of them: ``function_[j]`` is one. Orthonormal.
+        The orthonormal f_j; ``function_[j]`` is one of them.
     eigenvalues_ : array (k,)
-        The l_j, falling.
+        The l_j, in decreasing order.
     explained_variance_ : array (k,)
         l_j / (n - 1), the variances of the scores.
     explained_variance_ratio_ : array (k,)
-        Their shares of the whole variance, which is the trace of K~ over n - 1.
+        Fractions of the total variance, which is the trace of K~ over n - 1.
     n_components_ : int
     kernel_ : Kernel
     n_features_in_, feature_names_in_
@@ -81,9 +81,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     Notes
     -----
-    A kernel that is not positive definite has negative eigenvalues, which have no functions: the
-    components of positive ones are found, and shares are of the trace all the same. Eigenvalues below
-    n times machine epsilon of the largest are taken for zero.
+    A kernel that is not positive definite has negative eigenvalues, which have no functions: only the
+    components of positive ones are returned, and the total variance is still the trace. Eigenvalues below
+    n times machine epsilon times the largest are treated as zero.
 
     References
     ----------
@@ -120,23 +120,23 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.preimage = preimage
 
     def fit(self, X: Any, y: None = None) -> Self:
-        """Find the components of points X; y is not used."""
+        """Fit the components of points X; y is ignored."""
         self._fit(X)
         return self
 
-    def fit_transform(self, X: Any, y: None = None) -> Array:  # type: ignore[override]
-        """Find the components, and the scores of the same points: (n, k)."""
-        return self._fit(X)
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
+        """Fit the components and return the scores of the same points: (n, k)."""
+        return self._fit(X, **fit_params)
 
     def transform(self, X: Any) -> Array:
-        """The scores of points: (n, k)."""
+        """Scores of points: (n, k)."""
         return self._scores(X)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Points whose scores are close to the rows of X (n, k): (n, d).
 
-        What has these scores in the space of the kernel need not be the image of a point; the
-        nearest one is searched for (`FixedPoint`) or guessed (`LearnedMap`).
+        The element of the RKHS with these scores need not be the image of a point; the nearest image is
+        searched (`FixedPoint`) or a point is predicted by regression (`LearnedMap`).
         """
         check_is_fitted(self)
         scores = np.asarray(check_array(X), dtype=np.float64)
@@ -147,13 +147,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             )
         if self._back is None:
             raise ValueError(
-                f"FixedPoint() finds pre-images of smooth functions of the distance and of Linear(), "
-                f"not of {self.kernel_!r} on such points: use preimage=LearnedMap(), and vectors"
+                f"FixedPoint() finds pre-images for smooth radial kernels and Linear(), not for "
+                f"{self.kernel_!r} on these points: use preimage=LearnedMap() and vectors"
             )
         return self._back(scores)
 
     def denoise(self, X: Any) -> np.ndarray:
-        """The pre-images of the projections of points on the components: (n, n_features)."""
+        """Pre-images of the projections of points on the components: (n, n_features)."""
         return self.inverse_transform(to_numpy(self._scores(X)))
 
     def _needs_points(self) -> str | None:
@@ -170,7 +170,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return Gram(self._bound, new, old) @ learnt.weights - self._offsets
 
     def _fit(self, X: Any) -> Array:
-        """Learn, and return the scores of the training points."""
+        """Fit the components, and return the scores of the training points."""
         if self.preimage is not None:
             validate.instance(
                 "preimage", self.preimage, Preimage, "FixedPoint(), LearnedMap(...) or None"
@@ -194,33 +194,33 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _backwards(
         self, X: Any, kernel: Kernel, points: Points, weights: Array, scores: Array
     ) -> Back | None:
-        """What finds pre-images; None where there is nothing that could."""
+        """The map from scores to pre-images; None where no method applies."""
         if not self._has_vectors(X):
             if self.preimage is None:
                 return None
-            raise TypeError("pre-images need points that are vectors of numbers: use preimage=None")
-        held = (to_numpy(part) for part in (points, weights, scores))
-        space = Projected(kernel, *(part.astype(np.float64, copy=False) for part in held))
+            raise TypeError("pre-images need numeric vectors as points: use preimage=None")
+        arrays = (to_numpy(array) for array in (points, weights, scores))
+        space = KPCAProjection(kernel, *(array.astype(np.float64, copy=False) for array in arrays))
         return back_of(self.preimage or FixedPoint(), space, needed=self.preimage is not None)
 
     def _has_vectors(self, X: Any) -> bool:
-        """Whether points came as vectors of numbers, not as objects or codes of categories."""
+        """Whether the points are numeric vectors, not objects or codes of categories."""
         if self._columns is not None:
             return not any(self._columns.categorical)
         return self._is_numeric(X) or (is_array(X) and not is_numpy(X) and X.ndim <= 2)
 
 
-def components(centred: Centered, wanted: int | float | None) -> tuple[np.ndarray, Array, float]:
+def components(centred: Centered, requested: int | float | None) -> tuple[np.ndarray, Array, float]:
     """Eigenvalues (k,) and eigenvectors (n, k) of a centred Gram matrix, and its trace.
 
-    `wanted`: how many, the share of the trace that they have to reach, or None for all.
+    `requested`: their number, the fraction of the trace that they must reach, or None for all.
     """
     n, trace = centred.shape[0], centred.trace()
-    number, share = _asked(wanted, n)
-    noise = _SINGLE if is_single(centred.like) else n * _EPS  # of the largest eigenvalue
+    number, share = _asked(requested, n)
+    noise = _SINGLE_NOISE if is_single(centred.like) else n * _EPS  # of the largest eigenvalue
     if trace <= noise * float(np.abs(to_numpy(centred.matrix.diagonal())).sum()):
-        raise ValueError("X must vary: the kernel does not tell any two of its points apart")
-    k = number or (n if share is None else min(_FIRST, n))
+        raise ValueError("X must vary, but the kernel does not distinguish any two of its points")
+    k = number or (n if share is None else min(_FIRST_COMPONENTS, n))
     while True:
         values, vectors = _eigenpairs(centred, k)
         usable = int(np.sum(values > noise * values[0]))
@@ -230,35 +230,35 @@ def components(centred: Centered, wanted: int | float | None) -> tuple[np.ndarra
         k = n if 6 * k > n else 2 * k
     if number is not None and usable < number:
         raise ValueError(
-            f"n_components must be at most {usable}, which is how many components of these points "
-            f"have a variance above rounding error, got {number}: ask for fewer, or for None"
+            f"n_components must be at most {usable}, the number of components whose variance exceeds "
+            f"rounding error, got {number}: use fewer, or None"
         )
-    kept = int(enough[0]) + 1 if share is not None and len(enough) else usable
-    found = vectors[:, :kept]
-    # Centred again: eigenvectors of small eigenvalues are not orthogonal to 1, which has 0, to rounding.
-    return values[:kept], found - namespace(found).mean(found, axis=0), trace
+    rank = int(enough[0]) + 1 if share is not None and len(enough) else usable
+    leading = vectors[:, :rank]
+    # Centred again: eigenvectors of small eigenvalues are only nearly orthogonal to the null vector 1.
+    return values[:rank], leading - namespace(leading).mean(leading, axis=0), trace
 
 
 def _eigenpairs(centred: Centered, k: int) -> tuple[np.ndarray, Array]:
     n = centred.shape[0]
     if 3 * k > n and n > 1000 and n * n * itemsize(centred.like) > settings().memory:
         raise MemoryBudgetError(
-            f"{k} of {n} components need the whole matrix, which is beyond the memory budget: "
-            "ask for fewer components, or raise mercer.config(memory=...)"
+            f"{k} of {n} components need the full matrix, which exceeds the memory budget: "
+            "use fewer components, or raise mercer.config(memory=...)"
         )
     values, vectors = top_eigenpairs(centred, k)
     return to_numpy(values).astype(np.float64), vectors
 
 
-def _asked(wanted: int | float | None, n: int) -> tuple[int | None, float | None]:
-    """A number or a share, or neither."""
+def _asked(requested: int | float | None, n: int) -> tuple[int | None, float | None]:
+    """A number of components or a fraction of the variance; (None, None) for all."""
     name = "n_components"
-    if wanted is None:
+    if requested is None:
         return None, None
-    if isinstance(wanted, Integral) and not isinstance(wanted, bool):
-        validate.whole(name, wanted)
-        if wanted > n:
-            raise ValueError(f"{name} must be at most the number of points, {n}, got {wanted}")
-        return int(wanted), None
-    validate.between(name, wanted, 0.0, 1.0)
-    return None, float(wanted)
+    if isinstance(requested, Integral) and not isinstance(requested, bool):
+        validate.whole(name, requested)
+        if requested > n:
+            raise ValueError(f"{name} must be at most the number of points, {n}, got {requested}")
+        return int(requested), None
+    validate.between(name, requested, 0.0, 1.0)
+    return None, float(requested)

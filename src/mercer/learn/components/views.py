@@ -1,4 +1,4 @@
-"""A view of points as explicit features, from as few of them as span it."""
+"""Explicit features of a view of points, from as few points as span them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from mercer.rkhs.directions import afford_dense, low_rank
 from mercer.rkhs.function import Function
 
 _EPS = float(np.finfo(np.float64).eps)
-_EXACT = 1e-14  # of the trace, below which the rest of a factor is rounding
+_FACTOR_TOLERANCE = 1e-14  # relative to the trace: what a factor leaves out below it is rounding
 
 
 @dataclass(frozen=True, eq=False)
 class View:
     """Features phi with <phi(x), phi(y)> = k(x, y) on the training points: phi(x) = k(x, anchors) M.
 
-    Where the Gram matrix has a factor of few columns, anchors are the points that span it, and M
-    is the inverse of its triangle; else all points, and M comes from the eigenvectors.
+    Where the Gram matrix has a low-rank Cholesky factor, the anchors are its pivots and M is the inverse
+    of its triangle; otherwise the anchors are all points and M comes from the eigenvectors.
     """
 
     kernel: Kernel
@@ -44,26 +44,26 @@ class View:
 def view(
     kernel: Kernel, columns: Columns | None, points: Points, rank: int | None
 ) -> tuple[View, np.ndarray]:
-    """A view, and the features (n, r) of its points; of a factor of at most `rank` columns if given."""
+    """A view and the features (n, r) of its points, from a factor of at most `rank` columns if given."""
     gram = Gram(bound_to(kernel, columns), points)
     if rank is not None:
         _need_definite(gram)
-    found = low_rank(gram) if rank is None else cholesky(gram, most=rank)
-    if found is None:
+    factor = low_rank(gram) if rank is None else cholesky(gram, most=rank)
+    if factor is None:
         afford_dense(count(points), "KCCA")
         if facts(gram.kernel).positive_definite is True:
-            found = cholesky(gram, tolerance=_EXACT)
-    if found is not None:
-        return _spanned(kernel, columns, gram.x, found)
-    held = to_numpy(astype(gram.dense(), double(gram.like)))
-    values, vectors = linalg.eigh(held)
-    kept = values > len(held) * _EPS * max(values[-1], 0.0)
-    roots = np.sqrt(values[kept])
-    return View(kernel, columns, gram.x, vectors[:, kept] / roots), vectors[:, kept] * roots
+            factor = cholesky(gram, tolerance=_FACTOR_TOLERANCE)
+    if factor is not None:
+        return _spanned(kernel, columns, gram.x, factor)
+    dense = to_numpy(astype(gram.dense(), double(gram.like)))
+    values, vectors = linalg.eigh(dense)
+    nonzero = values > len(dense) * _EPS * max(values[-1], 0.0)
+    roots = np.sqrt(values[nonzero])
+    return View(kernel, columns, gram.x, vectors[:, nonzero] / roots), vectors[:, nonzero] * roots
 
 
 def _need_definite(gram: Gram) -> None:
-    """Refuse a kernel that has negative eigenvalues on some of the points, which factors do not see."""
+    """Refuse a kernel with negative eigenvalues on a subset of the points: low-rank factors miss them."""
     values = trial_matrix(gram.kernel, gram.x)
     eigenpairs(astype(values, double(values)), eps(gram.like))
 

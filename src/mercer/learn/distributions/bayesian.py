@@ -20,9 +20,16 @@ from mercer.rkhs.embeddings.as_bags import are_known, as_bags
 from mercer.rkhs.embeddings.as_batch import batch_of, diracs
 from mercer.rkhs.embeddings.batch import inner_products
 
-_SEEN = 1e-8  # of the largest curvature: f has no part in directions of less
-_STOP = {"maxiter": 1000, "maxfun": 2000, "ftol": 1e-15, "gtol": 1e-7}  # as far as rounding allows
-_DRAWN = 50  # points of a known distribution from which landmarks are chosen
+_MIN_RELATIVE_CURVATURE = (
+    1e-8  # directions of the posterior with less are left out: rounding would decide there
+)
+_LBFGS_OPTIONS = {
+    "maxiter": 1000,
+    "maxfun": 2000,
+    "ftol": 1e-15,
+    "gtol": 1e-7,
+}  # as far as rounding allows
+_DRAWS_FOR_LANDMARKS = 50  # points of each known distribution among which landmarks are chosen
 
 
 class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
@@ -98,7 +105,7 @@ class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
         x, y = self._both(X, y, y_numeric=True)
         y = np.asarray(to_numpy(y), dtype=np.float64)
         rng = generator(self.random_state)
-        values = to_numpy(as_bags(x, draws=_DRAWN, rng=rng).values).astype(np.float64)
+        values = to_numpy(as_bags(x, draws=_DRAWS_FOR_LANDMARKS, rng=rng).values).astype(np.float64)
         at = rng.choice(len(values), min(self.landmarks, len(values)), replace=False)
         self.kernel_ = self._default_kernel(values) if self.kernel is None else self.kernel
         self.landmarks_ = np.unique(values[at], axis=0)
@@ -140,12 +147,12 @@ class _Seen:
             return cls._of_bags(kernel, landmarks, as_bags(x, draws=1, rng=0))
         means = np.empty((len(known), len(landmarks)), dtype=np.float64)
         sizes, within = np.full(len(known), np.inf), np.zeros((len(landmarks),) * 2)
-        laws = [one for one, is_known in zip(x, known, strict=True) if is_known]
+        laws = [law for law, is_known in zip(x, known, strict=True) if is_known]
         batches = batch_of(kernel, laws, "X"), diracs(kernel, landmarks, "landmarks")
         means[known] = inner_products(kernel, *batches)
         if not np.all(known):
-            rest = [one for one, is_known in zip(x, known, strict=True) if not is_known]
-            bags = cls._of_bags(kernel, landmarks, as_bags(rest, draws=1, rng=0))
+            samples = [law for law, is_known in zip(x, known, strict=True) if not is_known]
+            bags = cls._of_bags(kernel, landmarks, as_bags(samples, draws=1, rng=0))
             means[~known], sizes[~known], within = bags.means, bags.sizes, bags.within
         return cls(means, sizes, within)
 
@@ -153,9 +160,9 @@ class _Seen:
     def _of_bags(cls, kernel: Kernel, landmarks: np.ndarray, bags: Bags) -> _Seen:
         features = Gram(kernel, to_numpy(bags.values).astype(np.float64), landmarks).dense()
         means, shares = bags.means(features), bags.segments.shares
-        moved = features - np.repeat(means, bags.sizes, axis=0)
+        centred = features - np.repeat(means, bags.sizes, axis=0)
         counts = shares * np.repeat(bags.sizes, bags.sizes)  # 1 where points count alike
-        within = moved.T @ (moved * counts[:, None]) / max(len(features) - len(bags), 1)
+        within = centred.T @ (centred * counts[:, None]) / max(len(features) - len(bags), 1)
         sizes = 1 / np.add.reduceat(shares**2, bags.offsets[:-1])
         return cls(means, sizes, within)
 
@@ -181,14 +188,14 @@ class _Prior:
 
     def posterior(self, seen: _Seen) -> tuple[np.ndarray, np.ndarray]:
         """Means (n, s) and covariances (n, s, s) of the embeddings given what was seen."""
-        moved = seen.means - self.mean
-        means = np.empty_like(moved)
-        covs = np.empty((len(moved), *self.cov.shape), dtype=np.float64)
+        centred = seen.means - self.mean
+        means = np.empty_like(centred)
+        covs = np.empty((len(centred), *self.cov.shape), dtype=np.float64)
         for size in np.unique(seen.sizes):  # one factor serves all bags of a size
-            some = seen.sizes == size
+            same_size = seen.sizes == size
             gain = linalg.solve(self.cov + self.within / size, self.cov)
-            means[some] = self.mean + moved[some] @ gain
-            covs[some] = self.cov - self.cov @ gain
+            means[same_size] = self.mean + centred[same_size] @ gain
+            covs[same_size] = self.cov - self.cov @ gain
         return means, covs
 
 
@@ -205,28 +212,32 @@ def _most_likely(
     scale = max(float(y.std()), 1e-12 * max(abs(float(y.mean())), 1.0))
     target, s = (y - y.mean()) / scale, means.shape[1]
     centre = means.mean(axis=0)
-    moved = means - centre
+    centred = means - centre
 
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        a, b, log_noise = turn @ theta[:-2], theta[-2], theta[-1]
+        a, b, log_noise = basis @ theta[:-2], theta[-2], theta[-1]
         spread = covs @ a
         v = np.maximum(spread @ a, 0.0) + np.exp(2 * log_noise)  # a'Ca >= 0 but for rounding
-        error = target - moved @ a - b
+        error = target - centred @ a - b
         value = 0.5 * np.sum(error**2 / v + np.log(v)) + 0.5 * ridge * (a @ gram @ a)
         by_v = 0.5 * (1 / v - error**2 / v**2)
-        by_a = -(moved.T @ (error / v)) + 2 * spread.T @ by_v + ridge * (gram @ a)
+        by_a = -(centred.T @ (error / v)) + 2 * spread.T @ by_v + ridge * (gram @ a)
         by_noise = 2 * np.exp(2 * log_noise) * np.sum(by_v)
-        return value, np.concatenate([turn.T @ by_a, [-np.sum(error / v), by_noise]])
+        return value, np.concatenate([basis.T @ by_a, [-np.sum(error / v), by_noise]])
 
-    ridge_start = linalg.solve(moved.T @ moved + ridge * gram + 1e-9 * np.eye(s), moved.T @ target)
-    noise2 = max(float(np.mean((target - moved @ ridge_start) ** 2)), 1e-4)
-    size, axes = linalg.eigh(moved.T @ moved / noise2 + ridge * gram)
-    seen = size > _SEEN * size[-1]
-    turn = axes[:, seen] / np.sqrt(size[seen])
+    ridge_start = linalg.solve(
+        centred.T @ centred + ridge * gram + 1e-9 * np.eye(s), centred.T @ target
+    )
+    noise2 = max(float(np.mean((target - centred @ ridge_start) ** 2)), 1e-4)
+    size, axes = linalg.eigh(centred.T @ centred / noise2 + ridge * gram)
+    seen = size > _MIN_RELATIVE_CURVATURE * size[-1]
+    basis = axes[:, seen] / np.sqrt(size[seen])
     ahead = np.sqrt(size[seen]) * (axes[:, seen].T @ ridge_start)
     start = np.concatenate([ahead, [0.0, 0.5 * np.log(noise2)]])
     bounds = [(None, None)] * (len(ahead) + 1) + [(np.log(1e-4), np.log(10.0))]
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_STOP)
-    a, b, noise = turn @ found.x[:-2], found.x[-2], np.exp(found.x[-1])
+    optimum = minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_LBFGS_OPTIONS
+    )
+    a, b, noise = basis @ optimum.x[:-2], optimum.x[-2], np.exp(optimum.x[-1])
     intercept = float(y.mean() + scale * (b - centre @ a))
     return scale * a, intercept, float(scale * noise)

@@ -17,7 +17,7 @@ from mercer.features.random_state import generator
 from mercer.rkhs import Bags
 from mercer.rkhs.embeddings.as_bags import as_bags
 
-_FITTED_ON = 10_000  # points
+_MAX_FIT_POINTS = 10_000  # on which the feature map is fitted; drawn at random from more
 
 
 class MeanFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -68,10 +68,10 @@ class MeanFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEsti
         fitted_on, self._seed = rng.integers(2**31, size=2).tolist()
         bags = as_bags(self._numbers(X, reset=True), draws=self.draws, rng=fitted_on)
         points = to_numpy(bags.values)
-        if len(points) > _FITTED_ON:
-            points = points[np.sort(rng.choice(len(points), _FITTED_ON, replace=False))]
-        drawn = RandomFourier(random_state=int(rng.integers(2**31)))
-        fresh: Any = drawn if self.map is None else clone(self.map)
+        if len(points) > _MAX_FIT_POINTS:
+            points = points[np.sort(rng.choice(len(points), _MAX_FIT_POINTS, replace=False))]
+        default = RandomFourier(random_state=int(rng.integers(2**31)))
+        fresh: Any = default if self.map is None else clone(self.map)
         self.map_ = fresh.fit(points)
         self.n_features_in_ = int(bags.values.shape[1])
         self._n_features_out = self._means(bags[:1]).shape[1]

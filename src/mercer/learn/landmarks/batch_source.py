@@ -17,9 +17,9 @@ from mercer.config import settings
 from mercer.gram.threads import spans
 from mercer.rkhs.sample_rows import settled, stacked, taken
 
-_ROWS = 2**17  # of a batch at most
-_GPU_ROWS = 2**24  # of points on a GPU, whose work on fewer would be too short
-_LEAST = 2**10
+_MAX_BATCH_ROWS = 2**17  # 1 MiB for each column in float64
+_GPU_BATCH_ROWS = 2**24  # on a GPU, whose work on fewer rows would be too short
+_MIN_BATCH_ROWS = 2**10  # whatever the memory budget
 
 Batch = tuple[Any, Any, np.ndarray | None]  # points, numbers to predict, weights
 
@@ -38,7 +38,7 @@ class Source(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Held(Source):
+class InMemory(Source):
     """Arrays, tensors, memory maps, or lists of objects, and their targets."""
 
     points: Any
@@ -123,31 +123,31 @@ class Parquet(Source):
         data = _dataset(self.path)
         targets = [self.target] if isinstance(self.target, str) else list(self.target)
         names = [n for n in data.schema.names if n not in targets]
-        chosen = names if self.columns is None else list(self.columns)
-        both = [n for n in chosen if n in targets]
-        if both:
-            raise ValueError(f"{both[0]!r} is the target, and cannot be one of the columns too")
-        missing = [n for n in [*chosen, *targets] if n not in data.schema.names]
+        features = names if self.columns is None else list(self.columns)
+        repeated = [n for n in features if n in targets]
+        if repeated:
+            raise ValueError(f"{repeated[0]!r} is the target, and cannot be one of the columns too")
+        missing = [n for n in [*features, *targets] if n not in data.schema.names]
         if missing:
             raise ValueError(
                 f"no column {missing[0]!r} in {Path(self.path).name}: use "
                 f"{', '.join(data.schema.names)}"
             )
-        rows = _rows(8 * len(chosen))
-        for batch in data.to_batches(columns=[*chosen, *targets], batch_size=rows):
+        rows = _rows(8 * len(features))
+        for batch in data.to_batches(columns=[*features, *targets], batch_size=rows):
             if batch.num_rows:
                 y = [batch.column(name).to_numpy(zero_copy_only=False) for name in targets]
                 numbers = y[0] if isinstance(self.target, str) else np.stack(y, axis=1)
-                yield batch.select(chosen), numbers, None
+                yield batch.select(features), numbers, None
 
 
 def batch_rows(points: Any) -> int:
     """Rows of a batch of such points."""
     if on_gpu(points):
-        return _GPU_ROWS
+        return _GPU_BATCH_ROWS
     if is_array(points) and points.ndim == 2:
         return _rows(8 * int(points.shape[1]))
-    return _ROWS
+    return _MAX_BATCH_ROWS
 
 
 def sampled(source: Source, size: int, rng: np.random.Generator) -> tuple[Any, Source]:
@@ -161,24 +161,26 @@ def sampled(source: Source, size: int, rng: np.random.Generator) -> tuple[Any, S
         first = next(batches, None)
         if first is None:
             raise ValueError("there must be at least one batch, got none")
-        whole = Batches((x, y) for x, y, _ in chain([first], batches))
-        return _drawn(first[0], size, rng), whole
-    if isinstance(source, Held):
+        complete = Batches((x, y) for x, y, _ in chain([first], batches))
+        return _drawn(first[0], size, rng), complete
+    if isinstance(source, InMemory):
         return _drawn(source.points, size, rng), source
-    kept, keys = None, np.empty(0, dtype=np.float64)
+    sample, keys = None, np.empty(0, dtype=np.float64)
     for x, _, _ in source.batches():
-        fresh = rng.random(count(x) if is_array(x) else len(x))
-        mine = np.arange(len(fresh)) if len(keys) < size else np.flatnonzero(fresh < keys.max())
-        some = taken(settled(x, "X"), mine)
-        _need_width(kept, some)
-        kept = some if kept is None else stacked(kept, some)
-        keys = np.concatenate([keys, fresh[mine]])
+        new_keys = rng.random(count(x) if is_array(x) else len(x))
+        rows = (
+            np.arange(len(new_keys)) if len(keys) < size else np.flatnonzero(new_keys < keys.max())
+        )
+        candidates = taken(settled(x, "X"), rows)
+        _need_width(sample, candidates)
+        sample = candidates if sample is None else stacked(sample, candidates)
+        keys = np.concatenate([keys, new_keys[rows]])
         if len(keys) > size:
-            stay = np.sort(np.argpartition(keys, size)[:size])
-            kept, keys = taken(kept, stay), keys[stay]
-    if kept is None:
+            smallest = np.sort(np.argpartition(keys, size)[:size])
+            sample, keys = taken(sample, smallest), keys[smallest]
+    if sample is None:
         raise ValueError("there must be at least one batch, got none")
-    return kept, source
+    return sample, source
 
 
 def _need_width(before: Any, points: Any) -> None:
@@ -196,8 +198,8 @@ def _drawn(points: Any, size: int, rng: np.random.Generator) -> Any:
     return taken(points, np.sort(rng.choice(n, size, replace=False, shuffle=False)))
 
 
-def _rows(bytes_each: int, most: int = _ROWS) -> int:
-    return max(min(settings().memory // 32 // max(bytes_each, 1), most), _LEAST)
+def _rows(bytes_each: int, most: int = _MAX_BATCH_ROWS) -> int:
+    return max(min(settings().memory // 32 // max(bytes_each, 1), most), _MIN_BATCH_ROWS)
 
 
 def _dataset(path: str | Path) -> Any:
@@ -205,7 +207,8 @@ def _dataset(path: str | Path) -> Any:
         import pyarrow.dataset
     except ImportError:
         raise ImportError("Parquet needs pyarrow: pip install 'mercer[frames]'") from None
-    validate.instance("path", path, str | Path, "a path")  # type: ignore[arg-type]
+    if not isinstance(path, str | Path):
+        raise TypeError(f"path must be a path, got {validate.shown(path)}")
     if not Path(path).exists():
         raise FileNotFoundError(f"no file {str(path)!r}: give the path of a Parquet file")
     return pyarrow.dataset.dataset(str(path), format="parquet")

@@ -19,7 +19,7 @@ from mercer.learn.landmarks.ridge_solvers import Solver
 from mercer.learn.landmarks.streaming import StreamedRidge
 from mercer.rkhs.function import Function
 
-_SEEN = 2000  # points that choose a kernel where none is given
+_KERNEL_SAMPLE = 2000  # points from which a kernel is chosen where none is given
 
 
 class FourierRidge(StreamedRidge):
@@ -102,15 +102,15 @@ class FourierRidge(StreamedRidge):
 
     def _pool(self) -> int:
         validate.whole("n_components", self.n_components)
-        return max(int(self.n_components), _SEEN)
+        return max(int(self.n_components), _KERNEL_SAMPLE)
 
     def _prepare(self, kernel: Kernel, sample: Points, rng: np.random.Generator) -> Array:
         features = RandomFourier(kernel, self.n_components, orthogonal=self.orthogonal)
         self.map_ = features._map(kernel, sample, rng)
         self.error_bound_ = features.error_bound_
         n = count(sample)
-        few = np.sort(rng.choice(n, min(n, self.map_.width), replace=False))
-        rows = self.map_(taken(sample, few))
+        index = np.sort(rng.choice(n, min(n, self.map_.width), replace=False))
+        rows = self.map_(taken(sample, index))
         self._like = rows[:1, 0]  # library, device and dtype of the features
         self._mean = namespace(rows).mean(rows, axis=0)
         return rows
@@ -126,9 +126,9 @@ class FourierRidge(StreamedRidge):
 
     def _keep(self, coefficients: Array) -> None:
         self.coef_ = astype(coefficients, self._like.dtype)
-        xp, one = namespace(self.coef_), self.coef_.ndim == 1
-        images = self.coef_[None, :] if one else xp.permute_dims(self.coef_, (1, 0))
-        each = ones((1,), self._like) if one else array_like(np.eye(len(images)), self._like)
+        xp, single = namespace(self.coef_), self.coef_.ndim == 1
+        images = self.coef_[None, :] if single else xp.permute_dims(self.coef_, (1, 0))
+        weights = ones((1,), self._like) if single else array_like(np.eye(len(images)), self._like)
         self.function_ = Function(
-            FeatureKernel(self.map_), FeatureVectors(images), each, self._columns
+            FeatureKernel(self.map_), FeatureVectors(images), weights, self._columns
         )

@@ -31,11 +31,13 @@ from mercer.gram.threads import in_order, spans
 
 Change = Callable[[Array, slice], tuple[Array, Array]]
 
-_TASK = 4320  # rows of a task, nine tiles: of them one product is made, and added up in order
-_STEP = 480  # rows of a tile
-_NOISE = 0.15  # of what rounding adds to the matrix: see `factored`
-_SUMMED = 1e-5  # of eps of float64 of what is summed, the least noise
-_TRIES = 40  # doublings of it, at most
+_ROWS_PER_TASK = 4320  # nine tiles, whose rows enter one product; products are added in order
+_ROWS_PER_TILE = 480  # few enough to stay in cache, many enough for matrix products
+_NOISE_FACTOR = (
+    0.15  # of the rounding error of the tiles that is added to the diagonal: see `factored`
+)
+_MIN_SUM_NOISE = 1e-5  # in eps of float64 times the trace: rounding of the sums themselves
+_MAX_DOUBLINGS = 40  # of what is added to the diagonal
 
 
 @dataclass
@@ -62,24 +64,24 @@ class NormalSums:
         """No rows yet, whose tiles will be like this array."""
         m, outputs, work = int(middle.shape[0]), int(shift.shape[0]), double(like)
         shapes = (m, m), (m, outputs + 1), (outputs + 1,)
-        held = (zeros(shape, like, work) for shape in shapes)
+        sums = (zeros(shape, like, work) for shape in shapes)
         middle, shift = (astype(row, like.dtype) for row in (middle, shift))
-        return cls(*held, middle=middle, shift=shift, precision=eps(like))
+        return cls(*sums, middle=middle, shift=shift, precision=eps(like))
 
     def add(self, design: LazyMatrix, y: Array, weights: np.ndarray | None = None) -> None:
         """Add the rows of Z, with targets (n, q) and weights (n,)."""
         xp, like = namespace(design.like), design.like
-        rest = astype(y, like.dtype) - self.shift[None, :]
-        wide = xp.concat([rest, ones((int(y.shape[0]), 1), like)], axis=1)
+        shifted = astype(y, like.dtype) - self.shift[None, :]
+        columns = xp.concat([shifted, ones((int(y.shape[0]), 1), like)], axis=1)
         root = None if weights is None else array_like(np.sqrt(weights), like)
         if root is not None:
-            wide = wide * root[:, None]
-        work = _Products(design, wide, root, self.middle)
+            columns = columns * root[:, None]
+        work = _Products(design, columns, root, self.middle)
         tasks = spans(design.shape[0], _task_rows(design))
         for matrix, right in in_order(work, tasks, parallel=is_numpy(like)):
             self.matrix += matrix
             self.right += right
-        scaled = wide if root is None else wide * root[:, None]
+        scaled = columns if root is None else columns * root[:, None]
         self.totals += xp.sum(astype(scaled, double(like)), axis=0)
 
     def factored(
@@ -95,15 +97,15 @@ class NormalSums:
         sums in float64 lose is the least.
         """
         xp = namespace(self.matrix)
-        whole = self._centred() if intercept else self._uncentred()
-        whole += ridge * penalty
-        moved, all_ = (scalar(xp.sum(xp.linalg.diagonal(a))) for a in (self.matrix, whole))
-        noise = max(self.precision * moved, _SUMMED * eps(whole) * all_)
-        least = _NOISE * noise / int(penalty.shape[0]) ** 0.5
-        for power in range(_TRIES):
-            held = xp.asarray(whole, copy=True)
-            add_to_diagonal(held, least * 2.0**power)
-            solve = factored(held)
+        matrix = self._centred() if intercept else self._uncentred()
+        matrix += ridge * penalty
+        tiles_trace, trace = (scalar(xp.sum(xp.linalg.diagonal(a))) for a in (self.matrix, matrix))
+        noise = max(self.precision * tiles_trace, _MIN_SUM_NOISE * eps(matrix) * trace)
+        shift = _NOISE_FACTOR * noise / int(penalty.shape[0]) ** 0.5
+        for power in range(_MAX_DOUBLINGS):
+            regularized = xp.asarray(matrix, copy=True)
+            add_to_diagonal(regularized, shift * 2.0**power)
+            solve = factored(regularized)
             if solve is not None:
                 return solve
         raise ValueError(
@@ -134,10 +136,10 @@ class NormalSums:
         """Z'WZ, the middle added again."""
         middle = astype(self.middle, self.matrix.dtype)
         total, sums = self.totals[-1], self.right[:, -1]
-        whole = middle[:, None] * (sums + total * middle)[None, :]
-        whole += sums[:, None] * middle[None, :]
-        whole += self.matrix
-        return whole
+        matrix = middle[:, None] * (sums + total * middle)[None, :]
+        matrix += sums[:, None] * middle[None, :]
+        matrix += self.matrix
+        return matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,8 +167,8 @@ def swept(design: LazyMatrix, v: Array, change: Change) -> tuple[Array, Array]:
     total: Any = None
     extras: Any = None
     work, tasks = _Sweep(design, v, change), spans(design.shape[0], _task_rows(design))
-    for part, extra in in_order(work, tasks, parallel=is_numpy(design.like)):
-        total = part if total is None else total + part
+    for product, extra in in_order(work, tasks, parallel=is_numpy(design.like)):
+        total = product if total is None else total + product
         extras = extra if extras is None else extras + extra
     return total, extras
 
@@ -191,13 +193,13 @@ class _Products:
         m, first = self.design.shape[1], rows.start
         z = zeros((rows.stop - first, m), self.y)
         right = zeros((m, self.y.shape[1]), self.y, double(self.y))
-        for some in spans(rows.stop, _tile_rows(self.design), first=first):
-            tile = self.design.block(some, slice(0, m))
+        for span in spans(rows.stop, _tile_rows(self.design), first=first):
+            tile = self.design.block(span, slice(0, m))
             tile -= self.middle[None, :]
             if self.root is not None:
-                tile *= self.root[some][:, None]
-            right += transposed(tile) @ self.y[some, :]
-            z[some.start - first : some.stop - first, :] = tile
+                tile *= self.root[span][:, None]
+            right += transposed(tile) @ self.y[span, :]
+            z[span.start - first : span.stop - first, :] = tile
         return transposed(z) @ z, right  # NumPy makes half of it, and leaves other threads alone
 
 
@@ -213,19 +215,19 @@ class _Sweep:
         m = self.design.shape[1]
         total: Any = None
         extras: Any = None
-        for some in spans(rows.stop, _tile_rows(self.design), first=rows.start):
-            tile = self.design.block(some, slice(0, m))
-            r, extra = self.change(tile @ self.v, some)
-            part = transposed(tile) @ astype(r, tile.dtype)
-            part = astype(part, double(part))
-            total = part if total is None else total + part
+        for span in spans(rows.stop, _tile_rows(self.design), first=rows.start):
+            tile = self.design.block(span, slice(0, m))
+            r, extra = self.change(tile @ self.v, span)
+            product = transposed(tile) @ astype(r, tile.dtype)
+            product = astype(product, double(product))
+            total = product if total is None else total + product
             extras = extra if extras is None else extras + extra
         return total, extras
 
 
 def _tile_rows(design: LazyMatrix) -> int:
     """Rows of a tile: few enough to stay in the cache."""
-    return _task_rows(design) if on_gpu(design.like) else _STEP
+    return _task_rows(design) if on_gpu(design.like) else _ROWS_PER_TILE
 
 
 def _task_rows(design: LazyMatrix) -> int:
@@ -238,5 +240,5 @@ def _task_rows(design: LazyMatrix) -> int:
     if on_gpu(design.like):
         return max(memory // 8 // row, 1)
     n = design.shape[0]
-    most = min(_TASK, max(memory // 64 // row, _STEP))
-    return max(-(-n // (8 * -(-n // (8 * most)))), _STEP)
+    most = min(_ROWS_PER_TASK, max(memory // 64 // row, _ROWS_PER_TILE))
+    return max(-(-n // (8 * -(-n // (8 * most)))), _ROWS_PER_TILE)

@@ -29,7 +29,7 @@ from mercer.gram.positive_definite import lower_factor
 from mercer.kernels.base import Kernel
 from mercer.learn.conjugate_gradients import Look, newton
 from mercer.learn.kernel_learner import present, with_intercept
-from mercer.learn.landmarks.batch_source import Held, Source
+from mercer.learn.landmarks.batch_source import InMemory, Source
 from mercer.learn.landmarks.normal_equations import swept
 from mercer.learn.landmarks.nystrom_ridge import OnLandmarks
 from mercer.learn.landmarks.ridge_solvers import afford, preconditioner
@@ -122,25 +122,25 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
         if isinstance(X, Source):
             self._see_classes(X)
         elif isinstance(X, np.memmap) and y is not None and sample_weight is None:
-            self._see_classes(Held(X, y))
-        source, some = self._open(X, y, sample_weight)
-        problem = self._problem(source, some)
+            self._see_classes(InMemory(X, y))
+        source, sample = self._open(X, y, sample_weight)
+        problem = self._problem(source, sample)
         start = zeros((int(problem.outer.shape[0]) + 1, problem.width), problem.outer)
-        found = newton(problem.look, start, self.max_iter, self.tolerance)
-        if found.left > self.tolerance:
-            rounding = found.steps < self.max_iter
-            what = "rounding lets it come no closer" if rounding else "raise max_iter"
+        minimum = newton(problem.look, start, self.max_iter, self.tolerance)
+        if minimum.left > self.tolerance:
+            rounding = minimum.steps < self.max_iter
+            advice = "rounding lets it come no closer" if rounding else "raise max_iter"
             warnings.warn(
-                f"NystromLogistic stopped after {found.steps} steps with {found.left:.1e} of the "
-                f"gradient left (wanted {self.tolerance:.0e}): {what}, or use a larger ridge",
+                f"NystromLogistic stopped after {minimum.steps} steps with {minimum.left:.1e} of the "
+                f"gradient left (wanted {self.tolerance:.0e}): {advice}, or use a larger ridge",
                 NotConverged,
                 stacklevel=2,
             )
-        self.n_iter_, self.n_passes_ = found.steps, problem.passes
-        self._keep(problem.outer @ found.point[:-1, :], problem.unit * found.point[-1, :])
+        self.n_iter_, self.n_passes_ = minimum.steps, problem.passes
+        self._keep(problem.outer @ minimum.point[:-1, :], problem.unit * minimum.point[-1, :])
         return self
 
-    def _problem(self, source: Source, some: Array | None) -> StreamedLikelihood:
+    def _problem(self, source: Source, sample: Array | None) -> StreamedLikelihood:
         penalty = self._penalty()
         afford(int(penalty.shape[0]), 5, "The preconditioner", "use fewer landmarks")
         total = 0.0
@@ -149,7 +149,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
         two = len(self.classes_) == 2
         link: Link = Bernoulli() if two else Categorical()
         lower = lower_factor(penalty)
-        outer = preconditioner(lower, some, total * link.bound, 2 * float(self.ridge))
+        outer = preconditioner(lower, sample, total * link.bound, 2 * float(self.ridge))
         width = 1 if two else len(self.classes_)
         unit = (1 / (link.bound * total)) ** 0.5 if self.intercept else 0.0
         return StreamedLikelihood(
@@ -223,8 +223,8 @@ class StreamedLikelihood:
 
         def curvature(v: Array) -> Array:
             dc, db = self._coefficients(v)
-            moved, sums = self._pass(c, b, dc, db)
-            return self._outward(moved + 2 * self.ridge * self._smooth(dc), sums[1:])
+            products, sums = self._pass(c, b, dc, db)
+            return self._outward(products + 2 * self.ridge * self._smooth(dc), sums[1:])
 
         return Look(value, gradient, curvature)
 
@@ -235,11 +235,11 @@ class StreamedLikelihood:
         """P c."""
         return self.lower @ (namespace(c).permute_dims(self.lower, (1, 0)) @ c)
 
-    def _outward(self, own: Array, sums: Array) -> Array:
+    def _outward(self, by_coefficients: Array, sums: Array) -> Array:
         """A gradient with respect to c and b as one with respect to the point."""
-        xp = namespace(own)
-        turned = xp.permute_dims(self.outer, (1, 0)) @ own
-        return xp.concat([turned, self.unit * sums[None, :]])
+        xp = namespace(by_coefficients)
+        by_point = xp.permute_dims(self.outer, (1, 0)) @ by_coefficients
+        return xp.concat([by_point, self.unit * sums[None, :]])
 
     def _pass(self, c: Array, b: Array, dc: Array | None, db: Array | None) -> tuple[Array, Array]:
         self.passes += 1
@@ -249,8 +249,8 @@ class StreamedLikelihood:
             v = astype(c if dc is None else xp.concat([c, dc], axis=1), design.like.dtype)
             w = None if weights is None else array_like(weights, design.like, double(design.like))
             change = _Residual(self.link, hot, w, b, db)
-            part, extra = swept(design, v, change)
-            total = part if total is None else total + part
+            product, extra = swept(design, v, change)
+            total = product if total is None else total + product
             extras = extra if extras is None else extras + extra
         assert total is not None  # the source has batches: it was read before
         assert extras is not None
@@ -270,10 +270,10 @@ class _Residual:
     def __call__(self, f: Array, rows: slice) -> tuple[Array, Array]:
         f, hot = astype(f, double(f)), astype(self.hot[rows, :], double(f))
         xp, width = namespace(f), int(hot.shape[1])
-        here = f[:, :width] + self.b[None, :]
-        p = self.link.mean(here)
+        values = f[:, :width] + self.b[None, :]
+        p = self.link.mean(values)
         if self.db is None:
-            r, lost = p - hot, self.link.lost(here, hot)
+            r, lost = p - hot, self.link.lost(values, hot)
         else:
             r, lost = self.link.change(p, f[:, width:] + self.db[None, :]), 0 * p[:, 0]
         if self.weights is not None:
@@ -287,10 +287,10 @@ def _labels(y: Any) -> np.ndarray:
 
 def _checked(y: Any) -> np.ndarray:
     """Labels (n,), none of them missing."""
-    found = _labels(present(y))
-    if found.dtype.kind == "f" and not np.all(np.isfinite(found)):
+    labels = _labels(present(y))
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         raise ValueError("y has NaN or infinite labels: drop those points first")
-    if found.ndim != 1:
-        raise ValueError(f"y must be a label for each point, (n,), got shape {found.shape}")
-    check_classification_targets(found)
-    return found
+    if labels.ndim != 1:
+        raise ValueError(f"y must be a label for each point, (n,), got shape {labels.shape}")
+    check_classification_targets(labels)
+    return labels

@@ -16,14 +16,14 @@ from mercer.kernels.prepare import read
 from mercer.kernels.take import taken
 from mercer.learn.kernel_learner import with_intercept
 from mercer.learn.landmarks.ridge_solvers import Solver
-from mercer.learn.landmarks.streaming import Streamed, StreamedRidge
+from mercer.learn.landmarks.streaming import StreamedLearner, StreamedRidge
 from mercer.rkhs.function import Function
 from mercer.rkhs.sample_rows import widened_for
 
-_SEEN = 2000  # points that choose a kernel where the landmarks are given
+_KERNEL_SAMPLE = 2000  # points from which a kernel is chosen where the landmarks are given
 
 
-class OnLandmarks(Streamed):
+class OnLandmarks(StreamedLearner):
     """Rows k(x, l_1) ... k(x, l_m), for landmarks l that are drawn from the data or given."""
 
     landmarks: Any
@@ -32,8 +32,10 @@ class OnLandmarks(Streamed):
 
     def _number(self) -> int | None:
         """How many landmarks; None where they are given."""
-        given = self.landmarks
-        if is_array(given) or (isinstance(given, Sized) and not isinstance(given, str | bytes)):
+        landmarks = self.landmarks
+        if is_array(landmarks) or (
+            isinstance(landmarks, Sized) and not isinstance(landmarks, str | bytes)
+        ):
             return None
         validate.whole("landmarks", self.landmarks)
         return int(self.landmarks)
@@ -48,7 +50,7 @@ class OnLandmarks(Streamed):
 
     def _pool(self) -> int:
         number = self._number()
-        return _SEEN if number is None else self._rule().pool(number)
+        return _KERNEL_SAMPLE if number is None else self._rule().pool(number)
 
     def _prepare(self, kernel: Kernel, sample: Points, rng: np.random.Generator) -> Array | None:
         number, rule = self._number(), self._rule()
@@ -60,8 +62,8 @@ class OnLandmarks(Streamed):
         if number is not None and isinstance(rule, UniformLandmarks):
             return None
         m = min(count(self.landmarks_), count(sample))
-        few = taken(sample, np.sort(rng.choice(count(sample), m, replace=False)))
-        return Gram(kernel, few, self.landmarks_).dense()
+        subset = taken(sample, np.sort(rng.choice(count(sample), m, replace=False)))
+        return Gram(kernel, subset, self.landmarks_).dense()
 
     def _given(self, sample: Points) -> Points:
         """The landmarks that were given, as points like those of a sample."""
@@ -86,8 +88,8 @@ class OnLandmarks(Streamed):
         return changed
 
     def _penalty(self) -> Array:
-        held = Gram(self._bound, self.landmarks_).dense()
-        return astype(held, double(held))
+        dense = Gram(self._bound, self.landmarks_).dense()
+        return astype(dense, double(dense))
 
 
 class NystromRidge(OnLandmarks, StreamedRidge):

@@ -28,14 +28,16 @@ from mercer.gram.positive_definite import add_to_diagonal, inverse_lower, lower_
 from mercer.learn.conjugate_gradients import conjugate_gradients
 from mercer.learn.landmarks.normal_equations import Means, NormalSums, swept, turned_product
 
-DIRECT = 2000  # landmarks up to which one pass with their products beats many passes without
-_LONGER = 1.5  # what a refinement is multiplied with: see `NormalEquations`
+MAX_NORMAL_LANDMARKS = (
+    2000  # up to here one pass with products of landmarks beats many passes without
+)
+_REFINEMENT_FACTOR = 1.5  # of a refinement step: see `NormalEquations`
 
 Rows = Iterator[tuple[LazyMatrix, Array, np.ndarray | None]]  # Z (b, m), y (b, q), weights (b,)
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class RidgeProblem:
     """|Zc + 1b' - y|^2 + ridge c'Pc, whose rows come in batches: what a solver is given.
 
     b is 0 unless there is an `intercept`. `rows()` gives the batches of Z and y anew; `penalty` is P, in float64; `some` are rows of Z
@@ -53,7 +55,7 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class RidgeSolution:
     """Coefficients (m, q), intercepts (q,) if asked for, passes over the data, sums if taken.
 
     `rounding` estimates how far the rounding of float32 tiles moves the fitted values, as a share of
@@ -71,7 +73,7 @@ class Solver(ABC):
     """How the coefficients of landmarks are found."""
 
     @abstractmethod
-    def solve(self, problem: Problem, /) -> Solution:
+    def solve(self, problem: RidgeProblem, /) -> RidgeSolution:
         """The coefficients that minimise the penalised sum of squares."""
 
 
@@ -97,7 +99,7 @@ class NormalEquations(Solver):
         if self.refinements is not None:
             validate.whole("refinements", self.refinements, 0)
 
-    def solve(self, problem: Problem, /) -> Solution:
+    def solve(self, problem: RidgeProblem, /) -> RidgeSolution:
         centred = problem.intercept
         sums = summed(None, problem.rows(), problem.middle, centred)
         solve = sums.factored(problem.penalty, problem.ridge, intercept=centred)
@@ -109,12 +111,12 @@ class NormalEquations(Solver):
             gradient = gradient - problem.ridge * (problem.penalty @ c)
             step = solve(gradient)
             rounding = _share(step, gradient, c, right)
-            c = c + _LONGER * step
+            c = c + _REFINEMENT_FACTOR * step
         rounding = rounding if self.refinements is None else 0.0
         b = None if means is None else means.intercept(c)
-        return Solution(c, b, 1 + steps, sums, rounding)
+        return RidgeSolution(c, b, 1 + steps, sums, rounding)
 
-    def _steps(self, problem: Problem, sums: NormalSums) -> int:
+    def _steps(self, problem: RidgeProblem, sums: NormalSums) -> int:
         if self.refinements and problem.once:
             raise ValueError(
                 "refinements read the data again, got an iterator: hand in a function that makes it"
@@ -146,7 +148,7 @@ class ConjugateGradients(Solver):
         validate.whole("iterations", self.iterations)
         validate.between("tolerance", self.tolerance, 0.0, 1.0)
 
-    def solve(self, problem: Problem, /) -> Solution:
+    def solve(self, problem: RidgeProblem, /) -> RidgeSolution:
         afford(int(problem.penalty.shape[0]), 5, "The preconditioner", "use fewer landmarks")
         right, rows, means = _right_side(problem)
         lower = lower_factor(problem.penalty)
@@ -157,18 +159,18 @@ class ConjugateGradients(Solver):
             c = outer @ v
             return inner @ (_sweep(problem, c, means) + problem.ridge * (lower @ (upper @ c)))
 
-        found, steps, left = conjugate_gradients(
+        solved, steps, residual = conjugate_gradients(
             system, inner @ right, self.iterations, self.tolerance
         )
-        if left > self.tolerance:
+        if residual > self.tolerance:
             warnings.warn(
                 f"conjugate gradients stopped after {steps} steps at a relative residual of "
-                f"{left:.1e} (wanted {self.tolerance:.0e}): allow more iterations, or a larger ridge",
+                f"{residual:.1e} (wanted {self.tolerance:.0e}): allow more iterations, or a larger ridge",
                 NotConverged,
                 stacklevel=4,
             )
-        c = outer @ found
-        return Solution(c, None if means is None else means.intercept(c), steps + 1)
+        c = outer @ solved
+        return RidgeSolution(c, None if means is None else means.intercept(c), steps + 1)
 
 
 def summed(sums: NormalSums | None, rows: Rows, middle: Array, intercept: bool) -> NormalSums:
@@ -192,7 +194,7 @@ def summed(sums: NormalSums | None, rows: Rows, middle: Array, intercept: bool) 
 
 
 def preconditioner(
-    lower: Array, some: Array | None, rows: float, ridge: float, *, centred: bool = False
+    lower: Array, sample: Array | None, rows: float, ridge: float, *, centred: bool = False
 ) -> Array:
     """M with M'(Z'Z + ridge LL')M ~ I, for the factor L of the penalty: (m, m) in float64.
 
@@ -200,7 +202,7 @@ def preconditioner(
     AA' = (n / r) Q'Q + ridge I (Rudi et al. 2017, eq. 13, where R = LL').
     """
     inverse = inverse_lower(lower)
-    q = lower if some is None else astype(some, lower.dtype) @ transposed(inverse)
+    q = lower if sample is None else astype(sample, lower.dtype) @ transposed(inverse)
     q = q - namespace(q).mean(q, axis=0)[None, :] if centred else q
     estimate = (transposed(q) @ q) * (rows / int(q.shape[0]))
     add_to_diagonal(estimate, ridge)
@@ -210,7 +212,7 @@ def preconditioner(
 def chosen(solver: Solver | None, m: int) -> Solver:
     """The solver that was given, or the quicker one for so many landmarks."""
     if solver is None:
-        return NormalEquations() if m <= DIRECT else ConjugateGradients()
+        return NormalEquations() if m <= MAX_NORMAL_LANDMARKS else ConjugateGradients()
     validate.instance("solver", solver, Solver, "NormalEquations(), ConjugateGradients() or None")
     return solver
 
@@ -218,20 +220,23 @@ def chosen(solver: Solver | None, m: int) -> Solver:
 def _share(step: Array, gradient: Array, c: Array, right: Array) -> float:
     """|Z step| / |Zc| for the worst column, by step'F step = step'gradient and c'Fc = c'right."""
     xp = namespace(c)
-    moved, size = (to_numpy(xp.sum(a * b, axis=0)) for a, b in ((step, gradient), (c, right)))
-    some = size > 0
-    return float(np.sqrt(np.max(np.maximum(moved[some], 0.0) / size[some], initial=0.0)))
+    step2, norm2 = (to_numpy(xp.sum(a * b, axis=0)) for a, b in ((step, gradient), (c, right)))
+    nonzero = norm2 > 0
+    return float(np.sqrt(np.max(np.maximum(step2[nonzero], 0.0) / norm2[nonzero], initial=0.0)))
 
 
-def _right_side(problem: Problem) -> tuple[Array, int, Means | None]:
+def _right_side(problem: RidgeProblem) -> tuple[Array, int, Means | None]:
     """Z'Wy in float64, the number of rows, and the means; centred where there is an intercept."""
     total, sums, shift, rows = None, None, None, 0
     for design, y, weights in problem.rows():
         xp, shift = namespace(y), _shift(y, problem.intercept) if shift is None else shift
-        wide = xp.concat([y - shift[None, :], ones((design.shape[0], 1), y)], axis=1)
-        wide = wide if weights is None else wide * array_like(weights, y)[:, None]
-        part, ends = turned_product(design, wide), xp.sum(astype(wide, double(wide)), axis=0)
-        total, sums = (part, ends) if total is None else (total + part, sums + ends)
+        columns = xp.concat([y - shift[None, :], ones((design.shape[0], 1), y)], axis=1)
+        columns = columns if weights is None else columns * array_like(weights, y)[:, None]
+        product, ends = (
+            turned_product(design, columns),
+            xp.sum(astype(columns, double(columns)), axis=0),
+        )
+        total, sums = (product, ends) if total is None else (total + product, sums + ends)
         rows += design.shape[0]
     if total is None or sums is None or shift is None:
         raise ValueError("there must be at least one batch, got none")
@@ -248,7 +253,9 @@ def _shift(y: Array, intercept: bool) -> Array:
     return mean if intercept else xp.zeros_like(mean)
 
 
-def _sweep(problem: Problem, c: Array, means: Means | None, *, residual: bool = False) -> Array:
+def _sweep(
+    problem: RidgeProblem, c: Array, means: Means | None, *, residual: bool = False
+) -> Array:
     """Z'WZc, or Z'W(y - Zc) of the residuals, one pass: (m, q) in float64.
 
     Z is centred where there are means.
@@ -260,8 +267,8 @@ def _sweep(problem: Problem, c: Array, means: Means | None, *, residual: bool = 
     for design, y, weights in problem.rows():
         w = None if weights is None else array_like(weights, c)
         change = _Residuals(y if residual else None, b, w)
-        part, ends = swept(design, astype(c, design.like.dtype), change)
-        total, sums = total + part, sums + ends
+        product, ends = swept(design, astype(c, design.like.dtype), change)
+        total, sums = total + product, sums + ends
     return total if means is None else total - means.rows[:, None] * sums[None, :]
 
 

@@ -18,29 +18,29 @@ from mercer.gram import LazyMatrix
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import read
 from mercer.learn.kernel_learner import KernelPredictor
-from mercer.learn.landmarks.batch_source import Held, Source, sampled
+from mercer.learn.landmarks.batch_source import InMemory, Source, sampled
 from mercer.learn.landmarks.normal_equations import NormalSums
 from mercer.learn.landmarks.ridge_solvers import (
     NormalEquations,
-    Problem,
+    RidgeProblem,
     Rows,
     Solver,
     chosen,
     summed,
 )
 
-# Products n m (m + _VALUE), a kernel value counted as _VALUE of them, that float64 makes in a tenth of a
-# second more than float32 on one core.
-_SMALL = 4 * 10**9
-_VALUE = 100
-# Share of the fitted values that a refinement may move before all is computed again in float64, which takes
-# twice as long. It is 0.02 to 0.03 for 100,000 to 1,000,000 points in ten dimensions with ridge 1, whose predictions are
-# off by 0.01 of the deviation of y (at 100,000), but also for smoother kernels, where it misses larger errors:
-# it finds gross ones only.
-_ROUNDING = 0.05
+# Number of multiplications n m (m + 100) up to which float64 costs at most a tenth of a second more than
+# float32 on one core; a kernel value counts as 100 of them.
+_MAX_DOUBLE_PRODUCTS = 4 * 10**9
+_PRODUCTS_PER_VALUE = 100
+# Relative change of the fitted values by a refinement, beyond which everything is computed again in float64,
+# which takes twice as long. The change is 0.02 to 0.03 for 100,000 to 1,000,000 points in ten dimensions with
+# ridge 1, whose predictions are wrong by 0.01 standard deviations of y (at 100,000). It is as small for smoother
+# kernels, whose errors are larger: only gross errors are detected.
+_MAX_REFINEMENT = 0.05
 
 
-class Streamed(KernelPredictor):
+class StreamedLearner(KernelPredictor):
     """A learner whose points become rows of a matrix, batch by batch."""
 
     random_state: Any
@@ -72,11 +72,11 @@ class Streamed(KernelPredictor):
         if isinstance(X, np.memmap) and X.ndim == 2 and y is not None and sample_weight is None:
             if count(y) != count(X):
                 raise ValueError(f"X and y must have as many rows, got {count(X)} and {count(y)}")
-            X, y = Held(X, y), None
+            X, y = InMemory(X, y), None
         if not isinstance(X, Source):
             _need_source(X, y)
             kernel, points, target, weights = self._accept_both(X, y, sample_weight)
-            source: Source = Held(points, target, weights)
+            source: Source = InMemory(points, target, weights)
             return source, self._prepare(kernel, sampled(source, self._pool(), drawing)[0], rng)
         _need_no_target(y, sample_weight)
         self._check_categories(
@@ -96,10 +96,10 @@ class Streamed(KernelPredictor):
 
     def _passes(self, source: Source) -> Callable[[], Rows]:
         """Makes the rows as often as it is called; those of a single batch once."""
-        if not (isinstance(source, Held) and source.single):
+        if not (isinstance(source, InMemory) and source.single):
             return lambda: self._rows(source)
-        kept = list(self._rows(source))
-        return lambda: iter(kept)
+        rows = list(self._rows(source))
+        return lambda: iter(rows)
 
     def _rows(self, source: Source) -> Rows:
         """Batches as rows of the matrix, targets (b, q) and weights, checked."""
@@ -131,14 +131,17 @@ def _need_source(X: Any, y: Any) -> None:
 
 
 def _is_small(source: Source, m: int) -> bool:
-    return isinstance(source, Held) and count(source.points) * m * (m + _VALUE) <= _SMALL
+    return (
+        isinstance(source, InMemory)
+        and count(source.points) * m * (m + _PRODUCTS_PER_VALUE) <= _MAX_DOUBLE_PRODUCTS
+    )
 
 
 def _adds_up(learner: StreamedRidge) -> bool:
     return learner.solver is None or isinstance(learner.solver, NormalEquations)
 
 
-class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
+class StreamedRidge(MultiOutputMixin, RegressorMixin, StreamedLearner):
     """Ridge regression on the columns of a streamed matrix."""
 
     ridge: float
@@ -164,7 +167,7 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
         """
         self._check()
         self._without_sums = False
-        source, some = self._open(X, y, sample_weight)
+        source, sample = self._open(X, y, sample_weight)
         penalty = self._penalty()
         m = int(penalty.shape[0])
         solver = chosen(self.solver, m)
@@ -175,20 +178,20 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
             )
         if (source.once or _is_small(source, m)) and self._widen():
             penalty = self._penalty()
-        solution = solver.solve(self._problem(source, penalty, some))
+        solution = solver.solve(self._problem(source, penalty, sample))
         self.n_passes_ = solution.passes
-        if solution.rounding > _ROUNDING and self._widen():
-            solution = solver.solve(self._problem(source, self._penalty(), some))
+        if solution.rounding > _MAX_REFINEMENT and self._widen():
+            solution = solver.solve(self._problem(source, self._penalty(), sample))
             self.n_passes_ += solution.passes
         self._sums: NormalSums | None = solution.sums
         self._continued = False
         self._learnt(solution.coefficients, solution.intercepts)
         return self
 
-    def _problem(self, source: Source, penalty: Array, some: Array | None) -> Problem:
+    def _problem(self, source: Source, penalty: Array, sample: Array | None) -> RidgeProblem:
         rows, middle = self._passes(source), self._middle(penalty)
         ridge, intercept = float(self.ridge), bool(self.intercept)
-        return Problem(rows, penalty, ridge, middle, intercept, some, source.once)
+        return RidgeProblem(rows, penalty, ridge, middle, intercept, sample, source.once)
 
     @available_if(_adds_up)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -212,7 +215,7 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, Streamed):
             source = X
         else:
             _need_source(X, y)
-            source = Held(*self._numbers_of(X, y, sample_weight, reset=False))
+            source = InMemory(*self._numbers_of(X, y, sample_weight, reset=False))
         penalty = self._penalty()
         centred = bool(self.intercept)
         sums = summed(sums, self._rows(source), self._middle(penalty), centred)

@@ -15,7 +15,7 @@ from mercer.learn.machines.matrix_access import KernelRows
 from mercer.learn.machines.smo import Block, Dual, DualSolution
 
 _WORKING_SET = 1024  # coefficients, 8 MiB of matrix; doubled while more coefficients are free
-_GAP_FACTOR = 0.1  # by which a round reduces the gap inside its working set: more would be wasted
+_GAP_FACTOR = 0.1  # by which a round reduces the gap inside its working set
 _ROUNDS_BETWEEN_CHECKS = 8  # of progress, the size of the working set and shrinking
 _MIN_ROW_REUSE = 3  # how often rows were computed on average before coefficients are left out
 
@@ -37,8 +37,8 @@ class Decomposition:
 
     def solve(self, tolerance: float, max_steps: int) -> DualSolution:
         """Solve working sets until max up - min down <= tolerance."""
-        done = rounds = 0
-        while done < max_steps:
+        steps_taken = rounds = 0
+        while steps_taken < max_steps:
             up, down = self.slopes()
             gap = up.max() - down.min()
             if gap <= tolerance:
@@ -52,15 +52,15 @@ class Decomposition:
                     break
                 self.adapt(up, down)
                 up, down = self.slopes()
-            steps = self.round(up, down, _GAP_FACTOR * gap, done, max_steps - done)
-            done += steps
+            steps = self.round(up, down, _GAP_FACTOR * gap, steps_taken, max_steps - steps_taken)
+            steps_taken += steps
             if steps == 0:
                 if len(self.active) == len(self.b):
                     break
                 self.recall()
         if len(self.active) < len(self.b):
             self.recall()
-        return DualSolution.of(self.dual, self.b, self.values, done)
+        return DualSolution.of(self.dual, self.b, self.values, steps_taken)
 
     def stalled(self) -> bool:
         """Whether rounding keeps the objective from falling; always False while some are left out."""

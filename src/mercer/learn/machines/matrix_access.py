@@ -1,6 +1,6 @@
 """Rows of a kernel matrix as the solvers of support vector machines need them: blocks and products.
 
-Only `DenseRows` holds the n x n matrix; it is for few points and for matrices that were computed before.
+Only `DenseKernelRows` holds the n x n matrix; it is for few points and for matrices that were computed before.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from mercer.kernels.take import taken
 from mercer.learn.machines.precomputed import Precomputed
 from mercer.learn.machines.smo import padded, padded_block
 
-MAX_DENSE_POINTS = 2048  # 32 MiB in float64: up to here one block is faster than working sets
-_VALUES_PER_TILE = 2**18  # 2 MiB in float64, which stay in the level-2 cache
+MAX_DENSE_POINTS = 2048  # 32 MiB in float64; up to here a problem is solved as one block
+_VALUES_PER_TILE = 2**18  # 2 MiB in float64, which stay in cache
 _MAX_CHEAP_COLUMNS = 100  # beyond, computing a kernel value costs more than reading it from memory
 _TASKS_PER_THREAD = 4  # so that threads that finish early find more work
 
@@ -49,7 +49,7 @@ class KernelRows(ABC):
         return None
 
 
-class DenseRows(KernelRows):
+class DenseKernelRows(KernelRows):
     """Matrix in memory: (n, n), or (n, padded(n)) with zeros at the end."""
 
     def __init__(self, matrix: np.ndarray) -> None:
@@ -195,10 +195,10 @@ def kernel_rows(kernel: Kernel, x: Points) -> KernelRows:
     if isinstance(kernel, Linear) and is_numpy(x) and x.shape[1] < n:
         return LowRankRows(kernel.embed(x))
     if isinstance(kernel, Precomputed):
-        return DenseRows(kernel.pairwise(x, x))
+        return DenseKernelRows(kernel.pairwise(x, x))
     budget = settings().memory // 8
     if n <= MAX_DENSE_POINTS and 8 * n * n <= budget:
-        return DenseRows(to_numpy(Gram(kernel, x).dense()))
+        return DenseKernelRows(to_numpy(Gram(kernel, x).dense()))
     if _is_cheap(kernel, x):
         return TiledRows(kernel, to_numpy(x))
     return CachedRows(kernel, x, max(budget // (8 * n), 1))

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer import linalg
 
-_MAX_NEWTON_STEPS = 100  # a dozen suffice; as in LIBSVM
+_MAX_NEWTON_STEPS = 100  # as in LIBSVM
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _MAX_SLOPES_PER_CALL = 400_000_000  # half a second of compiled steps, for which
 _COMPILED_ROUNDS = (
     5  # compiled steps are so cheap that the linear system pays every fifth time only
 )
-_MAX_FREE_NUMPY = 2048  # free coefficients up to which a linear system is cheaper than NumPy steps
+_MAX_FREE_NUMPY = 2048  # free coefficients solved for together at most, beside steps in NumPy
 _MAX_FREE_COMPILED = 512  # the same beside compiled steps
 _MAX_BOUNDS_MET = (
     8  # bounds met on the way to the solution of the linear system, before pairs go on
@@ -134,17 +134,17 @@ def solve_block(
 ) -> DualSolution:
     """Solve a problem whose padded matrix (n, padded(n)) is in memory; b is written into."""
     block = Block(matrix, diagonal, dual, b, *dual.slopes(b, values))
-    done, objective = 0, np.inf
-    while done < max_steps:
-        now = min(100 * len(b) + 1000, max_steps - done)
-        steps = block.solve(tolerance, now, spent=done)
-        done += steps
+    steps_taken, objective = 0, np.inf
+    while steps_taken < max_steps:
+        now = min(100 * len(b) + 1000, max_steps - steps_taken)
+        steps = block.solve(tolerance, now, spent=steps_taken)
+        steps_taken += steps
         values = dual.values(b, block.up, block.down)
         before, objective = objective, dual.objective(b, values)
         if steps < now or not objective < before:
             break
         dual.check_separable(b, values, diagonal)
-    return DualSolution.of(dual, b, dual.values(b, block.up, block.down), done)
+    return DualSolution.of(dual, b, dual.values(b, block.up, block.down), steps_taken)
 
 
 @dataclass
@@ -164,15 +164,15 @@ class Block:
         `spent` steps were taken before on the same problem. The first ones run in NumPy, because
         compiling the loop takes seconds, unless it is compiled already: both take the same steps.
         """
-        done = rounds = 0
-        while done < max_steps:
+        steps_taken = rounds = 0
+        while steps_taken < max_steps:
             at_once = min(
                 _STEPS_PER_COEFFICIENT * len(self.b), max(_MAX_SLOPES_PER_CALL // len(self.b), 1)
             )
-            now = min(at_once, max_steps - done)
-            compiled = _use_compiled(spent + done)
+            now = min(at_once, max_steps - steps_taken)
+            compiled = _use_compiled(spent + steps_taken)
             steps = (self._compiled if compiled else self._numpy)(tolerance, now)
-            done += steps
+            steps_taken += steps
             if steps < now:
                 break
             rounds += 1
@@ -181,8 +181,10 @@ class Block:
             movable = (self.down <= self.up.max()) | (self.up >= self.down.min())
             if np.count_nonzero(movable) < 0.7 * len(movable):
                 index = np.flatnonzero(movable)
-                done += self._shrunk(index, tolerance, max_steps - done, spent + done)
-        return done
+                steps_taken += self._shrunk(
+                    index, tolerance, max_steps - steps_taken, spent + steps_taken
+                )
+        return steps_taken
 
     def _newton(self, max_free: int) -> None:
         """Minimise over the free coefficients up to the first bound; repeat with those still free.
@@ -261,16 +263,16 @@ class Block:
         up, down = self.up, self.down
         flat = MIN_CURVATURE * max(float(diagonal.max()), 1e-300)
         gap, curve = np.empty(n), np.empty(n)
-        for done in range(max_steps):
+        for steps_taken in range(max_steps):
             i = int(np.argmax(up))
             np.maximum(np.subtract(up[i], down, out=gap), 0.0, out=gap)
             if gap.max() <= tolerance:
-                return done
+                return steps_taken
             np.subtract(diagonal[i] + diagonal, 2 * rows[i, :n], out=curve)
             np.maximum(curve, flat, out=curve)
             j = int(np.argmax(gap * gap / curve))
             if j == i:
-                return done
+                return steps_taken
             step = self._pair(i, j, gap[j] / curve[j])
             change = step * (rows[i, :n] - rows[j, :n])
             up -= change

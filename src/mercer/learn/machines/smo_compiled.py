@@ -83,12 +83,12 @@ def _loop(
         lanes, gains, least = np.empty(LANES), np.empty(LANES), np.empty(LANES)
         flat = MIN_CURVATURE * max(diagonal.max(), 1e-300)
         update_slopes(K[0], K[0], 0.0, up, down, lanes)
-        for done in range(most):
+        for count in range(most):
             i = largest(up, lanes)
             high = up[i]
             j = partner(K[i], diagonal[i], diagonal, down, high, flat, gains, least)
             if high - least.min() <= tolerance or j < 0 or j == i:
-                return done
+                return count
             low = down[j]
             curve = max(diagonal[i] + diagonal[j] - 2 * K[i, j], flat)
             top = upper[i] if width == 0.0 or b[i] >= 0.0 else min(upper[i], 0.0)

@@ -18,7 +18,7 @@ from mercer.kernels.base import Kernel, Points
 from mercer.kernels.take import taken
 from mercer.learn.kernel_learner import KernelPredictor
 from mercer.learn.machines.decomposition import Decomposition, max_working_set
-from mercer.learn.machines.matrix_access import MAX_DENSE_POINTS, DenseRows, KernelRows
+from mercer.learn.machines.matrix_access import MAX_DENSE_POINTS, DenseKernelRows, KernelRows
 from mercer.learn.machines.smo import Dual, DualSolution, solve_block
 from mercer.rkhs.function import Function
 
@@ -158,7 +158,7 @@ def solve(
     if values is None:
         used = np.flatnonzero(b)
         values = rows.times(used, b[used]) if len(used) else np.zeros(n, dtype=np.float64)
-    if isinstance(rows, DenseRows) or n <= min(MAX_DENSE_POINTS, max_working_set()):
+    if isinstance(rows, DenseKernelRows) or n <= min(MAX_DENSE_POINTS, max_working_set()):
         matrix = rows.block(np.arange(n))
         return solve_block(matrix, rows.diagonal, dual, b, values, tolerance, max_steps)
     return Decomposition(rows, dual, b, values.copy()).solve(tolerance, max_steps)

@@ -9,9 +9,9 @@ from mercer.backend import Array, namespace, scalar
 from mercer.gram.positive_definite import add_to_diagonal, factored
 from mercer.learn.regression.newton import Fit
 
-_SHORT = 0.995  # of the way to the wall
-_CLOSE = 1e-6  # a gap below which a factorisation that fails is a matter of rounding
-_SMALL = 1e-3  # of the first objective: an objective of 0 has no share
+_STEP_FRACTION = 0.995  # of the distance to the boundary that a step goes
+_ROUNDING_GAP = 1e-6  # below it, a failed factorisation is due to rounding
+_OBJECTIVE_FLOOR = 1e-3  # relative to the first objective: an objective of 0 has no relative gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +70,10 @@ def minimise(box: Box, iterations: int, tolerance: float) -> Fit:
     while step < iterations and gap > tolerance:
         v = box.low + state.room[0]
         image = box.matrix @ v / (2 * box.ridge)
-        held = box.matrix / (2 * box.ridge)
-        add_to_diagonal(held, state.force[0] / state.room[0] + state.force[1] / state.room[1])
-        solve = factored(held)
-        if solve is None and gap > _CLOSE:
+        system = box.matrix / (2 * box.ridge)
+        add_to_diagonal(system, state.force[0] / state.room[0] + state.force[1] / state.room[1])
+        solve = factored(system)
+        if solve is None and gap > _ROUNDING_GAP:
             raise ValueError(
                 "the kernel must be positive definite, but its matrix is not: use another kernel"
             )
@@ -85,9 +85,12 @@ def minimise(box: Box, iterations: int, tolerance: float) -> Fit:
         guess = _direction(box, state, image, solve, 0.0, None)
         ahead = state.moved(guess, _length(guess, state)).products() / (2 * n)
         centred = _direction(box, state, image, solve, ahead * (ahead / mean) ** 2, guess)
-        state = state.moved(centred, min(_SHORT * _length(centred, state), 1.0))
+        state = state.moved(centred, min(_STEP_FRACTION * _length(centred, state), 1.0))
         primal, dual = _objective(box, box.low + state.room[0], state.b)
-        gap, step = abs(primal - dual) / max(abs(primal), _SMALL * abs(first), 1e-300), step + 1
+        gap, step = (
+            abs(primal - dual) / max(abs(primal), _OBJECTIVE_FLOOR * abs(first), 1e-300),
+            step + 1,
+        )
     return Fit((box.low + state.room[0]) / (2 * box.ridge), state.b, step, gap)
 
 

@@ -61,7 +61,7 @@ class KernelLogistic(ProbabilityMixin, RepresenterMachine):
     Parameters
     ----------
     kernel : Kernel or None
-        None: RBF at the median distance; `default_kernel` where a frame has categories.
+        None: RBF with the median distance as its bandwidth; `default_kernel` for a frame with categories.
     ridge : float
     intercept, max_iter, tolerance
         As in `KernelMachine`.
@@ -132,20 +132,20 @@ class KernelLogistic(ProbabilityMixin, RepresenterMachine):
     ) -> list[Fit]:
         values, vectors = eigenpairs(matrix, precision)
         xp, n = namespace(values), int(values.shape[0])
-        kept = int(xp.sum(xp.astype(values > n * precision * float(values[-1]), xp.int64)))
-        values, vectors = values[n - kept :], vectors[:, n - kept :]
+        rank = int(xp.sum(xp.astype(values > n * precision * float(values[-1]), xp.int64)))
+        values, vectors = values[n - rank :], vectors[:, n - rank :]
         top = float(xp.max(weights)) * Categorical.bound  # no curvature is larger
         scale = xp.sqrt(values / (top * values + 2 * self.ridge))
         problem = Multinomial(
             vectors * scale, hot, weights, self.ridge, scale**2 / values, bool(self.intercept)
         )
-        start = zeros((kept + 1, int(hot.shape[1])), hot)
-        found = newton(problem.look, start, self.max_iter, self.tolerance)
-        self._warn(found.left, found.steps)
-        coefficients = vectors @ ((scale / values)[:, None] * found.point[:-1, :])
-        shifts = to_numpy(found.point[-1, :]) * problem.unit
+        start = zeros((rank + 1, int(hot.shape[1])), hot)
+        minimum = newton(problem.look, start, self.max_iter, self.tolerance)
+        self._warn(minimum.left, minimum.steps)
+        coefficients = vectors @ ((scale / values)[:, None] * minimum.point[:-1, :])
+        shifts = to_numpy(minimum.point[-1, :]) * problem.unit
         return [
-            Fit(coefficients[:, c], float(shifts[c]), found.steps, found.left)
+            Fit(coefficients[:, c], float(shifts[c]), minimum.steps, minimum.left)
             for c in range(int(hot.shape[1]))
         ]
 
@@ -191,8 +191,8 @@ class Multinomial:
 
     def _turned(self, residual: Array) -> Array:
         xp = namespace(residual)
-        own = xp.permute_dims(self.features, (1, 0)) @ residual
-        return xp.concat([own, self.unit * xp.sum(residual, axis=0)[None, :]])
+        product = xp.permute_dims(self.features, (1, 0)) @ residual
+        return xp.concat([product, self.unit * xp.sum(residual, axis=0)[None, :]])
 
     def _padded(self, xp: Any) -> Array:
         return xp.concat([self.penalty, 0 * self.penalty[:1]])

@@ -31,7 +31,7 @@ from mercer.learn.target_scale import spread, weighted_median
 from mercer.rkhs.function import Function
 
 _INSTEAD = "fit on fewer points, or use NystromRidge, NystromLogistic or SVC"
-_COPIES = 3  # of the matrix, that solvers hold
+_MATRIX_COPIES = 3  # of the kernel matrix that the solvers need
 
 
 class RepresenterMachine(KernelPredictor):
@@ -55,19 +55,19 @@ class RepresenterMachine(KernelPredictor):
             y, weights, loss, centre = self._in_units(y, weights, loss)
         if isinstance(loss, SmoothLoss):
             problem = Penalised(matrix, y, loss, float(self.ridge), weights, bool(self.intercept))
-            found = minimise(problem, self.max_iter, self.tolerance)
+            fit = minimise(problem, self.max_iter, self.tolerance)
         elif isinstance(loss, PiecewiseLinearLoss):
             low, high = loss.interval(y)
             box = interior_point.Box(
                 matrix, y, low * weights, high * weights, float(self.ridge), bool(self.intercept)
             )
-            found = interior_point.minimise(box, self.max_iter, self.tolerance)
+            fit = interior_point.minimise(box, self.max_iter, self.tolerance)
         else:
             raise TypeError(
                 f"loss must be a SmoothLoss or a PiecewiseLinearLoss, got {loss!r}: derive from one"
             )
-        self._warn(found.gap, found.steps)
-        return replace(found, intercept=found.intercept + centre)
+        self._warn(fit.gap, fit.steps)
+        return replace(fit, intercept=fit.intercept + centre)
 
     def _in_units(self, y: Array, weights: Array, loss: Loss) -> tuple[Array, Array, Loss, float]:
         """Numbers less their median, weights, a loss for them, and the median.
@@ -82,12 +82,14 @@ class RepresenterMachine(KernelPredictor):
         scale = (spread(numbers, counts) or 1.0) ** (2 - loss.degree)
         return y - centre, scale * weights, loss, centre
 
-    def _warn(self, left: float, steps: int) -> None:
-        if left > self.tolerance:
-            what = "raise max_iter" if steps >= self.max_iter else "rounding lets it come no closer"
+    def _warn(self, gap: float, steps: int) -> None:
+        if gap > self.tolerance:
+            advice = (
+                "raise max_iter" if steps >= self.max_iter else "rounding lets it come no closer"
+            )
             warnings.warn(
                 f"{type(self).__name__} stopped after {steps} steps short of its tolerance "
-                f"({left:.1e}, wanted {self.tolerance:.0e}): {what}, or use a larger ridge",
+                f"({gap:.1e}, wanted {self.tolerance:.0e}): {advice}, or use a larger ridge",
                 NotConverged,
                 stacklevel=4,
             )
@@ -96,9 +98,9 @@ class RepresenterMachine(KernelPredictor):
         """The kernel matrix, held or, for a smooth loss beyond the budget, lazy; and ones (n,) in float64."""
         gram = Gram(kernel, points)
         each = ones((gram.shape[0],), gram.like, double(gram.like))
-        if isinstance(loss, SmoothLoss) and not affordable(gram, _COPIES):
+        if isinstance(loss, SmoothLoss) and not affordable(gram, _MATRIX_COPIES):
             return gram, each
-        return held(gram, _COPIES, type(self).__name__, _INSTEAD), each
+        return held(gram, _MATRIX_COPIES, type(self).__name__, _INSTEAD), each
 
     def _keep(self, points: Points, fits: list[Fit], like: Array, *, one: bool) -> None:
         """Remember one function, or several of the same points."""
@@ -139,7 +141,7 @@ class KernelMachine(RepresenterMachine):
         `Squared()`, `Huber(width)`, `Pinball(quantile)`, `Hinge()`, `SquaredHinge()`, `Logistic()`, or
         your own `SmoothLoss` or `PiecewiseLinearLoss`. None: `Squared()`.
     kernel : Kernel or None
-        None: RBF at the median distance; `default_kernel` where a frame has categories.
+        None: RBF with the median distance as its bandwidth; `default_kernel` for a frame with categories.
     ridge : float
     intercept : bool
         Whether there is a b, which is not penalised.
@@ -235,8 +237,8 @@ class KernelMachine(RepresenterMachine):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy of a classifier, the R^2 of a regressor."""
         measure = accuracy_score if self._loss().margin else r2_score
-        found = self.predict(X)
-        return float(measure(y, to_numpy(found), sample_weight=sample_weight))
+        predicted = self.predict(X)
+        return float(measure(y, to_numpy(predicted), sample_weight=sample_weight))
 
     def _loss(self) -> Loss:
         loss = Squared() if self.loss is None else self.loss
@@ -263,7 +265,7 @@ class KernelQuantile(RegressorMixin, RepresenterMachine):
     quantile : float
         q, between 0 and 1; 0.5 is the median.
     kernel : Kernel or None
-        None: RBF at the median distance; `default_kernel` where a frame has categories.
+        None: RBF with the median distance as its bandwidth; `default_kernel` for a frame with categories.
     ridge : float
         Weighs the penalty against the summed loss.
     intercept, max_iter, tolerance
@@ -316,8 +318,8 @@ class KernelQuantile(RegressorMixin, RepresenterMachine):
         points = self._precise(kernel, points, weights, self.ridge)
         matrix, each = self._matrix(kernel, points, loss)
         w = each if weights is None else array_like(weights, each)
-        found = self._minimise(matrix, astype(numbers, each.dtype), w, loss)
-        self._keep(points, [found], Gram(kernel, points).like, one=True)
+        fit = self._minimise(matrix, astype(numbers, each.dtype), w, loss)
+        self._keep(points, [fit], Gram(kernel, points).like, one=True)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -327,8 +329,8 @@ class KernelQuantile(RegressorMixin, RepresenterMachine):
 
 def chosen_class(values: Array, classes: np.ndarray) -> np.ndarray:
     """The class of the largest value, or of the sign where there is one for two classes."""
-    found = to_numpy(values)
-    return classes[(found > 0).astype(int) if found.ndim == 1 else np.argmax(found, axis=1)]
+    scores = to_numpy(values)
+    return classes[(scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)]
 
 
 def as_kind(tags: Any, *, classifier: bool) -> Any:

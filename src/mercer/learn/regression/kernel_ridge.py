@@ -32,7 +32,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
     Parameters
     ----------
     kernel : Kernel or None
-        None: RBF at the median distance; `default_kernel` where a frame has categories.
+        None: RBF with the median distance as its bandwidth; `default_kernel` for a frame with categories.
     ridge : float or RidgePath
         A positive number; or many, of which the best by leave-one-out (or generalised
         cross-validation) is taken, all of them from one eigendecomposition.
@@ -162,8 +162,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
         left_out = self._left_out()
         rows = max(settings().memory // 8 // (16 * count(learnt.points)), 1)
         ends = [
-            left_out.interval(gram.block(some, slice(0, gram.shape[1])), level)
-            for some in spans(gram.shape[0], rows)
+            left_out.interval(gram.block(span, slice(0, gram.shape[1])), level)
+            for span in spans(gram.shape[0], rows)
         ]
         return astype(namespace(ends[0]).concat(ends), dtype)
 
@@ -216,13 +216,13 @@ class _LeftOut:
     def interval(self, values: Array, level: float) -> Array:
         """Ends of the jackknife+ intervals of points with kernel values (r, n): (r, 2)."""
         xp, n = namespace(values), int(values.shape[1])
-        wide, size = astype(values, self.inverse.dtype), xp.abs(self.errors)[None, :]
-        middle = wide @ self.coefficients + self.intercept
+        block, size = astype(values, self.inverse.dtype), xp.abs(self.errors)[None, :]
+        middle = block @ self.coefficients + self.intercept
         infinite = xp.full_like(middle, float("inf"))
         if not bool(xp.all(xp.isfinite(size))):
             return astype(xp.stack([-infinite, infinite], axis=1), values.dtype)
-        moved = (wide @ self.inverse + self.last[None, :]) * self.errors[None, :]
-        without = middle[:, None] - moved  # f_-i(x), (r, n)
+        changes = (block @ self.inverse + self.last[None, :]) * self.errors[None, :]
+        without = middle[:, None] - changes  # f_-i(x), (r, n)
         low, high = xp.sort(without - size, axis=1), xp.sort(without + size, axis=1)
         down, up = floor(round((1 - level) * (n + 1), 9)), ceil(round(level * (n + 1), 9))
         lower = low[:, down - 1] if down >= 1 else -infinite

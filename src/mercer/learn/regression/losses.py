@@ -12,7 +12,9 @@ from mercer import validate
 from mercer.backend import Array, namespace
 from mercer.learn.target_scale import robust_spread
 
-_EFFICIENT = 1.345  # standard deviations: where Huber's mean of normal errors has efficiency 95%
+_HUBER_WIDTH = (
+    1.345  # standard deviations: the Huber mean then has efficiency 95% for normal errors
+)
 
 
 class Loss(ABC):
@@ -108,11 +110,11 @@ class Huber(SmoothLoss):
     def for_target(self, y: np.ndarray, weights: np.ndarray, /) -> Huber:
         if self.width is not None:
             return self
-        return Huber(_EFFICIENT * (robust_spread(y, weights) or 1.0))
+        return Huber(_HUBER_WIDTH * (robust_spread(y, weights) or 1.0))
 
     @property
     def _width(self) -> float:
-        return _EFFICIENT if self.width is None else self.width
+        return _HUBER_WIDTH if self.width is None else self.width
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from mercer.gram import LazyMatrix, Reweighted, ridge_solve
 from mercer.gram.positive_definite import add_to_diagonal, solve_positive
 from mercer.learn.regression.losses import SmoothLoss
 
-_HALVINGS = 40  # of a step, before it is given up
-_STILL = 3  # shortened steps without progress, after which rounding is all that is left
+_MAX_HALVINGS = 40  # of a step, before it is given up: 1e-12 of its length
+_MAX_STALLED_STEPS = 3  # shortened steps without progress, after which only rounding remains
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,32 +56,31 @@ class Penalised:
         g = self.weights * self.loss.slope(self.y, f)
         if not scalar(xp.max(w)) > 0:
             w = 2 * self.weights
-        moved = self._on_tiles(f, w, g) if self.lazy else self._directly(f, w, g)
+        if isinstance(self.matrix, LazyMatrix):
+            solved = self._on_tiles(self.matrix, f, w, g)
+        else:
+            solved = self._directly(self.matrix, f, w, g)
         if not self.intercept:
-            return moved[:, 0], 0.0
-        b = scalar(xp.sum(moved[:, 0])) / scalar(xp.sum(moved[:, 1]))
-        return moved[:, 0] - b * moved[:, 1], b
+            return solved[:, 0], 0.0
+        b = scalar(xp.sum(solved[:, 0])) / scalar(xp.sum(solved[:, 1]))
+        return solved[:, 0] - b * solved[:, 1], b
 
     def image(self, a: Array) -> Array:
         """K a in float64: (n,)."""
-        if not self.lazy:
-            return self.matrix @ a  # type: ignore[operator]
-        return astype(self.matrix @ array_like(a, self.matrix.like), a.dtype)  # type: ignore[union-attr, operator]
+        if isinstance(self.matrix, LazyMatrix):
+            return astype(self.matrix @ array_like(a, self.matrix.like), a.dtype)
+        return self.matrix @ a
 
-    @property
-    def lazy(self) -> bool:
-        """Whether the matrix is known by its tiles."""
-        return isinstance(self.matrix, LazyMatrix)
-
-    def _directly(self, f: Array, w: Array, g: Array) -> Array:
+    def _directly(self, matrix: Array, f: Array, w: Array, g: Array) -> Array:
+        """Solve the system of a dense matrix by Cholesky, on the points of positive curvature."""
         xp = namespace(f)
         active = xp.nonzero(w > 0)[0]
         root = xp.sqrt(xp.take(w, active, axis=0))
         right = xp.stack([w * f - g, w], axis=1)
-        rows = xp.take(self.matrix, active, axis=0)  # (active, n)
-        held = root[:, None] * xp.take(rows, active, axis=1) * root[None, :]
-        add_to_diagonal(held, 2 * self.ridge)
-        solved = solve_positive(held, root[:, None] * (rows @ right))
+        rows = xp.take(matrix, active, axis=0)  # (active, n)
+        system = root[:, None] * xp.take(rows, active, axis=1) * root[None, :]
+        add_to_diagonal(system, 2 * self.ridge)
+        solved = solve_positive(system, root[:, None] * (rows @ right))
         if solved is None:
             raise ValueError(
                 "the kernel must be positive definite, but its matrix is not: use a larger ridge, "
@@ -90,15 +89,14 @@ class Penalised:
         spread = _put(zeros(tuple(right.shape), right), active, root[:, None] * solved)
         return (right - spread) / (2 * self.ridge)
 
-    def _on_tiles(self, f: Array, w: Array, g: Array) -> Array:
+    def _on_tiles(self, matrix: LazyMatrix, f: Array, w: Array, g: Array) -> Array:
         """The same: a = -g / 2 ridge where W = 0, and elsewhere a = Sc with Bc = S^-1 (Wf - g - W K a)."""
         xp, flat = namespace(f), w <= 0
-        matrix: LazyMatrix = self.matrix  # type: ignore[assignment]
         outside = xp.where(flat, -g / (2 * self.ridge), 0 * g)
         root = xp.sqrt(w)
         slope = xp.where(flat, 0 * g, g / xp.where(flat, xp.ones_like(root), root))
-        rest = f - self.image(outside) if bool(xp.any(flat)) else f
-        right = array_like(xp.stack([root * rest - slope, root], axis=1), matrix.like)
+        residual = f - self.image(outside) if bool(xp.any(flat)) else f
+        right = array_like(xp.stack([root * residual - slope, root], axis=1), matrix.like)
         weighted = Reweighted(matrix, array_like(root, matrix.like))
         solved = astype(ridge_solve(weighted, right, 2 * self.ridge), f.dtype)
         return root[:, None] * solved + xp.stack([outside, 0 * outside], axis=1)
@@ -114,17 +112,17 @@ def minimise(problem: Penalised, iterations: int, tolerance: float) -> Fit:
         coefficients, intercept = problem.step(u + b)
         image = problem.image(coefficients)
         da, db, du = coefficients - a, intercept - b, image - u
-        length, found = 1.0, value
-        for _ in range(_HALVINGS):
+        length, trial = 1.0, value
+        for _ in range(_MAX_HALVINGS):
             norm2 = scalar(xp.sum((a + length * da) * (u + length * du)))
-            found = problem.value(u + b + length * (du + db), max(norm2, 0.0))
-            if found <= value + 1e-13 * abs(value):
+            trial = problem.value(u + b + length * (du + db), max(norm2, 0.0))
+            if trial <= value + 1e-13 * abs(value):
                 break
             length /= 2
         a, b, u = a + length * da, b + length * db, u + length * du
-        gap, value = (value - found) / max(abs(found), 1e-300), found
+        gap, value = (value - trial) / max(abs(trial), 1e-300), trial
         still = still + 1 if gap <= tolerance else 0
-        if still and (length == 1.0 or still == _STILL):
+        if still and (length == 1.0 or still == _MAX_STALLED_STEPS):
             return Fit(a, b, step, max(gap, 0.0))
     return Fit(a, b, iterations, gap)
 

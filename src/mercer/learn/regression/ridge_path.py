@@ -16,8 +16,10 @@ from mercer.gram.positive_definite import eigenpairs
 from mercer.gram.threads import spans
 from mercer.learn.regression.dense_or_refuse import held
 
-_NUMBER = 31  # ridges of a path that does not name its own
-_WIDEST = 1e-10  # times the trace: the smallest of them; the trace itself is the largest
+_DEFAULT_RIDGES = 31  # of a path without ridges: three for each factor of ten
+_SMALLEST_RIDGE = (
+    1e-10  # of a path, relative to the trace of the matrix; the trace itself is the largest
+)
 
 
 class Criterion(ABC):
@@ -66,17 +68,21 @@ class RidgePath:
 
     def __post_init__(self) -> None:
         if self.ridges is not None:
-            found = to_numpy(validate.vector(self.ridges, "ridges")).astype(np.float64)
-            if found.min() <= 0:
-                raise ValueError(f"ridges must be positive numbers, got {found.min():g}")
-            object.__setattr__(self, "ridges", tuple(float(r) for r in found))
+            values = to_numpy(validate.vector(self.ridges, "ridges")).astype(np.float64)
+            if values.min() <= 0:
+                raise ValueError(f"ridges must be positive numbers, got {values.min():g}")
+            object.__setattr__(self, "ridges", tuple(float(r) for r in values))
         validate.instance("by", self.by, Criterion, "LeaveOneOut() or GCV()")
 
     def on(self, trace: float) -> np.ndarray:
         """The ridges, for a matrix of such a trace: (R,)."""
         if self.ridges is not None:
             return np.asarray(self.ridges, dtype=np.float64)
-        return np.geomspace(_WIDEST * trace, trace, _NUMBER) if trace > 0 else np.ones(1)
+        return (
+            np.geomspace(_SMALLEST_RIDGE * trace, trace, _DEFAULT_RIDGES)
+            if trace > 0
+            else np.ones(1)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +122,10 @@ class Eigen:
     @classmethod
     def of(cls, matrix: LazyMatrix, y: Array, border: Array | None = None) -> Eigen:
         """Decompose a kernel matrix for targets (n, q) and a border (n, 1), in float64."""
-        whole = held(
+        dense = held(
             matrix, 3, "a path of ridges", "use NystromRidge, or one ridge, which may iterate"
         )
-        values, vectors = eigenpairs(whole, eps(matrix.like))
+        values, vectors = eigenpairs(dense, eps(matrix.like))
         upper = namespace(vectors).permute_dims(vectors, (1, 0))
         last = None if border is None else upper @ array_like(border, vectors)
         return cls(values, vectors, upper @ array_like(y, vectors), last)
@@ -135,10 +141,10 @@ class Eigen:
         trace = xp.sum(shrunk, axis=0) - xp.sum(unit**2, axis=0)  # of Q
         errors, residuals = xp.zeros_like(trace), xp.zeros_like(trace)
         for rows in spans(n, 1024):
-            some = self.vectors[rows, :]
-            diagonal = some**2 @ shrunk - (some @ unit) ** 2  # Q_ii, (rows, R)
+            block = self.vectors[rows, :]
+            diagonal = block**2 @ shrunk - (block @ unit) ** 2  # Q_ii, (rows, R)
             for weights in outputs:
-                c = some @ weights
+                c = block @ weights
                 errors = errors + xp.sum((c / diagonal) ** 2, axis=0)
                 residuals = residuals + xp.sum(c**2, axis=0)
         free, number = to_numpy(trace) * ridges, n * len(outputs)  # tr(I - A) = ridge tr Q

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.learn.hsic_factors import Factored, line_gram
+from mercer.learn.hsic_factors import HSICFactors, line_gram
 from mercer.learn.selection.selector import Ranked, Selector
 from mercer.learn.selection.target import target_gram
 
 Measure = Callable[[Any, Any], float]
-_TOLERANCE = 1e-10  # of the factors' trace: alignments are right to about nine digits
+_FACTOR_TOLERANCE = (
+    1e-10  # relative to the trace of a Gram matrix: alignments have about nine correct digits
+)
 
 
 class MRMR(Selector):
@@ -120,10 +122,10 @@ class MRMR(Selector):
         return relevance, between if self.redundancy is None else _between(self.redundancy, x)
 
 
-def _factors(x: np.ndarray, y: np.ndarray) -> Factored:
+def _factors(x: np.ndarray, y: np.ndarray) -> HSICFactors:
     """Of each feature, and of the target as the last."""
     grams = (line_gram(column) for column in x.T)
-    return Factored.of([*grams, target_gram(None, y)], tolerance=_TOLERANCE)
+    return HSICFactors.of([*grams, target_gram(None, y)], tolerance=_FACTOR_TOLERANCE)
 
 
 def _between(measure: Measure, x: np.ndarray) -> Callable[[int, int], float]:

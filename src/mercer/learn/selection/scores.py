@@ -47,12 +47,12 @@ class SetScores:
 
     def without(self, columns: Sequence[int]) -> np.ndarray:
         """HSIC of the set less one of its columns, for each of them: (len(columns),)."""
-        sets = [[c for c in columns if c != one] for one in columns]
+        sets = [[c for c in columns if c != dropped] for dropped in columns]
         return self._of_neighbours(columns, columns, sets, -1.0)
 
     def with_each(self, columns: Sequence[int], others: Sequence[int]) -> np.ndarray:
         """HSIC of the set and one more column, for each of the others: (len(others),)."""
-        return self._of_neighbours(columns, others, [[*columns, one] for one in others], 1.0)
+        return self._of_neighbours(columns, others, [[*columns, added] for added in others], 1.0)
 
     def kernel_of(self, size: int) -> Kernel:
         """The kernel on sets of so many columns."""
@@ -64,13 +64,13 @@ class SetScores:
         return n * (n - 3)
 
     def _of_neighbours(
-        self, base: Sequence[int], ones: Sequence[int], sets: Sequence[list[int]], sign: float
+        self, base: Sequence[int], candidates: Sequence[int], sets: Sequence[list[int]], sign: float
     ) -> np.ndarray:
         form = radial_form(self.kernel_of(len(sets[0]))) if sets and sets[0] else None
         if form is None:
             return np.array([self.of(s) for s in sets], dtype=np.float64)
         shared = self.features[:, list(base)]
-        changed = np.ascontiguousarray(self.features[:, list(ones)].T)
+        changed = np.ascontiguousarray(self.features[:, list(candidates)].T)
         work = _OnePass(form.profile, shared, changed, sign, self.target)
         tiles = range(len(spans(len(shared))))
         return sum(in_order(work, tiles, parallel=True), np.zeros(len(sets))) / self._pairs
@@ -95,12 +95,12 @@ class _OnePass:
             weights = twice * self.target.block(rows, columns)
             r2 = self._distances(rows, columns)
             for k, z in enumerate(self.changed):
-                own = z[rows][:, None] - z[columns][None, :]
-                own *= own
-                own *= self.sign
-                own += r2
-                np.maximum(own, 0.0, out=own)
-                total[k] += np.vdot(self.profile(own), weights)
+                distances2 = z[rows][:, None] - z[columns][None, :]
+                distances2 *= distances2
+                distances2 *= self.sign
+                distances2 += r2
+                np.maximum(distances2, 0.0, out=distances2)
+                total[k] += np.vdot(self.profile(distances2), weights)
         return total
 
     def _distances(self, rows: slice, columns: slice) -> np.ndarray:

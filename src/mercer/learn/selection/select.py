@@ -93,9 +93,9 @@ class HSICSelector(Selector):
         validate.instance("direction", direction, Direction, "Backward(), Forward() or None")
         target = UCentered.of(target_gram(self.target_kernel, y))
         scores = SetScores(standardized(x) if self.kernel is None else x, target, self.kernel)
-        found = direction.search(scores, number)
-        self.hsic_ = scores.of(found.order[:number].tolist())
-        return found
+        ranked = direction.search(scores, number)
+        self.hsic_ = scores.of(ranked.order[:number].tolist())
+        return ranked
 
 
 class Direction(ABC):
@@ -114,16 +114,16 @@ class Forward(Direction):
         """Rank all features; those that never came in by what they would have added last."""
         outside = list(range(scores.features.shape[1]))
         inside: list[int] = []
-        worth = np.zeros(len(outside), dtype=np.float64)
+        gains = np.zeros(len(outside), dtype=np.float64)
         reached = 0.0
         while len(inside) < number:
             values = scores.with_each(inside, outside)
-            worth[outside] = values - reached
+            gains[outside] = values - reached
             best = int(np.argmax(values))
             reached = float(values[best])
             inside.append(outside.pop(best))
-        rest = sorted(outside, key=lambda j: -worth[j])
-        return Ranked(np.array(inside + rest), worth)
+        unused = sorted(outside, key=lambda j: -gains[j])
+        return Ranked(np.array(inside + unused), gains)
 
 
 @dataclass(frozen=True)
@@ -141,13 +141,13 @@ class Backward(Direction):
 
     def search(self, scores: SetScores, number: int, /) -> Ranked:
         """Rank all features; those that are left at the end by what they are worth to the others."""
-        inside, gone = list(range(scores.features.shape[1])), []
-        worth = np.zeros(len(inside), dtype=np.float64)
+        inside, dropped_order = list(range(scores.features.shape[1])), []
+        gains = np.zeros(len(inside), dtype=np.float64)
         while True:
-            worth[inside] = scores.of(inside) - scores.without(inside)
-            inside.sort(key=lambda j: -worth[j])
+            gains[inside] = scores.of(inside) - scores.without(inside)
+            inside.sort(key=lambda j: -gains[j])
             if len(inside) == number:
-                return Ranked(np.array(inside + gone[::-1]), worth)
+                return Ranked(np.array(inside + dropped_order[::-1]), gains)
             dropped = min(max(int(self.share * len(inside)), 1), len(inside) - number)
-            gone += inside[-dropped:][::-1]
+            dropped_order += inside[-dropped:][::-1]
             inside = inside[:-dropped]

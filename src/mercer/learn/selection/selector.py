@@ -37,11 +37,11 @@ class Selector(SelectorMixin, KernelEstimator):
         x, y = checked(self, X, y=y, multi_output=True, ensure_min_samples=4)
         p = x.shape[1]
         number = _number(self.n_features_to_select, p)
-        found = self._rank(x, _plain(y), number)
+        ranked = self._rank(x, _plain(y), number)
         ranking = np.empty(p, dtype=np.int64)
-        ranking[found.order] = np.arange(1, p + 1)
+        ranking[ranked.order] = np.arange(1, p + 1)
         self.ranking_ = ranking
-        self.scores_ = found.scores
+        self.scores_ = ranked.scores
         self.support_ = ranking <= number
         self.n_features_ = number
         return self
@@ -66,10 +66,10 @@ class Selector(SelectorMixin, KernelEstimator):
 
 def standardized(x: np.ndarray) -> np.ndarray:
     """Columns of mean 0 and variance 1; 0 where a column does not vary."""
-    moved = x - x.mean(axis=0)
-    deviation = moved.std(axis=0, ddof=1)
+    centred = x - x.mean(axis=0)
+    deviation = centred.std(axis=0, ddof=1)
     constant = deviation <= 10 * np.finfo(np.float64).eps * np.abs(x).max(axis=0)
-    return np.where(constant, 0.0, moved / np.where(constant, 1.0, deviation))
+    return np.where(constant, 0.0, centred / np.where(constant, 1.0, deviation))
 
 
 def _plain(y: np.ndarray) -> np.ndarray:
@@ -84,15 +84,15 @@ def _plain(y: np.ndarray) -> np.ndarray:
     return plain
 
 
-def _number(wanted: int | float | None, p: int) -> int:
+def _number(requested: int | float | None, p: int) -> int:
     """How many of p features to keep: a number, a share, or half of them."""
     name = "n_features_to_select"
-    if wanted is None:
+    if requested is None:
         return max(p // 2, 1)
-    if isinstance(wanted, Integral) and not isinstance(wanted, bool):
-        validate.whole(name, wanted)
-        if wanted > p:
-            raise ValueError(f"{name} must be at most the number of features, {p}, got {wanted}")
-        return int(wanted)
-    validate.between(name, wanted, 0.0, 1.0)
-    return max(int(wanted * p), 1)
+    if isinstance(requested, Integral) and not isinstance(requested, bool):
+        validate.whole(name, requested)
+        if requested > p:
+            raise ValueError(f"{name} must be at most the number of features, {p}, got {requested}")
+        return int(requested)
+    validate.between(name, requested, 0.0, 1.0)
+    return max(int(requested * p), 1)

@@ -41,7 +41,7 @@ def _labels(y: np.ndarray) -> np.ndarray | None:
         return None
     rows = y.reshape(len(y), -1)
     texts = rows.dtype.kind in "OUST"
-    found, codes = np.unique(rows.astype(str) if texts else rows, axis=0, return_inverse=True)
-    if rows.dtype.kind in "iu" and 2 * len(found) > len(rows):
+    distinct, codes = np.unique(rows.astype(str) if texts else rows, axis=0, return_inverse=True)
+    if rows.dtype.kind in "iu" and 2 * len(distinct) > len(rows):
         return None
     return codes.reshape(-1).astype(np.float64)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-_STARTS = 20  # random ones, beside the greedy one
-_LEAST = 1e-12  # of the largest dependence: what an exchange must gain, so that rounding ends
+_RANDOM_STARTS = 20  # beside the greedy one
+_MIN_RELATIVE_GAIN = 1e-12  # of an exchange, relative to the largest dependence: stops at rounding
 
 
 def grouped(
@@ -28,8 +28,10 @@ def grouped(
     """
     d = dependence - np.diag(np.diag(dependence))
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    starts = [_greedy(d, sizes), *(rng.permutation(labels) for _ in range(_STARTS))]
-    best = max((_exchanged(d, start) for start in starts), key=lambda found: _inside(d, found))
+    starts = [_greedy(d, sizes), *(rng.permutation(labels) for _ in range(_RANDOM_STARTS))]
+    best = max(
+        (_exchanged(d, start) for start in starts), key=lambda labelling: _inside(d, labelling)
+    )
     groups = [np.flatnonzero(best == m) for m in range(len(sizes))]
     first = {size: iter(sorted((g for g in groups if len(g) == size), key=min)) for size in sizes}
     return tuple(next(first[size]) for size in sizes)
@@ -51,12 +53,12 @@ def _greedy(d: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
 
 def _exchanged(d: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Swap the two members of different groups that gain most, until none gain."""
-    labels, least = labels.copy(), _LEAST * max(np.abs(d).max(), 1e-300)
+    labels, least = labels.copy(), _MIN_RELATIVE_GAIN * max(np.abs(d).max(), 1e-300)
     while True:
-        to = d @ (labels[:, None] == np.arange(labels.max() + 1))  # dependence on each group
-        moved = to[:, labels]  # of i on the group of j
-        own = np.diag(moved)
-        gain = moved + moved.T - own[:, None] - own[None, :] - 2 * d
+        on_groups = d @ (labels[:, None] == np.arange(labels.max() + 1))  # dependence on each group
+        on_other = on_groups[:, labels]  # of i on the group of j
+        on_own = np.diag(on_other)
+        gain = on_other + on_other.T - on_own[:, None] - on_own[None, :] - 2 * d
         gain[labels[:, None] == labels[None, :]] = 0.0
         i, j = np.unravel_index(int(np.argmax(gain)), gain.shape)
         if gain[i, j] <= least:

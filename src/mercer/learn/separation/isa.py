@@ -16,14 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import linalg
 from mercer.errors import NotConverged
 from mercer.features.random_state import state
-from mercer.learn.hsic_factors import Factored, line_gram
+from mercer.learn.hsic_factors import HSICFactors, line_gram
 from mercer.learn.kernel_learner import VersionedEstimator, checked
 from mercer.learn.separation.amari import amari_index, subspace_sizes
 from mercer.learn.separation.grouping import grouped
 
-_ROUNDS, _MORE = 1000, 20  # of FastICA, and of a second run that shows what still moves
-_STILL = 0.01  # Amari index of two runs below which the subspaces are the same
-_TOLERANCE = 1e-6  # of the factors' trace: far below the noise of HSIC
+_ICA_ROUNDS = 1000  # of FastICA; sources of several dimensions converge slowly or not at all
+_CHECK_ROUNDS = 20  # of a second run, which shows whether the subspaces still change
+_MAX_SUBSPACE_CHANGE = 0.01  # Amari index of two runs below which their subspaces count as equal
+_FACTOR_TOLERANCE = 1e-6  # relative to the trace of a Gram matrix: far below the noise of HSIC
 
 
 class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator):
@@ -113,15 +114,15 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         self.mean_ = x.mean(axis=0)
         white, to_white, sizes = self._whitened(x - self.mean_)
         random = state(self.random_state)
-        turned, settled = self._unmixing(white, random)
-        sources = white @ turned.T
-        factors = Factored.of(map(line_gram, sources.T), tolerance=_TOLERANCE)
+        rotation, settled = self._unmixing(white, random)
+        sources = white @ rotation.T
+        factors = HSICFactors.of(map(line_gram, sources.T), tolerance=_FACTOR_TOLERANCE)
         dependence = factors.hsic()
         groups = grouped(dependence, sizes, rng=np.random.default_rng(random.randint(2**31 - 1)))
         order = np.concatenate(groups)
         if not settled:
-            _warn_if_moving(white, turned, order, sizes, random)
-        self.components_ = turned[order] @ to_white
+            _warn_if_moving(white, rotation, order, sizes, random)
+        self.components_ = rotation[order] @ to_white
         self.mixing_ = linalg.pinv(self.components_)
         self.dependence_ = dependence[np.ix_(order, order)]
         self.subspaces_ = tuple(np.split(np.arange(len(order)), np.cumsum(sizes)[:-1]))
@@ -150,7 +151,7 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
 
     def _whitened(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
         """Principal components of variance 1, the matrix that makes them, and sizes that fit them."""
-        left, scales, directions = linalg.svd(x)
+        u, scales, directions = linalg.svd(x)
         rank = int(np.sum(scales > scales[0] * max(x.shape) * np.finfo(np.float64).eps))
         if rank == 0:
             raise ValueError("X must vary: all its rows are equal")
@@ -162,43 +163,45 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
                 "ask for fewer or smaller subspaces"
             )
         root = np.sqrt(len(x))
-        return left[:, :k] * root, directions[:k] * (root / scales[:k, None]), sizes
+        return u[:, :k] * root, directions[:k] * (root / scales[:k, None]), sizes
 
     def _unmixing(self, white: np.ndarray, random: Any) -> tuple[np.ndarray, bool]:
         """Directions of independent components, as rows (k, k), and whether they have settled."""
         if self.ica is None:
-            return _fast_ica(white, _ROUNDS, random)
+            return _fast_ica(white, _ICA_ROUNDS, random)
         k = white.shape[1]
-        ica: Any = clone(self.ica)  # type: ignore[type-var]
+        given: Any = self.ica
+        ica: Any = clone(given)
         if "whiten" in ica.get_params():
             ica.set_params(whiten=False)  # of white data, FastICA's own whitening can lose columns
-        found = np.asarray(ica.fit(white).components_)
-        if found.shape != (k, k):
-            raise ValueError(f"ica must find {k} components of {k} columns, got {found.shape}")
-        return found, True
+        directions = np.asarray(ica.fit(white).components_)
+        if directions.shape != (k, k):
+            raise ValueError(f"ica must find {k} components of {k} columns, got {directions.shape}")
+        return directions, True
 
 
 def _fast_ica(
     white: np.ndarray, rounds: int, random: Any, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, bool]:
     """Directions of independent components, and whether they stood still in the last round."""
-    ica = FastICA(whiten=False, max_iter=rounds, w_init=start, random_state=random)  # type: ignore[arg-type]
-    with warnings.catch_warnings(record=True) as told:
+    options: dict[str, Any] = {"whiten": False, "max_iter": rounds, "w_init": start}
+    ica = FastICA(random_state=random, **options)
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         ica.fit(white)
-    return ica.components_, not any(issubclass(w.category, ConvergenceWarning) for w in told)
+    return ica.components_, not any(issubclass(w.category, ConvergenceWarning) for w in caught)
 
 
 def _warn_if_moving(
-    white: np.ndarray, turned: np.ndarray, order: np.ndarray, sizes: Sequence[int], random: Any
+    white: np.ndarray, rotation: np.ndarray, order: np.ndarray, sizes: Sequence[int], random: Any
 ) -> None:
     """Warn unless more rounds of ICA turn directions inside of subspaces only."""
-    again, _ = _fast_ica(white, _MORE, random, turned)
-    moved = amari_index((again @ turned.T)[np.ix_(order, order)], sizes)
-    if moved > _STILL:
+    again, _ = _fast_ica(white, _CHECK_ROUNDS, random, rotation)
+    distance = amari_index((again @ rotation.T)[np.ix_(order, order)], sizes)
+    if distance > _MAX_SUBSPACE_CHANGE:
         warnings.warn(
-            f"the subspaces still moved after {_ROUNDS} rounds of ICA (by an Amari index of "
-            f"{moved:.2f}): use more rows, or give ica=FastICA(...) with more rounds",
+            f"the subspaces still moved after {_ICA_ROUNDS} rounds of ICA (by an Amari index of "
+            f"{distance:.2f}): use more rows, or give ica=FastICA(...) with more rounds",
             NotConverged,
             stacklevel=3,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -23,9 +23,11 @@ from mercer.learn.bandwidths import neighbour_bandwidth, numbers
 from mercer.learn.kernel_learner import KernelPredictor, doubles
 from mercer.rkhs.function import Function
 
-_NUMBER = 16  # bandwidths that are tried where none are given
-_ALONE = 1e-8  # share of its own weight above which a point has no neighbours: 1 - 1e-8
-_FLAT = 1e-10  # of the squared unit of a column: slopes that the neighbours leave open are 0
+_DEFAULT_BANDWIDTHS = 16  # tried where none are given, in geometric progression
+_MIN_OTHER_WEIGHT = (
+    1e-8  # fraction of the weight: with less on other points, a point has no neighbours
+)
+_SLOPE_RIDGE = 1e-10  # relative to the variance of a column: makes undetermined slopes 0
 
 
 class LocalSmoother(MultiOutputMixin, RegressorMixin, KernelPredictor):
@@ -86,14 +88,15 @@ class LocalSmoother(MultiOutputMixin, RegressorMixin, KernelPredictor):
             validate.instance("kernel", self.kernel, Kernel, "a kernel, such as RBF(1.0), or None")
         if self.bandwidths is None:
             return [self.kernel] if self.kernel is not None else _chosen(x)
-        wanted = to_numpy(validate.vector(self.bandwidths, "bandwidths"))
+        values = to_numpy(validate.vector(self.bandwidths, "bandwidths"))
         kernel = VECTOR_KERNEL if self.kernel is None else self.kernel
-        if "bandwidth" not in {f.name for f in fields(kernel)}:  # type: ignore[arg-type]
+        names = {f.name for f in fields(kernel)} if is_dataclass(kernel) else set()
+        if "bandwidth" not in names:
             raise ValueError(
                 f"bandwidths are for kernels that have one, which {kernel!r} has not: "
                 "leave them out, or search kernels with GridSearchCV"
             )
-        return [kernel.with_params(bandwidth=float(b)) for b in np.sort(wanted)]
+        return [kernel.with_params(bandwidth=float(b)) for b in np.sort(values)]
 
     def _left_out(self, tried: _Tried, moments: np.ndarray, y: np.ndarray) -> float:
         """The mean squared error at points that were left out, in one pass over the tiles.
@@ -102,10 +105,10 @@ class LocalSmoother(MultiOutputMixin, RegressorMixin, KernelPredictor):
         the leverage h_i. A point that has no neighbours is given the mean of the others.
         """
         gram = Gram(bound_to(tried.kernel, tried.columns), tried.points)
-        found = self._solved(to_numpy(gram @ moments), tried.points, y.shape[1])
-        h = found.leverage * to_numpy(gram.diagonal())
-        alone = ~(np.abs(1 - h) > _ALONE)
-        residual = (y - found.fitted) / np.where(alone, 1.0, 1 - h)[:, None]
+        smoothed = self._solved(to_numpy(gram @ moments), tried.points, y.shape[1])
+        h = smoothed.leverage * to_numpy(gram.diagonal())
+        alone = ~(np.abs(1 - h) > _MIN_OTHER_WEIGHT)
+        residual = (y - smoothed.fitted) / np.where(alone, 1.0, 1 - h)[:, None]
         n = len(y)
         apart = (y - y.mean(axis=0)) * (n / max(n - 1, 1))
         return float(np.mean(np.where(alone[:, None], apart, residual) ** 2))
@@ -213,8 +216,8 @@ class LocalLinear(LocalSmoother):
         upper = np.triu_indices(d)
         squares = x[:, upper[0]] * x[:, upper[1]]
         crossed = (x[:, :, None] * y[:, None, :]).reshape(n, -1)
-        ones = np.ones((n, 1), dtype=np.float64)
-        return np.concatenate([ones, y, x, crossed, squares], axis=1)
+        constant = np.ones((n, 1), dtype=np.float64)
+        return np.concatenate([constant, y, x, crossed, squares], axis=1)
 
     def _needs_points(self) -> str | None:
         return "it draws lines through the points"
@@ -236,7 +239,9 @@ class LocalLinear(LocalSmoother):
         square -= mean[:, :, None] * at[:, None, :]  # means of (x_i - x)(x_i - x)'
         t0 = t0 / s0[:, None]
         t1 = t1.reshape(m, d, outputs) / s0[:, None, None] - at[:, :, None] * t0[:, None, :]
-        spread = square - s1[:, :, None] * s1[:, None, :] + _FLAT * np.eye(d, dtype=np.float64)
+        spread = (
+            square - s1[:, :, None] * s1[:, None, :] + _SLOPE_RIDGE * np.eye(d, dtype=np.float64)
+        )
         lever = linalg.solve(spread, s1[:, :, None])[:, :, 0]  # of the slope on the intercept
         fitted = t0 - np.einsum("md,mdq->mq", lever, t1 - s1[:, :, None] * t0[:, None, :])
         leverage = (1 + np.einsum("md,md->m", lever, s1)) / s0
@@ -280,7 +285,7 @@ def _need_weights(tried: _Tried) -> None:
     """Refuse a kernel with negative values, which are no weights, by a look at some of the points."""
     values = to_numpy(trial_matrix(bound_to(tried.kernel, tried.columns), tried.points))
     least = float(values.min())
-    if least < -_ALONE * float(np.abs(values).max()):
+    if least < -_MIN_OTHER_WEIGHT * float(np.abs(values).max()):
         raise ValueError(
             f"kernel values are weights here and must not be negative, but {tried.kernel!r} has "
             f"{least:.3g}: use another, such as RBF"
@@ -316,10 +321,10 @@ def _chosen(x: Any) -> list[Kernel]:
 
 def _grid(points: Any) -> list[float]:
     low, high = neighbour_bandwidth(points) / 2, 2 * median_bandwidth(points)
-    return [float(b) for b in np.geomspace(min(low, high), high, _NUMBER)]
+    return [float(b) for b in np.geomspace(min(low, high), high, _DEFAULT_BANDWIDTHS)]
 
 
 def _last_smallest(errors: Sequence[float]) -> int:
     """The position of the smallest, the last of equals: the smoothest."""
-    found = np.asarray(errors)
-    return int(np.flatnonzero(found == found.min())[-1])
+    values = np.asarray(errors)
+    return int(np.flatnonzero(values == values.min())[-1])

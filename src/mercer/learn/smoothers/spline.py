@@ -21,7 +21,7 @@ from mercer.learn.regression.ridge_path import GCV, Eigen, RidgePath, RidgeScore
 from mercer.rkhs.function import Function
 
 _EPS = float(np.finfo(np.float64).eps)
-_CELLS = 2**20  # of a block of kernel values between new points and training points
+_VALUES_PER_BLOCK = 2**20  # kernel values between new and training points: 8 MiB
 
 
 class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
@@ -115,12 +115,12 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
         learnt = self.function_
         # beyond the data f is a polynomial: on the left by k(0, .), on the right by the formula itself
         right = np.maximum(u, 0.0)
-        rows = max(_CELLS // len(learnt.points), 1)
-        parts = [
-            learnt.kernel.pairwise(right[some], learnt.points) @ learnt.weights
-            for some in spans(len(u), rows)
+        rows = max(_VALUES_PER_BLOCK // len(learnt.points), 1)
+        blocks = [
+            learnt.kernel.pairwise(right[span], learnt.points) @ learnt.weights
+            for span in spans(len(u), rows)
         ]
-        fitted = self._null(u) @ self.polynomial_ + np.concatenate(parts)
+        fitted = self._null(u) @ self.polynomial_ + np.concatenate(blocks)
         return fitted[:, 0] if self._one else fitted
 
     def _solve(
@@ -140,8 +140,8 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
             self.path_, self.smoothing_ = None, float(path.on(0.0)[-1])
             self.degrees_of_freedom_ = float(len(y))
         c, _ = solver.coefficients(self.smoothing_)
-        rest = y - matrix @ c - self.smoothing_ * c
-        self.polynomial_ = linalg.lstsq(null, rest)[0]
+        residual = y - matrix @ c - self.smoothing_ * c
+        self.polynomial_ = linalg.lstsq(null, residual)[0]
         self.function_ = Function(kernel, u, c)
 
     def _scaled(self, x: np.ndarray) -> np.ndarray:
@@ -163,13 +163,16 @@ def _additive(kernel: Kernel, columns: int) -> Kernel:
     """The sum of the kernel over columns."""
     if columns == 0:
         return Constant(1.0)  # which the constants of the null space take out
-    return sum((kernel.select(j) for j in range(columns)), start=0)  # type: ignore[return-value]
+    total = kernel.select(0)
+    for j in range(1, columns):
+        total = total + kernel.select(j)
+    return total
 
 
 def _basis(null: np.ndarray) -> np.ndarray:
     """An orthonormal basis of the null space: (n, r)."""
-    left, lengths, _ = linalg.svd(null)
-    return left[:, lengths > max(null.shape) * _EPS * lengths[0]]
+    u, lengths, _ = linalg.svd(null)
+    return u[:, lengths > max(null.shape) * _EPS * lengths[0]]
 
 
 def _projected(matrix: Gram, basis: np.ndarray, y: np.ndarray) -> Eigen:
@@ -177,13 +180,13 @@ def _projected(matrix: Gram, basis: np.ndarray, y: np.ndarray) -> Eigen:
 
     The null space is moved to the upper end of the spectrum, and its eigenvectors are dropped.
     """
-    whole = held(matrix, 4, "a smoothing spline", "use LocalLinear, or fewer points")
-    across = whole @ basis
+    dense = held(matrix, 4, "a smoothing spline", "use LocalLinear, or fewer points")
+    across = dense @ basis
     inner = basis.T @ across
-    top = 2 * float(np.trace(whole)) + 1.0
+    top = 2 * float(np.trace(dense)) + 1.0
     across -= basis @ ((inner + top * np.eye(len(inner), dtype=np.float64)) / 2)
-    whole -= across @ basis.T
-    whole -= basis @ across.T
-    values, vectors = eigenpairs(whole, _EPS)
-    kept = len(values) - basis.shape[1]
-    return Eigen(values[:kept], vectors[:, :kept], vectors[:, :kept].T @ y)
+    dense -= across @ basis.T
+    dense -= basis @ across.T
+    values, vectors = eigenpairs(dense, _EPS)
+    rank = len(values) - basis.shape[1]
+    return Eigen(values[:rank], vectors[:, :rank], vectors[:, :rank].T @ y)
