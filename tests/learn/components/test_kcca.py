@@ -221,7 +221,7 @@ def test_indefinite_kernels_use_their_positive_part():
 
 
 def test_a_list_of_views_is_no_tuple():
-    with pytest.raises(TypeError, match="a list of 2 views: several views go into a tuple"):
+    with pytest.raises(TypeError, match="a list of 2 views: pass several views as a tuple"):
         KCCA(1).fit(X, [Y, Z])
 
 
