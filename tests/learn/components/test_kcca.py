@@ -201,7 +201,7 @@ def test_refusals_say_what_was_needed():
         KCCA(1).fit(X, ())
     with pytest.raises(ValueError, match="n_components must be"):
         KCCA(0).fit(X, Y)
-    with pytest.raises(ValueError, match="needs 4 points, got 3"):
+    with pytest.raises(ValueError, match="needs at least 4 points, got 3"):
         KCCA(1).fit(X[:3], Y[:3])
     with pytest.raises(TypeError, match="kernel_y must be a kernel"):
         KCCA(1, kernel_y=["rbf"]).fit(X, Y)  # type: ignore[list-item]

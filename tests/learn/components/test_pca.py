@@ -139,7 +139,7 @@ def test_structured_objects():
     assert_allclose(scores[0], scores[1])
     with pytest.raises(ValueError, match="LearnedMap"):
         pca.inverse_transform(scores)
-    with pytest.raises(TypeError, match="vectors of numbers"):
+    with pytest.raises(TypeError, match="numeric vectors"):
         KernelPCA(kernel=Delta(), preimage=LearnedMap()).fit(words)
 
 
@@ -221,7 +221,7 @@ def test_far_scores_give_finite_points():
 def test_blocks_of_scores_do_not_matter(monkeypatch):
     pca = KernelPCA(3, kernel=RBF(2.0)).fit(X)
     want = pca.denoise(NEW)
-    monkeypatch.setattr("mercer.learn.components.preimage._CELLS", 200)
+    monkeypatch.setattr("mercer.learn.components.preimage._VALUES_PER_BLOCK", 200)
     assert_allclose(pca.denoise(NEW), want, rtol=1e-9)
 
 
