@@ -19,7 +19,7 @@ from mercer.gram import LazyMatrix
 from mercer.gram.threads import in_order, spans
 from mercer.kernels.base import Kernel, Points
 
-# Points per task of `transform`: a few MiB at hundreds of features, so that a task stays in cache.
+# Points per task of `transform`: 2 MiB at 256 features, so that a task stays in cache.
 _POINTS_PER_TASK = 1024
 
 

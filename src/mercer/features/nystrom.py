@@ -16,7 +16,7 @@ from mercer.gram.positive_definite import eigenpairs
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.take import taken
 
-# Points on which `error_` is estimated: a mean of 2,000 values has a standard error of about 2%.
+# Points on which `error_` is estimated: the standard error of the mean is 2% of the spread of its terms.
 _MAX_POINTS_FOR_ERROR = 2000
 
 

@@ -12,8 +12,8 @@ from mercer.errors import NoRule
 from mercer.kernels.base import Kernel
 from mercer.kernels.spectrum_algebra import draw
 
-# Distance of the sequence from 0 and 1, where quantile functions are infinite: half the resolution
-# of Sobol points, which have about 30 bits.
+# Distance of the sequence from 0 and 1, where quantile functions are infinite: below the resolution
+# of Sobol points, which is 2^-30.
 _EDGE = 2.0**-32
 
 

@@ -1,4 +1,4 @@
-"""Functions of an RKHS, measures of difference and dependence, Mercer expansions, bases of L2."""
+"""Functions of an RKHS, distributions and their embeddings, measures, Mercer expansions, bases of L2."""
 
 from mercer.rkhs.approximation import Series, expand
 from mercer.rkhs.bases import (

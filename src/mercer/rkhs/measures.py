@@ -112,9 +112,9 @@ def without_diagonals(product: float, a: Array, b: Array) -> float:
     return unbiased_hsic(product, diagonals, traces, n)
 
 
-def unbiased_hsic(product: Any, own: Any, total: Any, n: int) -> Any:
-    """Unbiased HSIC from tr(KHLH), `own` = sum_i a_i b_i and `total` = sum_i a_i sum_j b_j."""
-    return (product - own * n / (n - 2) + total / ((n - 1) * (n - 2))) / (n * (n - 3))
+def unbiased_hsic(product: Any, diagonals: Any, traces: Any, n: int) -> Any:
+    """Unbiased HSIC from tr(KHLH), `diagonals` = sum_i a_i b_i and `traces` = sum_i a_i sum_j b_j."""
+    return (product - diagonals * n / (n - 2) + traces / ((n - 1) * (n - 2))) / (n * (n - 3))
 
 
 def witness(kernel: Kernel | None, x: Any, y: Any) -> Function:

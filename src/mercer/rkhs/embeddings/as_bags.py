@@ -46,15 +46,15 @@ def are_known(x: Any) -> np.ndarray:
     return np.array([isinstance(item, KNOWN) for item in x], dtype=bool)
 
 
-def sample_of(one: Any, draws: int, rng: Any) -> Any:
+def sample_of(item: Any, draws: int, rng: Any) -> Any:
     """Points of a sample, or draws from a distribution known in closed form."""
-    if isinstance(one, KNOWN):
-        return one.sample(draws, rng=rng)
-    if isinstance(one, Dirac):
-        return one.point[None, :]
-    if isinstance(one, Real):
-        return np.array([[one]], dtype=np.float64)
-    if is_array(one):
-        return one[None, :] if one.ndim == 1 else one
-    numbers = isinstance(one, list | tuple) and all(isinstance(v, Real) for v in one)
-    return [one] if numbers else one
+    if isinstance(item, KNOWN):
+        return item.sample(draws, rng=rng)
+    if isinstance(item, Dirac):
+        return item.point[None, :]
+    if isinstance(item, Real):
+        return np.array([[item]], dtype=np.float64)
+    if is_array(item):
+        return item[None, :] if item.ndim == 1 else item
+    numbers = isinstance(item, list | tuple) and all(isinstance(v, Real) for v in item)
+    return [item] if numbers else item
