@@ -257,7 +257,7 @@ def test_columns_that_are_not_there():
         RBF().select("d")(pd.DataFrame(plain()))
     with pytest.raises(ValueError, match="no column 3: x has 3 columns, use 0 to 2"):
         RBF().select(3)(pd.DataFrame(plain()))
-    with pytest.raises(TypeError, match="column 'a' is a name: hand in a data frame"):
+    with pytest.raises(TypeError, match="column 'a' is a name: pass a data frame"):
         RBF().select("a")(X)
     with pytest.raises(
         ValueError, match=r"x and y must have the same columns; only one has \['c', 'd'\]"
