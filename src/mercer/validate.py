@@ -386,8 +386,7 @@ def _real_tensor(x: Any, name: str) -> Array:
         return x
     if xp.isdtype(x.dtype, "integral"):
         frames.exact(to_numpy(x), name)
-    single = xp.isdtype(x.dtype, "real floating")
-    return xp.astype(x, xp.float32 if single else xp.float64)
+    return xp.astype(x, xp.float32 if xp.isdtype(x.dtype, "real floating") else xp.float64)
 
 
 _BAGS_HINT = " (bags of points need a kernel on distributions, such as MeanMap(RBF(1.0)))"

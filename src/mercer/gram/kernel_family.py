@@ -39,20 +39,13 @@ class Family:
             self._nodes: list[_Node] = [_Unshared(tile_maker(self.kernels[0], x, self.y))]
         else:
             self._nodes = _Planner(self.kernels, x, self.y).nodes
-        self._like = self.kernels[0].diag(take_rows(x, slice(0, 1)))
+        self.shape = count(x), count(self.y)  # of every matrix
+        self.like = self.kernels[0].diag(
+            take_rows(x, slice(0, 1))
+        )  # library, device, dtype of tiles
 
     def __len__(self) -> int:
         return len(self.kernels)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of every matrix."""
-        return count(self.x), count(self.y)
-
-    @property
-    def like(self) -> Array:
-        """An array of the library, device and dtype of the tiles."""
-        return self._like
 
     def tiles(self, rows: slice, columns: slice) -> Iterator[Array]:
         """The tile of every kernel, one after the other; the caller may write into it."""

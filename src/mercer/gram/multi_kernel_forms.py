@@ -46,7 +46,7 @@ _MAX_UNSCALED = (
 
 
 @dataclass(frozen=True)
-class Sums:
+class PairSums:
     """Sums of K_ij - shift over pairs i != j in float64, one row for each kernel.
 
     With weights u of the points, K_ij stands for u_i u_j k(x_i, x_j).
@@ -62,18 +62,18 @@ class Sums:
 class Labelled:
     """Result of a pass over the tiles: sums in float64, and the forms of coded labels."""
 
-    sums: Sums
+    sums: PairSums
     forms: np.ndarray  # (kernels, tables, columns)
 
 
 def labelled(
     family: Family,
-    held: np.ndarray,
+    labels: np.ndarray,
     coded: CodedColumns | None = None,
     *,
     tables: Sequence[np.ndarray] = (),
     weights: np.ndarray | None = None,
-    known: Sums | None = None,
+    known: PairSums | None = None,
     precise: bool = False,
 ) -> Labelled:
     """Sums over pairs i != j of the points of a family, in one pass over its tiles.
@@ -82,7 +82,7 @@ def labelled(
     ----------
     family : Family
         Kernels on one set of points.
-    held : array (n, labels)
+    labels : array (n, labels)
         Labellings t whose t'Kt is computed in full precision.
     coded : CodedColumns, DeviceColumns or None
         Resampled labellings, as columns of two or more values.
@@ -90,38 +90,40 @@ def labelled(
         The values of the codes; several tables give several forms per labelling.
     weights : array (n,) or None
         Weights of the points.
-    known : Sums or None
+    known : PairSums or None
         Sums of an earlier pass, which a GPU then does not compute again.
     precise : bool
         Compute forms of coded labels in float64; by default they are in float32, on a GPU from kernel
         values rounded to half precision.
     """
     if on_gpu(family.x) and weights is None and not precise:
-        result = _on_gpu(family, held, coded, known)
+        result = _on_gpu(family, labels, coded, known)
         if result is not None:
             return result
     n = family.shape[0]
     size = min(TILE, max(_MIN_ROWS_OF_TILE, -(-n // _MIN_STRIPES)))
     shift, units = _scales(family)
     columns = _decoded_labels(coded, tables, family.like, n, precise)
-    work = _FormsStripe(family, held, weights, shift, units, columns, size)
+    work = _FormsStripe(family, labels, weights, shift, units, columns, size)
     kinds, width = len(tables), 0 if coded is None else coded.width
     rows = np.zeros((len(family), n), dtype=np.float64)
     squares = np.zeros(len(family), dtype=np.float64)
-    exact = np.zeros((len(family), held.shape[1]), dtype=np.float64)
+    exact = np.zeros((len(family), labels.shape[1]), dtype=np.float64)
     forms = np.zeros((len(family), kinds, width), dtype=np.float64)
     tasks = range(len(spans(n, size)))
     parallel = is_numpy(family.like) and n > 2 * _MIN_ROWS_OF_TILE
-    stripes = in_order(work, tasks, parallel=parallel, held=work.held_bytes)
+    stripes = in_order(work, tasks, parallel=parallel, held=work.bytes_per_stripe)
     for span, stripe in zip(spans(n, size), stripes, strict=True):
         rows[:, span.start :] += stripe.sums.rows
         squares += stripe.sums.squares
         exact += stripe.sums.forms
         forms += stripe.forms
-    return Labelled(Sums(shift, rows, squares, exact), forms)
+    return Labelled(PairSums(shift, rows, squares, exact), forms)
 
 
-def _on_gpu(family: Family, held: np.ndarray, coded: Any, known: Sums | None) -> Labelled | None:
+def _on_gpu(
+    family: Family, labels: np.ndarray, coded: Any, known: PairSums | None
+) -> Labelled | None:
     """`labelled` by fused tiles, with forms in half precision; None where a kernel has none."""
     if isinstance(coded, CodedColumns):  # columns that only the host can generate
         return None
@@ -130,7 +132,7 @@ def _on_gpu(family: Family, held: np.ndarray, coded: Any, known: Sums | None) ->
     if fused is None:
         return None
     if known is None:
-        known = Sums(shift, *fused.sums(held))
+        known = PairSums(shift, *fused.sums(labels))
     forms = np.empty((len(family), 0, 0)) if coded is None else fused.forms(coded)[:, None, :]
     return Labelled(known, forms)
 
@@ -140,7 +142,7 @@ class _FormsStripe:
     """i -> contributions of the tiles (i, i), (i, i+1), ... and their transposes."""
 
     family: Family
-    held: np.ndarray
+    labels: np.ndarray
     weights: np.ndarray | None
     shift: np.ndarray
     units: np.ndarray
@@ -154,7 +156,7 @@ class _FormsStripe:
         return self.size if narrow else max(_WIDE_TILE_BYTES // (8 * self.size), self.size)
 
     @property
-    def held_bytes(self) -> int:
+    def bytes_per_stripe(self) -> int:
         """Memory of a stripe: tiles, labels as floats, products of both, and row sums."""
         kinds, width = (0, 0) if self.columns is None else self.columns.shape
         tiles = _TILES_IN_USE * 8 * self.size * self.wide
@@ -168,7 +170,7 @@ class _FormsStripe:
         kinds, width = (0, 0) if self.columns is None else self.columns.shape
         sums = np.zeros((count, n - rows.start), dtype=np.float64)
         squares = np.zeros(count, dtype=np.float64)
-        exact = np.zeros((count, self.held.shape[1]), dtype=np.float64)
+        exact = np.zeros((count, self.labels.shape[1]), dtype=np.float64)
         forms = np.zeros((count, kinds, width), dtype=np.float64)
         row_labels = None if self.columns is None else self.columns.rows(rows)
         for columns in while_wanted([rows, *spans(n, self.wide, first=rows.stop)]):
@@ -183,7 +185,7 @@ class _FormsStripe:
                 if self.columns and row_labels is not None and column_labels is not None:
                     unit = 1.0 if self.columns.precise else float(self.units[k])
                     forms[k] += times * _forms(tile, row_labels, column_labels, unit)
-        return Labelled(Sums(self.shift, sums, squares, exact), forms)
+        return Labelled(PairSums(self.shift, sums, squares, exact), forms)
 
     def _shifted(self, tile: Array, k: int, rows: slice, columns: slice) -> Array:
         """The tile minus the shift, with weights, and with zeros on the diagonal of the matrix."""
@@ -206,11 +208,11 @@ class _FormsStripe:
         """Add the sums of a tile in full precision; returns the sum of its squares."""
         sums, forms = into
         xp, start = namespace(tile), rows.start
-        labels = array_like(self.held[columns], tile)
+        labels = array_like(self.labels[columns], tile)
         constant = ones((tile.shape[1], 1), tile)
         product = to_numpy(tile @ xp.concat([constant, labels], axis=1)).astype(np.float64)
         sums[: rows.stop - start] += product[:, 0]
-        forms += times * np.sum(self.held[rows] * product[:, 1:], axis=0)
+        forms += times * np.sum(self.labels[rows] * product[:, 1:], axis=0)
         if columns != rows:
             across = ones((1, tile.shape[0]), tile) @ tile
             sums[columns.start - start : columns.stop - start] += to_numpy(across)[0]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.backend import Array, count, is_array, is_single, on_gpu, take_rows, to_numpy
-from mercer.gram.multi_kernel_forms import Sums
+from mercer.gram.multi_kernel_forms import PairSums
 
 # Typical rounding error of float32 means over pairs; 0.3 to 11 times eps were measured.
 _FLOAT32_NOISE = 2 * float(np.finfo(np.float32).eps)
@@ -85,7 +85,7 @@ def merged(values: np.ndarray, tolerance: float) -> Levels:
     return Levels(levels, ranks)
 
 
-def single_noise(sums: Sums, like: Array) -> np.ndarray:
+def single_noise(sums: PairSums, like: Array) -> np.ndarray:
     """Typical rounding errors of means of kernel values that were taken in float32: (kernels,).
 
     `like` is an array of the dtype and device of the kernel values. Those of float32 have errors of
@@ -97,7 +97,7 @@ def single_noise(sums: Sums, like: Array) -> np.ndarray:
     return _spread(sums) * (_FLOAT32_NOISE + rounded) + each * np.abs(sums.shift)
 
 
-def double_noise(sums: Sums) -> np.ndarray:
+def double_noise(sums: PairSums) -> np.ndarray:
     """A bound on the rounding errors of means of kernel values taken in float64: (kernels,)."""
     return _DISTANCE_NOISE * _spread(sums) + _FLOAT64_NOISE * np.abs(sums.shift)
 
@@ -111,7 +111,7 @@ def few_points(points: Any) -> bool:
     return len({row.tobytes() for row in rows}) <= _DISCRETE_SHARE * len(rows)
 
 
-def _spread(sums: Sums) -> np.ndarray:
+def _spread(sums: PairSums) -> np.ndarray:
     """The root of the mean squared kernel value, less the shift, over pairs i != j: (kernels,)."""
     total = sums.rows.shape[1]
     return np.sqrt(np.maximum(sums.squares, 0.0) / (total * (total - 1)))

@@ -29,7 +29,7 @@ class FusedFamily:
     groups: tuple[Plan, ...]  # of `_KERNELS_PER_PASS` kernels each
     shift: np.ndarray
 
-    def sums(self, held: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def sums(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Row sums, sums of squares, and t'Kt of every labelling t, one row per kernel.
 
         The kernels of a group share intermediates, such as their distances.
@@ -37,7 +37,7 @@ class FusedFamily:
         import torch
 
         n, like = self.x.shape[0], self.groups[0].like
-        v = np.concatenate([np.ones((1, n)), held.T])
+        v = np.concatenate([np.ones((1, n)), labels.T])
         vectors = torch.as_tensor(v, dtype=like.dtype, device=like.device)
         per_plan = [family_sums(group, vectors).cpu().numpy() for group in self.groups]
         sums = np.concatenate(per_plan)  # (kernels, 2 + labels, n)
@@ -46,8 +46,8 @@ class FusedFamily:
         rows = totals - (n - 1) * self.shift[:, None]
         squares = np.sum(sums[:, -1] - diagonals**2, axis=1) + n * (n - 1) * self.shift**2
         squares -= 2 * self.shift * np.sum(totals, axis=1)
-        forms = np.einsum("il,kli->kl", held, sums[:, 1:-1]) - diagonals @ held**2
-        pairs = held.sum(axis=0) ** 2 - np.sum(held**2, axis=0)
+        forms = np.einsum("il,kli->kl", labels, sums[:, 1:-1]) - diagonals @ labels**2
+        pairs = labels.sum(axis=0) ** 2 - np.sum(labels**2, axis=0)
         return rows, squares, forms - self.shift[:, None] * pairs
 
     def forms(self, columns: DeviceColumns) -> np.ndarray:

@@ -20,7 +20,7 @@ from mercer.errors import NoRule
 from mercer.gram import Centered, LazyMatrix, Reweighted, top_eigenpairs
 from mercer.gram.eigen import ask_for_eigenpairs
 from mercer.gram.kernel_family import Family
-from mercer.gram.multi_kernel_forms import Sums, labelled
+from mercer.gram.multi_kernel_forms import PairSums, labelled
 from mercer.gram.resampling_weights import CodedColumns
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.samples.mmd_series import block_forms, pooled_block
@@ -56,7 +56,7 @@ class Discrepancies:
             self.weights = pooled.weights * np.repeat([n, m], [n, m])
 
     @property
-    def sums(self) -> Sums:
+    def sums(self) -> PairSums:
         """Sums of kernel values over pairs i != j, exactly."""
         if self._sums is None:
             self._sums = labelled(self.family, self.labels[:, None], weights=self.weights).sums
@@ -116,7 +116,7 @@ class Discrepancies:
 
     # ---- private ------------------------------------------------------------------------
 
-    _sums: Sums | None = None
+    _sums: PairSums | None = None
 
     def _be_precise(self) -> None:
         """Compute in float64 from now on, the kernel values of float32 points too."""
