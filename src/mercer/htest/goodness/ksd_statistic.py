@@ -12,7 +12,7 @@ from mercer.backend import on_gpu, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, SignWeights
 from mercer.gram.kernel_family import Family
-from mercer.gram.multi_kernel_forms import Sums, labelled
+from mercer.gram.multi_kernel_forms import PairSums, labelled
 from mercer.gram.resampling_weights import CodedColumns
 from mercer.htest.goodness.stein_sample import SteinSample
 from mercer.htest.nulls import WildBootstrap
@@ -90,11 +90,11 @@ class SteinForms:
 
     # ---- private ------------------------------------------------------------------------
 
-    def _observed(self, sums: Sums) -> np.ndarray:
+    def _observed(self, sums: PairSums) -> np.ndarray:
         """mean_ij H_ij from sums over pairs: (k,)."""
         return self._means(sums, sums.rows.sum(axis=1), self.n * (self.n - 1.0))
 
-    def _signed(self, null: WildBootstrap, seed: int, precise: bool) -> tuple[np.ndarray, Sums]:
+    def _signed(self, null: WildBootstrap, seed: int, precise: bool) -> tuple[np.ndarray, PairSums]:
         """Forms with w = 1 and with random signs, (k, 1 + B), and the sums over pairs.
 
         `precise` asks for float64, on a GPU too; points and scores keep the dtype of the model.
@@ -105,8 +105,8 @@ class SteinForms:
         return np.concatenate(chunks, axis=1), sums
 
     def _pass(
-        self, coded: CodedColumns, sums: Sums | None, precise: bool
-    ) -> tuple[np.ndarray, Sums]:
+        self, coded: CodedColumns, sums: PairSums | None, precise: bool
+    ) -> tuple[np.ndarray, PairSums]:
         """Forms of a chunk of signs, and the sums over pairs, which the first pass computes."""
         no_columns = np.empty((self.n, 0), dtype=np.float64)
         forms = labelled(
@@ -140,7 +140,7 @@ class SteinForms:
             coded = signs.columns(chunk, like)
             yield coded.after_ones() if chunk.start == 0 else coded
 
-    def _means(self, sums: Sums, forms: np.ndarray, pairs: np.ndarray | float) -> np.ndarray:
+    def _means(self, sums: PairSums, forms: np.ndarray, pairs: np.ndarray | float) -> np.ndarray:
         """Means over all i, j from sums of w_i w_j (H_ij - shift) over i != j.
 
         `pairs` is the sum of w_i w_j over i != j.

@@ -16,7 +16,7 @@ from mercer.config import settings
 from mercer.frames import Columns, Table
 from mercer.gram import PermutedWeights
 from mercer.gram.kernel_family import Family
-from mercer.gram.multi_kernel_forms import Labelled, Sums, labelled
+from mercer.gram.multi_kernel_forms import Labelled, PairSums, labelled
 from mercer.gram.resampling_weights import DECODED, CodedColumns
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
@@ -106,7 +106,7 @@ class KSampleEvidence:
         self.sizes = np.array(sizes, dtype=np.float64)
         self.family = Family([kernel], points)
         self.precise = False  # whether resampled statistics are in float64
-        self._known_sums: Sums | None = None
+        self._known_sums: PairSums | None = None
         self.groups = np.repeat(np.arange(len(sizes)), sizes)
         self._pairs = list(combinations(range(len(sizes)), 2))
         indicators = np.eye(len(sizes), dtype=np.float64)[self.groups]  # (N, samples)
@@ -182,7 +182,7 @@ class KSampleEvidence:
         return forms
 
     @property
-    def _sums(self) -> Sums:
+    def _sums(self) -> PairSums:
         """Sums of kernel values over pairs i != j, exactly; a pass over the labellings gives them too."""
         if self._known_sums is None:
             self._known_sums = labelled(self.family, self._indicators).sums
