@@ -17,6 +17,7 @@ from mercer.htest.samples.pooled_sample import Pooled, pool, stacked_table, two_
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import prepare
 from mercer.kernels.radial import VECTOR_KERNEL
+from mercer.plot import plot_wealth
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import stacked, taken
 
@@ -154,8 +155,6 @@ class MonitorState:
 
     def plot(self, ax: Any = None) -> Any:
         """The wealth after each batch, and where it alarms; returns the Axes."""
-        from mercer.plot import plot_wealth
-
         return plot_wealth(self, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:

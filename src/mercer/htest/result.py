@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -14,6 +13,7 @@ from mercer import validate
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.intervals import EffectSize
 from mercer.htest.nulls import Bound, Judgement
+from mercer.plot import plot_null
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Result:
 
     def plot(self, ax: Any = None) -> Any:
         """The null distribution with the statistic in it; returns the Axes."""
-        return importlib.import_module("mercer.plot").plot_null(self, ax=ax)
+        return plot_null(self, ax=ax)
 
 
 class ExplainedResult(Result, ABC):

@@ -141,7 +141,7 @@ def test_numbers_and_words():
     assert json.loads(json.dumps(found)) == found
     assert len(found["kernels"]) == 10
     assert "KSDAgg" in result.summary()
-    assert "first of all " in result.summary()
+    assert "the strongest is " in result.summary()
 
 
 def test_wrong_arguments():

@@ -21,6 +21,7 @@ from mercer.htest.nulls import Null, Permutation
 from mercer.htest.samples.column_features import Embedded, embedded
 from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, two_samples
 from mercer.kernels.prepare import aligned
+from mercer.plot import plot_features
 from mercer.rkhs.distributions import Empirical
 
 _CATEGORIES_SHOWN = 3  # those whose shares changed most
@@ -108,8 +109,6 @@ class Features:
 
     def plot(self, ax: Any = None, *, level: float = 0.05, most: int = 15) -> Any:
         """Distances as bars, the `most` largest; returns the Axes."""
-        from mercer.plot import plot_features
-
         return plot_features(self, ax=ax, level=level, most=most)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the pictures of a two-sample result show: numbers made here, drawn in `mercer.plot`."""
+"""Plots of a two-sample result: the numbers are computed here and drawn by `mercer.plot`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import numpy as np
 
 from mercer.htest.samples.attribution import feature_differences, tables
 from mercer.htest.samples.column_features import embedded
+from mercer.plot import plot_embeddings, plot_shares, plot_witness
 from mercer.rkhs.function import Function
 
 
-def witness(result: Any, column: str | int | None, ax: Any) -> Any:
-    """The witness of one or two columns of numbers, or both samples along one column."""
-    from mercer.plot import plot_witness
-
+def plot_result_witness(result: Any, column: str | int | None, ax: Any) -> Any:
+    """Plot the witness of one or two columns of numbers, or both samples along one column."""
     columns = result.pooled.columns
     numbers = columns is None or not any(columns.categorical)
     if column is None and result.width is not None and result.width <= 2 and numbers:
@@ -23,9 +22,7 @@ def witness(result: Any, column: str | int | None, ax: Any) -> Any:
 
 
 def _column(result: Any, column: str | int | None, ax: Any) -> Any:
-    """Mean embeddings along a column of numbers, shares of categories."""
-    from mercer.plot import plot_embeddings, plot_shares
-
+    """Plot mean embeddings along a column of numbers, or shares of categories."""
     first, second, weights = tables(*result.pooled.samples)
     if column is None:
         features = feature_differences(*result.pooled.samples, resamples=99, rng=0)

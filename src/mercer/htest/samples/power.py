@@ -17,6 +17,7 @@ from mercer.htest.samples.effect import Measured, Spread, measured
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.pooled_sample import Pooled, pool, two_samples
 from mercer.kernels.base import Kernel
+from mercer.plot import plot_power
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import stacked, taken
 
@@ -53,8 +54,6 @@ class PowerCurve:
 
     def plot(self, ax: Any = None) -> Any:
         """The curve with what the pilot leaves open as a band; returns the Axes."""
-        from mercer.plot import plot_power
-
         return plot_power(self, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,8 +88,6 @@ class SampleSize:
 
     def plot(self, ax: Any = None) -> Any:
         """The power curve, with the size that was found; returns the Axes."""
-        from mercer.plot import plot_power
-
         return plot_power(self.curve, ax=ax, target=self.power, needed=self.n)
 
     def to_dict(self) -> dict[str, Any]:

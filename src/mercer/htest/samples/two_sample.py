@@ -54,11 +54,11 @@ def two_sample(x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
     >>> result.rejects(level=0.01)
     True
     """
-    given = x, y
+    handed_in = x, y
     x, y = _read(x, "x"), _read(y, "y")
     test, why = chosen(count(x), count(y))
     result = test.test(x, y, rng=rng)
-    samples = tuple(_kept(*both) for both in zip(given, (x, y), strict=True))
+    samples = tuple(_shown(*pair) for pair in zip(handed_in, (x, y), strict=True))
     pooled = replace(result.pooled, samples=samples)
     return replace(result, notes=(why, *result.notes), pooled=pooled)
 
@@ -80,10 +80,11 @@ def chosen(n: int, m: int) -> tuple[MMDAgg, str]:
     )
 
 
-def _kept(given: Any, read: Any) -> Any:
+def _shown(handed_in: Any, read: Any) -> Any:
     """Sample whose rows a result shows: of data frames the user's own."""
-    given, read = (s.points if isinstance(s, Empirical) else s for s in (given, read))
-    return given if isinstance(read, Table) else read
+    if isinstance(handed_in, Empirical):
+        handed_in, read = handed_in.points, read.points
+    return handed_in if isinstance(read, Table) else read
 
 
 def _read(x: Any, name: str) -> Any:

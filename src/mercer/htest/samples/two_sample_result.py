@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,7 +32,9 @@ from mercer.htest.samples.locations_found import (
     locations_of,
     standouts,
 )
+from mercer.htest.samples.plots import plot_result_witness
 from mercer.htest.samples.pooled_sample import Pooled
+from mercer.htest.samples.two_sample_summary import told
 from mercer.kernels.base import Kernel
 from mercer.rkhs.function import Function
 
@@ -138,8 +139,6 @@ class TwoSampleResult(ExplainedResult):
 
         Without `features` they are computed, always with the same resamples.
         """
-        from mercer.htest.samples.two_sample_summary import told
-
         if features is None and self.width and self.width > 1:
             features = self.features(rng=_FEATURES_SEED)
         return told(self, level, self.effect(confidence), features)
@@ -167,7 +166,7 @@ class TwoSampleResult(ExplainedResult):
         figure then shows this column alone, both samples smoothed by its own kernel, and their
         difference. None: the column that differs most.
         """
-        return importlib.import_module("mercer.htest.samples.plots").witness(self, column, ax)
+        return plot_result_witness(self, column, ax)
 
     def plot_features(self, ax: Any = None, *, level: float = 0.05, rng: Any = None) -> Any:
         """Bar chart of the columns by how much they differ; an Axes."""
