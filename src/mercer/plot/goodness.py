@@ -20,9 +20,7 @@ _GRID_SIDE = 100  # grid points along each axis of a map; the image interpolates
 _MAX_DOTS = 600  # observations shown; more would hide the map
 _BINS = 40
 _MARGIN = 0.1  # of the range of the observations
-_MAX_LOG_MASS = (
-    0.02  # a density with more mass in the window is not normalized; 0.02 allows for the grid
-)
+_MAX_LOG_MASS = 0.02  # a density with more mass is not normalized; 2% allows for the grid
 _CONTOUR_MASSES = (0.9, 0.5, 0.1)  # probability enclosed by the contour lines of the model
 # The colours on a map do not follow the dark mode of a page, because those of the map do not.
 _DARK, _LIGHT, _GREY = "#202020", "#fdfdfd", "#b8b8b8"

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-POSITIVE, NEGATIVE = (
-    "#b2182b",
-    "#2166ac",
-)  # the ends of RdBu_r, which is safe for colour-blind readers
+POSITIVE, NEGATIVE = "#b2182b", "#2166ac"  # the ends of RdBu_r, safe for colour-blind readers
 INK, FAINT = "#222222", "#bbbbbb"
 DIVERGING, SEQUENTIAL = "RdBu_r", "viridis"
 

@@ -21,9 +21,7 @@ from mercer.report.page import brief, page_about
 from mercer.report.report_figure import ReportFigure, null_figure
 from mercer.rkhs.sample_rows import taken
 
-_MAX_ROWS_FOR_FIGURES = (
-    2000  # maps and columns evaluate the Stein kernel often; more rows look the same
-)
+_MAX_ROWS_FOR_FIGURES = 2000  # maps and columns need many kernel values; more rows look the same
 _ROWS_LISTED = 8
 _COLUMNS_LISTED = 8  # of a row or location; more do not fit the width of the page
 _MAX_COLUMNS_TESTED = 40  # each column costs a pass over all pairs of rows
@@ -134,10 +132,10 @@ def _witness(result: GoodnessResult, name: str) -> tuple[str, ReportFigure]:
             else " The contour lines enclose 90, 50 and 10 percent of the model's probability."
         )
     width, height = (640, 320) if line else (560, 420)
-    drawn = ReportFigure.drawn(
+    report_figure = ReportFigure.drawn(
         result.plot_witness, name="witness", alt=alt, caption=caption, width=width, height=height
     )
-    return "witness", drawn
+    return "witness", report_figure
 
 
 def _evidence(result: GoodnessResult) -> tuple[str, ReportFigure]:
@@ -150,10 +148,10 @@ def _evidence(result: GoodnessResult) -> tuple[str, ReportFigure]:
     caption = (
         f"Evidence against the model: signal-to-noise ratio of a test at a single location.{stars}"
     )
-    drawn = ReportFigure.drawn(
+    report_figure = ReportFigure.drawn(
         result.plot_evidence, name="evidence", alt=alt, caption=caption, width=560, height=420
     )
-    return "evidence", drawn
+    return "evidence", report_figure
 
 
 def _columns_figure(columns: Sequence[MisfitColumn]) -> list[tuple[str, ReportFigure]]:
@@ -166,14 +164,14 @@ def _columns_figure(columns: Sequence[MisfitColumn]) -> list[tuple[str, ReportFi
         "Relative discrepancy of each column given the others; 0 means that the model is right. "
         "Lines are simultaneous 95% intervals; columns whose interval excludes 0 are red."
     )
-    drawn = ReportFigure.drawn(
+    report_figure = ReportFigure.drawn(
         lambda ax: plot_columns(columns, ax=ax),
         name="columns",
         alt=alt,
         caption=caption,
         height=90 + 26 * min(len(columns), 15),
     )
-    return [("columns", drawn)]
+    return [("columns", report_figure)]
 
 
 def _locations(result: GoodnessResult) -> dict[str, Any] | None:

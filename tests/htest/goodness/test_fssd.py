@@ -18,7 +18,7 @@ from mercer.htest.goodness.learn_stein_locations import (
     Ratio,
     _without_search,
 )
-from mercer.htest.goodness.stein_features import FeatureMoments, stein_features
+from mercer.htest.goodness.stein_features import SteinMoments, stein_features
 from mercer.kernels import RBF, Exponential, InverseMultiquadric, Matern
 from mercer.kernels.stein import Scored
 from mercer.rkhs import Gaussian, LogDensity, Mixture
@@ -282,7 +282,7 @@ def test_tensors_and_mixtures():
 
 def test_moments_of_one_feature_by_hand():
     t = normal(30, 1)
-    moments = FeatureMoments(30, t.mean(axis=0), (t.T @ t) / 30)
+    moments = SteinMoments(30, t.mean(axis=0), (t.T @ t) / 30)
     assert_allclose(moments.eigenvalues, [t.var(ddof=1)])
     observed, weights, rest = moments.spectrum(10)
     assert_allclose(observed, (t.sum() ** 2 - (t**2).sum()) / (30 * 29))

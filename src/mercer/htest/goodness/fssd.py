@@ -21,7 +21,7 @@ from mercer.htest.goodness.goodness_result import GoodnessResult, goodness_resul
 from mercer.htest.goodness.learn_stein_locations import best_locations, random_locations
 from mercer.htest.goodness.model_null import ModelDraws
 from mercer.htest.goodness.score_models import model_of
-from mercer.htest.goodness.stein_features import FeatureMoments
+from mercer.htest.goodness.stein_features import SteinMoments
 from mercer.htest.goodness.stein_sample import MIN_OBSERVATIONS, SteinSample, sample_of
 from mercer.htest.nulls import Null, Spectrum
 from mercer.htest.weighted_chi2 import WeightedChi2
@@ -159,7 +159,7 @@ class SteinFeatureEvidence:
     locations: np.ndarray
 
     @cached_property
-    def moments(self) -> FeatureMoments:
+    def moments(self) -> SteinMoments:
         """Moments of the observed features."""
         return self._moments(self.sample.points)
 
@@ -167,7 +167,7 @@ class SteinFeatureEvidence:
         """The statistic, and its limit with the covariance of the observed features."""
         return self.moments.spectrum(rank)
 
-    def of_draws(self, draws: int, rng: np.random.Generator) -> FeatureMoments:
+    def of_draws(self, draws: int, rng: np.random.Generator) -> SteinMoments:
         """The statistic, and its limit with the covariance of features of draws from the model."""
         points = array_like(drawn(self.model, draws, rng), self.sample.points)
         chart = self.sample.chart
@@ -175,11 +175,11 @@ class SteinFeatureEvidence:
         under_model = self._moments(points)
         return replace(under_model, n=self.moments.n, judged=self.moments.observed)
 
-    def _moments(self, points: Any) -> FeatureMoments:
+    def _moments(self, points: Any) -> SteinMoments:
         kernel = self.sample.kernel
         scores = to_numpy(kernel.score(points)).astype(np.float64, copy=False)
         profile, slope, _ = kernel.scored.form
-        return FeatureMoments.of(to_numpy(points), scores, self.locations, profile, slope)
+        return SteinMoments.of(to_numpy(points), scores, self.locations, profile, slope)
 
 
 def _outer(sample: SteinSample, places: np.ndarray) -> np.ndarray:

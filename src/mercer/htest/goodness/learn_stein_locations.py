@@ -279,8 +279,8 @@ def _best_starts(starts: np.ndarray, score: np.ndarray) -> list[np.ndarray]:
     number, best = Counter[int](), []
     for index in np.argsort(-score, axis=None, kind="stable"):
         row, bandwidth = np.unravel_index(index, score.shape)
-        few = number[int(bandwidth)] < _MAX_SEARCHES_PER_BANDWIDTH
-        if few and len(best) < _MAX_SEARCHES:
+        below_limit = number[int(bandwidth)] < _MAX_SEARCHES_PER_BANDWIDTH
+        if below_limit and len(best) < _MAX_SEARCHES:
             best.append(starts[row, bandwidth])
         number[int(bandwidth)] += 1
     return best

@@ -29,7 +29,7 @@ def stein_features(
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureMoments:
+class SteinMoments:
     """First and second moments of n Stein features in D = dJ dimensions.
 
     `judged` is the observed statistic if it is not that of these features, as for draws from the
@@ -49,7 +49,7 @@ class FeatureMoments:
         locations: np.ndarray,
         profile: Profile,
         slope: Profile,
-    ) -> FeatureMoments:
+    ) -> SteinMoments:
         """Compute the moments in chunks of rows, in time O(n D^2) and bounded memory."""
         n, size = len(x), locations.size
         total = np.zeros(size, dtype=np.float64)
