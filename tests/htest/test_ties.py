@@ -145,15 +145,10 @@ class _Spied(Permutation):
         super().__init__(resamples)
         object.__setattr__(self, "drawn", drawn)
 
-    def judge(self, evidence, rng=None):
-        spied, drawn = evidence.permuted, self.drawn
-
-        def permuted(null, columns, seed):
-            drawn.append(seed)
-            return spied(null, columns, seed)
-
-        evidence.permuted = permuted
-        return super().judge(evidence, rng)
+    def seed(self, rng):
+        seed = super().seed(rng)
+        self.drawn.append(seed)
+        return seed
 
 
 # ---- p = 1 where all labellings tie ------------------------------------------------------

@@ -77,11 +77,11 @@ def squared_correlations(a: np.ndarray, bs: Sequence[np.ndarray], like: Array) -
         for row, b in zip(values, bs, strict=True):
             row[:] = device_engine().squared_correlations(a, b, like.device)
         return values
-    left = np.conj(np.fft.rfft(a, axis=0))  # (f, r)
+    spectrum = np.conj(np.fft.rfft(a, axis=0))  # (f, r)
     parallel = n > _MIN_LENGTH_FOR_THREADS
     for row, b in zip(values, bs, strict=True):
-        work = _ColumnCorrelations(left, np.fft.rfft(b, axis=0), n)
-        row[:] = sum(in_order(work, range(left.shape[1]), parallel=parallel, shown=False))
+        work = _ColumnCorrelations(spectrum, np.fft.rfft(b, axis=0), n)
+        row[:] = sum(in_order(work, range(spectrum.shape[1]), parallel=parallel, shown=False))
     return values
 
 
@@ -120,8 +120,8 @@ class _DiagonalSpectra:
     def __call__(self, columns: slice) -> np.ndarray:
         offsets = np.arange(self.start + columns.start, self.start + columns.stop)
         weights = np.where((offsets == 0) | (2 * offsets == self.n), 1.0, 2.0)
-        left = np.conj(self._transforms(self.lefts, columns)) * weights
-        return left @ np.swapaxes(self._transforms(self.rights, columns), 1, 2)
+        weighted = np.conj(self._transforms(self.lefts, columns)) * weights
+        return weighted @ np.swapaxes(self._transforms(self.rights, columns), 1, 2)
 
     def _transforms(self, matrices: list[np.ndarray], columns: slice) -> np.ndarray:
         """Fourier transforms along the diagonals of every matrix: (f, matrices, d)."""
@@ -155,13 +155,15 @@ class _DiagonalView:
 class _ColumnCorrelations:
     """Squared cross-correlations of column j of A with all columns of B, summed: (n,)."""
 
-    left: np.ndarray  # transforms of A, conjugated: (f, r)
-    right: np.ndarray  # transforms of B: (f, s)
+    spectrum_a: np.ndarray  # conjugated transforms of the columns of A: (f, r)
+    spectrum_b: np.ndarray  # transforms of the columns of B: (f, s)
     n: int
 
     def __call__(self, j: int) -> np.ndarray:
         total = np.zeros(self.n, dtype=np.float64)
-        for columns in spans(self.right.shape[1], _COLUMNS_PER_TRANSFORM):
-            crossed = np.fft.irfft(self.left[:, j, None] * self.right[:, columns], self.n, axis=0)
+        for columns in spans(self.spectrum_b.shape[1], _COLUMNS_PER_TRANSFORM):
+            crossed = np.fft.irfft(
+                self.spectrum_a[:, j, None] * self.spectrum_b[:, columns], self.n, axis=0
+            )
             total += np.einsum("is,is->i", crossed, crossed)  # (n, s) -> (n,)
         return total

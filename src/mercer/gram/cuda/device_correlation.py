@@ -35,9 +35,9 @@ def circular_correlations(lefts: Sequence[Any], rights: Sequence[Any]) -> Any:
         weights = torch.where((numbers == 0) | (2 * numbers == n), 1.0, 2.0).double()
         transformed = [torch.fft.rfft(diagonals(matrix, offsets)) for matrix in rights]
         for j, matrix in enumerate(lefts):
-            left = torch.fft.rfft(weights[:, None] * diagonals(matrix, offsets)).conj()
+            weighted = torch.fft.rfft(weights[:, None] * diagonals(matrix, offsets)).conj()
             for k, right in enumerate(transformed):
-                spectrum[j, k] += (left * right).sum(dim=0)
+                spectrum[j, k] += (weighted * right).sum(dim=0)
     return torch.fft.irfft(spectrum, n)
 
 
@@ -79,10 +79,12 @@ def squared_correlations(a: np.ndarray, b: np.ndarray, device: Any) -> np.ndarra
 
     n = len(a)
     on_device = (torch.as_tensor(columns, dtype=torch.float64).to(device) for columns in (a, b))
-    left, right = (torch.fft.rfft(columns.T) for columns in on_device)
+    spectrum_a, spectrum_b = (torch.fft.rfft(columns.T) for columns in on_device)
     total = torch.zeros(n, dtype=torch.float64, device=device)
-    for rows in spans(left.shape[0], _items_per_pass(total, _BYTES_PER_ENTRY * n * right.shape[0])):
-        crossed = torch.fft.irfft(left[rows, None].conj() * right[None], n)  # (r, s, n)
+    for rows in spans(
+        spectrum_a.shape[0], _items_per_pass(total, _BYTES_PER_ENTRY * n * spectrum_b.shape[0])
+    ):
+        crossed = torch.fft.irfft(spectrum_a[rows, None].conj() * spectrum_b[None], n)  # (r, s, n)
         total += (crossed * crossed).sum(dim=(0, 1))
     return total.cpu().numpy()
 

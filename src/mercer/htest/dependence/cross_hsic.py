@@ -46,8 +46,8 @@ class CrossHSIC(NormalPairTest):
     def _terms(self, x: Variable, y: Variable) -> CrossHSICTerms:
         order = in_random_order(count(x.points))
         half = len(order) // 2
-        left, right = (_centred_cross_gram(v, order[:half], order[half:]) for v in (x, y))
-        sums = to_numpy((left * right).row_sums()).astype(np.float64)
+        gram_x, gram_y = (_centred_cross_gram(v, order[:half], order[half:]) for v in (x, y))
+        sums = to_numpy((gram_x * gram_y).row_sums()).astype(np.float64)
         return CrossHSICTerms(sums / (len(order) - half - 1))
 
 

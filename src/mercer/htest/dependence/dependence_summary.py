@@ -31,8 +31,7 @@ def _question(result: IndependenceResult) -> str:
     if result.question is not None:
         return result.question.format(listed(names))
     if result.given:
-        *names, given = names
-        return f"are {listed(names)} independent given {given}?"
+        return f"are {listed(names[:-1])} independent given {names[-1]}?"
     return f"are {listed(names)} independent?"
 
 

@@ -178,20 +178,20 @@ class ProjectedGram(LazyMatrix):
         tiles = [gram.block(rows, columns) for gram in self.grams]
         out, like, others = reduce(mul, tiles), tiles[0], len(tiles) - 1
         grand = [float(u.mean()) for u in self.means]
-        here, there = [u[rows] for u in self.means], [u[columns] for u in self.means]
-        by_row = others * (_product(here) + others * prod(grand))  # terms that depend on i only
-        by_column = others * _product(there)
+        means_i, means_j = [u[rows] for u in self.means], [u[columns] for u in self.means]
+        by_row = others * (_product(means_i) + others * prod(grand))  # terms that depend on i only
+        by_column = others * _product(means_j)
         outer = np.zeros(out.shape, dtype=np.float64)
         for k, tile in enumerate(tiles):
             other_means = _without(grand, k)
             scale = prod(other_means)
-            across = array_like(_product(_without(here, k)), like)
-            down = array_like(_product(_without(there, k)) - scale, like)
+            across = array_like(_product(_without(means_i, k)), like)
+            down = array_like(_product(_without(means_j, k)) - scale, like)
             out = out - tile * (across[:, None] + down[None, :])
-            by_row = by_row - others * scale * here[k]
-            by_column = by_column - others * scale * there[k]
-            terms = [prod(_without(other_means, j)) * u for j, u in enumerate(_without(there, k))]
-            outer += here[k][:, None] * np.sum(terms, axis=0)[None, :]
+            by_row = by_row - others * scale * means_i[k]
+            by_column = by_column - others * scale * means_j[k]
+            terms = [prod(_without(other_means, j)) * u for j, u in enumerate(_without(means_j, k))]
+            outer += means_i[k][:, None] * np.sum(terms, axis=0)[None, :]
         return out + array_like(outer + by_row[:, None] + by_column[None, :], like)
 
 

@@ -8,7 +8,6 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from mercer import validate
 from mercer.frames import Table
 from mercer.htest.aggregation import Aggregated, aggregated, never_early, shares
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
@@ -23,7 +22,7 @@ from mercer.htest.kernel_collection import (
     told_apart,
     unfolded,
 )
-from mercer.htest.nulls import Judgement, Permutation, share
+from mercer.htest.nulls import Judgement, Permutation
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import VECTOR_KERNEL
@@ -79,14 +78,12 @@ class HSICAgg(HypothesisTest):
     def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value."""
         collections = kernel_collections(self.kernels_x, self.kernels_y, x, y)
-        seed = int(validate.generator(rng).integers(2**63))
-        scores = _aggregated_hsic(collections, self.null, seed)
-        observed, draws = float(scores.scores[0]), scores.scores[1:]
-        judgement = Judgement(share(draws, observed), draws, observed)
-        best_x, best_y = divmod(scores.best, len(collections[1]))
+        combined = _aggregated_hsic(collections, self.null, self.null.seed(rng))
+        judgement = Judgement.resampled(float(combined.scores[0]), combined.scores[1:])
+        best_x, best_y = divmod(combined.best, len(collections[1]))
         best = collections[0][best_x], collections[1][best_y]
-        notes = _kernel_notes(collections, (best_x, best_y), scores, judgement.pvalue)
-        return independence_result(self, best, observed, judgement, notes)
+        notes = _kernel_notes(collections, (best_x, best_y), combined, judgement.pvalue)
+        return independence_result(self, best, judgement.observed, judgement, notes)
 
 
 Collections = tuple[tuple[Variable, ...], tuple[Variable, ...]]
@@ -135,7 +132,7 @@ def _aggregated_hsic(collections: Collections, null: Permutation, seed: int) -> 
 
 
 def _kernel_notes(
-    collections: Collections, best: tuple[int, int], scores: Aggregated, pvalue: float
+    collections: Collections, best: tuple[int, int], combined: Aggregated, pvalue: float
 ) -> tuple[str, ...]:
     """The pair of kernels with the smallest p-value, and how many pairs reject."""
     kernels = [[v.kernel for v in variables] for variables in collections]
@@ -148,6 +145,6 @@ def _kernel_notes(
         return (
             f"None of {number} pairs of kernels rejects at level {LEVEL:g}; {pair} comes closest.",
         )
-    rejecting = max(scores.rejecting(LEVEL), 1)
+    rejecting = max(combined.rejecting(LEVEL), 1)
     rejects = f"{rejecting} of {number} pairs of kernels reject at level {LEVEL:g}"
     return (f"{rejects}; the strongest is {pair}.", CHOSEN)

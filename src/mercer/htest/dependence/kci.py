@@ -85,13 +85,19 @@ class KCI(ConditionalTest):
     def _evidence(
         self, variables: tuple[Variable, ...], z: Any, rng: np.random.Generator
     ) -> KernelEvidence:
-        x, y, given = variables
-        kernels = (given.kernel,) if self.kernel_z is not None else _candidate_kernels(given, z)
-        candidates = [KernelDirections.of(_definite(kernel, given.points)) for kernel in kernels]
+        x, y, conditioning = variables
+        kernels = [conditioning.kernel]
+        if self.kernel_z is None:
+            kernels = _candidate_kernels(conditioning, z)
+        candidates = [
+            KernelDirections.of(_definite(kernel, conditioning.points)) for kernel in kernels
+        ]
         residuals_x, residuals_y = (
             Residuals.of(f, smoother(candidates, f, self.slack)) for f in map(_features, (x, y))
         )
-        return KernelEvidence(residuals_x, residuals_y, _definite(given.kernel, given.points))
+        return KernelEvidence(
+            residuals_x, residuals_y, _definite(conditioning.kernel, conditioning.points)
+        )
 
 
 def _definite(kernel: Kernel, points: Points) -> LazyMatrix:

@@ -214,9 +214,9 @@ def _initial_parameters(
     pair: ScaledPair, rows: np.ndarray, number: int, ridge: float, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """Initial parameters, one vector for each pair of bandwidths."""
-    drawn = rng.integers(len(rows), size=(3, _CANDIDATES // 2))
+    indices = rng.integers(len(rows), size=(3, _CANDIDATES // 2))
     # half of the candidates are observed pairs, half pairs of different observations
-    positions = (rows[drawn[[0, 1]].ravel()], rows[drawn[[0, 2]].ravel()])
+    positions = (rows[indices[[0, 1]].ravel()], rows[indices[[0, 2]].ravel()])
     values: list[list[tuple[np.ndarray, float, np.ndarray]]] = []
     for variable, position in zip(pair, positions, strict=True):
         features, candidates = variable.features(rows), to_numpy(taken(variable.points, position))

@@ -65,14 +65,16 @@ class RandomFeatureTest(ConditionalTest):
     def _evidence(
         self, variables: tuple[Variable, ...], z: Any, rng: np.random.Generator
     ) -> FeatureEvidence:
-        x, y, given = variables
+        x, y, conditioning = variables
         number = 2 * self.given_features + self.features**2
-        afford(count(given.points), number, "features", _FEATURE_COPIES)
-        sets = self._features_of_given(given, rng)
+        afford(count(conditioning.points), number, "features", _FEATURE_COPIES)
+        sets = self._features_of_given(conditioning, rng)
         candidates = [KernelDirections.of_factor(_standardized(features)) for features in sets]
-        drawn = self._features_of_x(x, given, rng), _random_features(y, self.features, rng)
+        features_x = self._features_of_x(x, conditioning, rng)
+        features_y = _random_features(y, self.features, rng)
         residuals_x, residuals_y = (
-            Residuals.of(f, smoother(candidates, f, self.slack)) for f in map(_standardized, drawn)
+            Residuals.of(f, smoother(candidates, f, self.slack))
+            for f in (_standardized(features_x), _standardized(features_y))
         )
         return FeatureEvidence(residuals_x, residuals_y)
 

@@ -82,8 +82,8 @@ class Smoother:
 
     def two_sided(self, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A and B, (n, m + 1) each, with (I - S) K (I - S) = K - AB' - BA' for a symmetric K (n, n)."""
-        ones = np.full((len(matrix), 1), len(matrix) ** -0.5, dtype=np.float64)
-        a, g = np.concatenate([ones, self.vectors], axis=1), np.append(1.0, self.shares)
+        constant = np.full((len(matrix), 1), len(matrix) ** -0.5, dtype=np.float64)
+        a, g = np.concatenate([constant, self.vectors], axis=1), np.append(1.0, self.shares)
         b = (matrix @ a) * g
         b -= a @ (g[:, None] * (a.T @ b)) / 2
         return a, b

@@ -12,7 +12,7 @@ from mercer.htest.dependence.dependence_result import IndependenceResult, indepe
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
 from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
 from mercer.htest.dependence.two_variable_test import PairTest
-from mercer.htest.nulls import Judgement, share
+from mercer.htest.nulls import Judgement
 from mercer.htest.serial_dependence import lag_means, memory
 from mercer.kernels.base import Kernel
 
@@ -88,7 +88,7 @@ class ShiftHSIC(PairTest):
             )
         values = np.maximum(evidence.trace.cyclic(CircularShifts(n)), 0.0) / n**2
         draws, observed = values[head : n - head + 1], float(values[0])
-        judgement = Judgement(share(draws, observed, evidence.tolerance()), draws, observed)
+        judgement = Judgement.resampled(observed, draws, evidence.tolerance())
         notes = (f"Shifts by {head} to {n - head} steps of one series against the other.",)
         return independence_result(self, variables, evidence.observed, judgement, notes)
 

@@ -54,9 +54,9 @@ class CyclicPermutations:
 
     def cross_correlations(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """sum_i a_i b_p(i) of every row of a (k, n) and of b (l, n), for all permutations p: (k, l, b)."""
-        left = np.conj(np.fft.rfft(a[:, self.base]))[:, None, None]
-        right = np.fft.rfft(np.stack([b[:, order] for order in self.coset_orders], axis=1))
-        values = np.fft.irfft(left * right, a.shape[1])  # (k, l, cosets, n)
+        spectrum_a = np.conj(np.fft.rfft(a[:, self.base]))[:, None, None]
+        spectrum_b = np.fft.rfft(np.stack([b[:, order] for order in self.coset_orders], axis=1))
+        values = np.fft.irfft(spectrum_a * spectrum_b, a.shape[1])  # (k, l, cosets, n)
         return values.reshape(len(a), len(b), -1)[:, :, self.positions]
 
 

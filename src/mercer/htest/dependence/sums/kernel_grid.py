@@ -57,6 +57,5 @@ class KernelGrid:
         )
 
     def _one_by_one(self, null: Permutation, seed: int) -> np.ndarray:
-        columns = slice(0, null.resamples + 1)
         pairs = [[HSICEvidence(a, b, unbiased=True) for b in self.seconds] for a in self.firsts]
-        return np.array([[e.permuted(null, columns, seed) for e in row] for row in pairs])
+        return np.array([[e.permuted(null, null.columns, seed) for e in row] for row in pairs])

@@ -48,26 +48,24 @@ def _stripe(matrix: LazyMatrix, rows: slice) -> np.ndarray:
 class _StripeSum:
     """Terms of the pairs (i, j), i < j counted twice, with i in a stripe of A and p(i) in a stripe of B."""
 
-    left: np.ndarray
-    right: np.ndarray
-    left_start: int
-    right_start: int
+    stripe_a: np.ndarray
+    stripe_b: np.ndarray
+    start_a: int
+    start_b: int
 
     def __call__(self, order: np.ndarray) -> float:
-        start = self.left_start
-        images = order[start : start + len(self.left)].astype(np.int64) - self.right_start
-        inside = np.flatnonzero((images >= 0) & (images < len(self.right)))
+        start = self.start_a
+        images = order[start : start + len(self.stripe_a)].astype(np.int64) - self.start_b
+        inside = np.flatnonzero((images >= 0) & (images < len(self.stripe_b)))
         total = 0.0
         for span in spans(len(inside), _ROWS_PER_GATHER):
             rows = inside[span]
-            first = (
-                int(rows[0]) + start
-            )  # columns before the diagonal of the first row do not count
-            left = self.left[rows, first:]
-            right = self.right[images[rows]].take(order[first:], axis=1)
-            above = np.arange(left.shape[1]) - (rows[:, None] + start - first)
+            first = int(rows[0]) + start  # no column before that diagonal entry counts
+            a = self.stripe_a[rows, first:]
+            b = self.stripe_b[images[rows]].take(order[first:], axis=1)
+            above = np.arange(a.shape[1]) - (rows[:, None] + start - first)
             head = int(rows[-1]) + start - first + 1  # beyond, all columns count twice
             weights = np.where(above[:, :head] > 0, 2.0, np.where(above[:, :head] == 0, 1.0, 0.0))
-            total += float(np.sum(weights * left[:, :head] * right[:, :head]))
-            total += 2 * float(np.einsum("ij,ij->", left[:, head:], right[:, head:]))
+            total += float(np.sum(weights * a[:, :head] * b[:, :head]))
+            total += 2 * float(np.einsum("ij,ij->", a[:, head:], b[:, head:]))
         return total

@@ -149,8 +149,8 @@ class _TensorNorm:
         n = len(self.groups[0][0][1])
         total = np.zeros(widths, dtype=np.float64)
         for rows in spans(n, max(_PRODUCT_BYTES // (8 * sum(widths)), 1)):
-            left, right = (self._rows(group, b, rows) for group in self.groups)
-            total += left.T @ right
+            z, w = (self._rows(group, b, rows) for group in self.groups)
+            total += z.T @ w
         return float(np.einsum("rs,rs->", total, total))
 
     def _rows(self, group: FactorGroup, b: int, rows: slice) -> np.ndarray:
