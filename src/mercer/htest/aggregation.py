@@ -23,7 +23,7 @@ _SAME_HEIGHT = 1e-9  # standard deviations: rounding of `_standardized`, with ro
 
 
 class Aggregated(NamedTuple):
-    """What is known about each resample, and about the observed one, which is the first."""
+    """Scores of all resamples, the observed one first, and the strongest statistic."""
 
     scores: np.ndarray  # -log10 min_k p_k / w_k
     best: int  # the k that attains it for the observed one
@@ -31,7 +31,7 @@ class Aggregated(NamedTuple):
     weighted: np.ndarray  # p_k / w_k of the observed one: (k,)
 
     def rejecting(self, level: float) -> int:
-        """How many statistics reject at their share of the level."""
+        """Number of statistics that reject at their share of the level."""
         return int(np.count_nonzero(self.weighted < self.threshold(level)))
 
     def threshold(self, level: float) -> float:
@@ -40,7 +40,7 @@ class Aggregated(NamedTuple):
 
 
 def aggregated(values: np.ndarray, ties: np.ndarray, weights: np.ndarray) -> Aggregated:
-    """Of statistics (k, B), the first column observed, shares `weights` of the level.
+    """Aggregate statistics (k, B), the first column observed, with shares `weights` of the level.
 
     `ties` (k,) are how far equal statistics may be apart by rounding; those are made equal, so that
     labellings that no statistic tells apart have the same score.
@@ -62,7 +62,7 @@ def aggregated(values: np.ndarray, ties: np.ndarray, weights: np.ndarray) -> Agg
 
 
 def shares(weights: Sequence[float] | None, number: int) -> np.ndarray:
-    """The shares of the level of so many statistics: `weights` over their sum, or all the same."""
+    """Shares of the level: `weights` over their sum, or equal ones."""
     if weights is None:
         return np.full(number, 1 / number, dtype=np.float64)
     if len(weights) != number:

@@ -1,4 +1,4 @@
-"""P-values of many tests at once, corrected for their number."""
+"""Corrections of p-values for multiple testing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mercer.htest.nulls import share
 
 
 class Correction(ABC):
-    """How p-values of k tests are corrected for k."""
+    """Multiple-testing correction of the p-values of k tests."""
 
     @abstractmethod
     def of_resampled(self, observed: np.ndarray, draws: np.ndarray) -> np.ndarray:
@@ -33,7 +33,7 @@ class StepCorrection(Correction):
 
 @dataclass(frozen=True)
 class Holm(StepCorrection):
-    """Keeps the chance of even one false finding below the level, whatever the dependence.
+    """Holm correction: controls the family-wise error rate under any dependence.
 
     The i-th smallest of k p-values is multiplied by k - i + 1 (Holm 1979).
 
@@ -51,7 +51,7 @@ class Holm(StepCorrection):
 
 @dataclass(frozen=True)
 class BenjaminiHochberg(StepCorrection):
-    """Keeps the expected share of false findings among the findings below the level.
+    """Benjamini-Hochberg correction: controls the false-discovery rate.
 
     The i-th smallest of k p-values is multiplied by k / i (Benjamini and Hochberg 1995). For
     independent or positively dependent tests.
@@ -70,7 +70,7 @@ class BenjaminiHochberg(StepCorrection):
 
 @dataclass(frozen=True)
 class WestfallYoung(Correction):
-    """Keeps the chance of even one false finding below the level, and uses the dependence.
+    """Westfall-Young correction: controls the family-wise error rate, using the dependence of the tests.
 
     Compares each statistic with the largest of those that are not yet found, resample by resample
     (step-down max T, Westfall and Young 1993, algorithm 4.1), all of them standardised by the

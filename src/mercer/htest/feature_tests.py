@@ -1,4 +1,4 @@
-"""What tests with features share: locations, features at them, how tests print, and which null holds."""
+"""Shared parts of tests on features: locations, feature values, printing, and selection of a valid null."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_PRINTED_NUMBERS = 12  # larger arrays are printed by their shape
 
 
 class WithArrays(EqualByValue, HypothesisTest):
-    """A test among whose fields are arrays: compared number by number, and printed short."""
+    """Test with array fields: compared by value, printed in short form."""
 
     null: Null | None
 
@@ -46,7 +46,7 @@ class WithArrays(EqualByValue, HypothesisTest):
 
 
 def number_or_points(name: str, value: Any) -> Any:
-    """How many, or which: a whole number, or points; numbers become a read-only array (J, d)."""
+    """Check a number of locations, or locations: points become a read-only array (J, d)."""
     if is_number(value):
         validate.whole(name, value)
         return int(value)
@@ -64,12 +64,12 @@ def given_points(name: str, value: Any, needed: str) -> Any:
 
 
 def is_number(value: object) -> bool:
-    """Whether it is to be checked as a number of locations rather than as points."""
+    """Whether a value means a number of locations rather than points."""
     return value is None or isinstance(value, Number | str)
 
 
 def is_real(points: Points) -> bool:
-    """Whether they are an array of floating-point numbers (n, d)."""
+    """Whether points are an array of floating-point numbers (n, d)."""
     return is_array(points) and points.ndim == 2 and "float" in str(points.dtype)
 
 
@@ -114,7 +114,7 @@ def asymptotic_or_permuted(
     per_feature: int = 50,
     where: str = " in each sample",
 ) -> tuple[Null, tuple[str, ...]]:
-    """The null that holds at this number of observations, and what to say about it.
+    """Null that is valid at this number of observations, and a note about it.
 
     None means the asymptotic null where it holds and 999 permutations where it does not. Whoever
     asks for the asymptotic one below that is warned; below `_MIN_OBSERVATIONS`, where the inverted covariance

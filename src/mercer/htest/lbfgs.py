@@ -1,4 +1,4 @@
-"""The search for features of much power: what tests of samples and tests of variables share."""
+"""Maximisation of power proxies by L-BFGS: radial features, their gradients, and the optimiser."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def climbed(
     steps: int,
     seen: Callable[[np.ndarray], Any] | None = None,
 ) -> np.ndarray:
-    """Where quasi-Newton steps lead from `theta`; the objective gives its value and its gradient.
+    """Minimum found by L-BFGS-B from `theta`; the objective gives its value and its gradient.
 
     `seen` is told where each step leads.
     """

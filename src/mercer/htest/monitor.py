@@ -1,4 +1,4 @@
-"""Two streams compared as they come: a test by betting that may be looked at after every batch."""
+"""Sequential two-sample test of two streams, by betting; valid after every batch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NEWTON_STEP = 2 / (2 - log(3))
 
 @dataclass(frozen=True)
 class Monitor:
-    """Do two streams have the same distribution? Asked again after every batch.
+    """Sequential test of whether two streams have the same distribution, valid after every batch.
 
     A gambler starts with wealth 1 and bets that the streams differ. Before each pair of
     observations comes, a function g with values in [-1/2, 1/2] is fixed, the clipped witness of
@@ -95,7 +95,7 @@ class Monitor:
 
 @dataclass(frozen=True, eq=False)
 class MonitorState:
-    """What is known after some batches; `state = state.update(x, y)` goes on.
+    """State of a monitor after some batches; `state = state.update(x, y)` continues.
 
     Attributes
     ----------
@@ -150,11 +150,11 @@ class MonitorState:
 
     @property
     def seen(self) -> int:
-        """How many observations the witness is made of."""
+        """Number of observations in the witness."""
         return 0 if self.held is None else sum(count(s) for s in self.held)
 
     def plot(self, ax: Any = None) -> Any:
-        """The wealth after each batch, and where it alarms; returns the Axes."""
+        """Plot of the wealth after each batch, with the alarm threshold; returns the Axes."""
         return plot_wealth(self, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class MonitorState:
         return x, y
 
     def _learnt(self, x: Any, y: Any, groups: list[tuple[slice, slice]]) -> MonitorState:
-        """With the observations of some groups in the history."""
+        """State with the observations of some groups added to the history."""
         new = (_rows(x, [g[0] for g in groups]), _rows(y, [g[1] for g in groups]))
         if self.held is None:
             return replace(self, held=new)
@@ -197,7 +197,7 @@ class MonitorState:
         return replace(self, held=(first, second))
 
     def _staked(self, x: Any, y: Any, groups: list[tuple[slice, slice]]) -> MonitorState:
-        """After bets on some groups, all of them on one witness, which has not seen them."""
+        """State after bets on some groups, all with one witness that has not seen them."""
         payoffs = _payoffs(self.monitor.kernel, self.held, x, y, groups)
         wealth, highest, bet = self.log_wealth, self.highest, self.bet
         for payoff in payoffs:

@@ -1,4 +1,4 @@
-"""Observations that depend on those before them: how far they remember, and signs of blocks.
+"""Serial dependence: memory of a series by kernel autocorrelations, and random signs of blocks.
 
 The lag means of a kernel matrix K~ are mean_i K~_i(i+h): what the features of the observations have in
 common with those h steps later. Divided by that at lag 0 they are the kernel autocorrelations.

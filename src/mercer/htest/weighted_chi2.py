@@ -18,7 +18,7 @@ _STEP, _NODES = 0.05, 700  # of the trapezoidal rule along the contour: ten digi
 
 @dataclass(frozen=True)
 class WeightedChi2(Null):
-    """sum_i l_i z_i^2 with z_i standard normal and weights l_i from the test, by its formula.
+    """Weighted sum of chi-squares, sum_i l_i z_i^2 with weights l_i from the test, by numerical inversion.
 
     What `Spectrum` draws, for tests whose weights are few: no draws, and p-values of any size.
     """

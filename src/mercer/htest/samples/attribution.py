@@ -1,4 +1,4 @@
-"""Which columns differ between two samples: MMD of each column, with p-values for all of them."""
+"""Column by column comparison of two samples: MMD of each column, with corrected p-values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SUMS_PER_CHUNK = 2**20  # sums over points at a time: 8 MiB, which stay in cach
 
 @dataclass(frozen=True)
 class Feature:
-    """A column, and how it differs between the samples.
+    """Difference of one column between the samples.
 
     `mmd2` and `standardized` are of this column alone, with a kernel of its own; `first` and
     `second` describe it in each sample: its mean and standard deviation ("mean", "sd"), or the
@@ -49,7 +49,7 @@ class Feature:
     second: Mapping[str, float] = field(repr=False)
 
     def describe(self) -> str:
-        """How it changed, in words."""
+        """Description of the change in words."""
         if not self.categorical:
             statistics = (
                 f"{k} {figure(self.first[k])} and {figure(self.second[k])}" for k in ("mean", "sd")
@@ -74,7 +74,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Features:
-    """The columns of two samples, those that differ most first.
+    """Differences of all columns, the largest first.
 
     A column is compared by itself. What differs only in how columns go together (a correlation)
     is in none of them: then the test of all columns rejects, and no column does.
@@ -92,7 +92,7 @@ class Features:
         return iter(self.features)
 
     def __getitem__(self, key: int | str) -> Feature:
-        """By rank, or by name."""
+        """The column with this rank or name."""
         if not isinstance(key, str):
             return self.features[key]
         feature = next((f for f in self.features if f.name == key), None)
@@ -103,12 +103,12 @@ class Features:
         return feature
 
     def differing(self, level: float = 0.05) -> tuple[Feature, ...]:
-        """Those whose corrected p-value is at most `level`."""
+        """Columns whose corrected p-value is at most `level`."""
         validate.between("level", level, 0.0, 1.0)
         return tuple(f for f in self.features if f.adjusted <= level)
 
     def plot(self, ax: Any = None, *, level: float = 0.05, most: int = 15) -> Any:
-        """Distances as bars, the `most` largest; returns the Axes."""
+        """Bar chart of the `most` largest distances; returns the Axes."""
         return plot_features(self, ax=ax, level=level, most=most)
 
     def to_dict(self) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def feature_differences(
 def features_of(
     pooled: Pooled, null: Null | None, correction: Correction, resamples: int | None, rng: Any
 ) -> Features:
-    """`feature_differences` of the samples of a test, weighted and restricted as they were."""
+    """`feature_differences` of the samples of a test, with its weights, blocks and pairs."""
     if pooled.samples is None:
         raise TypeError("this result does not know its samples: use feature_differences(x, y)")
     x, y = pooled.samples
@@ -240,7 +240,7 @@ def tables(x: Any, y: Any) -> tuple[Table, Table, np.ndarray]:
 
 
 def _plain(x: Array) -> Table:
-    """An array as a table; its columns are called by number, as `.select` calls them."""
+    """An array as a table with numbered columns, as in `.select`."""
     values = to_numpy(x).astype(np.float64)
     width = values.shape[1]
     return Table(values, Columns(tuple(f"column {j}" for j in range(width)), (False,) * width))
@@ -271,7 +271,7 @@ def _groups(columns: Iterator[Embedded], n: int) -> Iterator[list[Embedded]]:
 def _grouped(
     columns: list[Embedded], labels: Any, weights: np.ndarray, number: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What `_statistics` returns, for some of the columns."""
+    """Result of `_statistics` for a group of columns."""
     starts = np.cumsum([0, *(c.features.shape[1] for c in columns)])[:-1]
     diagonals = [np.einsum("ij,ij->i", c.features, c.features)[:, None] for c in columns]
     terms = np.concatenate([*(c.features for c in columns), *diagonals], axis=1)
@@ -354,7 +354,7 @@ def _feature(
 
 
 def _distance(mmd2: float, within: float) -> float:
-    """Standardised; infinite where the column is constant in each sample, and differs."""
+    """Standardised distance; infinite where the column is constant in each sample, and differs."""
     if mmd2 <= 1e-15:
         return 0.0
     return sqrt(mmd2 / within) if within > 1e-15 else inf

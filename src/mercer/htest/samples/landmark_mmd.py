@@ -1,4 +1,4 @@
-"""The quadratic two-sample statistic in linear time: kernels projected onto a few points."""
+"""MMD^2 in linear time: kernels projected onto the span of a few landmarks."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class _LandmarkBasis:
 
     @cached_property
     def roots(self) -> list[np.ndarray]:
-        """A with A'A = K(l, l)^-1 on what is not noise, for every kernel: (rank, landmarks)."""
+        """A with A'A = K(l, l)^-1 on the numerical range, for every kernel: (rank, landmarks)."""
         roots = []
         for kernel in self.family.kernels:
             gram = to_numpy(kernel.pairwise(self.landmarks, self.landmarks)).astype(np.float64)
@@ -127,7 +127,7 @@ class _LandmarkBasis:
 
     @cached_property
     def shift(self) -> list[Array]:
-        """About the mean kernel value of every landmark, which saves digits."""
+        """Approximate mean kernel value of every landmark; subtracting it reduces rounding."""
         rows, n = slice(0, self.family.shape[0]), self.family.shape[1]
         tiles = self.family.tiles(rows, slice(0, min(n, _MAX_POINTS_PER_TILE)))
         return [namespace(tile).mean(tile, axis=1)[:, None] for tile in tiles]

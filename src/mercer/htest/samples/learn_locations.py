@@ -1,4 +1,4 @@
-"""The search for features of much power: many beginnings, then quasi-Newton steps from the best."""
+"""Learning of locations and frequencies: many starting points, then quasi-Newton steps from the best."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def best_locations(
     *,
     cautious: bool = False,
 ) -> tuple[Kernel, np.ndarray]:
-    """The kernel with its best width, and the best locations (J, d), for a proxy of power.
+    """Kernel width and locations (J, d) that maximise a proxy of power.
 
     Cautious: locations that were not moved at all are kept if unseen points do not say that moving
     them helps.
@@ -78,7 +78,7 @@ def best_locations(
 def best_frequencies(
     power: Power, x: Any, y: Any, number: int, rng: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The best bandwidths (d,), all equal unless columns have their own units, the centre, and frequencies."""
+    """Bandwidths (d,), centre and frequencies (J, d) that maximise a proxy of power."""
     validate.whole("frequencies", number)
     rng = validate.generator(rng)
     data = training(x, y, own_units=True)
@@ -94,7 +94,7 @@ def best_frequencies(
 
 
 def training(x: Any, y: Any, *, own_units: bool) -> Training:
-    """Both samples as numbers; the columns of data frames may have units of their own."""
+    """Both samples as standardised numbers; columns of data frames may have separate units."""
     pooled = pool(VECTOR_KERNEL, x, y)
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
     _, a, b = prepare(VECTOR_KERNEL, x, y)
@@ -109,7 +109,7 @@ def training(x: Any, y: Any, *, own_units: bool) -> Training:
 
 
 def _box(points: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Where locations may be along each column, below and above the centre: (d,) each.
+    """Lower and upper bounds of the locations, relative to the centre: (d,) each.
 
     Within the range of the points, so that places can be looked at. With very many columns out to
     the length of the longest point, a column being measured by its range: that is beyond what any
@@ -149,7 +149,7 @@ def _largest(
     rng: np.random.Generator,
     cautious: bool = False,
 ) -> np.ndarray:
-    """The parameters of the largest proxy.
+    """Parameters that maximise the proxy.
 
     The best beginnings are followed on one part of the points and compared on another, so that
     the one that wins is not the one that fits its own points best; the last steps are on all.
@@ -182,7 +182,7 @@ def _chosen(
     number: int,
     ridge: float,
 ) -> tuple[float, np.ndarray]:
-    """`number` of the candidates, one after the other so that the proxy grows most, and its value."""
+    """Greedy selection of `number` candidates by the proxy, and its value."""
     z, _ = features.push(np.append(candidates.ravel(), log_width))
     delta, covariance, scale = difference(z, data)
     columns = np.arange(z.shape[1]).reshape(-1, len(candidates)).T  # those of each candidate
@@ -201,7 +201,7 @@ def _chosen(
 def _objective(
     power: Power, features: DifferentiableFeatures, data: Training, ridge: float
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """Minus the proxy, and its gradient."""
+    """Negative proxy and its gradient, to be minimised."""
 
     def negative(theta: np.ndarray) -> tuple[float, np.ndarray]:
         z, known = features.push(theta)

@@ -1,4 +1,4 @@
-"""Tests with features: what they share, and the locations of those whose features are kernel values."""
+"""Base classes of two-sample tests on mean features, and on kernel values at a few locations."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ Evidence = NormalizedEvidence | SquaredEvidence
 
 
 class FeatureTest(WithArrays):
-    """A test on mean features: the null that holds is chosen, and the result has what was drawn."""
+    """Two-sample test on mean features; it selects a valid null, and its result keeps the drawn parameters."""
 
     asymptotic: ClassVar[Null]  # the null that holds for large samples
 
     @abstractmethod
     def _evidence(self, x: Any, y: Any, rng: np.random.Generator) -> tuple[Evidence, Pooled, Self]:
-        """What the nulls ask, the pooled sample, and this test with everything fixed."""
+        """Evidence, pooled sample, and this test with all parameters fixed."""
 
     def statistic(self, x: Any, y: Any) -> float:
-        """The statistic; what the test leaves open is drawn with seed 0."""
+        """The statistic; unspecified parameters are drawn with seed 0."""
         return self._evidence(x, y, validate.generator(SEED))[0].observed
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
-        """The statistic and its p-value; `result.test` is this test with what was drawn."""
+        """The statistic and its p-value; `result.test` is this test with the drawn parameters."""
         rng = validate.generator(rng)
         evidence, pooled, used = self._evidence(x, y, rng)
         null, notes = asymptotic_or_permuted(
@@ -71,7 +71,7 @@ class LocationTest(FeatureTest):
         object.__setattr__(self, "locations", number_or_points("locations", self.locations))
 
     def _evidence(self, x: Any, y: Any, rng: np.random.Generator) -> tuple[Evidence, Pooled, Self]:
-        """Features at the points as they came, before `pool` moved them: there k may depend on it."""
+        """Evidence from features at the original points: `pool` may shift them, and k may depend on that."""
         pooled = pool(self.kernel, x, y)
         x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
         kernel, a, b = prepare(pooled.kernel, x, y)

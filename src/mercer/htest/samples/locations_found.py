@@ -1,4 +1,4 @@
-"""Where two samples differ: the observations that stand out, and the locations of a test."""
+"""Places where two samples differ: observations with extreme witness values, and locations of a test."""
 
 from __future__ import annotations
 

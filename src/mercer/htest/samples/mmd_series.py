@@ -1,4 +1,4 @@
-"""Two samples that are time series: their labels move in blocks."""
+"""Wild bootstrap of two time series: labels are permuted in blocks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def block_forms(pooled: Pooled, null: WildBootstrap, seed: int) -> np.ndarray:
 
 
 def pooled_block(pooled: Pooled) -> int:
-    """How many observations should share a sign, by what both samples remember."""
+    """Number of consecutive observations that should share a sign, by the memory of both samples."""
     first, second = (
         lag_means(Gram(pooled.kernel, take_rows(pooled.points, rows)).centered())
         for rows in (slice(0, pooled.n), slice(pooled.n, None))

@@ -1,4 +1,4 @@
-"""The quadratic two-sample statistic under any labelling of the pooled sample, for any kernels.
+"""Quadratic two-sample statistic MMD^2, for any labelling of the pooled sample and several kernels.
 
 With labels t = +1 on one sample and -1 on the other, the sums of kernel values within and between
 the samples follow from t'Kt, r't and the total, r being the row sums of K: one quadratic form per
@@ -37,7 +37,7 @@ Plus = Callable[[np.ndarray], np.ndarray]  # sums over the points with label +1:
 
 
 class Discrepancies:
-    """MMD^2 of a pooled sample for several kernels, for its own labels and for others.
+    """MMD^2 of a pooled sample by several kernels, for the observed labelling and for others.
 
     Unbiased: pairs i = j are left out. `observed` is in full precision. Resampled statistics are
     made of kernel values rounded to float32, and so is the one they are compared with; where many
@@ -111,7 +111,7 @@ class Discrepancies:
 
     @cached_property
     def ties(self) -> np.ndarray:
-        """How far equal statistics in float64 may be apart by rounding: (kernels,)."""
+        """Largest difference by rounding between float64 statistics that are equal: (kernels,)."""
         return double_noise(self.sums)
 
     # ---- private ------------------------------------------------------------------------
@@ -134,13 +134,13 @@ class Discrepancies:
 
     @property
     def _codes_like(self) -> Array:
-        """Where labels are made: on the GPU where half precision is enough, else on the host."""
+        """Array on the device of the labels: the GPU where half precision suffices, else the host."""
         like = self.family.like
         on_device = on_gpu(like) and self.weights is None and not self.precise
         return like if on_device else np.empty(0, dtype=np.float32)
 
     def _forms(self, coded: CodedColumns) -> np.ndarray:
-        """t'Kt without its diagonal, and on the way the exact sums if they are not known: (k, B)."""
+        """t'Kt without its diagonal; the same pass gives the exact sums if they are not known: (k, B)."""
         result = labelled(
             self.family,
             self.labels[:, None],
@@ -155,7 +155,7 @@ class Discrepancies:
 
     @cached_property
     def _own(self) -> np.ndarray:
-        """The diagonals: (kernels, N)."""
+        """Diagonals of the kernel matrices: (kernels, N)."""
         kernels, points = self.family.kernels, self.pooled.points
         diagonals = np.stack([to_numpy(k.diag(points)).astype(np.float64) for k in kernels])
         diagonals = diagonals - self.sums.shift[:, None]
@@ -198,7 +198,7 @@ class Discrepancies:
 
 
 class QuadraticEvidence:
-    """MMD^2 by one kernel, and all that nulls ask about it."""
+    """MMD^2 by one kernel, as evidence for every null of `MMD` and `Energy`."""
 
     def __init__(self, pooled: Pooled, unbiased: bool, scale: float = 1.0) -> None:
         self.pooled, self._scale = pooled, scale
@@ -263,7 +263,7 @@ class QuadraticEvidence:
         return self._form, block_forms(self.pooled, null, seed)
 
     def block_length(self) -> int:
-        """How many observations should share a sign, if the samples are time series."""
+        """Number of consecutive observations that should share a sign, for time series."""
         return pooled_block(self.pooled)
 
     def bound(self) -> tuple[float, float]:

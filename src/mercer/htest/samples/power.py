@@ -1,4 +1,4 @@
-"""How likely a test is to find a difference like that of a pilot, and with how many points."""
+"""Power analysis: probability that a test detects the difference seen in a pilot, and the size it needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_SIZES_TRIED = 8  # in search of the sample size
 
 @dataclass(frozen=True)
 class PowerCurve:
-    """The power of a test by the size of the samples.
+    """Power curve: power of a test by the size of the samples.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class PowerCurve:
     test: HypothesisTest = field(repr=False)
 
     def plot(self, ax: Any = None) -> Any:
-        """The curve with what the pilot leaves open as a band; returns the Axes."""
+        """Plot of the curve with a 95% band for the size of the pilot; returns the Axes."""
         return plot_power(self, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class PowerCurve:
 
 @dataclass(frozen=True)
 class SampleSize:
-    """How many points a test needs; `int(size)` is the size of the first sample.
+    """Sample size that a test needs; `int(size)` is that of the first sample.
 
     `interval` is what the pilot leaves open: the sizes needed if the squared distance were at
     the ends of its 95% confidence interval (infinite where that reaches zero).
@@ -87,7 +87,7 @@ class SampleSize:
         return self.n
 
     def plot(self, ax: Any = None) -> Any:
-        """The power curve, with the size that was found; returns the Axes."""
+        """Plot of the power curve with the required size; returns the Axes."""
         return plot_power(self.curve, ax=ax, target=self.power, needed=self.n)
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def power(
     asymptotic: bool = False,
     rng: Any = None,
 ) -> PowerCurve:
-    """The power that `test` would have with `n` points, the samples differing as these do.
+    """Power of `test` with `n` points, for the difference between these samples.
 
     Samples of the wanted sizes are drawn from the pilot with replacement, tested, and rejections
     counted. Two samples that were drawn are farther apart than the distributions they come from,
@@ -181,7 +181,7 @@ def sample_size(
     most: int = 100_000,
     rng: Any = None,
 ) -> SampleSize:
-    """How many points `test` needs to find a difference like that of these samples.
+    """Sample size at which `test` detects the difference between these samples.
 
     Sizes are tried from the one that the asymptotic formula of `MMD` suggests, a curve is fitted
     to what is found, and read where it reaches `power`.
@@ -264,7 +264,7 @@ class _Pilot:
         return _formula(self.found.spread, n, self.second(n), distance, self.level)
 
     def drawn(self, n: int) -> float:
-        """The share of rejections among `runs` tests of samples that were drawn."""
+        """Share of rejections among `runs` tests of samples drawn from the pilot."""
         hits = 0
         for _ in range(self.runs):
             rows = (
@@ -301,7 +301,7 @@ class _Pilot:
         )  # fmt: skip
 
     def _elsewhere(self, n: int, found: float, distance: float) -> float:
-        """The power at another distance: by the formula, set right by what was found here."""
+        """Power at another distance: the formula, corrected by its error at this one."""
         if self.asymptotic:
             return self.formula(n, distance)
         from scipy.stats import norm
@@ -330,7 +330,7 @@ class _Pilot:
 
 
 def _formula(spread: Spread, n: int, m: int, distance: float, level: float) -> float:
-    """The chance that MMD^2 exceeds the quantile of its null: gammas with the right two moments."""
+    """Probability that MMD^2 exceeds the quantile of its null, by gamma distributions with matching moments."""
     from scipy.stats import gamma
 
     a, b, scale = n / (n + m), m / (n + m), 1 / n + 1 / m
@@ -347,7 +347,7 @@ def _formula(spread: Spread, n: int, m: int, distance: float, level: float) -> f
 
 
 def _searched(pilot: _Pilot, wanted: float, guess: int, most: int) -> tuple[int, PowerCurve]:
-    """Try sizes where the answer may be, fit a curve to what is found, read it."""
+    """Sample size by search: simulate at likely sizes, fit a power curve, solve it."""
     tried: dict[int, float] = {}
     for size in (guess, max(_MIN_SAMPLE_SIZE, guess // 2), min(2 * guess, most)):
         tried.setdefault(size, pilot.drawn(size))

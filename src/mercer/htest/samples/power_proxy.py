@@ -36,7 +36,7 @@ class Training:
     unit: np.ndarray  # (d,), what a step of one is in the user's numbers
 
     def halves(self, most: int, rng: np.random.Generator) -> tuple[Training, Training]:
-        """Two parts without common points, with at most so many of each sample."""
+        """Two disjoint halves, with at most `most` points of each sample."""
         first, second = [], []
         for start, stop in ((0, self.n), (self.n, len(self.points))):
             rows = rng.permutation(stop - start)[: 2 * most] + start
@@ -62,10 +62,10 @@ class Training:
 
 
 class DifferentiableFeatures(Protocol):
-    """Features of the points of a training set, and the way of a gradient back."""
+    """Features of the points of a training set, with back-propagation of gradients."""
 
     def push(self, theta: np.ndarray) -> tuple[Any, Any]:
-        """Features (N, p) at these parameters, and what `pull` needs to know."""
+        """Features (N, p) at these parameters, and intermediate values for `pull`."""
         ...
 
     def pull(self, gradient: Array, known: Any) -> np.ndarray:

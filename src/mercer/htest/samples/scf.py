@@ -24,7 +24,7 @@ from mercer.rkhs.distributions import Empirical
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SCF(FeatureTest):
-    """Do two samples differ at a few frequencies? By their smoothed characteristic functions.
+    """Two-sample test by smoothed characteristic functions at a few frequencies.
 
     A characteristic function, convolved with a Gaussian, is the mean of
     exp(-|u|^2 / 2) exp(i u'w) with u = (x - center) / bandwidth (Chwialkowski et al. 2015). Its
