@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, ClassVar
 
@@ -99,21 +100,10 @@ def goodness(
         answer = _answer(sample, make_model(numeric_array(sample.points)), choice, level, notes)
         write_answer(json_to, answer.to_dict, answer.text, perf_counter() - started)
         if report is not None:
-            lists = {"columns": names}
             named_test = None if test is GoodnessName.AUTO else test
-            command = chosen.line(
-                "goodness", [data], lists, model=model, fit=answer.fit, test=named_test,
-                level=f"{level:g}",
-            )  # fmt: skip
-            write_report(
-                report,
-                goodness_report,
-                answer,
-                command + (" --chain" if chain else ""),
-                model=answer.model.description,
-                data=sample.points,
-                numbered=not sample.dropped,
-            )
+            flags = {"model": model, "fit": answer.fit, "test": named_test, "level": f"{level:g}"}
+            command = chosen.line("goodness", [data], {"columns": names}, **flags)
+            _write_goodness_report(answer, report, command + (" --chain" if chain else ""))
     if gate and answer.at_least(min_effect):
         raise typer.Exit(DIFFER)
 
@@ -230,6 +220,18 @@ def _answer(
         result, level, choice.seed, tuple(notes), sample, model, fit, subset, subset.effect(),
         by_column,
     )  # fmt: skip
+
+
+def _write_goodness_report(answer: GoodnessAnswer, path: Path, command: str) -> None:
+    write_report(
+        path,
+        goodness_report,
+        answer,
+        command,
+        model=answer.model.description,
+        data=answer.sample.points,
+        numbered=not answer.sample.dropped,
+    )
 
 
 def _refuse_labels(sample: FileSample) -> None:
