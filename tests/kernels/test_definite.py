@@ -122,7 +122,7 @@ def test_memory_budget():
     x = np.zeros((1000, 1))
     with (
         mercer.config(memory="16MiB"),
-        pytest.raises(mercer.MemoryBudgetError, match="take at most 836 of the points"),
+        pytest.raises(mercer.MemoryBudgetError, match="use at most 836 of the points"),
     ):
         is_positive_definite(RBF(1.0), x)
 
