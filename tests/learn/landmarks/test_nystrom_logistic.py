@@ -112,5 +112,5 @@ def test_bad_input():
 def test_rounding_is_told_apart_from_too_few_steps():
     x = np.random.default_rng(0).normal(size=(200, 4))
     learner = NystromLogistic(Linear(), 0.7, landmarks=200, tolerance=1e-13, random_state=0)
-    with pytest.warns(NotConverged, match="rounding lets it come no closer"):
+    with pytest.warns(NotConverged, match="rounding prevents further progress"):
         learner.fit(x, x[:, 0] + np.sin(9 * x[:, 1]) > 0)

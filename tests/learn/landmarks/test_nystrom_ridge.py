@@ -255,7 +255,7 @@ def test_wrong_parameters():
 
 
 def test_wrong_sources(tmp_path):
-    with pytest.raises(ValueError, match="brings its own y"):
+    with pytest.raises(ValueError, match="a source of batches contains y"):
         NystromRidge(RBF(1.0)).fit(Batches([(X, Y)]), Y)
     with pytest.raises(ValueError, match="at least one batch"):
         NystromRidge(RBF(1.0)).fit(Batches([]))

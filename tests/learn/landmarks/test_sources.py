@@ -75,7 +75,7 @@ def test_more_points_from_streams():
     parts = features.partial_fit(*first).partial_fit(Batches(rest)).predict(X)
     again = FourierRidge(RBF(1.5), 0.3, n_components=50, random_state=0).fit(X, Y)
     assert_allclose(parts, again.predict(X), atol=1e-8)
-    with pytest.raises(ValueError, match="brings its own y"):
+    with pytest.raises(ValueError, match="a source of batches contains y"):
         whole.partial_fit(Batches(rest), Y)
 
 
@@ -90,7 +90,7 @@ def test_streams_that_came_without_a_source(tmp_path):
 
 def test_batches_that_do_not_fit_together():
     wide = Batches([(X, Y), (X[:, :2], Y)])
-    with pytest.raises(ValueError, match="every batch must have as many columns, got 3 and then 2"):
+    with pytest.raises(ValueError, match="all batches must have the same number of columns, got 3 and then 2"):
         ridge(10).fit(wide)
     with pytest.raises(ValueError, match="X has 2 features, but NystromRidge is expecting 3"):
         ridge(10).fit(Batches(iter([(X, Y), (X[:, :2], Y)])))

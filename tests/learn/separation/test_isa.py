@@ -121,7 +121,7 @@ def test_seeds():
 def test_directions_that_move():
     """Gaussian sources have no directions; a ring has none inside, which does no harm."""
     rng = np.random.default_rng(0)
-    with pytest.warns(NotConverged, match="still moved after 1000 rounds"):
+    with pytest.warns(NotConverged, match="still changed after 1000 iterations"):
         ISA(1, random_state=0).fit(rng.normal(size=(500, 10)))
     s, mixing = sources(1500, rng)[:, [0, 1, 4, 5, 6]], rng.normal(size=(5, 5))
     with warnings.catch_warnings():

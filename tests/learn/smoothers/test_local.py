@@ -125,7 +125,7 @@ def test_float32_and_torch():
 
 
 def test_refusals_say_what_was_needed():
-    with pytest.raises(ValueError, match="bandwidths are for kernels that have one"):
+    with pytest.raises(ValueError, match="bandwidths need a kernel with a bandwidth"):
         NadarayaWatson(Linear(), bandwidths=(1.0,)).fit(X, Y)
     with pytest.raises(ValueError, match="bandwidth must be a positive number"):
         NadarayaWatson(bandwidths=(0.0, 1.0)).fit(X, Y)
@@ -133,7 +133,7 @@ def test_refusals_say_what_was_needed():
         NadarayaWatson(Linear()).fit(X, Y)
     with pytest.raises(TypeError, match="kernel must be a kernel"):
         NadarayaWatson("rbf").fit(X, Y)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="LocalLinear needs points that are vectors"):
+    with pytest.raises(TypeError, match="LocalLinear needs vectors as points"):
         LocalLinear(_Length()).fit([("a",), ("b", "c")], [1.0, 2.0])
     with pytest.raises(ValueError, match="NaN"):
         LocalLinear().fit(X, np.where(Y > 1, np.nan, Y))

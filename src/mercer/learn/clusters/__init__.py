@@ -1,4 +1,4 @@
-"""Which points belong together? Clusters in the space of a kernel.
+"""Clustering with kernels: kernel k-means and spectral clustering.
 
 Public names are exported by `mercer.learn`.
 """

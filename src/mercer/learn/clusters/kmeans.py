@@ -1,4 +1,4 @@
-"""k-means in the space of a kernel: all restarts in the same passes over the Gram matrix."""
+"""Kernel k-means: all restarts share passes over the Gram matrix."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _TIE_TOLERANCE = 64  # in eps k(x, x): closer distances count as equal; rounding
 class KernelKMeans(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelEstimator
 ):
-    """k-means in the space of a kernel: clusters c that minimise sum_i |phi(x_i) - m_c(i)|^2.
+    """Kernel k-means: clusters c that minimise sum_i |phi(x_i) - m_c(i)|^2.
 
     Centres m_c are means of images, functions of the RKHS, and
 
         |phi(x) - m_c|^2 = k(x, x) - 2 mean_{j in c} k(x, x_j) + mean_{j, l in c} k(x_j, x_l)
 
-    (Girolami 2002; Dhillon, Guan and Kulis 2004). With ``Linear()`` it is k-means. Any kernel will do,
-    on vectors or objects; the Gram matrix is not held where it is beyond the memory budget.
+    (Girolami 2002; Dhillon, Guan and Kulis 2004). With ``Linear()`` it is k-means. Any kernel on vectors
+    or objects works; a Gram matrix beyond the memory budget is not stored.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ class KernelKMeans(
     kernel : Kernel or None
         None: RBF with the median distance as its bandwidth; `default_kernel` for a frame with categories.
     n_init : int
-        Beginnings, by k-means++ (Arthur and Vassilvitskii 2007); the best end is taken. They share
-        their passes over the matrix.
+        Number of starts by k-means++ (Arthur and Vassilvitskii 2007), of which the best is used. They
+        share passes over the matrix.
     max_iter : int
-        Rounds of each at most.
+        Largest number of iterations of each start.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -54,26 +54,26 @@ class KernelKMeans(
     labels_ : array (n,)
         Clusters in the order of their first points: the first point is in cluster 0.
     function_ : Function
-        The centres m_c, as functions: ``function_[c]`` is one.
+        The centres m_c as functions; ``function_[c]`` is one of them.
     inertia_ : float
-        The sum of squared distances to the centres.
+        Sum of squared distances to the centres.
     n_iter_ : int
-        Rounds of the best beginning.
+        Iterations of the best start.
     kernel_ : Kernel
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    Rounding has no say in ties: a point that is equally far from several centres goes to the first of
-    them, and of beginnings that end equally well the first is taken. Still, a beginning may end
-    elsewhere on another processor, where a sum of many roundings moves a point across a border and
-    others after it; where several beginnings agree on the best clusters, these are the same everywhere.
+    Rounding does not decide ties: a point equally far from several centres belongs to the first of them,
+    and among equally good starts the first is used. A single start can still end differently on another
+    processor, where accumulated rounding moves a point across a border; clusters on which several starts
+    agree are the same everywhere.
 
     Warns
     -----
     NotConverged
-        If the best beginning still moved after `max_iter` rounds.
+        If the best start still changed after `max_iter` iterations.
 
     References
     ----------
@@ -83,8 +83,8 @@ class KernelKMeans(
 
     Examples
     --------
-    A ring around a blob, which no straight line divides. Squares and products of coordinates do: the
-    ring is cut in two, and the blob is a cluster of its own.
+    A ring around a blob, which no straight line separates. In squares and products of coordinates the
+    ring becomes two clusters and the blob one:
 
     >>> import numpy as np
     >>> from mercer.kernels import Polynomial
@@ -114,7 +114,7 @@ class KernelKMeans(
         self.random_state = random_state
 
     def fit(self, X: Any, y: None = None) -> Self:
-        """Find the clusters of points X; y is not used."""
+        """Find the clusters of points X; y is ignored."""
         for name in ("n_clusters", "n_init", "max_iter"):
             validate.whole(name, getattr(self, name))
         kernel, points = self._accept(X)
@@ -130,7 +130,7 @@ class KernelKMeans(
         result = clustered(gram, self.n_clusters, self.n_init, self.max_iter, rng)
         if not result.settled:
             warnings.warn(
-                f"clusters still moved after {self.max_iter} rounds: raise max_iter",
+                f"clusters still changed after {self.max_iter} iterations: raise max_iter",
                 NotConverged,
                 stacklevel=2,
             )
@@ -144,16 +144,16 @@ class KernelKMeans(
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The nearest centre of every point: (n,)."""
+        """Nearest centre of every point: (n,)."""
         distances, diagonal = self._distances(X)
         return nearest_centre(distances, _rounding(diagonal, self._norms.max(), self._precision))
 
     def transform(self, X: Any) -> np.ndarray:
-        """The distances to all centres in the space of the kernel: (n, n_clusters)."""
+        """Distances to all centres in the RKHS: (n, n_clusters)."""
         return np.sqrt(self._distances(X)[0])
 
     def score(self, X: Any, y: None = None) -> float:
-        """Less the sum of the squared distances of points to their nearest centres."""
+        """Minus the sum of squared distances of points to their nearest centres."""
         return -float(np.sum(np.min(self._distances(X)[0], axis=1)))
 
     @property
@@ -171,7 +171,7 @@ class KernelKMeans(
 
 @dataclass(frozen=True, eq=False)
 class Clustered:
-    """Labels (n,), the sum of squared distances, rounds, and whether labels had come to rest."""
+    """Labels (n,), the sum of squared distances, iterations, and whether the labels converged."""
 
     labels: np.ndarray
     inertia: float
@@ -182,7 +182,7 @@ class Clustered:
 def clustered(
     gram: Gram, number: int, starts: int, max_iter: int, rng: np.random.Generator
 ) -> Clustered:
-    """The best of several descents, as many of them at a time as the memory budget allows."""
+    """Best of several starts, as many at a time as the memory budget allows."""
     n = gram.shape[0]
     diagonal = to_numpy(gram.diagonal()).astype(np.float64)
     noise = _rounding(diagonal, diagonal.max(), eps(gram.like))
@@ -200,7 +200,7 @@ def clustered(
 
 
 def nearest_centre(distances: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """The first of the centres whose squared distances (..., n, C) are least up to noise (n,): (..., n)."""
+    """First centre whose squared distance (..., n, C) is smallest up to noise (n,): (..., n)."""
     least = distances.min(axis=-1) + noise
     return np.argmax(distances <= least[..., None], axis=-1)
 
@@ -219,7 +219,7 @@ def order_of_first_points(labels: np.ndarray, number: int) -> np.ndarray:
 
 
 def _rounding(diagonal: np.ndarray, most: float, precision: float) -> np.ndarray:
-    """How far rounding may move the squared distances of points with such k(x, x): (n,)."""
+    """Bound on the rounding error of squared distances, given k(x, x): (n,)."""
     return _TIE_TOLERANCE * precision * (np.abs(diagonal) + abs(float(most)))
 
 
@@ -242,7 +242,7 @@ def _descended(
     max_iter: int,
     rng: np.random.Generator,
 ) -> list[Clustered]:
-    """Lloyd's rounds of several beginnings at once; the end of each."""
+    """Lloyd iterations of several starts at once; the result of each."""
     labels = np.stack(
         [_seeded(gram, diagonal, noise, number, rng) for _ in range(starts)]
     )  # (R, n)
@@ -271,7 +271,7 @@ def _descended(
 def _distances(
     times: Product, diagonal: np.ndarray, labels: np.ndarray, number: int, gram: Gram
 ) -> np.ndarray:
-    """|phi(x_i) - m_c|^2 for every beginning: (R, n, C)."""
+    """|phi(x_i) - m_c|^2 for every start: (R, n, C)."""
     means = indicators(labels, number)
     near = to_numpy(times(array_like(means, gram.like, None)))
     norms = np.einsum("ic,ic->c", means, near)
@@ -281,7 +281,7 @@ def _distances(
 
 
 def _without_empty(distances: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """The nearest centres (R, n); a cluster that would be empty gets the point farthest from its own."""
+    """Nearest centres (R, n); an empty cluster gets the point farthest from its centre."""
     nearest = nearest_centre(distances, noise)
     number = distances.shape[2]
     for labels, d in zip(nearest, distances, strict=True):
@@ -289,7 +289,7 @@ def _without_empty(distances: np.ndarray, noise: np.ndarray) -> np.ndarray:
         far = d[np.arange(len(labels)), labels]
         for c in np.flatnonzero(sizes == 0):
             free = np.where(sizes[labels] > 1, far, -np.inf)
-            i = int(np.argmax(free >= free.max() - noise.max()))  # the first of those as far
+            i = int(np.argmax(free >= free.max() - noise.max()))  # the first of the farthest
             sizes[labels[i]] -= 1
             labels[i], sizes[c], far[i] = c, 1, 0.0
     return nearest

@@ -1,4 +1,4 @@
-"""Spectral clustering: the graph whose edges are kernel values, cut where it is thin."""
+"""Spectral clustering: normalised cuts of the graph of kernel values."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class SpectralClustering(ClusterMixin, KernelEstimator):
-    """Cuts the graph with weights k(x_i, x_j) into pieces that hang together.
+    """Spectral clustering: normalised cut of the graph with weights k(x_i, x_j).
 
     With degrees d_i = sum_j k(x_i, x_j), the leading eigenvectors u of D^-1/2 K D^-1/2 relax the
     normalised cut; points are embedded as the rows of D^-1/2 u, the slow directions of the random walk
     on the graph, and k-means finds the clusters (Shi and Malik 2000; von Luxburg 2007). Unlike
-    k-means, clusters may have any shape; what matters is that the kernel is local, with values near
-    zero for points that have nothing to do with each other.
+    k-means, clusters may have any shape; the kernel must be local, with values near zero for points of
+    different clusters.
 
     New points are embedded by e(x) = sum_j k(x, x_j) e_j / (lambda d(x)) (Bengio et al. 2004), the
-    mean of their neighbours.
+    weighted mean of their neighbours.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         median distance of a point to its 7th neighbour, so that it is local; for data frames with
         categories `default_kernel`.
     n_init : int
-        Beginnings of k-means on the embedded points.
+        Number of starts of k-means on the embedded points.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -53,7 +53,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         Clusters in the order of their first points: the first point is in cluster 0.
     embedding_ : array (n, n_clusters)
     eigenvalues_ : array (n_clusters,)
-        Of D^-1/2 K D^-1/2, falling from 1. As many of them are near 1 as the graph has pieces.
+        Eigenvalues of D^-1/2 K D^-1/2, decreasing from 1; the number near 1 is that of connected components.
     function_ : Function
         n_clusters + 1 functions: the numerators of e(x), and d(x).
     kernel_ : Kernel
@@ -62,8 +62,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
 
     Notes
     -----
-    Eigenvectors of equal eigenvalues, as of a graph in pieces that do not hang together, are any basis
-    of their space, and which one is a matter of rounding: there clusters may depend on the processor.
+    Eigenvectors of equal eigenvalues, as for a graph that is not connected, are an arbitrary basis of
+    their space that depends on rounding: clusters may then depend on the processor.
 
     References
     ----------
@@ -97,7 +97,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: None = None) -> Self:
-        """Find the clusters of points X; y is not used."""
+        """Find the clusters of points X; y is ignored."""
         for name in ("n_clusters", "n_init"):
             validate.whole(name, getattr(self, name))
         kernel, points = self._local(X)
@@ -133,7 +133,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The cluster of every point, (n,); -1 where a point is similar to none that was learnt from."""
+        """Cluster of every point, (n,); -1 for a point that is similar to no training point."""
         points = self._points(X)
         learnt = self.function_
         values = to_numpy(Gram(self._bound, points, learnt.points) @ learnt.weights)
@@ -148,7 +148,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         return "its kernel is chosen by the neighbours of points" if self.kernel is None else None
 
     def _local(self, X: Any) -> tuple[Kernel, Points]:
-        """The kernel and the points; a local kernel where none is given."""
+        """The kernel and the points; by default a local kernel."""
         x = self._numbers(X, reset=True)
         points = None if self.kernel is not None else numbers(x)
         if points is None or count(points) < 2:

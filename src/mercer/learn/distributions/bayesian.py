@@ -1,4 +1,4 @@
-"""Bayesian distribution regression: small bags are uncertain, and predictions say by how much."""
+"""Bayesian distribution regression: predictive uncertainty that accounts for bag sizes."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
     Parameters
     ----------
     kernel : Kernel or None
-        Of points. None: RBF at their median distance.
+        Kernel of points. None: RBF with their median distance as its bandwidth.
     ridge : float
-        Of the penalty ridge a'K a / 2 against the log-likelihood.
+        Weight of the penalty ridge a'K a / 2 relative to the log-likelihood.
     landmarks : int
-        Points of the bags, drawn at random, on which functions rest.
+        Number of landmarks, drawn at random from the points of the bags.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -99,7 +99,7 @@ class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from bags and numbers y (n,)."""
+        """Fit to bags and targets y (n,)."""
         validate.positive("ridge", self.ridge)
         validate.whole("landmarks", self.landmarks)
         x, y = self._both(X, y, y_numeric=True)
@@ -109,7 +109,7 @@ class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
         at = rng.choice(len(values), min(self.landmarks, len(values)), replace=False)
         self.kernel_ = self._default_kernel(values) if self.kernel is None else self.kernel
         self.landmarks_ = np.unique(values[at], axis=0)
-        seen = _Seen.of(self.kernel_, self.landmarks_, x)
+        seen = _ObservedEmbeddings.of(self.kernel_, self.landmarks_, x)
         self._prior = _Prior.of(seen)
         means, covs = self._prior.posterior(seen)
         gram = self.kernel_(self.landmarks_)
@@ -119,11 +119,13 @@ class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
         return self
 
     def predict(self, X: Any, *, return_std: bool = False) -> Any:
-        """What is expected of each bag: (n,); with its standard deviation, noise included, if asked."""
+        """Predictive means (n,), and with `return_std` the standard deviations, noise included."""
         check_is_fitted(self)
         x = self._numbers(X, reset=False)
         self._check_width(int(as_bags(x, draws=1, rng=0).values.shape[1]), reset=False)
-        means, covs = self._prior.posterior(_Seen.of(self.kernel_, self.landmarks_, x))
+        means, covs = self._prior.posterior(
+            _ObservedEmbeddings.of(self.kernel_, self.landmarks_, x)
+        )
         a = self.function_.weights
         mean = means @ a + self.intercept_
         if not return_std:
@@ -132,7 +134,7 @@ class BayesianDistributionRegressor(RegressorMixin, KernelPredictor):
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class _ObservedEmbeddings:
     """Embeddings at landmarks as far as they are seen: means (n, s), from samples of some sizes (n,)."""
 
     means: np.ndarray
@@ -140,7 +142,7 @@ class _Seen:
     within: np.ndarray  # (s, s), the covariance of the features of one point of a bag
 
     @classmethod
-    def of(cls, kernel: Kernel, landmarks: np.ndarray, x: Any) -> _Seen:
+    def of(cls, kernel: Kernel, landmarks: np.ndarray, x: Any) -> _ObservedEmbeddings:
         """Means over bags, and expectations of distributions that are known."""
         known = are_known(x)
         if not np.any(known):
@@ -157,7 +159,7 @@ class _Seen:
         return cls(means, sizes, within)
 
     @classmethod
-    def _of_bags(cls, kernel: Kernel, landmarks: np.ndarray, bags: Bags) -> _Seen:
+    def _of_bags(cls, kernel: Kernel, landmarks: np.ndarray, bags: Bags) -> _ObservedEmbeddings:
         features = Gram(kernel, to_numpy(bags.values).astype(np.float64), landmarks).dense()
         means, shares = bags.means(features), bags.segments.shares
         centred = features - np.repeat(means, bags.sizes, axis=0)
@@ -176,7 +178,7 @@ class _Prior:
     within: np.ndarray
 
     @classmethod
-    def of(cls, seen: _Seen) -> _Prior:
+    def of(cls, seen: _ObservedEmbeddings) -> _Prior:
         """From all bags: the spread of their means beyond what few points explain (empirical Bayes)."""
         within = seen.within
         between = np.cov(seen.means.T, bias=True).reshape(within.shape)
@@ -186,7 +188,7 @@ class _Prior:
         cov = (vectors * np.maximum(values, least)) @ vectors.T
         return cls(seen.means.mean(axis=0), cov, within)
 
-    def posterior(self, seen: _Seen) -> tuple[np.ndarray, np.ndarray]:
+    def posterior(self, seen: _ObservedEmbeddings) -> tuple[np.ndarray, np.ndarray]:
         """Means (n, s) and covariances (n, s, s) of the embeddings given what was seen."""
         centred = seen.means - self.mean
         means = np.empty_like(centred)

@@ -1,4 +1,4 @@
-"""Means of explicit features over bags: everything linear in the number of points."""
+"""Mean embeddings of bags by explicit features, in time linear in the number of points."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ class MeanFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEsti
         Anything with `fit` and `transform` for points, such as ``RandomFourier(RBF(1.0), 500)`` or
         `Nystrom`. None: ``RandomFourier()``, at the median distance of the points.
     draws : int
-        How many points are drawn from a distribution that is known (`Gaussian`, `Mixture`, `Uniform`)
-        rather than seen as a bag.
+        Number of points drawn from each known distribution (`Gaussian`, `Mixture`, `Uniform`).
     random_state : int, Generator, RandomState or None
         For these draws, and for the points that the map is fitted on, where there are more than
         10,000.
@@ -62,7 +61,7 @@ class MeanFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEsti
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the map on the points of all bags, or some of them."""
+        """Fit the map to the points of all bags, or to a random subset."""
         validate.whole("draws", self.draws)
         rng = generator(self.random_state)
         fitted_on, self._seed = rng.integers(2**31, size=2).tolist()
@@ -78,7 +77,7 @@ class MeanFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEsti
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The mean features of every bag: (n, k)."""
+        """Mean features of every bag: (n, k)."""
         check_is_fitted(self)
         bags = as_bags(self._numbers(X, reset=False), draws=self.draws, rng=self._seed)
         if bags.values.shape[1] != self.n_features_in_:

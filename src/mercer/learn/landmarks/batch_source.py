@@ -1,4 +1,4 @@
-"""Data that comes in batches: arrays and memory maps, Parquet files, iterators."""
+"""Sources of data in batches: arrays and memory maps, Parquet files, iterators."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Batch = tuple[Any, Any, np.ndarray | None]  # points, numbers to predict, weight
 
 
 class Source(ABC):
-    """Observations that come in batches (X, y), the same each time they are asked for."""
+    """Observations in batches (X, y), the same in every pass."""
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
@@ -33,7 +33,7 @@ class Source(ABC):
 
     @property
     def once(self) -> bool:
-        """Whether the batches can be had one time only."""
+        """Whether the batches can be read only once."""
         return False
 
 
@@ -47,7 +47,7 @@ class InMemory(Source):
 
     @property
     def single(self) -> bool:
-        """Whether all of it is one batch."""
+        """Whether the data fit into one batch."""
         return count(self.points) <= batch_rows(self.points)
 
     def batches(self) -> Iterator[Batch]:
@@ -58,14 +58,14 @@ class InMemory(Source):
 
 @dataclass(frozen=True, eq=False)
 class Batches(Source):
-    """Batches (X, y) that your own code makes.
+    """Batches (X, y) from user code.
 
     Parameters
     ----------
     make : callable, sequence or iterator
-        A function without arguments that returns an iterable of pairs (X, y), anew each time; a
-        list of such pairs; or an iterator over them, which can be read once only: then landmarks
-        are drawn from its first batch, and one pass must do.
+        A function without arguments that returns a new iterable of pairs (X, y) on every call; a list of
+        such pairs; or an iterator over them, which can be read only once: landmarks are then drawn from
+        its first batch, and the solver has one pass.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Batches(Source):
 
     @property
     def once(self) -> bool:
-        """Whether it is an iterator."""
+        """Whether `make` is an iterator."""
         return isinstance(self.make, Iterator)
 
     def batches(self) -> Iterator[Batch]:
@@ -110,9 +110,9 @@ class Parquet(Source):
     ----------
     path : str or Path
     target : str or sequence of str
-        The column to predict, or several.
+        Column to predict, or several.
     columns : sequence of str, optional
-        Those to predict from; None: all others.
+        Columns to predict from; None: all others.
     """
 
     path: str | Path
@@ -126,7 +126,7 @@ class Parquet(Source):
         features = names if self.columns is None else list(self.columns)
         repeated = [n for n in features if n in targets]
         if repeated:
-            raise ValueError(f"{repeated[0]!r} is the target, and cannot be one of the columns too")
+            raise ValueError(f"{repeated[0]!r} is the target, so it cannot be among the columns")
         missing = [n for n in [*features, *targets] if n not in data.schema.names]
         if missing:
             raise ValueError(
@@ -151,10 +151,10 @@ def batch_rows(points: Any) -> int:
 
 
 def sampled(source: Source, size: int, rng: np.random.Generator) -> tuple[Any, Source]:
-    """So many points drawn uniformly in one pass, and the source, still complete.
+    """A uniform sample of points drawn in one pass, and the complete source.
 
-    Every point gets a random number, and those with the smallest stay. Of a source that can be
-    read only once the points are those of its first batch.
+    Every point gets a random key, and those with the smallest keys are kept. For a source that can be
+    read only once, the points come from its first batch.
     """
     if source.once:
         batches = source.batches()
@@ -186,7 +186,7 @@ def sampled(source: Source, size: int, rng: np.random.Generator) -> tuple[Any, S
 def _need_width(before: Any, points: Any) -> None:
     if is_array(before) and is_array(points) and before.shape[1:] != points.shape[1:]:
         raise ValueError(
-            f"every batch must have as many columns, got {before.shape[-1]} and then "
+            f"all batches must have the same number of columns, got {before.shape[-1]} and then "
             f"{points.shape[-1]}"
         )
 

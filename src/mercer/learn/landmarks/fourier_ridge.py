@@ -1,4 +1,4 @@
-"""Ridge regression on random Fourier features, the data streamed."""
+"""Ridge regression on random Fourier features, with streamed data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KERNEL_SAMPLE = 2000  # points from which a kernel is chosen where none is give
 
 
 class FourierRidge(StreamedRidge):
-    """Ridge regression on random Fourier features of a stationary kernel, for as many points as there are.
+    """Ridge regression on random Fourier features of a stationary kernel, for any number of points.
 
     f(x) = <c, z(x)> and b minimise sum_i w_i (y_i - f(x_i) - b)^2 + ridge |c|^2, with the features z
     of `RandomFourier`: kernel ridge regression with the kernel <z(x), z(y)> ~ k(x, y). The intercept b
@@ -36,13 +36,13 @@ class FourierRidge(StreamedRidge):
         With a known spectrum. None: RBF at the median distance.
     ridge : float
     n_components : int
-        How many features.
+        Number of features.
     orthogonal : bool
         As in `RandomFourier`.
     solver : Solver or None
         As in `NystromRidge`.
     intercept : bool
-        Whether there is an intercept b; as in `KernelRidge`.
+        Whether to fit an intercept b, as in `KernelRidge`.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -59,7 +59,7 @@ class FourierRidge(StreamedRidge):
         Of the kernel values, as in `RandomFourier`.
     kernel_ : Kernel
     n_passes_ : int
-        How often the data were read.
+        Number of passes over the data.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class FourierRidge(StreamedRidge):
         self.random_state = random_state
 
     def predict(self, X: Any) -> Array:
-        """f(x) + b at new points: (n,) or (n, q)."""
+        """Predicted values f(x) + b: (n,) or (n, q)."""
         points = self._points(X)
         return with_intercept(Mapped(self.map_, points) @ self.coef_, self.intercept_)
 

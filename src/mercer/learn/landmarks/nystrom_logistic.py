@@ -1,4 +1,4 @@
-"""Kernel logistic regression on landmarks, the data streamed."""
+"""Nystrom kernel logistic regression on landmarks, with streamed data."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from mercer.rkhs.function import Function
 
 
 class NystromLogistic(ProbabilityMixin, OnLandmarks):
-    """Kernel logistic regression on m landmarks, for as many points as there are.
+    """Kernel logistic regression on m landmarks, for any number of points.
 
-    f = sum_j c_j k(l_j, .) minimises minus the log-likelihood + ridge |f|^2 over the span of the
+    f = sum_j c_j k(l_j, .) minimises the negative log-likelihood + ridge |f|^2 over the span of the
     k(l_j, .), with an intercept that is not penalised; of more than two classes one f each
     (multinomial). `ridge` belongs to the **summed** loss. By Newton's method, whose systems are
     solved by conjugate gradients with the preconditioner of `ConjugateGradients`: every step of
@@ -54,9 +54,9 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
     intercept : bool
         Whether there is an intercept, one for each class where there are more than two.
     max_iter : int
-        Steps of Newton's method at most.
+        Largest number of Newton steps.
     tolerance : float
-        Stops where the gradient is below this share of the first one.
+        Norm of the gradient, relative to the first one, at which to stop.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
     landmarks_ : points (m, d)
     n_iter_ : int
     n_passes_ : int
-        How often the data were read.
+        Number of passes over the data.
     kernel_ : Kernel
 
     Notes
@@ -114,7 +114,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from points X and labels y (n,); or from a source of batches, not an iterator."""
+        """Fit to points X and labels y (n,), or to a source of batches that can be read repeatedly."""
         validate.positive("ridge", self.ridge)
         validate.truth("intercept", self.intercept)
         validate.whole("max_iter", self.max_iter)
@@ -129,7 +129,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
         minimum = newton(problem.look, start, self.max_iter, self.tolerance)
         if minimum.left > self.tolerance:
             rounding = minimum.steps < self.max_iter
-            advice = "rounding lets it come no closer" if rounding else "raise max_iter"
+            advice = "rounding prevents further progress" if rounding else "raise max_iter"
             warnings.warn(
                 f"NystromLogistic stopped after {minimum.steps} steps with {minimum.left:.1e} of the "
                 f"gradient left (wanted {self.tolerance:.0e}): {advice}, or use a larger ridge",

@@ -1,4 +1,4 @@
-"""Kernel ridge regression on landmarks: the data streamed, the function a sum over few points."""
+"""Nystrom kernel ridge regression on landmarks, with streamed data."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ class OnLandmarks(StreamedLearner):
 
 
 class NystromRidge(OnLandmarks, StreamedRidge):
-    """Kernel ridge regression on m landmarks, for as many points as there are.
+    """Kernel ridge regression on m landmarks, for any number of points.
 
     f = sum_j c_j k(l_j, .) and b minimise sum_i w_i (y_i - f(x_i) - b)^2 + ridge |f|^2 over the span
-    of the k(l_j, .) and all intercepts b, which are not penalised. `ridge` belongs to the **summed** loss. The data pass in batches, of which no more
-    than some are held; from some sqrt(n) landmarks on the error is of the order of that of the
-    exact `KernelRidge` (Rudi et al. 2015).
+    of the k(l_j, .) and all intercepts b, which are not penalised. `ridge` belongs to the **summed** loss.
+    The data are read in batches, of which only a few are in memory; with about sqrt(n) landmarks the error
+    is of the order of that of the exact `KernelRidge` (Rudi et al. 2015).
 
     Parameters
     ----------
@@ -107,14 +107,14 @@ class NystromRidge(OnLandmarks, StreamedRidge):
         the points that were drawn from it.
     ridge : float
     landmarks : int or points
-        How many to draw from the data (all of them, if there are fewer), or the landmarks themselves.
+        Number drawn from the data (all points, if there are fewer), or the landmarks themselves.
     rule : LandmarkRule or None
-        How they are drawn: `UniformLandmarks()`, `KMeansPlusPlus()` or `LeverageScores()`.
+        Sampling rule: `UniformLandmarks()`, `KMeansPlusPlus()` or `LeverageScores()`.
     solver : Solver or None
         `NormalEquations()`, one pass, or `ConjugateGradients()`, many. None: normal equations up to
         2,000 landmarks.
     intercept : bool
-        Whether there is an intercept b; as in `KernelRidge`.
+        Whether to fit an intercept b, as in `KernelRidge`.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -126,7 +126,7 @@ class NystromRidge(OnLandmarks, StreamedRidge):
     landmarks_ : points (m, d)
     kernel_ : Kernel
     n_passes_ : int
-        How often the data were read.
+        Number of passes over the data.
 
     Notes
     -----
@@ -178,7 +178,7 @@ class NystromRidge(OnLandmarks, StreamedRidge):
         self.random_state = random_state
 
     def predict(self, X: Any) -> Array:
-        """f(x) + b at new points: (n,) or (n, q)."""
+        """Predicted values f(x) + b: (n,) or (n, q)."""
         gram, dtype = self._values_at(X)
         values = gram @ self.function_.weights
         return astype(with_intercept(values, self.intercept_), dtype)

@@ -1,4 +1,4 @@
-"""What learners on streamed data share: batches become points, points become rows of a matrix."""
+"""Base of learners on streamed data: batches become rows of a matrix."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class StreamedLearner(KernelPredictor):
 
 def _need_no_target(y: Any, sample_weight: Any) -> None:
     if y is not None or sample_weight is not None:
-        raise ValueError("a source of batches brings its own y: leave y and sample_weight out")
+        raise ValueError("a source of batches contains y: omit y and sample_weight")
 
 
 def _need_source(X: Any, y: Any) -> None:
@@ -161,7 +161,7 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, StreamedLearner):
         """Remember what was learnt: (m,) or (m, q)."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from points X and numbers y, (n,) or (n, q); or from a source of batches.
+        """Fit to points X and targets y, (n,) or (n, q), or to a source of batches.
 
         Sources are `Parquet` and `Batches`; memory maps are read batch by batch as they are.
         """
@@ -195,10 +195,10 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, StreamedLearner):
 
     @available_if(_adds_up)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more points as well; the same as one fit on all of them with these landmarks.
+        """Add more points; the result equals one fit to all of them with these landmarks.
 
-        Takes what `fit` takes. The first call chooses kernel and landmarks from its own points. Normal equations add up
-        exactly; they are solved after every call. There is no such thing for conjugate gradients.
+        Takes the same arguments as `fit`. The first call chooses kernel and landmarks from its points. Normal
+        equations add up exactly and are solved after every call; conjugate gradients are not supported.
         """
         self._check()
         sums = getattr(self, "_sums", None)

@@ -1,4 +1,4 @@
-"""Gram matrices that are held, because a solver needs all of them: asked of the budget first."""
+"""Dense Gram matrices for solvers that need them, within the memory budget."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from mercer.gram import LazyMatrix
 
 
 def affordable(matrix: LazyMatrix, copies: float) -> bool:
-    """Whether the budget allows so many copies of the matrix in float64."""
+    """Whether the memory budget allows `copies` of the matrix in float64."""
     return 8 * copies * matrix.shape[0] ** 2 <= settings().memory
 
 
-def held(matrix: LazyMatrix, copies: float, what: str, instead: str) -> Array:
+def dense_within_budget(matrix: LazyMatrix, copies: float, what: str, instead: str) -> Array:
     """The matrix in float64, if the budget allows `copies` of it."""
     n, budget = matrix.shape[0], settings().memory
     needed = 8 * copies * n * n
     if not affordable(matrix, copies):
         raise MemoryBudgetError(
-            f"{what} of {n:,} points needs {needed / 2**20:,.0f} MiB, and the budget is "
+            f"{what} of {n:,} points needs {needed / 2**20:,.0f} MiB, but the budget is "
             f"{budget / 2**20:,.0f} MiB: {instead}, or raise mercer.config(memory=...)"
         )
     return astype(matrix.dense(), double(matrix.like))

@@ -1,4 +1,4 @@
-"""An interior point method for losses of straight pieces: a quadratic programme in a box."""
+"""Interior point method for piecewise linear losses: a quadratic programme in a box."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Distances of v to its walls, their multipliers, and the intercept: never 0 before the end."""
+    """Distances of v to its bounds, their multipliers, and the intercept; positive before convergence."""
 
     room: tuple[Array, Array]  # v - low and high - v
     force: tuple[Array, Array]
     b: float
 
-    def moved(self, step: _Step, length: float) -> _State:
-        """The state after a part of a step."""
+    def after(self, step: _Step, length: float) -> _State:
+        """The state after a fraction of a step."""
         room = self.room[0] + length * step.v, self.room[1] - length * step.v
         force = self.force[0] + length * step.low, self.force[1] + length * step.high
         return _State(room, force, self.b + length * step.b)
@@ -78,14 +78,14 @@ def minimise(box: Box, iterations: int, tolerance: float) -> Fit:
                 "the kernel must be positive definite, but its matrix is not: use another kernel"
             )
         if solve is None:
-            break  # rounding is all that is left
+            break  # only rounding remains
         mean = state.products() / (2 * n)
         if not mean > 0:
             break  # likewise
         guess = _direction(box, state, image, solve, 0.0, None)
-        ahead = state.moved(guess, _length(guess, state)).products() / (2 * n)
+        ahead = state.after(guess, _length(guess, state)).products() / (2 * n)
         centred = _direction(box, state, image, solve, ahead * (ahead / mean) ** 2, guess)
-        state = state.moved(centred, min(_STEP_FRACTION * _length(centred, state), 1.0))
+        state = state.after(centred, min(_STEP_FRACTION * _length(centred, state), 1.0))
         primal, dual = _objective(box, box.low + state.room[0], state.b)
         gap, step = (
             abs(primal - dual) / max(abs(primal), _OBJECTIVE_FLOOR * abs(first), 1e-300),
@@ -102,7 +102,7 @@ def _direction(
     target: float,
     guess: _Step | None,
 ) -> _Step:
-    """Newton's direction towards products of distance and multiplier that are `target`."""
+    """Newton direction towards products of distance and multiplier equal to `target`."""
     xp = namespace(image)
     low, high = target / state.room[0], target / state.room[1]
     if guess is not None:  # second-order terms
@@ -120,7 +120,7 @@ def _direction(
 
 
 def _length(step: _Step, state: _State) -> float:
-    """How far the step can be followed until something becomes negative, at most 1."""
+    """Largest step length, at most 1, that keeps distances and multipliers positive."""
     pairs = zip((*state.room, *state.force), (step.v, -step.v, step.low, step.high), strict=True)
     length = 1.0
     for value, change in pairs:

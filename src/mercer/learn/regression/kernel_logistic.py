@@ -1,4 +1,4 @@
-"""Kernel logistic regression: probabilities of two classes, or of many."""
+"""Kernel logistic regression for two or more classes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from mercer.learn.regression.newton import Fit
 
 
 class ProbabilityMixin(ClassifierMixin):
-    """Classes and probabilities from values f(x) + b, one for two classes or one for each."""
+    """Labels and probabilities from values f(x) + b: a single one for two classes, else one for each."""
 
     classes_: np.ndarray
     _values: Callable[[Any], Array]  # of the learner
 
     def decision_function(self, X: Any) -> Array:
-        """f(x) + b: the log-odds of the second class (n,); (n, classes) where there are more."""
+        """f(x) + b: log-odds of the second class (n,); (n, classes) for more than two."""
         return self._values(X)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The likeliest class: (n,)."""
+        """Most probable class: (n,)."""
         return chosen_class(self._values(X), self.classes_)
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of the probabilities of the classes: (n, classes)."""
+        """Log-probabilities of the classes: (n, classes)."""
         values = self._values(X)
         xp = namespace(values)
         if values.ndim == 1:
@@ -44,19 +44,19 @@ class ProbabilityMixin(ClassifierMixin):
         return values - log_sum_exp(values)[:, None]
 
     def predict_proba(self, X: Any) -> Array:
-        """The probabilities of the classes, in the order of `classes_`: (n, classes)."""
+        """Probabilities of the classes, in the order of `classes_`: (n, classes)."""
         logs = self.predict_log_proba(X)
         return namespace(logs).exp(logs)
 
 
 class KernelLogistic(ProbabilityMixin, RepresenterMachine):
-    """Kernel logistic regression: minus the log-likelihood + ridge |f|^2 is least.
+    """Kernel logistic regression: minimises the negative log-likelihood + ridge |f|^2.
 
-    Two classes: log P(second) / P(first) = f(x) + b, by Newton's method. More: P(c) is proportional
-    to exp(f_c(x) + b_c) (multinomial), with the penalty ridge sum_c |f_c|^2; one eigendecomposition
-    makes good coordinates for all classes, and Newton's systems are solved by conjugate gradients.
+    Two classes: log P(second) / P(first) = f(x) + b, by Newton's method. More than two: P(c) is
+    proportional to exp(f_c(x) + b_c) (multinomial), with the penalty ridge sum_c |f_c|^2; one
+    eigendecomposition preconditions all classes, and Newton's systems are solved by conjugate gradients.
     Beyond the memory budget two classes are solved on tiles of the kernel matrix, as in
-    `KernelMachine`; for more of them there is `NystromLogistic`. `ridge` belongs to the **summed** loss.
+    `KernelMachine`; for more classes use `NystromLogistic`. `ridge` belongs to the **summed** loss.
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ class KernelLogistic(ProbabilityMixin, RepresenterMachine):
     Attributes
     ----------
     function_ : Function
-        f; of more than two classes one function each.
+        f; one function for each class if there are more than two.
     intercept_ : float or array (classes,)
     classes_ : array
     gap_, n_iter_, kernel_
-        As in `KernelMachine`; with more than two classes `gap_` is the share of the gradient left.
+        As in `KernelMachine`; with more than two classes `gap_` is the relative norm of the last gradient.
 
     References
     ----------
@@ -110,7 +110,7 @@ class KernelLogistic(ProbabilityMixin, RepresenterMachine):
         self.tolerance = tolerance
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from points X and labels y (n,), with weights (n,) if there are any."""
+        """Fit to points X and labels y (n,), with optional weights (n,)."""
         self._check()
         kernel, points, codes, weights = self._accept_labels(X, y, sample_weight)
         points = self._precise(kernel, points, weights, self.ridge)
@@ -152,7 +152,7 @@ class KernelLogistic(ProbabilityMixin, RepresenterMachine):
 
 @dataclass(frozen=True, eq=False)
 class Multinomial:
-    """Minus the log-likelihood of F = Zt + 1b' plus ridge sum_j penalty_j t_j^2, as a function of (t, b).
+    """Negative log-likelihood of F = Zt + 1b' plus ridge sum_j penalty_j t_j^2, as a function of (t, b).
 
     Rows of the argument are those of t (r, C), and b last, in units that make its curvature like
     that of the others.
@@ -167,7 +167,7 @@ class Multinomial:
 
     @property
     def unit(self) -> float:
-        """What one of the last row means."""
+        """Scale of the last row: b over the last coordinate."""
         total = float(namespace(self.weights).sum(self.weights))
         return (2 / total) ** 0.5 if self.intercept else 0.0
 
@@ -179,17 +179,17 @@ class Multinomial:
         ridge = self.ridge * self._padded(xp)[:, None]
         lost = xp.sum(self.weights * link.lost(f, self.hot))
         value = float(lost) + float(xp.sum(ridge * point**2))
-        gradient = self._turned(weights * (p - self.hot)) + 2 * ridge * point
+        gradient = self._adjoint(weights * (p - self.hot)) + 2 * ridge * point
 
         def curvature(v: Array) -> Array:
-            return self._turned(weights * link.change(p, self._image(v))) + 2 * ridge * v
+            return self._adjoint(weights * link.change(p, self._image(v))) + 2 * ridge * v
 
         return Look(value, gradient, curvature)
 
     def _image(self, point: Array) -> Array:
         return self.features @ point[:-1, :] + self.unit * point[-1, :][None, :]
 
-    def _turned(self, residual: Array) -> Array:
+    def _adjoint(self, residual: Array) -> Array:
         xp = namespace(residual)
         product = xp.permute_dims(self.features, (1, 0)) @ residual
         return xp.concat([product, self.unit * xp.sum(residual, axis=0)[None, :]])

@@ -18,7 +18,7 @@ from mercer.gram import Gram
 from mercer.kernels.base import Kernel, Points
 from mercer.learn.kernel_learner import KernelPredictor, with_intercept
 from mercer.learn.regression import interior_point
-from mercer.learn.regression.dense_or_refuse import affordable, held
+from mercer.learn.regression.dense_or_refuse import affordable, dense_within_budget
 from mercer.learn.regression.losses import (
     Loss,
     PiecewiseLinearLoss,
@@ -35,7 +35,7 @@ _MATRIX_COPIES = 3  # of the kernel matrix that the solvers need
 
 
 class RepresenterMachine(KernelPredictor):
-    """What machines share: the loss is minimised over a_i and b in f = sum_i a_i k(x_i, .) + b."""
+    """Base of machines that minimise a loss over a_i and b in f = sum_i a_i k(x_i, .) + b."""
 
     ridge: float
     intercept: bool
@@ -49,7 +49,7 @@ class RepresenterMachine(KernelPredictor):
         validate.between("tolerance", self.tolerance, 0.0, 1.0)
 
     def _minimise(self, matrix: Any, y: Array, weights: Array, loss: Loss) -> Fit:
-        """The best function of one target (n,)."""
+        """Fit one function to a target (n,)."""
         centre = 0.0
         if not loss.margin:
             y, weights, loss, centre = self._in_units(y, weights, loss)
@@ -85,10 +85,10 @@ class RepresenterMachine(KernelPredictor):
     def _warn(self, gap: float, steps: int) -> None:
         if gap > self.tolerance:
             advice = (
-                "raise max_iter" if steps >= self.max_iter else "rounding lets it come no closer"
+                "raise max_iter" if steps >= self.max_iter else "rounding prevents further progress"
             )
             warnings.warn(
-                f"{type(self).__name__} stopped after {steps} steps short of its tolerance "
+                f"{type(self).__name__} did not converge: {steps} steps did not reach the tolerance "
                 f"({gap:.1e}, wanted {self.tolerance:.0e}): {advice}, or use a larger ridge",
                 NotConverged,
                 stacklevel=4,
@@ -100,10 +100,10 @@ class RepresenterMachine(KernelPredictor):
         each = ones((gram.shape[0],), gram.like, double(gram.like))
         if isinstance(loss, SmoothLoss) and not affordable(gram, _MATRIX_COPIES):
             return gram, each
-        return held(gram, _MATRIX_COPIES, type(self).__name__, _INSTEAD), each
+        return dense_within_budget(gram, _MATRIX_COPIES, type(self).__name__, _INSTEAD), each
 
     def _keep(self, points: Points, fits: list[Fit], like: Array, *, one: bool) -> None:
-        """Remember one function, or several of the same points."""
+        """Set the fitted attributes, for one function or several on the same points."""
         xp = namespace(fits[0].coefficients)
         if one:
             weights, self.intercept_ = fits[0].coefficients, fits[0].intercept
@@ -126,7 +126,7 @@ def _is_classifier(machine: KernelMachine) -> bool:
 
 
 class KernelMachine(RepresenterMachine):
-    """The f that minimises sum_i w_i l(y_i, f(x_i) + b) + ridge |f|^2, for a convex loss l.
+    """Regularised kernel machine: f minimises sum_i w_i l(y_i, f(x_i) + b) + ridge |f|^2, l convex.
 
     By the representer theorem f = sum_i a_i k(x_i, .). `ridge` belongs to the **summed** loss; a
     support vector machine of parameter C is ``KernelMachine(Hinge(), kernel, ridge=1 / (2 C))``.
@@ -144,12 +144,12 @@ class KernelMachine(RepresenterMachine):
         None: RBF with the median distance as its bandwidth; `default_kernel` for a frame with categories.
     ridge : float
     intercept : bool
-        Whether there is a b, which is not penalised.
+        Whether to fit an unpenalised b.
     max_iter : int
-        Steps at most, each of which solves a system of n equations.
+        Largest number of steps, each of which solves a system of n equations.
     tolerance : float
-        Stops where a step improves the objective by less than this share of it (smooth losses), or
-        the duality gap is below it (others).
+        Relative improvement of the objective (smooth losses) or relative duality gap (others) at which to
+        stop.
 
     Attributes
     ----------
@@ -157,16 +157,16 @@ class KernelMachine(RepresenterMachine):
         f; one for each class where there are more than two.
     intercept_ : float or array (classes,)
     gap_ : float
-        The share of the objective that was left at the end.
+        Last relative improvement, or relative duality gap.
     n_iter_ : int
     classes_ : array
-        Of a classifier.
+        Classes, of a classifier.
     kernel_ : Kernel
 
     Notes
     -----
-    Holds the kernel matrix three times, in float64: Newton's method for smooth losses, an interior
-    point method for the others. Beyond the memory budget the systems of smooth losses are solved on
+    Needs three copies of the kernel matrix in float64: Newton's method for smooth losses, an interior
+    point method for others. Beyond the memory budget the systems of smooth losses are solved on
     tiles, by preconditioned conjugate gradients (`mercer.gram.ridge_solve`); others are refused. A
     kernel that is not positive definite is refused where a system cannot be solved. Kernel values of
     float32 points are computed in float64 where the ridge is small, as in `KernelRidge`.
@@ -178,7 +178,7 @@ class KernelMachine(RepresenterMachine):
     >>> from mercer.learn import Huber
     >>> x = np.linspace(-3, 3, 100)[:, None]
     >>> y = np.sin(x[:, 0])
-    >>> y[::10] += 100  # one in ten is nonsense
+    >>> y[::10] += 100  # one in ten is an outlier
     >>> robust = KernelMachine(Huber(0.1), RBF(1.0), 0.1).fit(x, y)
     >>> bool(abs(robust.predict([[0.5]])[0] - np.sin(0.5)) < 0.1)
     True
@@ -202,7 +202,7 @@ class KernelMachine(RepresenterMachine):
         self.tolerance = tolerance
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from points X and numbers or labels y (n,), with weights (n,) if there are any."""
+        """Fit to points X and targets or labels y (n,), with optional weights (n,)."""
         loss = self._loss()
         self._check()
         if loss.margin:
@@ -235,7 +235,7 @@ class KernelMachine(RepresenterMachine):
         return chosen_class(values, self.classes_) if self._loss().margin else values
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy of a classifier, the R^2 of a regressor."""
+        """Accuracy of a classifier, R^2 of a regressor."""
         measure = accuracy_score if self._loss().margin else r2_score
         predicted = self.predict(X)
         return float(measure(y, to_numpy(predicted), sample_weight=sample_weight))
@@ -267,7 +267,7 @@ class KernelQuantile(RegressorMixin, RepresenterMachine):
     kernel : Kernel or None
         None: RBF with the median distance as its bandwidth; `default_kernel` for a frame with categories.
     ridge : float
-        Weighs the penalty against the summed loss.
+        Weight of the penalty relative to the summed loss.
     intercept, max_iter, tolerance
         As in `KernelMachine`.
 
@@ -311,7 +311,7 @@ class KernelQuantile(RegressorMixin, RepresenterMachine):
         self.tolerance = tolerance
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from points X and numbers y (n,), with weights (n,) if there are any."""
+        """Fit to points X and targets y (n,), with optional weights (n,)."""
         loss = Pinball(self.quantile)
         self._check()
         kernel, points, numbers, weights = self._accept_numbers(X, y, sample_weight, several=False)
@@ -323,12 +323,12 @@ class KernelQuantile(RegressorMixin, RepresenterMachine):
         return self
 
     def predict(self, X: Any) -> Array:
-        """The quantile at new points: (n,)."""
+        """Predicted quantiles: (n,)."""
         return self._values(X)
 
 
 def chosen_class(values: Array, classes: np.ndarray) -> np.ndarray:
-    """The class of the largest value, or of the sign where there is one for two classes."""
+    """Class of the largest value, or by the sign of the single value of two classes."""
     scores = to_numpy(values)
     return classes[(scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)]
 

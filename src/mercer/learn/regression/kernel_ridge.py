@@ -17,7 +17,7 @@ from mercer.gram.positive_definite import add_to_diagonal, inverse_positive
 from mercer.gram.threads import spans
 from mercer.kernels.base import Kernel
 from mercer.learn.kernel_learner import KernelPredictor, with_intercept
-from mercer.learn.regression.dense_or_refuse import held
+from mercer.learn.regression.dense_or_refuse import dense_within_budget
 from mercer.learn.regression.ridge_path import Eigen, RidgePath, RidgeScores, best
 from mercer.rkhs.function import Function
 
@@ -34,38 +34,37 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
     kernel : Kernel or None
         None: RBF with the median distance as its bandwidth; `default_kernel` for a frame with categories.
     ridge : float or RidgePath
-        A positive number; or many, of which the best by leave-one-out (or generalised
-        cross-validation) is taken, all of them from one eigendecomposition.
+        A positive number; or a path of many, of which the best by leave-one-out (or generalised
+        cross-validation) is used, all from one eigendecomposition.
     intercept : bool
-        Whether there is an intercept b. False: b = 0, the form of the textbooks, which shrinks the
-        predictions towards 0 instead of towards the mean of y.
+        Whether to fit an intercept b. False: b = 0, the textbook form, which shrinks predictions
+        towards 0 instead of the mean of y.
 
     Attributes
     ----------
     function_ : Function
-        f, without the intercept; several functions where y has several columns. Its points are
-        float64 where the kernel matrix was made in float64 (see the notes).
+        f, without the intercept; several functions where y has several columns. Its points are float64
+        where the kernel matrix was computed in float64 (see the notes).
     intercept_ : float or array (q,)
         b, one for each column of y.
     kernel_ : Kernel
     ridge_ : float
     path_ : RidgeScores or None
-        The figures of all ridges, where a `RidgePath` was asked for.
+        Scores of all ridges, if `ridge` is a `RidgePath`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    One ridge: by Cholesky in the memory of the kernel matrix, in the dtype of X; where the matrix
-    is beyond the memory budget, by preconditioned conjugate gradients on tiles. A path: one
-    eigendecomposition in float64, which holds three such matrices. A kernel that is not positive
-    definite is refused where the matrix plus the ridge is not (one ridge), or the matrix is not
-    (path).
+    A single ridge is solved by Cholesky in the memory of the kernel matrix, in the dtype of X, or by
+    preconditioned conjugate gradients on tiles where the matrix exceeds the memory budget. A path needs
+    one eigendecomposition in float64, with three such matrices. A kernel is refused where the matrix plus
+    the ridge (single ridge) or the matrix (path) is not positive definite.
 
     Small ridges amplify the rounding of kernel values, and leave-one-out mistakes it for a signal.
     For a path, and for a ridge below 6e-4 sqrt(n) max k(x, x), kernel values of float32 points are
-    therefore computed in float64, to learn and to predict; predictions keep the dtype of X.
-    Kernels with a function (`Transformed`) are left in the dtype that the function was given.
+    therefore computed in float64, for fitting and prediction; predictions keep the dtype of X. Kernels
+    with a function (`Transformed`) keep the dtype of its input.
 
     References
     ----------
@@ -100,7 +99,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
         self.intercept = intercept
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from points X and numbers y, (n,) or (n, q), with weights (n,) if there are any."""
+        """Fit to points X and targets y, (n,) or (n, q), with optional weights (n,)."""
         ridge = self._asked()
         if not isinstance(ridge, RidgePath):
             validate.positive("ridge", ridge)
@@ -134,26 +133,26 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
         return self
 
     def predict(self, X: Any) -> Array:
-        """f(x) + b at new points: (n,) or (n, q)."""
+        """Predicted values f(x) + b: (n,) or (n, q)."""
         gram, dtype = self._values_at(X)
         values = with_intercept(gram @ self.function_.weights, self.intercept_)
         return astype(values, dtype)
 
     def predict_interval(self, X: Any, *, level: float = 0.9) -> Array:
-        """Where a new y is to be expected: lower and upper ends, (n, 2), by the jackknife+.
+        """Prediction intervals by the jackknife+: lower and upper ends, (n, 2).
 
-        The interval at x is made of f(x; -i) -+ |y_i - f(x_i; -i)|, where f(.; -i) was learnt without
-        the i-th point (Barber et al. 2021, eq. 1.1), all of them from one inverse. Whatever the
-        distribution, if all observations are exchangeable it holds a new one with probability
-        2 level - 1 at least, and in practice about `level`. The ridge is taken as given: where it
-        was chosen on the same points the intervals are a little too short. Infinite where fewer
-        points were learnt from than the level needs. Inverts the matrix anew: ask for all points at once.
+        The ends are quantiles of f(x; -i) -+ |y_i - f(x_i; -i)|, where f(.; -i) is fitted without the
+        i-th point (Barber et al. 2021, eq. 1.1); all come from one inverse. For exchangeable observations
+        of any distribution the coverage is at least 2 level - 1, and in practice about `level`. The ridge
+        is taken as fixed: where it was chosen on the same points, intervals are a little too short.
+        Intervals are infinite where the level needs more training points. Every call inverts the matrix:
+        pass all points at once.
         """
         validate.between("level", level, 0.0, 1.0)
         gram, dtype = self._values_at(X)
         learnt = self.function_
         if learnt.weights.ndim == 2 and learnt.weights.shape[1] > 1:
-            raise ValueError("predict_interval needs one number per point in y: fit each column")
+            raise ValueError("predict_interval needs a single column of y: fit each column")
         if not self._equal:
             raise ValueError(
                 "predict_interval needs observations of equal weight, got sample_weight: "
@@ -180,9 +179,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
         return eigen.coefficients(self.ridge_)
 
     def _left_out(self) -> _LeftOut:
-        """What all the functions learnt without one of the points need."""
+        """Quantities from which all leave-one-out functions follow."""
         learnt = self.function_
-        matrix = held(Gram(self._bound, learnt.points), 1, "an interval", "fit on fewer points")
+        matrix = dense_within_budget(
+            Gram(self._bound, learnt.points), 1, "an interval", "fit on fewer points"
+        )
         add_to_diagonal(matrix, self.ridge_)
         inverse = inverse_positive(matrix)
         if inverse is None:
@@ -201,7 +202,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
 
 @dataclass(frozen=True, eq=False)
 class _LeftOut:
-    """The functions f_-i learnt without the i-th point, and their errors there.
+    """Leave-one-out functions f_-i, fitted without the i-th point, and their errors there.
 
     With the inverse M of the bordered matrix [[K + ridge I, 1], [1', 0]], of (K + ridge I) where
     there is no intercept, f_-i(x) = f(x) - (k(x), 1)'M_i e_i and e_i = y_i - f_-i(x_i) = c_i / M_ii.
@@ -231,7 +232,7 @@ class _LeftOut:
 
 
 def _mean(y: Array, weights: np.ndarray | None) -> Array:
-    """The weighted mean of every column of y (n, q), summed in float64: (q,)."""
+    """Weighted mean of every column of y (n, q), summed in float64: (q,)."""
     xp, wide = namespace(y), astype(y, double(y))
     if weights is None:
         return astype(xp.mean(wide, axis=0), y.dtype)

@@ -1,4 +1,4 @@
-"""Likelihoods of classes: values f become probabilities, and probabilities slopes and curvatures."""
+"""Likelihoods of classes: Bernoulli and categorical, with derivatives."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from mercer.learn.regression.losses import sigmoid
 
 
 class Link(ABC):
-    """Minus the log-likelihood of labels `hot` (n, C), as a function of values f (n, C)."""
+    """Negative log-likelihood of one-hot labels `hot` (n, C), as a function of values f (n, C)."""
 
     bound: float  # no eigenvalue of the second derivative is larger
 
     @abstractmethod
     def lost(self, f: Array, hot: Array, /) -> Array:
-        """Minus the log-likelihood of every label: (n,)."""
+        """Negative log-likelihood of every label: (n,)."""
 
     @abstractmethod
     def mean(self, f: Array, /) -> Array:
-        """Probabilities (n, C); the slope is these less `hot`."""
+        """Probabilities p (n, C); the gradient is p - hot."""
 
     @abstractmethod
     def change(self, p: Array, u: Array, /) -> Array:
-        """How the probabilities p change where the values change by u: (n, C)."""
+        """Derivative of the probabilities p in the direction u of the values: (n, C)."""
 
 
 @dataclass(frozen=True)

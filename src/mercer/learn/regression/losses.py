@@ -1,4 +1,4 @@
-"""Convex losses l(y, f): what it costs to say f where y is true."""
+"""Convex losses l(y, f) of predictions f for targets y."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HUBER_WIDTH = (
 
 
 class Loss(ABC):
-    """A convex function of f for every y; labels are -1 and 1 to losses of margins."""
+    """A convex function of f for every y; margin losses have labels -1 and 1."""
 
     margin = False  # whether it is a function of y f, for labels
     degree: int | None = None
@@ -34,7 +34,7 @@ class Loss(ABC):
         """l(y, f), elementwise."""
 
     def for_target(self, y: np.ndarray, weights: np.ndarray, /) -> Loss:
-        """The loss for numbers y (n,) with weights (n,): parameters left open get their values."""
+        """The loss for targets y (n,) with weights (n,), with default parameters filled in."""
         return self
 
 
@@ -76,7 +76,7 @@ class Squared(SmoothLoss):
 
 @dataclass(frozen=True)
 class Huber(SmoothLoss):
-    """(y - f)^2 up to |y - f| = width, 2 width |y - f| - width^2 beyond: outliers count less.
+    """(y - f)^2 up to |y - f| = width, 2 width |y - f| - width^2 beyond: robust against outliers.
 
     Twice the loss of Huber (1964), so that a large width is `Squared`.
 
@@ -119,7 +119,7 @@ class Huber(SmoothLoss):
 
 @dataclass(frozen=True)
 class Logistic(SmoothLoss):
-    """log(1 + exp(-y f)) for labels -1 and 1: minus the log-likelihood of P(y = 1) = 1 / (1 + e^-f)."""
+    """log(1 + exp(-y f)) for labels -1 and 1: the negative log-likelihood of P(y = 1) = 1 / (1 + e^-f)."""
 
     margin = True
 

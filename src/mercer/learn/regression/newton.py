@@ -1,7 +1,6 @@
-"""Newton's method for a smooth loss and the norm of an RKHS: every step is a weighted ridge problem.
+"""Newton's method for a smooth loss with an RKHS penalty: every step is a weighted ridge problem.
 
-The kernel matrix is held, or known by its tiles: then the ridge problems are solved by conjugate
-gradients.
+The kernel matrix is dense or lazy; with a lazy one the ridge problems are solved by conjugate gradients.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _MAX_STALLED_STEPS = 3  # shortened steps without progress, after which only rou
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """f = sum_i a_i k(x_i, .) + b: the coefficients (n,), the intercept, steps, and what is left."""
+    """f = sum_i a_i k(x_i, .) + b: coefficients (n,), intercept, steps, and relative gap."""
 
     coefficients: Array
     intercept: float

@@ -1,4 +1,4 @@
-"""All ridges at once: leave-one-out and generalised cross-validation from one eigendecomposition."""
+"""Ridge paths: leave-one-out and generalised cross-validation from one eigendecomposition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mercer.backend import Array, array_like, eps, namespace, to_numpy
 from mercer.gram import LazyMatrix
 from mercer.gram.positive_definite import eigenpairs
 from mercer.gram.threads import spans
-from mercer.learn.regression.dense_or_refuse import held
+from mercer.learn.regression.dense_or_refuse import dense_within_budget
 
 _DEFAULT_RIDGES = 31  # of a path without ridges: three for each factor of ten
 _SMALLEST_RIDGE = (
@@ -23,16 +23,16 @@ _SMALLEST_RIDGE = (
 
 
 class Criterion(ABC):
-    """By which figure the ridge of a path is chosen; the smaller the better."""
+    """Criterion by which the ridge of a path is chosen; smaller is better."""
 
     @abstractmethod
     def of(self, scores: RidgeScores, /) -> np.ndarray:
-        """The figure of every ridge: (R,)."""
+        """Value of the criterion for every ridge: (R,)."""
 
 
 @dataclass(frozen=True)
 class LeaveOneOut(Criterion):
-    """The mean squared error at each point of the function learnt from all the others."""
+    """Mean squared error at each point of the function fitted to all others."""
 
     def of(self, scores: RidgeScores, /) -> np.ndarray:
         return scores.leave_one_out
@@ -52,7 +52,7 @@ class GCV(Criterion):
 
 @dataclass(frozen=True)
 class RidgePath:
-    """Many ridges, of which the learner takes the best.
+    """Path of ridges, from which the learner chooses the best.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Eigen:
     @classmethod
     def of(cls, matrix: LazyMatrix, y: Array, border: Array | None = None) -> Eigen:
         """Decompose a kernel matrix for targets (n, q) and a border (n, 1), in float64."""
-        dense = held(
+        dense = dense_within_budget(
             matrix, 3, "a path of ridges", "use NystromRidge, or one ridge, which may iterate"
         )
         values, vectors = eigenpairs(dense, eps(matrix.like))
@@ -176,6 +176,6 @@ class Eigen:
 
 
 def best(path: RidgePath, scores: RidgeScores) -> float:
-    """The ridge with the smallest figure, the largest of equals."""
+    """Ridge with the smallest criterion, the largest in case of a tie."""
     figures: Any = path.by.of(scores)
     return float(scores.ridges[np.flatnonzero(figures == np.nanmin(figures))].max())

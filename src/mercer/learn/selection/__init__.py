@@ -1,4 +1,4 @@
-"""Which features matter? Selectors that rank features by their dependence on a target.
+"""Feature selection: ranking features by their dependence on a target.
 
 Public names are exported by `mercer.learn`.
 """

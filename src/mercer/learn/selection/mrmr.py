@@ -1,4 +1,4 @@
-"""Feature selection by relevance less redundancy, with any measure of dependence."""
+"""Feature selection by maximum relevance and minimum redundancy, with any measure of dependence."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _FACTOR_TOLERANCE = (
 
 
 class MRMR(Selector):
-    """Selects features that tell much about a target and little about each other.
+    """Feature selection by maximum relevance and minimum redundancy (mRMR).
 
-    Begins with the most relevant feature, and adds the one with the largest relevance less mean
-    redundancy, D(x_j, y) - sum_{i in S} D(x_j, x_i) / |S| (Peng, Long and Ding 2005, eq. 7), for
-    a measure of dependence D. It looks at pairs only: where features matter together, as in
-    an exclusive or, use `HSICSelector`.
+    Starts with the most relevant feature, and adds the one with the largest relevance minus mean
+    redundancy, D(x_j, y) - sum_{i in S} D(x_j, x_i) / |S| (Peng, Long and Ding 2005, eq. 7), for a measure
+    of dependence D. Only pairs are compared: where features matter together, as in an exclusive or, use
+    `HSICSelector`.
 
     Parameters
     ----------
     n_features_to_select : int, float or None
-        How many features to keep; a share of them between 0 and 1; None: half of them.
+        Number of features to keep, or a fraction between 0 and 1; None: half of them.
     relevance : callable (x, y) -> number, or None
         Dependence of a feature (n,) and the target, such as ``partial(hsic, None, Delta())``. None:
         centred kernel alignment (Cortes, Mohri and Rostamizadeh 2012), between 0 and 1: RBF at the
@@ -41,21 +41,21 @@ class MRMR(Selector):
     Attributes
     ----------
     ranking_ : array (p,)
-        1 is the best feature: the order of their coming, then by score.
+        1 is the best feature: in the order of selection, then by score.
     scores_ : array (p,)
-        Relevance less redundancy, in the round that decided about the feature.
+        Relevance minus redundancy, in the round that decided about the feature.
     relevance_ : array (p,)
     redundancy_ : array (p,)
-        Mean dependence on the features chosen before, in that round; 0 for the first.
+        Mean dependence on the features selected before, in that round; 0 for the first.
     support_ : array (p,) of bool
     n_features_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    Alignments are computed from low-rank factors, one for each feature: O(n r^2) operations a pair,
-    where the rank r is some 20. A measure that is given is called p times for the relevance, and
-    p - 1, p - 2, ... times for the redundancy.
+    Alignments are computed from low-rank factors, one for each feature: O(n r^2) operations for a pair,
+    with a rank r of about 20. A given measure is called p times for the relevance, and p - 1, p - 2, ...
+    times for the redundancy.
 
     References
     ----------
@@ -69,7 +69,7 @@ class MRMR(Selector):
     >>> a, b, noise = rng.normal(size=(3, 300))
     >>> x = np.stack([a, a + 0.1 * noise, b, noise], axis=1)
     >>> y = a**2 + 0.5 * b
-    >>> MRMR(2).fit(x, y).get_support(indices=True)  # the second is much like the first
+    >>> MRMR(2).fit(x, y).get_support(indices=True)  # the second is nearly a copy of the first
     array([0, 2])
     """
 
@@ -104,7 +104,7 @@ class MRMR(Selector):
     def _measures(
         self, x: np.ndarray, y: np.ndarray
     ) -> tuple[np.ndarray, Callable[[int, int], float]]:
-        """The relevance of all features, and the redundancy of two of them."""
+        """Relevance of all features, and a function that gives the redundancy of two."""
         for name in ("relevance", "redundancy"):
             measure = getattr(self, name)
             if not (measure is None or callable(measure)):
@@ -123,7 +123,7 @@ class MRMR(Selector):
 
 
 def _factors(x: np.ndarray, y: np.ndarray) -> HSICFactors:
-    """Of each feature, and of the target as the last."""
+    """Low-rank factors of each feature, and of the target as the last."""
     grams = (line_gram(column) for column in x.T)
     return HSICFactors.of([*grams, target_gram(None, y)], tolerance=_FACTOR_TOLERANCE)
 
@@ -134,5 +134,5 @@ def _between(measure: Measure, x: np.ndarray) -> Callable[[int, int], float]:
 
 def _value(measure: Measure, name: str, x: np.ndarray, y: np.ndarray) -> float:
     value = measure(x, y)
-    validate.number(f"what {name} returns", value)
+    validate.number(f"the value of {name}", value)
     return float(value)

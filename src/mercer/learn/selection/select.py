@@ -1,4 +1,4 @@
-"""Feature selection by HSIC: keep the features on which the target depends most (BAHSIC, FOHSIC)."""
+"""Feature selection by HSIC: backward elimination and forward selection (BAHSIC, FOHSIC)."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from mercer.learn.selection.target import target_gram
 
 
 class HSICSelector(Selector):
-    """Selects the features on which a target depends most, taken together.
+    """Feature selection by HSIC: the set of features on which a target depends most.
 
-    The features S are chosen one after the other so that the unbiased HSIC of x^S and y (Song et
-    al. 2012, eq. 5) is as large as can be. A feature counts with the others: two of them that tell
-    nothing each alone, as in an exclusive or, are found by `Backward` elimination. The search is
-    greedy and promises no optimum, unless the kernel is a sum over features (such as `Linear`).
+    The features S are selected one after the other to maximise the unbiased HSIC of x^S and y (Song et
+    al. 2012, eq. 5). Features are judged together: two that are useless alone, as in an exclusive or, are
+    found by `Backward` elimination. The search is greedy and not guaranteed to be optimal, unless the
+    kernel is a sum over features (such as `Linear`).
 
     Parameters
     ----------
     n_features_to_select : int, float or None
-        How many features to keep; a share of them between 0 and 1; None: half of them.
+        Number of features to keep, or a fraction between 0 and 1; None: half of them.
     direction : Direction or None
-        `Backward(share)` (the default, BAHSIC) drops features from all of them; `Forward()`
-        (FOHSIC) begins with none. Forward costs less where few features of many are kept, and is
-        blind to features that matter only together.
+        `Backward(share)` (the default, BAHSIC) starts with all features and drops some; `Forward()`
+        (FOHSIC) starts with none. Forward costs less where few of many features are kept, but misses
+        features that matter only together.
     kernel : Kernel or None
-        Of the features; it must take any number of columns and gets them as they are. None:
-        features are divided by their standard deviations, and sets of d features are compared by
+        Kernel of the features, for any number of columns, which are not scaled. None: features are
+        divided by their standard deviations, and the kernel of d features is
         ``RBF(sqrt(d) / 2)``, whose bandwidth is about a third of their distances: narrow enough to
-        see features that matter only together.
+        detect features that matter only together.
     target_kernel : Kernel or None
-        Of the target. None: `Delta` for labels (texts, truth values, integers that repeat), RBF at
+        Kernel of the target. None: `Delta` for labels (texts, truth values, integers that repeat), RBF at
         the median distance for numbers.
 
     Attributes
     ----------
     ranking_ : array (p,)
-        1 is the best feature. `Forward`: the order of their coming, then by score. `Backward`: those
-        kept by score, then the reverse order of their going.
+        1 is the best feature. `Forward`: in the order of selection, then by score. `Backward`: the
+        selected ones by score, then the reverse order of elimination.
     scores_ : array (p,)
-        HSIC with the feature less HSIC without it, in the round that decided about it.
+        HSIC with the feature minus HSIC without it, in the round that decided about it.
     hsic_ : float
-        HSIC of the kept features and the target; it may be negative, as it has no bias.
+        Unbiased HSIC of the selected features and the target, which may be negative.
     support_ : array (p,) of bool
     n_features_, n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -68,7 +68,7 @@ class HSICSelector(Selector):
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(200, 8))
-    >>> y = x[:, 2] * x[:, 5] > 0  # neither of the two tells anything alone
+    >>> y = x[:, 2] * x[:, 5] > 0  # neither is informative alone
     >>> HSICSelector(2).fit(x, y).get_support(indices=True)
     array([2, 5])
     """
@@ -99,19 +99,19 @@ class HSICSelector(Selector):
 
 
 class Direction(ABC):
-    """In which order sets of features are tried."""
+    """Search strategy over sets of features."""
 
     @abstractmethod
     def search(self, scores: SetScores, number: int, /) -> Ranked:
-        """Rank all features, the first `number` of which are the chosen ones."""
+        """Rank all features, of which the first `number` are selected."""
 
 
 @dataclass(frozen=True)
 class Forward(Direction):
-    """Begin with no feature and add the one with which HSIC is largest (FOHSIC)."""
+    """Forward selection: start with no feature and add the one that maximises HSIC (FOHSIC)."""
 
     def search(self, scores: SetScores, number: int, /) -> Ranked:
-        """Rank all features; those that never came in by what they would have added last."""
+        """Rank all features; those not selected by their gain in the last round."""
         outside = list(range(scores.features.shape[1]))
         inside: list[int] = []
         gains = np.zeros(len(outside), dtype=np.float64)
@@ -128,10 +128,10 @@ class Forward(Direction):
 
 @dataclass(frozen=True)
 class Backward(Direction):
-    """Begin with all features and drop those without which HSIC is largest (BAHSIC).
+    """Backward elimination: start with all features and drop the least useful ones (BAHSIC).
 
-    Each round drops a `share` of the features that are left, and at least one. A smaller share costs
-    more and looks closer.
+    Each round drops a fraction `share` of the remaining features, and at least one. A smaller share costs
+    more and is more accurate.
     """
 
     share: float = 0.1
@@ -140,7 +140,7 @@ class Backward(Direction):
         validate.between("share", self.share, 0.0, 1.0)
 
     def search(self, scores: SetScores, number: int, /) -> Ranked:
-        """Rank all features; those that are left at the end by what they are worth to the others."""
+        """Rank all features; the remaining ones by the HSIC that would be lost without them."""
         inside, dropped_order = list(range(scores.features.shape[1])), []
         gains = np.zeros(len(inside), dtype=np.float64)
         while True:

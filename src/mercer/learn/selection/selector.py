@@ -1,4 +1,4 @@
-"""What the selectors of features share: how many to keep, the order of the rest, scikit-learn's contract."""
+"""Base of feature selectors: number of features, ranking, scikit-learn interface."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mercer.learn.kernel_learner import KernelEstimator, checked, on_host
 
 @dataclass(frozen=True)
 class Ranked:
-    """All features, the best first, and what each of them is worth (in the order of the columns)."""
+    """Positions of all features, the best first, and their scores in the order of the columns."""
 
     order: np.ndarray
     scores: np.ndarray
 
 
 class Selector(SelectorMixin, KernelEstimator):
-    """Ranks features by a target and keeps the best `n_features_to_select` of them."""
+    """A selector that ranks features by a target and keeps the best `n_features_to_select`."""
 
     n_features_to_select: int | float | None
 
@@ -47,7 +47,7 @@ class Selector(SelectorMixin, KernelEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """X with the selected features only, as NumPy array or in the output that was set."""
+        """X with the selected features only, as a NumPy array or in the configured output."""
         return super().transform(on_host(X))
 
     def _needs_points(self) -> str | None:
@@ -73,19 +73,19 @@ def standardized(x: np.ndarray) -> np.ndarray:
 
 
 def _plain(y: np.ndarray) -> np.ndarray:
-    """Labels as texts, numbers as numbers, where they came as objects."""
+    """Text or numbers of an array of objects as an array of that kind."""
     plain = np.asarray(y.tolist()) if y.dtype.kind == "O" else y
     if plain.dtype.kind == "O":
         kinds = sorted({type(v).__name__ for v in plain.ravel()[:1000]})
         raise TypeError(
-            f"y must hold labels (texts or whole numbers) or numbers, got {', '.join(kinds)}: "
-            "drop or fill what is missing"
+            f"y must hold labels (text or whole numbers) or numbers, got {', '.join(kinds)}: "
+            "drop or fill missing values"
         )
     return plain
 
 
 def _number(requested: int | float | None, p: int) -> int:
-    """How many of p features to keep: a number, a share, or half of them."""
+    """Number of features to keep, from a number, a fraction, or None for half of p."""
     name = "n_features_to_select"
     if requested is None:
         return max(p // 2, 1)

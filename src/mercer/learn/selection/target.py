@@ -1,4 +1,4 @@
-"""The kernel of a target: equality of labels, distance of numbers."""
+"""Default kernel of a target: Delta for labels, RBF for numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mercer.kernels.discrete import Delta
 
 
 def target_gram(kernel: Kernel | None, y: Any) -> Gram:
-    """The Gram matrix of a target; without a kernel, `Delta` of labels or `RBF` of numbers.
+    """Gram matrix of a target; by default `Delta` for labels and `RBF` for numbers.
 
     Labels are texts, truth values, and whole numbers of an integer type that repeat: at most half
     as many different ones as there are points. Everything else is numbers, whose kernel is the RBF
@@ -29,7 +29,7 @@ def target_gram(kernel: Kernel | None, y: Any) -> Gram:
         return Gram(median_rbf(numbers, name="y"), numbers)
     if len(np.unique(codes)) == len(codes):
         raise ValueError(
-            "no two labels of y are equal, so that they say nothing about the features: "
+            "all labels of y are different, so they carry no information about the features: "
             "give numbers, or a target_kernel that compares labels"
         )
     return Gram(Delta(), codes)

@@ -12,14 +12,14 @@ from mercer.backend import to_numpy
 
 
 def amari_index(matrix: Any, sizes: Sequence[int] | int = 1) -> float:
-    """How far G = WA is from a block permutation: 0 is perfect separation, 1 the worst.
+    """Amari index: distance of G = WA from a block permutation, from 0 (perfect separation) to 1.
 
     With g_ij = |G_ij| / d_i d_j, the Frobenius norm of the block that source j sends to estimate
     i, and M subspaces of dimensions d_i, it is
 
         1 / 2M(M-1) [ sum_i (sum_j g_ij / max_j g_ij - 1) + sum_j (sum_i g_ij / max_i g_ij - 1) ],
 
-    about the mean share of a source that leaks into the estimate of another. For sizes 1 it is
+    about the mean fraction of a source that leaks into the estimate of another. For sizes 1 it is
     the index of Amari, Cichocki and Yang (1996), normalised; for subspaces that of Szabo and Poczos
     (2011, "Nonparametric independent process analysis").
 
@@ -29,7 +29,7 @@ def amari_index(matrix: Any, sizes: Sequence[int] | int = 1) -> float:
         The estimated unmixing matrix times the true mixing matrix, such as
         ``isa.components_ @ mixing``.
     sizes : int or sequence of int
-        The dimensions of the subspaces, in order; one number for all of them.
+        Dimensions of the subspaces, in order, or one number for all of them.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def amari_index(matrix: Any, sizes: Sequence[int] | int = 1) -> float:
 
 
 def subspace_sizes(sizes: Any, k: int) -> tuple[int, ...]:
-    """Dimensions of subspaces; one number stands for as many as k has room for, and what is left."""
+    """Dimensions of subspaces; one number is repeated up to k, with a smaller remainder."""
     if isinstance(sizes, Sequence | np.ndarray) and not isinstance(sizes, str | bytes):
         if len(sizes) == 0:
             raise ValueError("sizes must name at least one subspace, got none")

@@ -1,4 +1,4 @@
-"""Grouping things by how much they depend on each other, into groups of given sizes."""
+"""Grouping of variables by their dependence, into groups of given sizes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ _MIN_RELATIVE_GAIN = 1e-12  # of an exchange, relative to the largest dependence
 def grouped(
     dependence: np.ndarray, sizes: Sequence[int], *, rng: np.random.Generator
 ) -> tuple[np.ndarray, ...]:
-    """Groups of the given sizes with as little dependence between them as can be found.
+    """Groups of the given sizes with the smallest dependence between them that was found.
 
-    As the sum of all dependences is given, that is as much as possible inside of them. Groups are
-    filled greedily, the largest first, and members then exchanged in pairs as long as that helps
-    (Kernighan and Lin 1970); the same from random groups, and the best of all is taken. Exact for
-    what is clear, a local optimum otherwise.
+    Equivalently, with the largest dependence inside groups. Groups are filled greedily, the largest
+    first, and then improved by exchanges of pairs (Kernighan and Lin 1970); the same is done from random
+    groups, and the best result is used. Exact for clearly separated groups, otherwise a local optimum.
 
     Examples
     --------
@@ -38,7 +37,7 @@ def grouped(
 
 
 def _greedy(d: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
-    """Each group begins with the two that depend most and takes the one that depends most on it."""
+    """Greedy labels: each group starts with the most dependent variable and adds the most dependent on it."""
     labels = np.full(len(d), -1)
     for m in np.argsort(sizes, kind="stable")[::-1]:
         free = np.flatnonzero(labels < 0)
@@ -52,7 +51,7 @@ def _greedy(d: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
 
 
 def _exchanged(d: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Swap the two members of different groups that gain most, until none gain."""
+    """Exchange the two members of different groups with the largest gain, until there is none."""
     labels, least = labels.copy(), _MIN_RELATIVE_GAIN * max(np.abs(d).max(), 1e-300)
     while True:
         on_groups = d @ (labels[:, None] == np.arange(labels.max() + 1))  # dependence on each group

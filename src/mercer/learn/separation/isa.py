@@ -1,4 +1,4 @@
-"""Independent subspace analysis: sources of several dimensions, told from their linear mixture."""
+"""Independent subspace analysis: multidimensional sources of a linear mixture."""
 
 from __future__ import annotations
 
@@ -28,52 +28,50 @@ _FACTOR_TOLERANCE = 1e-6  # relative to the trace of a Gram matrix: far below th
 
 
 class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator):
-    """Finds the independent sources s^1, ..., s^M of a mixture x = A (s^1, ..., s^M) + b.
+    """Independent subspace analysis: sources s^1, ..., s^M of a mixture x = A (s^1, ..., s^M) + b.
 
-    Sources are independent of each other and have dimensions of their own, inside of which
-    anything goes: s^m is found up to an invertible linear map. In three steps: x is whitened;
-    its independent components are found by ICA, which is enough for sources of several dimensions
-    too (the separation theorem, proven for some families of sources and observed for the
-    rest: Szabo, Poczos and Lorincz 2012); and components are grouped so that as little dependence as
-    possible, the sum of the unbiased HSIC of all pairs, is left between groups.
+    Sources are independent of each other and may have several dimensions, which may depend on each other:
+    s^m is identified up to an invertible linear map. There are three steps: x is whitened; ICA finds
+    independent components, which suffices for multidimensional sources (the separation theorem, proven
+    for some families of sources and observed for others: Szabo, Poczos and Lorincz 2012); and components
+    are grouped so that the dependence between groups, the sum of the unbiased HSIC of all pairs, is
+    smallest.
 
-    No more than one source may be Gaussian. Grouping looks at pairs of components: a source
-    any two coordinates of which are independent, though all together are not, falls apart.
+    At most one source may be Gaussian. Grouping compares pairs of components: a source whose coordinates
+    are pairwise independent, but not jointly, is not recovered.
 
     Parameters
     ----------
     sizes : int or sequence of int
-        The dimensions of the sources; one number for all of them, the last smaller if it does not
-        divide. Where they add up to less than the columns of X, the leading principal components
-        are taken.
+        Dimensions of the sources; one number for all of them, the last smaller if it does not divide.
+        Where they add up to less than the columns of X, the leading principal components are used.
     ica : estimator or None
-        Finds independent components of whitened data: after ``fit`` it has ``components_`` (k, k). If
-        it has a parameter ``whiten``, that is set to False. None: scikit-learn's ``FastICA``, at
-        most 1000 rounds.
+        Estimator of the independent components of whitened data, with ``components_`` (k, k) after
+        ``fit``. If it has a parameter ``whiten``, that is set to False. None: scikit-learn's ``FastICA``
+        with at most 1000 iterations.
     random_state : int, Generator, RandomState or None
-        Where ICA and the grouping begin.
+        Seed of ICA and of the grouping.
 
     Attributes
     ----------
     components_ : array (k, n_features)
-        The unmixing matrix: ``(x - mean_) @ components_.T`` are the sources, with variance 1,
-        those of one subspace side by side.
+        Unmixing matrix: ``(x - mean_) @ components_.T`` are the sources with variance 1, the columns of
+        one subspace side by side.
     mixing_ : array (n_features, k)
         Its pseudo-inverse.
     mean_ : array (n_features,)
     subspaces_ : tuple of arrays
-        For each source, the columns of ``transform(X)`` that are its own.
+        Columns of ``transform(X)`` of each source.
     dependence_ : array (k, k)
-        The unbiased HSIC of every two components, RBF at the median distance: large inside
-        subspaces, near 0 elsewhere if all went well.
+        Unbiased HSIC of all pairs of components, RBF with the median distance: large inside subspaces,
+        near 0 elsewhere if the separation succeeded.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Warns
     -----
     NotConverged
-        If ICA has not settled. Directions that only turn inside of subspaces do no harm, and are
-        not warned of.
+        If ICA has not converged. Rotations inside subspaces are harmless and do not cause a warning.
 
     References
     ----------
@@ -109,7 +107,7 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         self.random_state = random_state
 
     def fit(self, X: Any, y: None = None) -> Self:
-        """Find the sources of X (n, n_features); y is not used."""
+        """Find the sources of X (n, n_features); y is ignored."""
         x = checked(self, X, ensure_min_samples=4)
         self.mean_ = x.mean(axis=0)
         white, to_white, sizes = self._whitened(x - self.mean_)
@@ -129,13 +127,13 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The sources (n, k), one subspace after the other."""
+        """Sources (n, k), one subspace after the other."""
         check_is_fitted(self)
         x = checked(self, X, reset=False)
         return (x - self.mean_) @ self.components_.T
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """The mixture (n, n_features) of sources X (n, k); set columns to 0 to take a source out."""
+        """Mixture (n, n_features) of sources X (n, k); set columns to 0 to remove a source."""
         check_is_fitted(self)
         sources = np.asarray(check_array(X), dtype=np.float64)
         k = len(self.components_)
@@ -154,19 +152,19 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         u, scales, directions = linalg.svd(x)
         rank = int(np.sum(scales > scales[0] * max(x.shape) * np.finfo(np.float64).eps))
         if rank == 0:
-            raise ValueError("X must vary: all its rows are equal")
+            raise ValueError("X must vary, but all its rows are equal")
         sizes = subspace_sizes(self.sizes, rank)
         k = sum(sizes)
         if k > rank:
             raise ValueError(
                 f"sizes add up to {k}, but X has only {rank} independent directions: "
-                "ask for fewer or smaller subspaces"
+                "use fewer or smaller subspaces"
             )
         root = np.sqrt(len(x))
         return u[:, :k] * root, directions[:k] * (root / scales[:k, None]), sizes
 
     def _unmixing(self, white: np.ndarray, random: Any) -> tuple[np.ndarray, bool]:
-        """Directions of independent components, as rows (k, k), and whether they have settled."""
+        """Directions of independent components as rows (k, k), and whether they converged."""
         if self.ica is None:
             return _fast_ica(white, _ICA_ROUNDS, random)
         k = white.shape[1]
@@ -183,7 +181,7 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
 def _fast_ica(
     white: np.ndarray, rounds: int, random: Any, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, bool]:
-    """Directions of independent components, and whether they stood still in the last round."""
+    """Directions of independent components, and whether they converged."""
     options: dict[str, Any] = {"whiten": False, "max_iter": rounds, "w_init": start}
     ica = FastICA(random_state=random, **options)
     with warnings.catch_warnings(record=True) as caught:
@@ -195,13 +193,13 @@ def _fast_ica(
 def _warn_if_moving(
     white: np.ndarray, rotation: np.ndarray, order: np.ndarray, sizes: Sequence[int], random: Any
 ) -> None:
-    """Warn unless more rounds of ICA turn directions inside of subspaces only."""
+    """Warn unless further iterations of ICA only rotate directions inside subspaces."""
     again, _ = _fast_ica(white, _CHECK_ROUNDS, random, rotation)
     distance = amari_index((again @ rotation.T)[np.ix_(order, order)], sizes)
     if distance > _MAX_SUBSPACE_CHANGE:
         warnings.warn(
-            f"the subspaces still moved after {_ICA_ROUNDS} rounds of ICA (by an Amari index of "
-            f"{distance:.2f}): use more rows, or give ica=FastICA(...) with more rounds",
+            f"the subspaces still changed after {_ICA_ROUNDS} iterations of ICA (by an Amari index of "
+            f"{distance:.2f}): use more rows, or ica=FastICA(...) with more iterations",
             NotConverged,
             stacklevel=3,
         )

@@ -1,4 +1,4 @@
-"""How does y go on average? Local averages, local lines, and smoothing splines.
+"""Smoothers: local averages, local linear regression, and smoothing splines.
 
 Public names are exported by `mercer.learn`.
 """

@@ -1,4 +1,4 @@
-"""Local averages and local lines: regression whose weights are kernel values."""
+"""Local smoothers: Nadaraya-Watson and local linear regression with kernel weights."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class LocalSmoother(MultiOutputMixin, RegressorMixin, KernelPredictor):
         self.bandwidths = bandwidths
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from points X and numbers y, (n,) or (n, q)."""
+        """Fit to points X and targets y, (n,) or (n, q)."""
         x, target = self._both(X, y, y_numeric=True, multi_output=True)
         target = doubles(target)
         wide = target if target.ndim == 2 else target[:, None]
-        tried = [_Tried.of(kernel, x) for kernel in self._candidates(x)]
+        tried = [_CandidateKernel.of(kernel, x) for kernel in self._candidates(x)]
         self._columns = tried[0].columns
         moments = self._moments(tried[0].points, wide)
         _need_weights(tried[0])
@@ -60,9 +60,9 @@ class LocalSmoother(MultiOutputMixin, RegressorMixin, KernelPredictor):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The smoothed y at new points: (n,) or (n, q).
+        """Smoothed values at new points: (n,) or (n, q).
 
-        Where no training point has weight, which happens far from all of them, it is the mean of y.
+        Far from all training points, where none has weight, the prediction is the mean of y.
         """
         points = _doubled(self._points(X))
         values = to_numpy(Gram(self._bound, points, self.function_.points) @ self.function_.weights)
@@ -72,18 +72,18 @@ class LocalSmoother(MultiOutputMixin, RegressorMixin, KernelPredictor):
 
     @abstractmethod
     def _moments(self, points: Points, y: np.ndarray) -> np.ndarray:
-        """The columns (n, c) whose sums with kernel weights are all that is needed."""
+        """Columns (n, c) whose kernel-weighted sums determine the smoother."""
 
     @abstractmethod
     def _solved(self, values: np.ndarray, points: Points, outputs: int) -> _Solved:
-        """What the sums (m, c) at points say."""
+        """Smoothed values and leverages from the sums (m, c) at points."""
 
     def _needs_points(self) -> str | None:
         fixed = self.kernel is not None and self.bandwidths is None
         return None if fixed else "it chooses its bandwidth itself"
 
     def _candidates(self, x: Any) -> list[Kernel]:
-        """The kernels to choose from."""
+        """Candidate kernels."""
         if self.kernel is not None:
             validate.instance("kernel", self.kernel, Kernel, "a kernel, such as RBF(1.0), or None")
         if self.bandwidths is None:
@@ -93,16 +93,16 @@ class LocalSmoother(MultiOutputMixin, RegressorMixin, KernelPredictor):
         names = {f.name for f in fields(kernel)} if is_dataclass(kernel) else set()
         if "bandwidth" not in names:
             raise ValueError(
-                f"bandwidths are for kernels that have one, which {kernel!r} has not: "
-                "leave them out, or search kernels with GridSearchCV"
+                f"bandwidths need a kernel with a bandwidth, but {kernel!r} has none: "
+                "omit them, or search over kernels with GridSearchCV"
             )
         return [kernel.with_params(bandwidth=float(b)) for b in np.sort(values)]
 
-    def _left_out(self, tried: _Tried, moments: np.ndarray, y: np.ndarray) -> float:
-        """The mean squared error at points that were left out, in one pass over the tiles.
+    def _left_out(self, tried: _CandidateKernel, moments: np.ndarray, y: np.ndarray) -> float:
+        """Mean squared leave-one-out error, in one pass over the tiles.
 
-        A linear smoother without the i-th point gives (f_i - h_i y_i) / (1 - h_i) at x_i, with
-        the leverage h_i. A point that has no neighbours is given the mean of the others.
+        A linear smoother without the i-th point gives (f_i - h_i y_i) / (1 - h_i) at x_i, with the
+        leverage h_i. A point without neighbours is predicted by the mean of the others.
         """
         gram = Gram(bound_to(tried.kernel, tried.columns), tried.points)
         smoothed = self._solved(to_numpy(gram @ moments), tried.points, y.shape[1])
@@ -115,29 +115,29 @@ class LocalSmoother(MultiOutputMixin, RegressorMixin, KernelPredictor):
 
 
 class NadarayaWatson(LocalSmoother):
-    """The mean of y weighted by the kernel: f(x) = sum_i k(x, x_i) y_i / sum_i k(x, x_i).
+    """Nadaraya-Watson regression: f(x) = sum_i k(x, x_i) y_i / sum_i k(x, x_i).
 
     The local average of Nadaraya (1964) and Watson (1964). It is biased where the density of the
-    points or the function is steep, and at the edges; `LocalLinear` is not.
+    points or the function is steep, and at boundaries; `LocalLinear` is not.
 
     Parameters
     ----------
     kernel : Kernel or None
-        With non-negative values; on vectors or objects. None: RBF, its bandwidth chosen from
-        16, between the distance of neighbours and twice the median distance; of data frames with
-        categories the product with a kernel of these, numbers divided by their standard deviations.
+        Kernel with non-negative values, on vectors or objects. None: RBF with one of 16 bandwidths,
+        between the distance of near neighbours and twice the median distance; for data frames with
+        categories its product with a kernel of these, numbers divided by their standard deviations.
     bandwidths : sequence of float, or None
-        Bandwidths of the kernel to choose from. None: the kernel is taken as it is.
+        Candidate bandwidths of the kernel. None: the kernel is used as it is.
 
     Attributes
     ----------
     kernel_ : Kernel
-        The one with the smallest leave-one-out error.
+        The candidate with the smallest leave-one-out error.
     candidates_ : tuple of Kernel
     leave_one_out_ : array or None
-        The mean squared leave-one-out error of every candidate; None if there was one.
+        Mean squared leave-one-out error of every candidate; None for a single candidate.
     function_ : Function
-        The denominator and the numerators of f, as functions of the RKHS.
+        Denominator and numerators of f, as functions of the RKHS.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -169,24 +169,24 @@ class NadarayaWatson(LocalSmoother):
 
 
 class LocalLinear(LocalSmoother):
-    """The line through the neighbours: f(x) = a where a, b minimise sum_i k(x, x_i) (y_i - a - b'(x_i - x))^2.
+    """Local linear regression: f(x) = a where a, b minimise sum_i k(x, x_i) (y_i - a - b'(x_i - x))^2.
 
-    Local linear regression (Stone 1977; Fan 1993): unlike `NadarayaWatson` it follows slopes, at
-    edges too, and has no bias from an uneven density. Where the neighbours leave a slope
-    open it is 0. Categories of data frames say who is a neighbour, and have no slope. All sums are products of the kernel matrix with 1 + d + d(d + 1)/2 + q(1 + d)
-    columns, in one pass over its tiles.
+    Unlike `NadarayaWatson` it follows slopes, also at boundaries, and has no bias from an uneven density
+    (Stone 1977; Fan 1993). A slope that the neighbours do not determine is 0. Categories of data frames
+    enter through the kernel only and have no slope. All sums are products of the kernel matrix with
+    1 + d + d(d + 1)/2 + q(1 + d) columns, in one pass over its tiles.
 
     Parameters
     ----------
     kernel : Kernel or None
-        With non-negative values, on vectors. None: as in `NadarayaWatson`.
+        Kernel with non-negative values, on vectors. None: as in `NadarayaWatson`.
     bandwidths : sequence of float, or None
         As in `NadarayaWatson`.
 
     Attributes
     ----------
     function_ : Function
-        The weighted sums, as functions of the RKHS.
+        Weighted sums, as functions of the RKHS.
     kernel_, candidates_, leave_one_out_, n_features_in_, feature_names_in_
         As in `NadarayaWatson`.
 
@@ -211,7 +211,7 @@ class LocalLinear(LocalSmoother):
 
     def _moments(self, points: Points, y: np.ndarray) -> np.ndarray:
         self._middle, self._unit = _frame(self._numeric(points))
-        x = self._moved(points)
+        x = self._standardized(points)
         n, d = x.shape
         upper = np.triu_indices(d)
         squares = x[:, upper[0]] * x[:, upper[1]]
@@ -223,8 +223,8 @@ class LocalLinear(LocalSmoother):
         return "it draws lines through the points"
 
     def _solved(self, values: np.ndarray, points: Points, outputs: int) -> _Solved:
-        """Solve the (d + 1) x (d + 1) normal equations at every point, moved to its origin."""
-        at = self._moved(points)
+        """Solve the (d + 1) x (d + 1) normal equations at every point, with that point as the origin."""
+        at = self._standardized(points)
         m, d = at.shape
         ends = np.cumsum([1, outputs, d, d * outputs])
         s0, t0, s1, t1, s2 = np.split(values, ends, axis=1)
@@ -248,40 +248,40 @@ class LocalLinear(LocalSmoother):
         gone = np.where(known, 1.0, np.nan)
         return _Solved(fitted * gone[:, None], leverage * gone)
 
-    def _moved(self, points: Points) -> np.ndarray:
+    def _standardized(self, points: Points) -> np.ndarray:
         return (self._numeric(points) - self._middle) / self._unit
 
     def _numeric(self, points: Points) -> np.ndarray:
-        """The columns that lines go along: codes of categories, which have no order, are left to the kernel."""
+        """Numeric columns; codes of categories have no order and enter through the kernel only."""
         if not is_array(points) or points.ndim != 2:
-            raise TypeError("LocalLinear needs points that are vectors: use NadarayaWatson")
+            raise TypeError("LocalLinear needs vectors as points: use NadarayaWatson")
         x = to_numpy(points)
         return x if self._columns is None else x[:, ~np.asarray(self._columns.categorical)]
 
 
 @dataclass(frozen=True, eq=False)
 class _Solved:
-    """Smoothed values (m, q), and the leverage over k(x, x) that a training point there has (m,)."""
+    """Smoothed values (m, q), and the leverage over k(x, x) of a training point there (m,)."""
 
     fitted: np.ndarray
     leverage: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class _Tried:
-    """A kernel that may be chosen, and the points as it reads them."""
+class _CandidateKernel:
+    """Candidate kernel, and the points as it reads them."""
 
     kernel: Kernel
     columns: Any
     points: Points
 
     @classmethod
-    def of(cls, kernel: Kernel, x: Any) -> _Tried:
+    def of(cls, kernel: Kernel, x: Any) -> _CandidateKernel:
         points, columns = read(kernel, x, None, "X")
         return cls(kernel, columns, _doubled(points))
 
 
-def _need_weights(tried: _Tried) -> None:
+def _need_weights(tried: _CandidateKernel) -> None:
     """Refuse a kernel with negative values, which are no weights, by a look at some of the points."""
     values = to_numpy(trial_matrix(bound_to(tried.kernel, tried.columns), tried.points))
     least = float(values.min())
@@ -293,7 +293,7 @@ def _need_weights(tried: _Tried) -> None:
 
 
 def _doubled(points: Points) -> Points:
-    """In float64, if they are numbers: sums of squares cancel."""
+    """Points in float64 if they are numeric, because sums of squares cancel."""
     return astype(points, double(points)) if is_array(points) else points
 
 
@@ -308,11 +308,11 @@ def _chosen(x: Any) -> list[Kernel]:
     points = numbers(x)
     if points is not None:
         if len(np.unique(to_numpy(points), axis=0)) == 1:
-            return [RBF(1.0)]  # one place, one mean: any bandwidth
+            return [RBF(1.0)]  # equal points: the bandwidth does not matter
         return [RBF(b) for b in _grid(points)]
     data = as_table(x, "X")
     if data is None:
-        raise TypeError("X holds objects, of which no kernel is known: give one, such as Delta()")
+        raise TypeError("X holds objects, which have no default kernel: give one, such as Delta()")
     columns, factors = varying(data), categories(data)
     if columns is None:
         return [product(factors)]
@@ -325,6 +325,6 @@ def _grid(points: Any) -> list[float]:
 
 
 def _last_smallest(errors: Sequence[float]) -> int:
-    """The position of the smallest, the last of equals: the smoothest."""
+    """Position of the smallest error, the last in case of a tie: the smoothest."""
     values = np.asarray(errors)
     return int(np.flatnonzero(values == values.min())[-1])

@@ -1,4 +1,4 @@
-"""Smoothing splines: the Sobolev kernel, polynomials of low degree left free."""
+"""Smoothing splines: the Sobolev kernel with unpenalised polynomials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mercer.kernels.algebra import Constant
 from mercer.kernels.base import Kernel
 from mercer.kernels.sobolev import Sobolev
 from mercer.learn.kernel_learner import VersionedEstimator, checked, doubles
-from mercer.learn.regression.dense_or_refuse import held
+from mercer.learn.regression.dense_or_refuse import dense_within_budget
 from mercer.learn.regression.ridge_path import GCV, Eigen, RidgePath, RidgeScores, best
 from mercer.rkhs.function import Function
 
@@ -25,46 +25,46 @@ _VALUES_PER_BLOCK = 2**20  # kernel values between new and training points: 8 Mi
 
 
 class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
-    """The f that minimises sum_i (y_i - f(x_i))^2 + smoothing int (f^(m))^2, m = `order`.
+    """Smoothing spline: f minimises sum_i (y_i - f(x_i))^2 + smoothing int (f^(m))^2, m = `order`.
 
     A spline of degree 2m - 1 with knots at the points, and a polynomial of degree m - 1 beyond
-    them (m = 2: cubic and straight). Polynomials of degree m - 1 are not penalised: with them as
+    them (m = 2: cubic and linear). Polynomials of degree m - 1 are not penalised: with them as
     the null space T, f = T d + sum_i c_i k(x_i, .) with the kernel of `Sobolev(m)`, T'c = 0 and
 
         (K + smoothing I) c + T d = y
 
-    (Wahba 1990, chapter 1). T'c = 0 takes the polynomial part out of the kernel, so that its norm is
-    the penalty. Of several columns f is a sum of such functions, one a column (an additive
-    model), with one penalty for all.
+    (Wahba 1990, chapter 1). T'c = 0 removes the polynomial part of the kernel, so that its norm is the
+    penalty. For several columns f is a sum of such functions, one of each column (an additive model),
+    with one penalty for all.
 
     Parameters
     ----------
     order : int
-        m, from 1 (broken lines) to 10.
+        m, from 1 (piecewise linear) to 10.
     smoothing : float, RidgePath or None
-        Of columns scaled to [0, 1]: for one column of range L, the penalty in its own unit is
-        L^(2m - 1) times as much. Many in a `RidgePath`, the best of which by its criterion is
-        taken, from one eigendecomposition; None: ``RidgePath(by=GCV())`` (Craven and Wahba 1979).
+        Penalty for columns scaled to [0, 1]: for one column of range L, the penalty in its own unit is
+        L^(2m - 1) times as large. A `RidgePath` chooses among many by its criterion, from one
+        eigendecomposition; None: ``RidgePath(by=GCV())`` (Craven and Wahba 1979).
 
     Attributes
     ----------
     smoothing_ : float
     path_ : RidgeScores or None
-        Figures of all that were tried.
+        Scores of all candidates.
     degrees_of_freedom_ : float
-        The trace of the matrix that takes y to the fitted values: from that of polynomials (m,
-        of one column) to n.
+        Trace of the smoother matrix, from y to the fitted values: between that of polynomials (m, for
+        one column) and n.
     function_ : Function
-        The part that is penalised, of columns scaled to [0, 1] (those that vary).
+        The penalised part, of columns scaled to [0, 1] (those that vary).
     polynomial_ : array
-        The d, of Legendre polynomials of the scaled columns.
+        Coefficients d of Legendre polynomials of the scaled columns.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    Holds four matrices of n x n numbers and takes O(n^3) operations, once for all values of
-    `smoothing`; banded systems would take O(n), but lose their digits where points are close together.
+    Needs four n x n matrices and O(n^3) operations, once for all values of `smoothing`; banded systems
+    would need O(n), but are inaccurate where points are close together.
 
     References
     ----------
@@ -90,7 +90,7 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
         self.smoothing = smoothing
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from columns X (n, p) and numbers y, (n,) or (n, q)."""
+        """Fit to columns X (n, p) and targets y, (n,) or (n, q)."""
         path = RidgePath(by=GCV()) if self.smoothing is None else self.smoothing
         if not isinstance(path, RidgePath):
             validate.positive("smoothing", path)
@@ -109,7 +109,7 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """f at new points: (n,) or (n, q)."""
+        """Predicted values f(x): (n,) or (n, q)."""
         check_is_fitted(self)
         u = self._scaled(checked(self, X, reset=False))
         learnt = self.function_
@@ -126,7 +126,7 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
     def _solve(
         self, kernel: Kernel, u: np.ndarray, null: np.ndarray, y: np.ndarray, path: RidgePath
     ) -> None:
-        """Sets what was learnt."""
+        """Solve for the coefficients, and set the fitted attributes."""
         matrix = Gram(kernel, u)
         basis = _basis(null)
         solver = _projected(matrix, basis, y)
@@ -136,7 +136,7 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
             self.smoothing_ = best(path, scores)
             place = int(np.flatnonzero(scores.ridges == self.smoothing_)[0])
             self.degrees_of_freedom_ = float(scores.degrees_of_freedom[place])
-        else:  # as many free functions as points
+        else:  # as many polynomials as points
             self.path_, self.smoothing_ = None, float(path.on(0.0)[-1])
             self.degrees_of_freedom_ = float(len(y))
         c, _ = solver.coefficients(self.smoothing_)
@@ -145,7 +145,7 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
         self.function_ = Function(kernel, u, c)
 
     def _scaled(self, x: np.ndarray) -> np.ndarray:
-        """The columns that vary, from 0 to 1 where they were learnt; a column of 0 if none does."""
+        """Columns that vary, scaled to [0, 1] on the training points; a column of zeros if none does."""
         u = ((x - self._low) / self._range)[:, self._varies]
         return u if u.shape[1] else np.zeros((len(x), 1), dtype=np.float64)
 
@@ -160,9 +160,9 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
 
 
 def _additive(kernel: Kernel, columns: int) -> Kernel:
-    """The sum of the kernel over columns."""
+    """Sum of the kernel over columns."""
     if columns == 0:
-        return Constant(1.0)  # which the constants of the null space take out
+        return Constant(1.0)  # removed by the constants of the null space
     total = kernel.select(0)
     for j in range(1, columns):
         total = total + kernel.select(j)
@@ -176,11 +176,11 @@ def _basis(null: np.ndarray) -> np.ndarray:
 
 
 def _projected(matrix: Gram, basis: np.ndarray, y: np.ndarray) -> Eigen:
-    """The eigenpairs of P K P orthogonal to the null space, P the projection beside it.
+    """Eigenpairs of P K P, where P projects onto the orthogonal complement of the null space.
 
-    The null space is moved to the upper end of the spectrum, and its eigenvectors are dropped.
+    The null space is shifted to the upper end of the spectrum, and its eigenvectors are dropped.
     """
-    dense = held(matrix, 4, "a smoothing spline", "use LocalLinear, or fewer points")
+    dense = dense_within_budget(matrix, 4, "a smoothing spline", "use LocalLinear, or fewer points")
     across = dense @ basis
     inner = basis.T @ across
     top = 2 * float(np.trace(dense)) + 1.0
