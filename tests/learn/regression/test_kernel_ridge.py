@@ -243,7 +243,7 @@ def test_intervals_on_tensors():
 
 
 def test_intervals_need_one_target_and_equal_weights():
-    with pytest.raises(ValueError, match="one number per point"):
+    with pytest.raises(ValueError, match="a single column of y"):
         KernelRidge(RBF(1.0)).fit(X, TWO).predict_interval(X)
     weighted = KernelRidge(RBF(1.0)).fit(X, Y, sample_weight=np.linspace(1, 2, 60))
     with pytest.raises(ValueError, match="equal weight"):

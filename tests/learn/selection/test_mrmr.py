@@ -153,7 +153,7 @@ def test_wrong_measures(name):
     x, y = data()
     with pytest.raises(TypeError, match=f"{name} must be a function of two variables"):
         MRMR(**{name: "cka"}).fit(x, y)
-    with pytest.raises((TypeError, ValueError), match=f"what {name} returns must be"):
+    with pytest.raises((TypeError, ValueError), match=f"the value of {name} must be"):
         MRMR(**{name: lambda a, b: np.nan}).fit(x, y)
-    with pytest.raises((TypeError, ValueError), match=f"what {name} returns must be"):
+    with pytest.raises((TypeError, ValueError), match=f"the value of {name} must be"):
         MRMR(**{name: lambda a, b: (0.0, 1.0)}).fit(x, y)
