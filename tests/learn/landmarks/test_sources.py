@@ -90,7 +90,9 @@ def test_streams_that_came_without_a_source(tmp_path):
 
 def test_batches_that_do_not_fit_together():
     wide = Batches([(X, Y), (X[:, :2], Y)])
-    with pytest.raises(ValueError, match="all batches must have the same number of columns, got 3 and then 2"):
+    with pytest.raises(
+        ValueError, match="all batches must have the same number of columns, got 3 and then 2"
+    ):
         ridge(10).fit(wide)
     with pytest.raises(ValueError, match="X has 2 features, but NystromRidge is expecting 3"):
         ridge(10).fit(Batches(iter([(X, Y), (X[:, :2], Y)])))
