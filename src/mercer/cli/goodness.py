@@ -35,7 +35,7 @@ from mercer.rkhs import Gaussian, Mixture
 
 _MAX_ROWS_BY_COLUMN = 2000  # all pairs of rows for each column, of which there may be 40
 _MAX_COLUMNS_RANKED = 40
-_MIN_ROWS = 8  # half of them must still vary when the model is fitted to the other half
+_MIN_ROWS = 8  # --fit half leaves four for the fit and four for the test
 _LOCATIONS_SHOWN = 3
 _ROWS_SHOWN = 5
 _COLUMNS_SHOWN = 5

@@ -37,7 +37,7 @@ from mercer.report import independence_report
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 
 _PAIRS_SCHEMA = "mercer/command/pairs/1"
-_MAX_COLUMNS_FOR_PAIRS = 60  # 1770 tests beside the one that was asked for, a few seconds
+_MAX_COLUMNS_FOR_PAIRS = 60  # 1770 tests in addition to the main one
 _MIN_ROWS = 4  # the unbiased estimate of HSIC needs four observations
 _PAIRS_SHOWN = 8  # they fit on a screen with the rest; --json and --report have all
 

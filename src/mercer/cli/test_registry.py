@@ -57,8 +57,8 @@ _CLASSES = {
     TestName.HOTELLING: hotelling.Hotelling,
 }
 _NUMBERS_ONLY = {TestName.ENERGY, TestName.HOTELLING, TestName.SCF}
-_DEFAULT_PERMUTATIONS = 499  # the fewest that any permutation test draws by default
-_MIN_ROWS_TO_LEARN = 40  # of each file: locations learnt from fewer than 20 rows overfit
+_DEFAULT_PERMUTATIONS = 499  # permutation tests draw at least this many by default
+_MIN_ROWS_TO_LEARN = 40  # of each file: 20 to learn locations from, 20 to test
 
 
 @dataclass(frozen=True)
