@@ -66,7 +66,7 @@ def follow(recipe: Recipe, copy: Path, *, without: int | None = None) -> None:
         shutil.copytree(ROOT / folder, copy / folder, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", copy)
     code = re.search(
-        r"^```python\n# (src/\S+\.py)(, at the end)?\n(.*?)^```$", recipe.text, re.DOTALL | re.M
+        r"^```python\n.*?^# (src/\S+\.py)(, at the end)?\n(.*?)^```$", recipe.text, re.DOTALL | re.M
     )
     assert code is not None
     path = copy / code[1]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner
@@ -57,7 +58,9 @@ def test_code_in_documents_runs(document, tmp_path, monkeypatch):
     source = document.read_text(encoding="utf-8")
     if document.name in DOCUMENTS_WITH_TORCH:
         pytest.importorskip("torch")
-    names: dict = {"__name__": "__document__"}
+    module = ModuleType("__document__")  # where dataclasses look up their annotations
+    monkeypatch.setitem(sys.modules, "__document__", module)
+    names = module.__dict__
     for block in re.finditer(r"^```(python|pycon)\n(.*?)^```$", source, re.DOTALL | re.MULTILINE):
         line = source.count("\n", 0, block.start()) + 1
         if block[1] == "python":

@@ -146,7 +146,7 @@ def test_what_is_refused():
     x, y = blobs(60)
     with pytest.raises(TypeError, match="estimator must be an estimator with a kernel"):
         KernelSearchCV(LinearSVC(), {"C": [1.0]}).fit(x, y)
-    with pytest.raises(ValueError, match="kernel__bandwidth cannot be set, because kernel is None"):
+    with pytest.raises(ValueError, match="kernel__bandwidth cannot be set because kernel is None"):
         KernelSearchCV(SVC(), {"kernel__bandwidth": [1.0]}).fit(x, y)
     with pytest.raises(ValueError, match="C must be a positive number"):
         KernelSearchCV(SVC(RBF(1.0)), {"C": [1.0, -1.0]}).fit(x, y)
