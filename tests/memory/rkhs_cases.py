@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ from mercer.gram import (
 )
 from mercer.rkhs import Empirical, Gaussian, Mixture
 from tests.memory.case import NORMAL, Case, D, K, on_bags, on_samples, on_square, points
+
+GRADIENT = None if find_spec("torch") else NORMAL.score  # torch differentiates log-densities
 
 MANY = 20_000  # points where time is linear in their number
 SMALL_MATRIX = 1_400  # points whose matrix just fits
@@ -166,7 +169,7 @@ DISTRIBUTIONS = {
     "rkhs.Gaussian, fit": on_samples(Gaussian.fit, n=MANY),
     "rkhs.Mixture": scored(Mixture([NORMAL, Gaussian(np.ones(D), 2.0)], [0.5, 0.5])),
     "rkhs.Mixture, fit": on_samples(lambda x: Mixture.fit(x, 3, rng=0), n=2_000),
-    "rkhs.LogDensity": scored(rkhs.LogDensity(NORMAL.log_density)),
+    "rkhs.LogDensity": scored(rkhs.LogDensity(NORMAL.log_density, gradient=GRADIENT)),
     "rkhs.GaussBernoulliRBM": scored(rkhs.GaussBernoulliRBM(points(D), np.ones(D), np.ones(D))),
     "rkhs.Scores": on_samples(lambda x: rkhs.Scores(x).at(x), n=MANY),
     "rkhs.Uniform": on_samples(rkhs.Uniform(-np.ones(D), np.ones(D)).log_density, n=MANY),

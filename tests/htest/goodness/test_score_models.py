@@ -13,7 +13,7 @@ import mercer
 from mercer.htest import FSSD, KSD, ModelDraws, WildBootstrap
 from mercer.htest.goodness.score_models import model_of
 from mercer.rkhs import Gaussian, LogDensity, Mixture, Scores, Uniform
-from tests.support.arrays import torch
+from tests.support.arrays import needs_torch, torch
 from tests.support.sequential_level import assert_level
 
 DATA = np.random.default_rng(0).normal(size=(150, 2)) @ [[1.0, 0.4], [0.0, 0.7]] + [1.0, -1.0]
@@ -131,6 +131,7 @@ def test_borders_are_sent_to_infinity(model):
     assert abs(steps.mean()) < 4.5 * steps.std() / np.sqrt(len(x))
 
 
+@needs_torch
 def test_a_log_density_with_a_support_is_the_distribution_of_scipy():
     """Known up to a constant, by autograd and by its own gradient; one column with borders, one without."""
     rng = np.random.default_rng(0)
@@ -231,9 +232,10 @@ def test_units_of_models_with_borders():
         assert_allclose(divided.coordinates(x), own.coordinates(x), rtol=1e-12)
         z = own.coordinates(x)
         assert_allclose(divided.score(z), own.score(z), rtol=1e-6, atol=1e-8)
-    some = LogDensity(lambda t: -(t**2).sum(axis=1) / 2, support=(-5.0, np.inf))
+    normal = lambda t: -(t**2).sum(axis=1) / 2  # noqa: E731
+    cut = LogDensity(normal, gradient=lambda t: -t, support=(-5.0, np.inf))
     x = np.random.default_rng(1).normal(size=(20, 3))
-    bound, scaled = model_of(some).at(x), model_of(some).divided(u).at(x / u)
+    bound, scaled = model_of(cut).at(x), model_of(cut).divided(u).at(x / u)
     assert_allclose(scaled.score(scaled.coordinates(x / u)), bound.score(bound.coordinates(x)))
 
 
