@@ -128,13 +128,13 @@ def _coded(labels: Sequence[object] | np.ndarray) -> tuple[np.ndarray, dict[floa
     return codes[inverse], dict(zip(codes.tolist(), levels.tolist(), strict=True))
 
 
-def unmasked(x: object, name: str) -> None:
+def refuse_masked(x: object, name: str) -> None:
     """Refuse an array with masked values."""
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         raise ValueError(f"{name} has masked values: drop those rows or fill them first")
 
 
-def exact(values: np.ndarray, what: str) -> None:
+def refuse_inexact_integers(values: np.ndarray, what: str) -> None:
     """Refuse integers that float64 would round."""
     if values.dtype.kind not in "iu" or values.size == 0:
         return
@@ -182,7 +182,7 @@ def _column(series: Any, label: str, name: str) -> _FrameColumn:
     if dtype == nw.Boolean or dtype.is_numeric() or dtype == nw.Unknown:
         present = np.asarray((series.drop_nulls() if missing else series).to_numpy())
         if present.dtype.kind in "fiub" or dtype.is_numeric():  # decimals arrive as objects
-            exact(present, f"column {label!r} of {name}")
+            refuse_inexact_integers(present, f"column {label!r} of {name}")
             values = present.astype(np.float32 if present.dtype == np.float32 else np.float64)
             return _FrameColumn(values, missing + int(np.isnan(values).sum()))
     if dtype in (nw.String, nw.Categorical, nw.Enum) or (

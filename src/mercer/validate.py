@@ -309,7 +309,7 @@ def _array(x: Any, name: str) -> Array:
     """`x` as an array of NumPy or another library, of any dtype."""
     if type(x).__module__.partition(".")[0] == "scipy":
         raise TypeError(f"{name} is a sparse array: call .toarray() first")
-    frames.unmasked(x, name)
+    frames.refuse_masked(x, name)
     if is_array(x):
         return x
     if isinstance(x, list | tuple):
@@ -367,7 +367,7 @@ def _real_array(x: np.ndarray, name: str) -> np.ndarray:
     if x.dtype.kind not in "fiub":
         remedy = _REMEDIES.get(x.dtype.kind, "convert it to numbers first")
         raise TypeError(f"{name} must hold real numbers, got dtype {x.dtype}: {remedy}")
-    frames.exact(x, name)
+    frames.refuse_inexact_integers(x, name)
     single = x.dtype.kind == "f" and x.dtype.itemsize <= 4
     with np.errstate(over="ignore"):  # an overflow becomes an infinity, which `finite` refuses
         return np.asarray(x, dtype=np.float32 if single else np.float64)
@@ -385,7 +385,7 @@ def _real_tensor(x: Any, name: str) -> Array:
     if x.dtype in (xp.float32, xp.float64):
         return x
     if xp.isdtype(x.dtype, "integral"):
-        frames.exact(to_numpy(x), name)
+        frames.refuse_inexact_integers(to_numpy(x), name)
     return xp.astype(x, xp.float32 if xp.isdtype(x.dtype, "real floating") else xp.float64)
 
 

@@ -187,9 +187,13 @@ def shared() -> Checks:
     x, y, v = RNG.normal(size=(170, 3)), RNG.normal(size=(131, 3)), RNG.normal(size=(131, 3))
     here = torch.device(DEVICE, 0) if DEVICE == "cuda" else torch.device("cpu")
     bags, others = Segments(np.array([0, 3, 90, 170])), Segments(np.array([0, 64, 131]))
-    before = multi_gpu.devices, multi_gpu.room, multi_gpu.LARGE
+    before = multi_gpu.devices, multi_gpu.room, multi_gpu.MIN_PAIRS_FOR_SEVERAL_GPUS
     multi_gpu.devices = fused_matrix.devices = lambda x: [here, here]
-    multi_gpu.room, multi_gpu.LARGE, fused_matrix.LARGE = lambda x, device: 50, 100, 100
+    (
+        multi_gpu.room,
+        multi_gpu.MIN_PAIRS_FOR_SEVERAL_GPUS,
+        fused_matrix.MIN_PAIRS_FOR_SEVERAL_GPUS,
+    ) = lambda x, device: 50, 100, 100
     multi_gpu._MIN_COLUMNS_PER_DEVICE = 64
     gram = Gram(RBF(1.0), put(x, DOUBLE), put(y, DOUBLE))
     assert gram._fused.spread is not None
@@ -199,7 +203,7 @@ def shared() -> Checks:
     test = MMD(RBF(1.0), null=Permutation(319))
     host, found = test.test(x, y, rng=0), test.test(put(x), put(y), rng=0)
     yield "shared forms", float(np.abs(host.null - found.null).max() / host.null.std()), HALF
-    multi_gpu.devices, multi_gpu.room, multi_gpu.LARGE = before
+    multi_gpu.devices, multi_gpu.room, multi_gpu.MIN_PAIRS_FOR_SEVERAL_GPUS = before
     if DEVICE == "cuda":
         pinned = Gram(RBF(1.0), torch.as_tensor(x).pin_memory(), torch.as_tensor(y))
         multi_gpu.room = lambda x, device: 50

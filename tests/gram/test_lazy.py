@@ -40,7 +40,7 @@ def small_tiles(monkeypatch):
     """Tiles so small that a few hundred points need many, ragged ones among them."""
     monkeypatch.setattr(threads.spans, "__defaults__", (48, 0))
     monkeypatch.setattr(threads, "TILE", 48)
-    monkeypatch.setattr(threads, "MANY", 10)
+    monkeypatch.setattr(threads, "MIN_COLUMNS_FOR_WIDE_TILES", 10)
     monkeypatch.setattr(threads, "WIDE_BYTES", 8 * 48 * 70)
     monkeypatch.setattr(lazy, "_MAX_ENTRIES_OF_ONE_BLOCK", 1)
 

@@ -1,8 +1,8 @@
 """Reader of text tables with comma, tab or semicolon as separator, in batches of rows.
 
-A column counts as numeric until most of its values are words. A column that turns out to hold
-words only late in the file is read a second time, as labels, so its kind never depends on where
-the first word is.
+A column is numeric if at least 90% of its values are numbers; the few words in it are then errors. With
+more words it holds labels. Missing values do not count. The share is computed after each batch, and a
+column that falls below it after the first batch is read a second time, as labels.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MAX_LINE_BYTES = 32 << 20  # a longer line is binary data, or a file without li
 _BATCH_CELLS = 1 << 18  # cells in memory as text: about 20 MB as Python strings
 _BATCH_BYTES = 4 << 20  # fewer cells than that if they are long
 _BYTES_PER_NAME = 100  # memory of one column name, roughly
-_NUMERIC_SHARE = 0.9  # with this share of numbers a column is numeric, and its words are mistakes
+_NUMERIC_SHARE = 0.9  # with this share of numbers a column is numeric, and its words are errors
 _BYTES_PER_LABEL = 100  # memory of one label in a dictionary, beside its characters
 _MAX_EXACT_INTEGER = 2**53  # float64 represents every integer up to here
 
@@ -53,12 +53,12 @@ def read_text(source: ByteSource, selection: Selection, progress: Progress) -> F
         for i in selection.positions(header.names, name)
     ]
     _feed(source, header, columns, progress, first_batch_only=True)
-    for column in columns:  # a column with words in its first rows need not be read twice
-        column.begin(text=column.text or not column.mostly_numbers)
+    for column in columns:  # labels known by the first batch, so that the column is not read twice
+        column.begin(as_labels=column.as_labels or not column.mostly_numbers)
     _feed(source, header, columns, progress)
-    late = [column for column in columns if column.has_words(source, header)]
+    late = [column for column in columns if column.needs_labels(source, header)]
     for column in late:
-        column.begin(text=True)
+        column.begin(as_labels=True)
     if late:
         _feed(source, header, late, progress)
     notes = ()
@@ -178,7 +178,7 @@ class _BadRow(Exception):
 
 
 class _BoundedLines(io.RawIOBase):
-    """Bytes of a text file; an endless line or a zero byte raises `_BadRow`."""
+    """Bytes of a text file; a line longer than the limit or a zero byte raises `_BadRow`."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._line_bytes, self.consumed = file, 0, 0
@@ -198,7 +198,7 @@ class _BoundedLines(io.RawIOBase):
 
 
 def _rows(source: ByteSource, header: _Header) -> Iterator[Row]:
-    """Line number and cells of each row; blank lines are skipped."""
+    """Line number and cells of each row, without blank lines, which in a single column are missing values."""
     width, skip, number = len(header.names), header.named, 0
     blank = range(0)
     for line, cells in _cells(_lines(source), header.separator, source.name):
@@ -222,7 +222,7 @@ def _rows(source: ByteSource, header: _Header) -> Iterator[Row]:
 
 
 def _cells(lines: Iterator[str], separator: str, name: str) -> Iterator[Row]:
-    """Line number and cells of each row, split by the csv module; its errors are refusals."""
+    """Line number and cells of each row, split by the csv module, whose errors become `Refused`."""
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     while True:
         start = reader.line_num + 1
@@ -273,11 +273,11 @@ def _sniff(line: bytes, name: str) -> None:
 
 @dataclass
 class _TextColumn:
-    """Column while it is read: numbers, or labels once it has turned out to hold words."""
+    """Column while it is read, as numbers or as labels."""
 
     name: str
     position: int
-    text: bool
+    as_labels: bool
     comma: bool
     parts: list[np.ndarray] = field(default_factory=list)
     levels: dict[str, int] = field(default_factory=dict)
@@ -286,15 +286,15 @@ class _TextColumn:
     words: int = 0
     first_word: tuple[int, str] = (0, "")  # its row (from 0), and the word
 
-    def begin(self, *, text: bool) -> None:
-        """Discard the values, and start over as text or as numbers."""
-        self.text, self.parts, self.numbers, self.words = text, [], 0, 0
+    def begin(self, *, as_labels: bool) -> None:
+        """Discard the values, and start over with labels or numbers."""
+        self.as_labels, self.parts, self.numbers, self.words = as_labels, [], 0, 0
 
     def feed(self, cells: list[str], start: int, source: ByteSource, header: _Header) -> None:
         """Append the cells of the rows from `start` on."""
-        if self.text:
+        if self.as_labels:
             self.parts.append(self._codes(cells))
-        elif self.mostly_numbers:  # a column of words will be read again as text
+        elif self.mostly_numbers:  # a column of words will be read again as labels
             self.parts.append(self._values(cells, start, source, header))
 
     @property
@@ -302,8 +302,8 @@ class _TextColumn:
         """Whether the values so far are numbers, with a few words at most."""
         return self.numbers >= _NUMERIC_SHARE * (self.numbers + self.words)
 
-    def has_words(self, source: ByteSource, header: _Header) -> bool:
-        """Whether the column must be read as labels; a few words among numbers are refused."""
+    def needs_labels(self, source: ByteSource, header: _Header) -> bool:
+        """Whether the column must be read again as labels; raises `Refused` for a few words among numbers."""
         if not self.words:
             return False
         if self.mostly_numbers:
@@ -318,7 +318,7 @@ class _TextColumn:
     def column(self) -> NumericColumn | LabelColumn:
         """All batches as one column."""
         joined = np.concatenate(self.parts)
-        return LabelColumn(joined, tuple(self.levels)) if self.text else NumericColumn(joined)
+        return LabelColumn(joined, tuple(self.levels)) if self.as_labels else NumericColumn(joined)
 
     def _codes(self, cells: list[str]) -> np.ndarray:
         levels, before = self.levels, len(self.levels)

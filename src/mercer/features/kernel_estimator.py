@@ -121,11 +121,11 @@ class KernelEstimator(VersionedEstimator):
 
     def _numbers(self, X: Any, *, reset: bool, **how: Any) -> Any:
         """Numeric arrays and lists validated by scikit-learn; tensors, frames and objects unchanged."""
-        frames.unmasked(X, "X")
+        frames.refuse_masked(X, "X")
         kernel = getattr(self, "kernel", None)
         if kernel is not None and self._is_grouped(X):
             return kernel.accept(X, "X")
-        if self._is_numeric(X):
+        if self._checked_by_sklearn(X):
             self._check_categories(None, reset=reset)
             return validate_data(self, X, dtype=(np.float64, np.float32), reset=reset, **how)
         frame = None if is_array(X) else as_table(X, "X")
@@ -169,8 +169,11 @@ class KernelEstimator(VersionedEstimator):
         """Whether X is a tuple with one sample for each kernel of a `Tensor`."""
         return isinstance(X, tuple | Grouped) and _of_tuples(getattr(self, "kernel", None))
 
-    def _is_numeric(self, X: Any) -> bool:
-        """Whether scikit-learn validates X: NumPy arrays, lists of numbers, and anything unknown."""
+    def _checked_by_sklearn(self, X: Any) -> bool:
+        """Whether scikit-learn validates X: NumPy arrays of numbers, lists of numbers, and unknown types.
+
+        Not tensors, frames, texts, objects, tuples of samples, or arrays of more than two dimensions.
+        """
         if is_array(X):
             objects = (X.ndim == 1 and X.dtype.kind == "O") if is_numpy(X) else True
             return not (objects or X.ndim > 2 or X.dtype.kind in _TEXT_KINDS)
@@ -206,6 +209,9 @@ def _median_kernel(x: Any) -> Kernel:
         )
     if not is_array(points):
         return median_rbf(points, name="X")
+    validate.points(
+        points, "X"
+    )  # before `np.unique`, which changes the order that messages refer to
     distinct = (
         np.unique(to_numpy(points), axis=0)
         if count(points) <= _MAX_POINTS_FOR_EXACT_MEDIAN

@@ -29,7 +29,7 @@ from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram.device_engine import device_engine
 from mercer.gram.resampling_weights import (
-    DECODED,
+    BYTES_PER_DECODED_COLUMN,
     CodedColumns,
     DenseColumns,
     Resamples,
@@ -147,7 +147,7 @@ class LazyMatrix(ABC):
             forms = column_sums(all_w, block @ all_w)
         else:
             tasks = range(len(spans(n, side(self.like))))
-            bytes_per_task = WIDE_BYTES + 3 * DECODED * w.width
+            bytes_per_task = WIDE_BYTES + 3 * BYTES_PER_DECODED_COLUMN * w.width
             terms = self._run(RowForms(self, w), tasks, held=bytes_per_task)
             forms = sum(terms, zeros((w.width,), self.like, double(self.like)))
         return forms if diagonal else forms - self._diagonal_terms(w)

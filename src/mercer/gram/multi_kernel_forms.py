@@ -32,7 +32,7 @@ from mercer.config import settings
 from mercer.gram.device_engine import device_engine
 from mercer.gram.kernel_family import Family
 from mercer.gram.resampling_weights import CodedColumns
-from mercer.gram.threads import MANY, TILE, in_order, spans, while_wanted
+from mercer.gram.threads import MIN_COLUMNS_FOR_WIDE_TILES, TILE, in_order, spans, while_wanted
 
 _MIN_ROWS_OF_TILE = 128  # smaller tiles cost more in calls than in arithmetic
 _MIN_STRIPES = 16  # small samples get smaller tiles, so that every thread has several stripes
@@ -152,7 +152,7 @@ class _FormsStripe:
     @property
     def wide(self) -> int:
         """Columns of a tile beside the diagonal."""
-        narrow = self.columns is None or self.columns.shape[1] < MANY
+        narrow = self.columns is None or self.columns.shape[1] < MIN_COLUMNS_FOR_WIDE_TILES
         return self.size if narrow else max(_WIDE_TILE_BYTES // (8 * self.size), self.size)
 
     @property

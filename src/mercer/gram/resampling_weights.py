@@ -20,7 +20,8 @@ _MIN_CODES_FOR_THREADS = 200_000  # one thread generates fewer codes faster than
 _MAX_WEIGHTS_BY_KEYS = 8  # with more distinct weights a shuffle is faster than random keys
 _BYTES_OF_KEYS = 2**22  # keys of one thread at a time: they stay in the level-2 cache
 _BYTES_PER_KEY = 12  # a key (uint32) and its partitioned copy, with masks
-DECODED = 2**13  # bytes of a column as float32 in the tile of a thread, and of products with it
+# A column as float32 in the tile of a thread, and its products.
+BYTES_PER_DECODED_COLUMN = 2**13
 
 
 class WeightColumns(Protocol):
@@ -81,7 +82,7 @@ class Resamples(ABC):
         """
         n, total = self.shape
         codes = n * np.min_scalar_type(len(self.table) - 1).itemsize
-        width = max(budget // (codes + DECODED + beside) // GROUP, 1) * GROUP
+        width = max(budget // (codes + BYTES_PER_DECODED_COLUMN + beside) // GROUP, 1) * GROUP
         return (slice(a, min(a + width, total)) for a in range(0, total, width))
 
     def columns(self, chunk: slice, like: Array) -> CodedColumns:

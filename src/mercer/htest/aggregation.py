@@ -94,7 +94,7 @@ def _standardized(values: np.ndarray) -> np.ndarray:
 
 
 def _refined(scores: np.ndarray, heights: np.ndarray) -> np.ndarray:
-    """The scores, equal ones apart by their heights, less than they are from the next score.
+    """The scores with ties broken by height; the added amounts are smaller than the gap to the next score.
 
     Twenty kernels have twenty largest statistics, all of rank one; the one that stands out most
     counts most.

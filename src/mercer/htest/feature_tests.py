@@ -18,7 +18,7 @@ from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import as_table
 
 SEED = 0  # of random locations in `.statistic(...)`, which has no rng
-ENOUGH = 500  # observations from which asymptotic nulls hold: see the measured levels below
+MIN_OBSERVATIONS_FOR_ASYMPTOTICS = 500  # well above the sizes whose levels were measured too high
 # Chi-square tests at level 0.05 (ME, SCF and NFSIC; normal, lognormal, t and counts; 250 runs each) reject
 # in 7% to 20% of runs with 25 observations, 6% to 12% with 50, 5% to 12% with 100, 4% to 8% with 200.
 _MIN_OBSERVATIONS, _MIN_OBSERVATIONS_PER_FEATURE = 100, 10
@@ -120,7 +120,7 @@ def asymptotic_or_permuted(
     asks for the asymptotic one below that is warned; below `_MIN_OBSERVATIONS`, where the inverted covariance
     of the features makes chi-square tests reject far too often, it is refused.
     """
-    needed = max(ENOUGH, per_feature * features)
+    needed = max(MIN_OBSERVATIONS_FOR_ASYMPTOTICS, per_feature * features)
     small, name = size < needed, type(asymptotic).__name__
     if null is None:
         default = Permutation(999) if small else asymptotic

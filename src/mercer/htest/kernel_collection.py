@@ -20,14 +20,16 @@ from mercer.kernels.radial import RBF, Laplace
 from mercer.kernels.wrappers import Scaled, Select
 
 # Bandwidths of the Gaussian kernel, and as many of the Laplace kernel (Schrab et al. 2023).
-NUMBER = 10
+BANDWIDTHS_PER_KERNEL = 10
 # Points whose distances give the scales of the data.
 _MAX_POINTS_FOR_SCALES = 512
 # Factors of the kernel on categories, for data without numbers.
 _CATEGORY_SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
-def collection(points: Any, number: int = NUMBER, name: str = "x and y") -> tuple[Kernel, ...]:
+def collection(
+    points: Any, number: int = BANDWIDTHS_PER_KERNEL, name: str = "x and y"
+) -> tuple[Kernel, ...]:
     """Gaussian and Laplace kernels at bandwidths that cover the scales of the points.
 
     For each kernel `number` bandwidths in geometric progression, from half the 5% quantile to
@@ -44,7 +46,7 @@ def collection(points: Any, number: int = NUMBER, name: str = "x and y") -> tupl
     return (*gaussian, *(Laplace(b) for b in _grid(city, points, number, name)))
 
 
-def frame_collection(data: Table, number: int = NUMBER) -> tuple[Kernel, ...]:
+def frame_collection(data: Table, number: int = BANDWIDTHS_PER_KERNEL) -> tuple[Kernel, ...]:
     """Default collection for a data frame, whose numbers are divided by their standard deviations.
 
     Multiplied by the default kernel on categories, if there are any; without numbers that one at

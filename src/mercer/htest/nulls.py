@@ -30,6 +30,7 @@ from mercer.htest.evidence import (
 # Relative difference by rounding between float64 statistics that are equal.
 _RELATIVE_TOLERANCE = 100 * np.finfo(np.float64).eps
 _RESAMPLES_BEFORE_STOPPING = 256  # first chunk of a null that may stop early; the next ones double
+_SMALLEST_PVALUE = float(np.finfo(np.float64).tiny)  # a p-value is never 0
 _NO_DRAWS = np.empty(0, dtype=np.float64)
 
 
@@ -57,6 +58,11 @@ class Judgement(NamedTuple):
         """The p-value of resampled statistics: the share that is at least the observed one."""
         return cls(share(draws, observed, tolerance), draws, observed, notes=notes)
 
+    @classmethod
+    def by_tail(cls, tail: Any, observed: float, law: Any = None) -> Judgement:
+        """The p-value of a null without draws: a tail probability, or the smallest positive float."""
+        return cls(max(float(tail), _SMALLEST_PVALUE), _NO_DRAWS, observed, law)
+
 
 class Null(ABC):
     """A null distribution: turns the evidence of a test into a p-value."""
@@ -68,8 +74,8 @@ class Null(ABC):
     def _lacking(self, what: str) -> NoRule:
         """The error for evidence that does not satisfy the protocol of this null."""
         return NoRule(
-            f"{type(self).__name__}() does not serve this test, which has no {what}: "
-            "use Permutation()"
+            f"{type(self).__name__}() cannot be used with this test, which provides no {what}: use a null "
+            "that the parameter `null` of the test lists"
         )
 
 
@@ -262,10 +268,10 @@ class Gamma(Null):
         if not (
             mean > 0 and variance > _RELATIVE_TOLERANCE * mean**2
         ):  # the kernel sees no difference at all
-            return Judgement(1.0, _NO_DRAWS, observed)
+            return Judgement.by_tail(1.0, observed)
         skewness = evidence.skewness() if isinstance(evidence, HasSkewness) else None
         law = _gamma(mean, variance, skewness)
-        return Judgement(_positive(law.sf(observed)), _NO_DRAWS, observed, law)
+        return Judgement.by_tail(law.sf(observed), observed, law)
 
 
 def _gamma(mean: float, variance: float, skewness: float | None) -> Any:
@@ -322,7 +328,7 @@ class Chi2(Null):
             raise self._lacking("chi-square limit")
         statistic, degrees = evidence.chi_square()
         law, observed = chi2(degrees), float(statistic)
-        return Judgement(_positive(law.sf(observed)), _NO_DRAWS, observed, law)
+        return Judgement.by_tail(law.sf(observed), observed, law)
 
 
 @dataclass(frozen=True)
@@ -341,7 +347,7 @@ class Normal(Null):
             raise self._lacking("standard error")
         observed, degrees = float(evidence.studentized()), evidence.error_degrees()
         law = norm() if degrees is None else t(degrees)
-        return Judgement(_positive(law.sf(observed)), _NO_DRAWS, observed, law)
+        return Judgement.by_tail(law.sf(observed), observed, law)
 
 
 @dataclass(frozen=True)
@@ -358,8 +364,3 @@ class Bound(Null):
             raise self._lacking("bound on the p-value")
         observed, bound = evidence.bound()
         return Judgement(float(bound), _NO_DRAWS, observed)
-
-
-def _positive(p: Any) -> float:
-    """The p-value, or the smallest positive float: a p-value is never 0."""
-    return max(float(p), float(np.finfo(np.float64).tiny))

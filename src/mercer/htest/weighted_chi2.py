@@ -11,7 +11,6 @@ import numpy as np
 from mercer.htest.evidence import HasSpectrum
 from mercer.htest.nulls import Judgement, Null
 
-_SMALLEST_PVALUE = float(np.finfo(np.float64).tiny)
 _MAX_WEIGHTS = 10_000  # more are replaced by their sum
 _STEP, _NODES = 0.05, 700  # of the trapezoidal rule along the contour: ten digits
 
@@ -30,8 +29,7 @@ class WeightedChi2(Null):
         observed, weights, remainder = evidence.spectrum(_MAX_WEIGHTS)
         law = WeightedChi2Law(np.asarray(weights, dtype=np.float64), float(remainder))
         shown = law if law.std() > 0 else None  # all mass in one point has no density
-        tail = max(float(law.sf(observed)), _SMALLEST_PVALUE)
-        return Judgement(tail, np.empty(0, dtype=np.float64), observed, shown)
+        return Judgement.by_tail(law.sf(observed), observed, shown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +90,7 @@ def weighted_chi2_sf(value: float, weights: np.ndarray) -> float:
     weights, value = weights[weights > 0] / top, value / top
     if value > 2000 + 10 * weights.sum():  # below the smallest number
         return 0.0
-    if value < weights.sum():  # left of the mean and of the pole it is less the probability below
+    if value < weights.sum():  # for a saddle point left of the pole, the integral is -P(X <= value)
         return float(np.clip(1 + _inverted(value, weights, _saddle(value, weights, -1)), 0.0, 1.0))
     return float(np.clip(_inverted(value, weights, _saddle(value, weights, 1)), 0.0, 1.0))
 

@@ -116,9 +116,9 @@ class KernelPredictor(KernelEstimator):
 
     def _both(self, X: Any, y: Any, *, reset: bool = True, **how: Any) -> tuple[Any, Any]:
         """X and y checked by scikit-learn; points that are not numeric as they are, with a checked y."""
-        frames.unmasked(X, "X")
-        frames.unmasked(y, "y")
-        if y is None or self._is_numeric(X):
+        frames.refuse_masked(X, "X")
+        frames.refuse_masked(y, "y")
+        if y is None or self._checked_by_sklearn(X):
             self._check_categories(None, reset=reset)
             how |= {"y": y, "dtype": (np.float64, np.float32), "reset": reset}
             x, y = validate_data(self, X, **how)
@@ -143,8 +143,8 @@ def with_intercept(values: Array, intercept: float | np.ndarray) -> Array:
 
 def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
     """Finite float64 numbers (n, p), and y where one is given, checked by scikit-learn."""
-    frames.unmasked(X, "X")
-    frames.unmasked(how.get("y"), "y")
+    frames.refuse_masked(X, "X")
+    frames.refuse_masked(how.get("y"), "y")
     frame = as_table(X, "X")
     if frame is not None:
         frames.numbers(frame, "X")  # refuses categories
@@ -165,7 +165,7 @@ def doubles(y: Any) -> np.ndarray:
 
 def present(y: Any) -> Any:
     """Labels, unchanged; missing labels and mixtures of text and numbers are refused."""
-    frames.unmasked(y, "y")
+    frames.refuse_masked(y, "y")
     if y is None or (is_array(y) and not is_numpy(y)):
         return y
     labels = np.asarray(y)
@@ -208,7 +208,7 @@ def weighted(x: Any, y: Any, weights: Any) -> tuple[Any, Any, np.ndarray | None]
 
 def _weights(values: Any, n: int) -> np.ndarray:
     """Non-negative numbers, one for each of n points."""
-    frames.unmasked(values, "sample_weight")
+    frames.refuse_masked(values, "sample_weight")
     dtype: Any = np.float64
     if np.isscalar(values):
         values = np.full(n, values, dtype=dtype)

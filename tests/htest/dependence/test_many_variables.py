@@ -308,9 +308,9 @@ def test_refusals_say_what_was_needed():
         Lancaster(total=1)
     with pytest.raises(TypeError, match="null must be a null"):
         Lancaster(null="gamma")
-    with pytest.raises(NoRule, match="Bootstrap.. does not serve this test"):
+    with pytest.raises(NoRule, match="Bootstrap.. cannot be used with this test"):
         HSIC(null=Bootstrap(9)).test(x, x, rng=0)
-    with pytest.raises(NoRule, match="Bootstrap.. does not serve this test"):
+    with pytest.raises(NoRule, match="Bootstrap.. cannot be used with this test"):
         MMD(null=Bootstrap(9)).test(x, x, rng=0)
     with pytest.raises(ValueError, match="resamples must be a whole number"):
         Bootstrap(0)

@@ -211,7 +211,7 @@ def test_an_iterator_is_read_once():
     drawn = NystromRidge(KERNEL, 0.5, landmarks=50, random_state=0).fit(Batches(iter(pairs)))
     rows = {tuple(row) for row in X[:300]}
     assert all(tuple(row) in rows for row in drawn.landmarks_)
-    with pytest.raises(ValueError, match="hand in a function"):
+    with pytest.raises(ValueError, match="pass a function"):
         NystromRidge(KERNEL, solver=TIGHT).fit(Batches(iter(pairs)))
 
 

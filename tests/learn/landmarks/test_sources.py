@@ -97,9 +97,11 @@ def test_batches_that_do_not_fit_together():
     with pytest.raises(ValueError, match="X has 2 features, but NystromRidge is expecting 3"):
         ridge(10).fit(Batches(iter([(X, Y), (X[:, :2], Y)])))
     two = np.stack([Y, Y], axis=1)
-    with pytest.raises(ValueError, match="y must have as many columns in every batch, got 1 and"):
+    with pytest.raises(
+        ValueError, match="y must have the same number of columns in every batch, got 1"
+    ):
         ridge().fit(Batches([(X, Y), (X, two)]))
-    with pytest.raises(ValueError, match="y must have as many columns in every batch"):
+    with pytest.raises(ValueError, match="y must have the same number of columns in every batch"):
         ridge().fit(X, Y).partial_fit(X, two)
     with pytest.raises(ValueError, match=r"y must have shape \(300,\)"):
         ridge().fit(Batches([(X, Y[:-1])]))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.cuda.operands import ROWS
+from mercer.gram.cuda.operands import ROWS_PER_TILE
 from mercer.gram.cuda.triton_source import compiled
 
 _MULTIPLIER = 2549297995355413924 * 2**64 + 4865540595714422341  # of PCG64 (O'Neill 2014)
@@ -112,13 +112,13 @@ def two_valued(codes: np.ndarray, seeds: list[Any], keep_first: bool, device: An
     """Permutations of a vector of codes 0 and 1, as signs of half precision: (N, 64 groups).
 
     Each group of 64 columns has its own seed, in `seeds`; the rows are points, N their number rounded up
-    to a multiple of `ROWS` with zeros below. With `keep_first` column 0 is the vector itself.
+    to a multiple of `ROWS_PER_TILE` with zeros below. With `keep_first` column 0 is the vector itself.
     """
     import torch
 
     n, positive = len(codes), int(codes.sum())
     width = 64 * len(seeds)
-    out = torch.zeros((n + -n % ROWS, width), dtype=torch.float16, device=device)
+    out = torch.zeros((n + -n % ROWS_PER_TILE, width), dtype=torch.float16, device=device)
     batch = max(_BYTES_OF_KEYS // (256 * n), 1)  # groups whose keys are in memory at once
     key_buffer = torch.empty((64 * min(batch, len(seeds)), n), dtype=torch.int32, device=device)
     for start in range(0, len(seeds), batch):
@@ -142,7 +142,7 @@ def random_signs(n: int, block: int, seeds: list[Any], device: Any) -> Any:
     import torch
 
     width, size = 64 * len(seeds), ceil(ceil(n / block) / 8)  # bytes of a column
-    out = torch.zeros((n + -n % ROWS, width), dtype=torch.float16, device=device)
+    out = torch.zeros((n + -n % ROWS_PER_TILE, width), dtype=torch.float16, device=device)
     key_buffer = torch.empty(16 * size, dtype=torch.int32, device=device)
     for number, seed in enumerate(seeds):
         _draw(np.random.PCG64(seed).state["state"], 0, key_buffer)

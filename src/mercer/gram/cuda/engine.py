@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
-from mercer.gram.cuda.operands import ROWS, halves
+from mercer.gram.cuda.operands import ROWS_PER_TILE, halves
 from mercer.gram.cuda.plan import Plan
 from mercer.gram.cuda.tile import operand_arguments
 from mercer.gram.cuda.triton_source import forms_kernel, product_kernel, sums_kernel
@@ -53,11 +53,11 @@ def _product(plan: Plan, v: Any) -> Any:
     (n, m), k = plan.shape, v.shape[1]
     wide = 16 if k <= 16 else 32 if k <= 32 else 64 if k <= 64 else 128
     sizes = torch.clamp(v.abs().amax(dim=0), min=1e-30)
-    tall = torch.nn.functional.pad(v / sizes, (0, -k % wide, 0, -m % ROWS))
+    tall = torch.nn.functional.pad(v / sizes, (0, -k % wide, 0, -m % ROWS_PER_TILE))
     high, low = halves(tall)
     splits, per = _splits(n, m)
     out = torch.empty((splits, n, tall.shape[1]), dtype=torch.float32, device=v.device)
-    product_kernel(plan)[(ceil(n / ROWS), tall.shape[1] // wide, splits)](
+    product_kernel(plan)[(ceil(n / ROWS_PER_TILE), tall.shape[1] // wide, splits)](
         out,
         high,
         low,
@@ -68,7 +68,7 @@ def _product(plan: Plan, v: Any) -> Any:
         plan.parameters,
         *operand_arguments(plan),
         WIDTH=tall.shape[1],
-        BM=ROWS,
+        BM=ROWS_PER_TILE,
         BC=wide,
         **_PRODUCT[plan.needs],
     )
@@ -78,8 +78,8 @@ def _product(plan: Plan, v: Any) -> Any:
 
 def _splits(n: int, m: int) -> tuple[int, int]:
     """The number of splits of the columns, and the number of columns of each."""
-    target = max(ceil(m / _MAX_FLOAT32_TERMS), ceil(_MIN_PROGRAMS * ROWS / n))
-    per = ceil(m / target / ROWS) * ROWS
+    target = max(ceil(m / _MAX_FLOAT32_TERMS), ceil(_MIN_PROGRAMS * ROWS_PER_TILE / n))
+    per = ceil(m / target / ROWS_PER_TILE) * ROWS_PER_TILE
     return ceil(m / per), per
 
 
@@ -100,7 +100,7 @@ def row_sums(plan: Plan, v: Any, squares: bool = False) -> Any:
     count = len(plan.formula.values) * (v.shape[0] + squares)
     splits, per = _splits(n, m)
     out = torch.empty((splits, count, n), dtype=plan.like.dtype, device=plan.like.device)
-    tall = torch.nn.functional.pad(v.to(plan.like.dtype), (0, -m % ROWS))
+    tall = torch.nn.functional.pad(v.to(plan.like.dtype), (0, -m % ROWS_PER_TILE))
     kernel = sums_kernel(plan, v.shape[0], squares)
     shape = _SUMS[plan.needs]
     kernel[(ceil(n / shape["BM"]), splits)](
@@ -120,13 +120,13 @@ def row_sums(plan: Plan, v: Any, squares: bool = False) -> Any:
 def quadratic(plan: Plan, w: Any, shift: float) -> Any:
     """sum_{i != j} w_ic w_jc (k(x_i, x_j) - shift), values rounded to half precision: (c,).
 
-    `w` (N, c) is of half precision, N the number of points rounded up to a multiple of `ROWS` with zeros
+    `w` (N, c) is of half precision, N the number of points rounded up to a multiple of `ROWS_PER_TILE` with zeros
     below, c a multiple of 64.
     """
     import torch
 
     tall, width = w.shape
-    blocks = tall // ROWS
+    blocks = tall // ROWS_PER_TILE
     out = torch.empty((blocks, width), dtype=torch.float32, device=w.device)
     unit = plan.unit
     scaling = torch.stack([1 / unit, -shift / unit])
@@ -144,7 +144,7 @@ def quadratic(plan: Plan, w: Any, shift: float) -> Any:
             plan.parameters,
             *operand_arguments(plan),
             WIDTH=width,
-            BM=ROWS,
+            BM=ROWS_PER_TILE,
             BC=chunk,
             **_FORMS[plan.needs],
         )

@@ -9,7 +9,7 @@ from mercer.backend import for_gpu
 from mercer.gram.cuda import engine
 from mercer.gram.cuda.devices import devices
 from mercer.gram.cuda.fused_bag_sums import bag_sums
-from mercer.gram.cuda.multi_gpu import LARGE, SpreadMatrix, spread_matrix
+from mercer.gram.cuda.multi_gpu import MIN_PAIRS_FOR_SEVERAL_GPUS, SpreadMatrix, spread_matrix
 from mercer.gram.cuda.plan import Plan, plan_of
 from mercer.gram.cuda.weight_columns import DeviceColumns
 from mercer.gram.gram import Gram
@@ -62,7 +62,7 @@ def fused_matrix(matrix: Any) -> FusedMatrix | SpreadMatrix | None:
     matrix_plan = plan_of(matrix)
     if matrix_plan is None:
         return None
-    large = matrix_plan.shape[0] * matrix_plan.shape[1] >= LARGE
+    large = matrix_plan.shape[0] * matrix_plan.shape[1] >= MIN_PAIRS_FOR_SEVERAL_GPUS
     if not (gram and large and len(devices(matrix.x)) > 1):
         return FusedMatrix(matrix_plan)
     return FusedMatrix(matrix_plan, SpreadMatrix(matrix.kernel, matrix.x, matrix.y))

@@ -20,7 +20,7 @@ from mercer.gram.cuda.plan import plan
 from mercer.gram.threads import spans
 from mercer.kernels.base import Kernel
 
-LARGE = 20_000_000_000  # pairs of points from which several devices are faster than one
+MIN_PAIRS_FOR_SEVERAL_GPUS = 20_000_000_000  # with fewer pairs of points one device is faster
 _MIN_COLUMNS_PER_DEVICE = 256  # weight columns: fewer do not fill a program of quadratic forms
 
 
@@ -81,7 +81,7 @@ def spread_forms(kernel: Kernel, x: Any, signs: Any, shift: float, tolerance: fl
     """sum_{i != j} s_ic s_jc (k(x_i, x_j) - shift), the columns distributed over the devices: (c,)."""
     import torch
 
-    targets = devices(x) if x.shape[0] ** 2 >= LARGE else [x.device]
+    targets = devices(x) if x.shape[0] ** 2 >= MIN_PAIRS_FOR_SEVERAL_GPUS else [x.device]
     wide = max(ceil(signs.shape[1] / len(targets) / 64) * 64, _MIN_COLUMNS_PER_DEVICE)
 
     def forms(device: Any, columns: slice) -> Any:

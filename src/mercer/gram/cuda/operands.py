@@ -17,7 +17,7 @@ from mercer.gram.cuda.trace import Input
 from mercer.kernels.metric import sensitive
 from mercer.kernels.stein import halves as points_and_scores
 
-ROWS = 128  # rows of a tile
+ROWS_PER_TILE = 128  # of the tile that one program computes
 _MAX_COLUMNS_FUSED = 256  # columns of points; with more of them torch's matrix products are faster
 # Careful inputs are sums over differences, unless points are so wide or the tolerance is so loose:
 _MAX_COLUMNS_CAREFUL, _MAX_TOLERANCE_CAREFUL = 64, 1e-4
@@ -131,10 +131,10 @@ def _split(each: Input, x: Any, y: Any, terms: tuple[Any, Any] | None) -> Operan
 
 
 def _tall(x: Any) -> Any:
-    """The array padded with rows of zeros to a multiple of `ROWS`, so that tiles need no mask."""
+    """The array padded with rows of zeros to a multiple of `ROWS_PER_TILE`, so that tiles need no mask."""
     import torch
 
-    missing = -x.shape[0] % ROWS
+    missing = -x.shape[0] % ROWS_PER_TILE
     pad = (0, missing) if x.ndim == 1 else (0, 0, 0, missing)
     return torch.nn.functional.pad(x, pad).contiguous()
 

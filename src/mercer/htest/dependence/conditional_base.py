@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.htest.dependence.conditional_statistic import PartialEvidence
+from mercer.htest.dependence.conditional_statistic import ConditionalEvidence
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
 from mercer.htest.feature_tests import SEED
 from mercer.htest.hypothesis_test import HypothesisTest
@@ -43,7 +43,7 @@ class ConditionalTest(HypothesisTest):
     @abstractmethod
     def _evidence(
         self, variables: tuple[Variable, ...], z: Any, rng: np.random.Generator
-    ) -> PartialEvidence:
+    ) -> ConditionalEvidence:
         """Residuals of x and y; `z` is the third variable as the user passed it."""
 
     def statistic(self, x: Any, y: Any, z: Any) -> float:
@@ -66,7 +66,7 @@ class ConditionalTest(HypothesisTest):
         return tuple(v.widened() for v in variables(kernels, (x, y, z), least=_MIN_ROWS))
 
 
-def _regression_notes(evidence: PartialEvidence) -> tuple[str, ...]:
+def _regression_notes(evidence: ConditionalEvidence) -> tuple[str, ...]:
     """How much z explains of x and of y, and with how many degrees of freedom."""
     return tuple(
         f"z determines {name} completely: there is nothing to test."

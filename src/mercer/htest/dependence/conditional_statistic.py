@@ -7,11 +7,11 @@ With E_x and E_y the residuals of the features of x and y after regression on z,
 is the squared norm of the mean of e_x(i) (x) e_y(i) (x) m(z_i): zero in the limit only if x and y are
 independent given z, where the kernels are characteristic (Daudin 1980; Pogodin et al. 2022).
 
-The residuals are E_x = R f_x with R = I - S the residual operator of the regression. So T is a quadratic
-form in the noise e of x with the matrix R (M o E_y E_y') R, for fixed y and z. Its null distribution
-is that of the form with random signs of the noise, including the regression. That matters: with a
-regression of p degrees of freedom the form of the residuals themselves, E_x E_x' o E_y E_y' o M, has
-a mean too small by a factor of about 1 - p / n, and a test based on it rejects too often.
+The residuals are E_x = R f_x with the residual operator R = I - S of the regression. So, for fixed y and z,
+T is a quadratic form in the noise e of x with the matrix R (M o E_y E_y') R. Its null distribution is
+approximated by giving the noise random signs before the regression. Random signs of the residuals, in the
+form E_x E_x' o E_y E_y' o M, would be wrong: after a regression with p degrees of freedom the mean of that
+form is too small by a factor of about 1 - p / n, and the test rejects too often.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Residuals:
         return self.values / np.sqrt(self.smoother.residual_variances)[:, None]
 
 
-class PartialEvidence(ABC):
+class ConditionalEvidence(ABC):
     """T of the residuals of two variables, and its null distribution."""
 
     def __init__(self, x: Residuals, y: Residuals) -> None:
@@ -89,18 +89,18 @@ class PartialEvidence(ABC):
     def moments(self) -> tuple[float, float, float]:
         """T, and mean and variance of the form with random signs, tr H / n^2 and 2 |H_0|^2 / n^4.
 
-        H_0 is H without its diagonal, which does not depend on the signs, and which in T varies together
-        with the mean. With the diagonal (Zhang et al. 2011) the test rejects too rarely.
+        H_0 is H without its diagonal: signs do not change the diagonal, and in T it varies together with
+        the estimated mean tr H / n^2. With the diagonal (Zhang et al. 2011) the test rejects too rarely.
         """
-        diagonal, rows, _ = self._sums
-        squares = max(float(np.sum(rows) - diagonal @ diagonal), 0.0)
+        diagonal, squared_diagonal, _ = self._sums
+        squares = max(float(np.sum(squared_diagonal) - diagonal @ diagonal), 0.0)
         return self.observed, float(np.sum(diagonal)) / self.n**2, 2 * squares / self.n**4
 
     def skewness(self) -> float:
         """sqrt(8) tr H_0^3 / |H_0|^3."""
-        diagonal, rows, cubed = self._sums
-        third = cubed - 3 * float(diagonal @ rows) + 2 * float(np.sum(diagonal**3))
-        squares = float(np.sum(rows) - diagonal @ diagonal)
+        diagonal, squared_diagonal, cubed = self._sums
+        third = cubed - 3 * float(diagonal @ squared_diagonal) + 2 * float(np.sum(diagonal**3))
+        squares = float(np.sum(squared_diagonal) - diagonal @ diagonal)
         return max(sqrt(8) * third / squares**1.5, _MIN_SKEWNESS)
 
     @cached_property
@@ -108,17 +108,18 @@ class PartialEvidence(ABC):
         """The diagonals of H and of H^2, (n,) each, and the trace of H^3."""
         matrix = self.matrix
         diagonal = to_numpy(matrix.diagonal()).astype(np.float64)
-        rows = to_numpy((matrix * matrix).row_sums()).astype(np.float64)
+        squared_diagonal = to_numpy((matrix * matrix).row_sums()).astype(np.float64)
         if self.n <= _MAX_ROWS_FOR_CUBE:
-            return diagonal, rows, trace_of_cube(matrix)
+            return diagonal, squared_diagonal, trace_of_cube(matrix)
         top = self.n**2 * self._limit(_EIGENVALUES_FOR_SKEWNESS)[0]
-        return diagonal, rows, cube_sum(top, float(np.sum(diagonal)), float(np.sum(rows)))
+        traces = float(np.sum(diagonal)), float(np.sum(squared_diagonal))
+        return diagonal, squared_diagonal, cube_sum(top, *traces)
 
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
         """T, the largest weights of its limit and the sum of the others, rescaled to `moments`."""
-        diagonal, rows, _ = self._sums
+        diagonal, squared_diagonal, _ = self._sums
         weights, remainder = self._limit(rank)
-        shrink = sqrt(max(1 - float(diagonal @ diagonal) / float(np.sum(rows)), 0.0))
+        shrink = sqrt(max(1 - float(diagonal @ diagonal) / float(np.sum(squared_diagonal)), 0.0))
         total = float(np.sum(diagonal)) / self.n**2
         return self.observed, shrink * weights, shrink * remainder + (1 - shrink) * total
 
@@ -139,16 +140,16 @@ class PartialEvidence(ABC):
         return block_length(first * second, self.n)
 
     def tolerance(self) -> float:
-        """0: draws of signs are not compared beyond the rounding of float64."""
+        """0: ties need no tolerance beyond that for rounding in float64, which every null has."""
         return 0.0
 
 
-class KernelEvidence(PartialEvidence):
+class KernelEvidence(ConditionalEvidence):
     """Evidence weighted by the Gram matrix M of a kernel on z."""
 
-    def __init__(self, x: Residuals, y: Residuals, weights: LazyMatrix) -> None:
+    def __init__(self, x: Residuals, y: Residuals, gram_z: LazyMatrix) -> None:
         super().__init__(x, y)
-        self.weights = weights
+        self.gram_z = gram_z
 
     @cached_property
     def _forms(self) -> tuple[float, LazyMatrix]:
@@ -157,8 +158,8 @@ class KernelEvidence(PartialEvidence):
         if columns is None:
             return self._dense_forms()
         observed = float(np.sum((self.x.values.T @ columns) ** 2)) / self.n**2
-        smoothed = LowRank(self.x.smoother.residuals(columns))
-        return observed, LowRank(self.x.noise) * smoothed
+        residual_columns = LowRank(self.x.smoother.residuals(columns))
+        return observed, LowRank(self.x.noise) * residual_columns
 
     def _factor(self) -> np.ndarray | None:
         """A factor of M o E_y E_y', (n, c), if it is short enough to be faster than matrices."""
@@ -166,7 +167,7 @@ class KernelEvidence(PartialEvidence):
         max_rank = self.n // _ROWS_PER_COLUMN // y.shape[1]
         if max_rank < 1:
             return None
-        factor = cholesky(self.weights, tolerance=_FACTOR_TOLERANCE, most=max_rank + 1).columns
+        factor = cholesky(self.gram_z, tolerance=_FACTOR_TOLERANCE, most=max_rank + 1).columns
         if factor.shape[1] > max_rank:
             return None
         return (to_numpy(factor)[:, :, None] * y[:, None, :]).reshape(self.n, -1)
@@ -176,11 +177,11 @@ class KernelEvidence(PartialEvidence):
         needed = _MATRIX_COPIES * 8 * n**2
         if needed > settings().memory:
             raise MemoryBudgetError(
-                f"KCI of {n:,} observations needs {needed / 2**20:,.0f} MiB for matrices of that "
-                f"size, and the budget is {settings().memory / 2**20:,.0f} MiB: use RCoT(), whose "
-                "memory is linear in their number, or raise it by mercer.config(memory=...)"
+                f"KCI of {n:,} observations needs {needed / 2**20:,.0f} MiB for n x n matrices, and the "
+                f"budget is {settings().memory / 2**20:,.0f} MiB: use RCoT(), whose memory is linear in the "
+                "number of observations, or raise the budget with mercer.config(memory=...)"
             )
-        dense = to_numpy(self.weights.dense())  # (n, n)
+        dense = to_numpy(self.gram_z.dense())  # (n, n)
         for rows in spans(n):
             dense[rows] *= y[rows] @ y.T
         observed = float(np.sum(x.values * (dense @ x.values))) / n**2
@@ -194,14 +195,14 @@ class KernelEvidence(PartialEvidence):
         return observed, Dense(dense)
 
 
-class FeatureEvidence(PartialEvidence):
+class FeatureEvidence(ConditionalEvidence):
     """Evidence of a few features without weights, in time linear in the number of observations."""
 
     @cached_property
     def products(self) -> np.ndarray:
-        """P of H = PP': products of the noise of x and the residuals of y, smoothed again: (n, c)."""
-        smoothed = self.x.smoother.residuals(self.y.values)
-        return (self.x.noise[:, :, None] * smoothed[:, None, :]).reshape(self.n, -1)
+        """P of H = PP': products of the noise of x and the residuals R E_y of E_y: (n, c)."""
+        residual_again = self.x.smoother.residuals(self.y.values)
+        return (self.x.noise[:, :, None] * residual_again[:, None, :]).reshape(self.n, -1)
 
     @cached_property
     def _forms(self) -> tuple[float, LazyMatrix]:
@@ -220,5 +221,6 @@ class FeatureEvidence(PartialEvidence):
     @cached_property
     def _sums(self) -> tuple[np.ndarray, np.ndarray, float]:
         p = self.products
-        rows = np.einsum("ic,ic->i", p @ (p.T @ p), p)
-        return np.sum(p**2, axis=1), rows, float(np.sum((self.n**2 * self._eigenvalues) ** 3))
+        squared_diagonal = np.einsum("ic,ic->i", p @ (p.T @ p), p)
+        cubed = float(np.sum((self.n**2 * self._eigenvalues) ** 3))
+        return np.sum(p**2, axis=1), squared_diagonal, cubed

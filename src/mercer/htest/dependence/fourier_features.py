@@ -34,7 +34,7 @@ def phases(points: Points, omega: np.ndarray) -> Iterator[tuple[slice, np.ndarra
         yield rows, to_numpy(take_rows(points, rows)).astype(np.float64) @ omega.T
 
 
-def afford(n: int, number: int, what: str, copies: int) -> None:
+def check_affordable(n: int, number: int, what: str, copies: int) -> None:
     """Raise MemoryBudgetError where `copies` of `number` features exceed the memory budget."""
     needed = copies * 8 * n * number
     if needed > settings().memory:

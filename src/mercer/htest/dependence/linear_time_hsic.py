@@ -12,7 +12,7 @@ from mercer import linalg, validate
 from mercer.backend import astype, count, double, is_array, is_single, take_rows, to_numpy
 from mercer.errors import NoRule
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
-from mercer.htest.dependence.fourier_features import afford, frequencies, phases
+from mercer.htest.dependence.fourier_features import check_affordable, frequencies, phases
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
 from mercer.htest.dependence.sums.centered_gram import low_rank_gram
 from mercer.htest.dependence.two_variable_test import PairTest
@@ -109,7 +109,7 @@ class FourierHSIC(FeatureHSIC):
             )
         top = float(to_numpy(variable.kernel.diag(take_rows(points, slice(0, 1))))[0])
         n = count(points)
-        afford(n, 2 * number, "frequencies", _FEATURE_COPIES)
+        check_affordable(n, 2 * number, "frequencies", _FEATURE_COPIES)
         z = np.empty((n, 2 * number), dtype=np.float64)
         for rows, phase in phases(points, omega):
             np.cos(phase, out=z[rows, :number])
@@ -161,7 +161,7 @@ class NystromHSIC(FeatureHSIC):
             points = astype(points, double(points))
         rows = different(points)
         number = min(self.landmarks, len(rows))
-        afford(count(points), number, "landmarks", _FEATURE_COPIES)
+        check_affordable(count(points), number, "landmarks", _FEATURE_COPIES)
         sample = rng.choice(len(rows), number, replace=False, shuffle=False)
         landmarks = taken(points, rows[np.sort(sample)])
         gram = features(kernel, landmarks, landmarks)

@@ -11,11 +11,11 @@ import numpy as np
 from mercer import validate
 from mercer.backend import array_like, count
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
-from mercer.htest.dependence.fourier_features import afford
+from mercer.htest.dependence.fourier_features import check_affordable
 from mercer.htest.dependence.fsic import FSICEvidence
 from mercer.htest.dependence.learn_location_pairs import optimal_location_pairs
 from mercer.htest.feature_tests import (
-    ENOUGH,
+    MIN_OBSERVATIONS_FOR_ASYMPTOTICS,
     SEED,
     WithArrays,
     asymptotic_or_permuted,
@@ -152,7 +152,9 @@ class NFSIC(WithArrays):
         null, notes = asymptotic_or_permuted(
             self.null, asymptotic, evidence.n, evidence.degrees, _OBSERVATIONS_PER_FEATURE, ""
         )
-        large = evidence.n >= max(ENOUGH, _OBSERVATIONS_PER_FEATURE * evidence.degrees)
+        large = evidence.n >= max(
+            MIN_OBSERVATIONS_FOR_ASYMPTOTICS, _OBSERVATIONS_PER_FEATURE * evidence.degrees
+        )
         effective = evidence.effective_observations
         if isinstance(null, Permutation) or not large or effective >= _MIN_EFFECTIVE_OBSERVATIONS:
             return null, notes
@@ -183,7 +185,7 @@ class NFSIC(WithArrays):
             locations = tuple(
                 _read_locations(*args) for args in zip(pair, points, public, (0, 1), strict=True)
             )
-        afford(count(points[0]), 2 * count(locations[0]), "locations", _FEATURE_COPIES)
+        check_affordable(count(points[0]), 2 * count(locations[0]), "locations", _FEATURE_COPIES)
         k, l = (  # noqa: E741
             features(v.kernel, p, c) for v, p, c in zip(pair, points, locations, strict=True)
         )

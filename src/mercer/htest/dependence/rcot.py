@@ -13,7 +13,7 @@ from mercer import validate
 from mercer.backend import count, to_numpy
 from mercer.htest.dependence.conditional_base import ConditionalTest
 from mercer.htest.dependence.conditional_statistic import FeatureEvidence, Residuals
-from mercer.htest.dependence.fourier_features import afford, frequencies, phases
+from mercer.htest.dependence.fourier_features import check_affordable, frequencies, phases
 from mercer.htest.dependence.ridge_smoother import KernelDirections, smoother
 from mercer.htest.feature_tests import different, features, is_real
 from mercer.htest.nulls import Null
@@ -67,7 +67,7 @@ class RandomFeatureTest(ConditionalTest):
     ) -> FeatureEvidence:
         x, y, conditioning = variables
         number = 2 * self.given_features + self.features**2
-        afford(count(conditioning.points), number, "features", _FEATURE_COPIES)
+        check_affordable(count(conditioning.points), number, "features", _FEATURE_COPIES)
         sets = self._features_of_given(conditioning, rng)
         candidates = [KernelDirections.of_factor(_standardized(features)) for features in sets]
         features_x = self._features_of_x(x, conditioning, rng)

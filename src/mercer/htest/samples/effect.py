@@ -1,4 +1,4 @@
-"""Effect size of two samples: MMD^2 with a confidence interval, and a standardised distance."""
+"""Effect size of two samples: MMD^2 with a confidence interval, and a standardized distance."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from mercer.rkhs.function import Function
 from mercer.rkhs.sample_rows import taken
 
 _ROWS_FOR_VARIANCE = 1000  # of each sample, a subsample for second-order variances
-_MAX_POWER_ITERATIONS = 100  # for the largest eigenvalue to about a percent
+_MAX_POWER_ITERATIONS = 100  # a step that gains less than 0.1% ends the iteration before
 
 
 @dataclass(frozen=True)
 class Effect(EffectSize):
-    """Effect size of two samples: MMD^2 and the standardised distance, with intervals.
+    """Effect size of two samples: MMD^2 and the standardized distance, with intervals.
 
     Attributes
     ----------
     mmd2 : float
         The unbiased estimate of MMD^2; negative values mean that no difference is seen.
     interval : Interval
-        A confidence interval of MMD^2, which is never negative: all values that the estimate
-        does not contradict, given the variance the U-statistic would have there. Of that,
-        4 [Var h(x) / n + Var h(y) / m], h the witness, rules where the samples differ, and the
-        second-order term where they do not. Normal quantiles; the coverage was measured (see the
-        notes).
+        A confidence interval of MMD^2, never negative: all D >= 0 from which the estimate is at most
+        z standard errors away, z being a normal quantile and the standard error that of the
+        U-statistic if MMD^2 is D. Its variance is the sum of 4 [Var h(x) / n + Var h(y) / m], with
+        the witness h, which dominates where the samples differ, and a second-order term, which
+        dominates where they do not. The coverage was measured (see the notes).
     standardized : float
         sqrt(MMD^2 / w), w the mean of the RKHS variances E k(x, x) - E k(x, x') of the samples:
         how far apart the samples are, in units of their own spread. With the linear kernel and
@@ -56,8 +56,8 @@ class Effect(EffectSize):
     Measured coverage of the 95% intervals (no difference, shifts of 0.3, 0.8 and 1.5, scales of
     1.5 and 3; sizes 30/30, 60/40, 100/100 and 400/400; 400 runs each, whose own error is 1%): in
     one dimension 92% to 98%, in ten 93% to 99%, in fifty 94% to 99%; 95%, 96% and 96% on average.
-    Where they miss, the lower end is too high more often than the upper end too low, but for large
-    samples that differ much (`benchmarks/results/two_sample_calibration.md`).
+    Intervals that miss MMD^2 are more often too high than too low, except for large samples that
+    differ much (`benchmarks/results/two_sample_calibration.md`).
     """
 
     mmd2: float
@@ -84,7 +84,7 @@ class Effect(EffectSize):
 
     @property
     def share(self) -> float:
-        """The part of the variation that is between the samples, were they of equal size."""
+        """Part of the variation that is between the samples, for samples of equal size."""
         return _share(self.standardized)
 
     @property
@@ -107,10 +107,11 @@ class Effect(EffectSize):
 
 @dataclass(frozen=True)
 class Spread:
-    """What the covariance operators of two samples say about the variance of MMD_u^2.
+    """Variance of MMD_u^2 as a function of the sample sizes, by the covariance operators Cx and Cy.
 
-    With sizes n and m it is 4 [sx / n + sy / m] D + 2 |Cx|^2 / n^2 + 2 |Cy|^2 / m^2
-    + 4 <Cx, Cy> / nm at squared distance D, where sx D = Var h(x) and sy D = Var h(y).
+    With n and m points and squared distance D it is
+    4 [sx / n + sy / m] D + 2 |Cx|^2 / (n (n - 1)) + 2 |Cy|^2 / (m (m - 1)) + 4 <Cx, Cy> / (n m),
+    where sx D = Var h(x) and sy D = Var h(y).
     """
 
     norm_x: float  # |Cx|^2
@@ -121,14 +122,15 @@ class Spread:
     trace_x: float  # E k(x, x) - E k(x, x')
     trace_y: float
 
-    def slope(self, x: float, y: float) -> float:
-        """The first-order part per D, of samples that weigh 1/x and 1/y (or n and m) points."""
-        return 4 * (self.slope_x * x + self.slope_y * y)
+    def slope(self, inverse_n: float, inverse_m: float) -> float:
+        """First-order part of the variance divided by D; for weighted samples 1/n is sum_i w_i^2."""
+        return 4 * (self.slope_x * inverse_n + self.slope_y * inverse_m)
 
-    def floor(self, x: float, y: float) -> float:
-        """The second-order part: the variance for equal distributions."""
-        squares = self.norm_x * x**2 / (1 - x) + self.norm_y * y**2 / (1 - y)
-        return 2 * squares + 4 * self.inner * x * y
+    def floor(self, inverse_n: float, inverse_m: float) -> float:
+        """Second-order part: the variance for equal distributions."""
+        squares = self.norm_x * inverse_n**2 / (1 - inverse_n)
+        squares += self.norm_y * inverse_m**2 / (1 - inverse_m)
+        return 2 * squares + 4 * self.inner * inverse_n * inverse_m
 
 
 @dataclass(frozen=True)
@@ -170,18 +172,20 @@ def measured(pooled: Pooled) -> Measured:
     within = within if within > 1e-12 * float(np.max(np.abs(diagonal), initial=0.0)) else 0.0
     ratio = mmd2 / within if within else 0.0
     second = _second_order(pooled, x, y)
-    slopes = second.slopes(mmd2, [s.variance(s.tilt) for s in (x, y)])
+    slopes = second.slopes(mmd2, [s.variance(s.own_witness) for s in (x, y)])
     spread = Spread(*second.products, slopes[0], slopes[1], x.trace, y.trace)
     unit = within or 1.0
-    tilts = (s.variance(s.tilt - ratio * (s.own / 2 - s.near) / 2) / unit**2 for s in (x, y))
-    ratio_slopes = second.slopes(ratio, list(tilts), unit)
-    floor = spread.floor(x.lost, y.lost)
+    ratio_variances = [
+        s.variance(s.own_witness - ratio * (s.own / 2 - s.near) / 2) / unit**2 for s in (x, y)
+    ]
+    ratio_slopes = second.slopes(ratio, ratio_variances, unit)
+    floor = spread.floor(x.inverse_size, y.inverse_size)
     return Measured(
-        witness=np.concatenate([x.tilt, -y.tilt]),
-        mmd2=Estimate(mmd2, spread.slope(x.lost, y.lost), floor),
+        witness=np.concatenate([x.own_witness, -y.own_witness]),
+        mmd2=Estimate(mmd2, spread.slope(x.inverse_size, y.inverse_size), floor),
         ratio=Estimate(
             ratio,
-            4 * (ratio_slopes[0] * x.lost + ratio_slopes[1] * y.lost),
+            4 * (ratio_slopes[0] * x.inverse_size + ratio_slopes[1] * y.inverse_size),
             floor / unit**2,
         ),
         within=within,
@@ -205,11 +209,11 @@ class _SampleMeans:
         self, weights: np.ndarray, inside: np.ndarray, across: np.ndarray, own: np.ndarray
     ) -> None:
         self.weights, self.across, self.own = weights, across, own
-        self.lost = float(weights @ weights)  # 1/n: what pairs i = j have of all pairs
-        self.near = (inside - weights * own) / (1 - weights)  # the point itself left out
-        self.inside = float(weights @ (inside - weights * own)) / (1 - self.lost)
+        self.inverse_size = float(weights @ weights)  # 1/n for equal weights
+        self.near = (inside - weights * own) / (1 - weights)  # without the point itself
+        self.inside = float(weights @ (inside - weights * own)) / (1 - self.inverse_size)
         self.trace = max(self.mean(own) - self.inside, 0.0)
-        self.tilt = self.near - across  # how much more its own sample is there
+        self.own_witness = self.near - across  # mean embedding of this sample less the other's
 
     def mean(self, values: np.ndarray) -> float:
         return float(self.weights @ values)
@@ -217,25 +221,26 @@ class _SampleMeans:
     def variance(self, values: np.ndarray) -> float:
         """Variance of the values that enters that of their weighted mean."""
         spread = self.weights**2 @ (values - self.mean(values)) ** 2
-        return float(spread) / (1 - self.lost) / self.lost
+        return float(spread) / (1 - self.inverse_size) / self.inverse_size
 
 
 @dataclass(frozen=True)
 class _SecondOrder:
-    """|Cx|^2, |Cy|^2 and <Cx, Cy>, the largest eigenvalues, and the sizes 1/n and 1/m."""
+    """|Cx|^2, |Cy|^2 and <Cx, Cy>, the largest eigenvalues of Cx and Cy, and 1/n and 1/m."""
 
     products: tuple[float, float, float]
     tops: tuple[float, float]
-    losses: tuple[float, float]
+    inverse_sizes: tuple[float, float]
 
     def slopes(self, value: float, variances: list[float], unit: float = 1.0) -> list[float]:
-        """Var h(x) / D and Var h(y) / D, as far as the data know them.
+        """Estimates of Var h(x) / D and Var h(y) / D, for the estimate `value` of D.
 
-        The variances are of noisy witness values; what the noise adds to them is known. Their
-        ratio to the estimate says nothing where both are noise; there the largest eigenvalue,
-        which no witness exceeds, takes over.
+        The `variances` are those of estimated witness values; the noise of the estimation adds a
+        known amount, which is subtracted. Where variance and value are mostly noise, their ratio
+        is replaced by the largest eigenvalue, an upper bound for every witness.
         """
-        (norm_x, norm_y, inner), (x, y) = self.products, self.losses
+        (norm_x, norm_y, inner), (x, y) = self.products, self.inverse_sizes
+        # Only the size of the noise matters here, so n^2 stands for n (n - 1) of `Spread.floor`.
         noises = x * norm_x + y * inner, y * norm_y + x * inner
         floor = 2 * norm_x * x**2 + 2 * norm_y * y**2 + 4 * inner * x * y
         deviation = sqrt(max(floor, 0.0)) / unit
@@ -251,16 +256,16 @@ def _second_order(pooled: Pooled, x: _SampleMeans, y: _SampleMeans) -> _SecondOr
     """Second-order variances, of subsamples where the samples are large."""
     n = pooled.n
     rng = np.random.default_rng(0)
-    a, p = _some(np.arange(n), x.weights, rng)
-    b, q = _some(np.arange(n, n + pooled.m), y.weights, rng)
+    a, p = _subsample(np.arange(n), x.weights, rng)
+    b, q = _subsample(np.arange(n, n + pooled.m), y.weights, rng)
     points_a, points_b = taken(pooled.points, a), taken(pooled.points, b)
     norm_x, top_x = _within(pooled.kernel, points_a, p)
     norm_y, top_y = _within(pooled.kernel, points_b, q)
     inner = _between(pooled.kernel, points_a, points_b, p, q)
-    return _SecondOrder((norm_x, norm_y, inner), (top_x, top_y), (x.lost, y.lost))
+    return _SecondOrder((norm_x, norm_y, inner), (top_x, top_y), (x.inverse_size, y.inverse_size))
 
 
-def _some(
+def _subsample(
     rows: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     if len(rows) <= _ROWS_FOR_VARIANCE:
@@ -293,7 +298,10 @@ def _centred(kernel: Kernel, a: Any, b: Any, p: np.ndarray, q: np.ndarray) -> np
 
 
 def _largest(matrix: np.ndarray) -> float:
-    """The largest eigenvalue of a positive semi-definite matrix, to about a percent."""
+    """Largest eigenvalue of a positive semi-definite matrix.
+
+    By power iteration, until it grows by less than 0.1% in a step.
+    """
     v = matrix[:, int(np.argmax(np.diagonal(matrix)))]
     size = 0.0
     for _ in range(_MAX_POWER_ITERATIONS):

@@ -18,9 +18,6 @@ from mercer.htest.samples.pooled_sample import Pooled, labellings, pool, within
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.dot import Linear
 
-_SMALLEST_PVALUE = float(np.finfo(np.float64).tiny)
-_NO_DRAWS = np.empty(0, dtype=np.float64)
-
 
 @runtime_checkable
 class FDistributed(Protocol):
@@ -43,7 +40,7 @@ class FisherF(Null):
             raise self._lacking("F distribution")
         ratio, (first, second) = evidence.f_ratio()
         law, observed = f(first, second), float(ratio)
-        return Judgement(max(float(law.sf(observed)), _SMALLEST_PVALUE), _NO_DRAWS, observed, law)
+        return Judgement.by_tail(law.sf(observed), observed, law)
 
 
 @dataclass(frozen=True)

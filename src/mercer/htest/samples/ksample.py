@@ -17,7 +17,7 @@ from mercer.frames import Columns, Table
 from mercer.gram import PermutedWeights
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import Labelled, PairSums, labelled
-from mercer.gram.resampling_weights import DECODED, CodedColumns
+from mercer.gram.resampling_weights import BYTES_PER_DECODED_COLUMN, CodedColumns
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
 from mercer.htest.result import Result
@@ -164,7 +164,7 @@ class KSampleEvidence:
             self.groups, null.resamples + 1, rng=seed, blocks=null.blocks, keep_first=True
         )
         parts = []
-        beside = DECODED * len(self.sizes)  # a table of labels for every sample
+        beside = BYTES_PER_DECODED_COLUMN * len(self.sizes)  # a table of labels for every sample
         for chunk in within(columns, labels.chunks(settings().memory // 4, beside)):
             forms = self._pass(labels.columns(chunk, np.empty(0, dtype=np.float32))).forms[0]
             parts.append(self._values(forms))

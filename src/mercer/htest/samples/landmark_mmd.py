@@ -42,14 +42,15 @@ class LandmarkDiscrepancies:
         rows = np.sort(rng.choice(total, min(number, total), replace=False))
         self.landmarks = taken(pooled.points, rows)
         self.family = Family(kernels, self.landmarks, pooled.points)
-        self.ties = np.zeros(len(kernels), dtype=np.float64)  # tolerances of equal statistics
+        self.tie_tolerances = np.zeros(len(kernels), dtype=np.float64)
         self.precise = False  # whether resampled statistics are in float64
         self._basis = _LandmarkBasis(self.family, self.landmarks)
 
     def resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         """MMD^2 of the labellings in some columns, (kernels, B); column 0 is the observed one.
 
-        The columns that begin with 0 decide whether all are in float64: ask for them first.
+        Call it first with columns that start at 0: that call decides whether all later ones use
+        float64.
         """
         if columns.start == 0 and not self.precise and few_points(self.pooled.points):
             self._be_precise()
@@ -62,7 +63,7 @@ class LandmarkDiscrepancies:
             self._be_precise()
             values = self._resampled(null, columns, seed)
         if columns.start == 0:
-            self.ties = _FLOAT64_ERROR * _size(values)
+            self.tie_tolerances = _FLOAT64_ERROR * _size(values)
         return values
 
     def _be_precise(self) -> None:

@@ -76,7 +76,7 @@ class KernelsEvidence(ABC):
 
     def tolerance(self) -> float:
         """Largest difference by rounding between resampled statistics that are equal."""
-        return float(np.max(self._over(self.discrepancies.ties)))
+        return float(np.max(self._over(self.discrepancies.tie_tolerances)))
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         """The statistic of the labellings in some columns; column 0 is the observed one."""

@@ -41,8 +41,8 @@ class Discrepancies:
 
     Unbiased: pairs i = j are left out. `observed` is in full precision. Resampled statistics are
     made of kernel values rounded to float32, and so is the one they are compared with; where many
-    of them coincide, so that rounding would break ties, they are computed in float64. Those of
-    weighted observations are as exact as the observed one is: see `loss`.
+    of them coincide, so that rounding would break ties, they are computed in float64. For weighted
+    samples, each labelling is rescaled by the variance of its weights (see `loss`).
     """
 
     def __init__(self, pooled: Pooled, kernels: Sequence[Kernel], unbiased: bool = True) -> None:
@@ -52,12 +52,12 @@ class Discrepancies:
         self.labels = np.repeat([1.0, -1.0], [n, m])
         self.precise = False  # whether resampled statistics are in float64
         self.weights = None
-        if pooled.weights is not None:  # around one
+        if pooled.weights is not None:  # scaled so that their mean is one in each sample
             self.weights = pooled.weights * np.repeat([n, m], [n, m])
 
     @property
     def sums(self) -> PairSums:
-        """Sums of kernel values over pairs i != j, exactly."""
+        """Sums of kernel values over pairs i != j, in float64."""
         if self._sums is None:
             self._sums = labelled(self.family, self.labels[:, None], weights=self.weights).sums
         return self._sums
@@ -71,7 +71,8 @@ class Discrepancies:
     def resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         """MMD^2 of the labellings in some columns, (kernels, B); column 0 is the observed one.
 
-        The columns that begin with 0 decide whether all are in float64: ask for them first.
+        Call it first with columns that start at 0: that call decides whether all later ones use
+        float64.
         """
         if columns.start == 0 and not self.precise and few_points(self.pooled.points):
             self._be_precise()
@@ -86,10 +87,10 @@ class Discrepancies:
     def deviations(self) -> np.ndarray:
         """Standard deviations of the unbiased MMD^2 over all permutations: (kernels,).
 
-        0 for a kernel to which all labellings are alike.
+        0 where the kernel gives every labelling the same statistic.
 
-        Mantel (1967), where the weights of the pairs add up to zero in every row, as they do
-        here; with weighted samples an approximation.
+        By the formula of Mantel (1967), simplified because the weights of the pairs add up to zero
+        in every row; for weighted samples it is an approximation.
         """
         n, m, rows = self.pooled.n, self.pooled.m, self.sums.rows
         total = n + m
@@ -98,11 +99,13 @@ class Discrepancies:
         pairs = total * (total - 1)
         variance = 2 * a2 * b2 / pairs - 4 * a2 * (b3 - b2) / (pairs * (total - 2))
         variance += 2 * a2 * (b1 + 2 * b2 - 4 * b3) / (pairs * (total - 2) * (total - 3))
-        varies = variance > np.maximum(_RELATIVE_ROUNDING * 2 * a2 * b2 / pairs, self.ties**2)
+        varies = variance > np.maximum(
+            _RELATIVE_ROUNDING * 2 * a2 * b2 / pairs, self.tie_tolerances**2
+        )
         return np.sqrt(np.where(varies, variance, 0.0))
 
     @cached_property
-    def sizes(self) -> np.ndarray:
+    def rms_values(self) -> np.ndarray:
         """sqrt(mean of k(z_i, z_j)^2 over the pairs i != j of the pooled sample): (kernels,)."""
         sums, total = self.sums, self.pooled.n + self.pooled.m
         pairs = total * (total - 1)
@@ -110,7 +113,7 @@ class Discrepancies:
         return np.sqrt(sums.squares / pairs + 2 * sums.shift * mean + sums.shift**2)
 
     @cached_property
-    def ties(self) -> np.ndarray:
+    def tie_tolerances(self) -> np.ndarray:
         """Largest difference by rounding between float64 statistics that are equal: (kernels,)."""
         return double_noise(self.sums)
 
@@ -140,7 +143,7 @@ class Discrepancies:
         return like if on_device else np.empty(0, dtype=np.float32)
 
     def _forms(self, coded: CodedColumns) -> np.ndarray:
-        """t'Kt without its diagonal; the same pass gives the exact sums if they are not known: (k, B)."""
+        """t'Kt without its diagonal; the same pass gives `sums` if they are not known: (k, B)."""
         result = labelled(
             self.family,
             self.labels[:, None],
@@ -177,14 +180,17 @@ class Discrepancies:
             within_y = within_y + self._own.sum(axis=1, keepdims=True) - trace_x
         if self.weights is None:
             return within_x / pairs_x + within_y / pairs_y - 2 * between / (size_x * size_y)
-        # labellings spread large weights, which one sample may have to itself, over both
+        # A labelling can spread large weights of one sample over both, which changes the variance of
+        # the statistic: rescale it to the variance of the observed labelling.
         sums, contrast = np.concatenate([size_x, own_x]), self.pooled.contrast
         lost = loss(sums, sums + np.concatenate([size_y, own_y]))
         with np.errstate(divide="ignore", invalid="ignore"):
             values = within_x / pairs_x + within_y / pairs_y - 2 * between / (size_x * size_y)
             values = values * float(contrast @ contrast) / lost
         known = (pairs_x > 1e-9 * size_x) & (pairs_y > 1e-9 * size_y)
-        return np.where(known, values, np.inf)  # one sample without weight says nothing
+        # A sample whose weights are all nearly zero has no MMD: count it as extreme. The same holds
+        # for an unbiased MMD with nearly all weight on one observation.
+        return np.where(known, values, np.inf)
 
     def _masses(self, plus: Plus) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Sums of the weights and of their squares, in the first and in the second sample."""
@@ -209,7 +215,7 @@ class QuadraticEvidence:
         """The statistic in full precision."""
         return self._scale * float(self.discrepancies.observed[0])
 
-    # ---- what the nulls ask for ---------------------------------------------------------
+    # ---- protocols of nulls -------------------------------------------------------------
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         """The statistic of the labellings in some columns; column 0 is the observed one."""
@@ -217,12 +223,12 @@ class QuadraticEvidence:
 
     def tolerance(self) -> float:
         """Largest difference by rounding between resampled statistics that are equal."""
-        return self._scale * float(self.discrepancies.ties[0])
+        return self._scale * float(self.discrepancies.tie_tolerances[0])
 
     def moments(self) -> tuple[float, float, float]:
         """w'Kw (i = j included), and its mean and variance over all permutations of w.
 
-        Of weighted observations, whose weights are not alike, over all signs of w.
+        For weighted observations, which are not exchangeable: over random signs of w.
         """
         if self.pooled.weights is not None:
             return self._form, *self._signed_moments()
@@ -244,10 +250,10 @@ class QuadraticEvidence:
         return self._form, float(mean), float(square - mean**2)
 
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
-        """w'Kw, and the weights of its limit under the null, the largest `rank` one by one.
+        """w'Kw, the `rank` largest weights of its limit under the null, and the sum of the others.
 
-        The eigenvalues of few points in many dimensions are spread wider than those of their
-        distribution. Here they have the mean and the variance of `moments`.
+        The eigenvalues of few points in many dimensions vary more than those of the population.
+        They are rescaled, so that the limit has the mean and the variance of `moments`.
         """
         rank = min(rank, self.pooled.gram.shape[0])
         ask_for_eigenpairs(self.pooled.gram, rank)  # before a pass over its tiles
@@ -283,7 +289,7 @@ class QuadraticEvidence:
 
     @cached_property
     def _centred(self) -> LazyMatrix:
-        """<k(z_i, .) - mu, k(z_j, .) - mu>, mu their mean, times |w_i w_j| for weighted ones."""
+        """<k(z_i, .) - mu, k(z_j, .) - mu>, with the mean mu; times |w_i w_j| for weighted samples."""
         gram = self.pooled.gram
         if self.pooled.weights is None:
             return gram.centered()
@@ -295,7 +301,8 @@ class QuadraticEvidence:
     def _signed_moments(self) -> tuple[float, float]:
         """The mean and the variance of s'Ks over random signs s, K the centred matrix.
 
-        That mu is estimated takes 2 v_i - sum_j v_j^2 of its share from observation i, v = |w| / 2.
+        Because mu is estimated, the diagonal entry of observation i is too small by a factor
+        1 - 2 v_i + sum_j v_j^2, with v = |w| / 2.
         """
         w, diagonal = (
             np.abs(self.pooled.contrast),

@@ -89,7 +89,9 @@ class MMDAgg(HypothesisTest):
             discrepancies = LandmarkDiscrepancies(pooled, kernels, self.landmarks, rng)
         seed = self.null.seed(rng)
         values = discrepancies.resampled(self.null, self.null.columns, seed)  # (kernels, B + 1)
-        combined = aggregated(values, discrepancies.ties, shares(self.weights, len(kernels)))
+        combined = aggregated(
+            values, discrepancies.tie_tolerances, shares(self.weights, len(kernels))
+        )
         judgement = Judgement.resampled(float(combined.scores[0]), combined.scores[1:])
         pooled = replace(pooled, kernel=kernels[combined.best])
         number = max(combined.rejecting(LEVEL), 1) if judgement.pvalue <= LEVEL else 0

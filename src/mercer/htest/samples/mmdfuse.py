@@ -19,7 +19,7 @@ class _Fused(KernelsEvidence):
 
     @property
     def units(self) -> np.ndarray:
-        return self.discrepancies.sizes
+        return self.discrepancies.rms_values
 
     def joined(self, values: np.ndarray) -> np.ndarray:
         n = min(self.pooled.n, self.pooled.m)

@@ -207,7 +207,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """Whether the points are numeric vectors, not objects or codes of categories."""
         if self._columns is not None:
             return not any(self._columns.categorical)
-        return self._is_numeric(X) or (is_array(X) and not is_numpy(X) and X.ndim <= 2)
+        return self._checked_by_sklearn(X) or (is_array(X) and not is_numpy(X) and X.ndim <= 2)
 
 
 def components(centred: Centered, requested: int | float | None) -> tuple[np.ndarray, Array, float]:

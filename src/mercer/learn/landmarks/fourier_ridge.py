@@ -121,7 +121,7 @@ class FourierRidge(StreamedRidge):
     def _penalty(self) -> Array:
         return array_like(np.eye(self.map_.width, dtype=np.float64), self._like, double(self._like))
 
-    def _middle(self, penalty: Array) -> Array:
+    def _center(self, penalty: Array) -> Array:
         return self._mean
 
     def _keep(self, coefficients: Array) -> None:

@@ -27,46 +27,46 @@ from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix
 from mercer.gram.lazy import Transposed
 from mercer.gram.positive_definite import add_to_diagonal, factored
-from mercer.gram.threads import in_order, spans
+from mercer.gram.threads import TILE, in_order, spans
 
 Change = Callable[[Array, slice], tuple[Array, Array]]
 
-_ROWS_PER_TASK = 4320  # nine tiles, whose rows enter one product; products are added in order
-_ROWS_PER_TILE = 480  # few enough to stay in cache, many enough for matrix products
-_NOISE_FACTOR = (
-    0.15  # of the rounding error of the tiles that is added to the diagonal: see `factored`
-)
-_MIN_SUM_NOISE = 1e-5  # in eps of float64 times the trace: rounding of the sums themselves
-_MAX_DOUBLINGS = 40  # of what is added to the diagonal
+# Rows in one matrix product: enough that adding up the (m, m) products of tasks takes little time.
+_MAX_ROWS_PER_TASK = 9 * TILE
+# Measured perturbation by the rounding of tiles, in eps tr / sqrt(m): see `factored`.
+_NOISE_FACTOR = 0.15
+# Least noise, in eps of float64 times the trace: where all rows are equal, something has to be added too.
+_MIN_SUM_NOISE = 1e-5
+_MAX_DOUBLINGS = 40  # of the amount added to the diagonal, before giving up
 
 
 @dataclass
 class NormalSums:
     """Z'WZ (m, m) and Z'Wy (m, q), summed over the rows that were added so far, in float64.
 
-    Products are of Z less a row `middle`, about the mean of its rows, and of y less a `shift`, about
-    its mean; both are added again at the end. So the sums are smaller, and with them the rounding of
-    float32 tiles. They are summed in float64; otherwise rounding makes the matrix indefinite.
+    A row `center`, near the mean of the rows, is subtracted from Z and a `shift`, near the mean, from y
+    before the products; both are added again at the end. This makes the sums, and with them the rounding
+    errors of float32 tiles, smaller. Sums are in float64; otherwise rounding makes the matrix indefinite.
 
     With an intercept the normal equations are those of Z and y less their weighted means: the same
     sums, corrected by a matrix of rank one.
     """
 
-    matrix: Array  # (Z - 1 middle')'W(Z - 1 middle')
-    right: Array  # (Z - 1 middle')'W(y - 1 shift', 1)
+    matrix: Array  # (Z - 1 center')'W(Z - 1 center')
+    right: Array  # (Z - 1 center')'W(y - 1 shift', 1)
     totals: Array  # sums of W(y - 1 shift', 1)
-    middle: Array
+    center: Array
     shift: Array
     precision: float  # the eps of the tiles
 
     @classmethod
-    def empty(cls, middle: Array, shift: Array, like: Array) -> NormalSums:
-        """No rows yet, whose tiles will be like this array."""
-        m, outputs, work = int(middle.shape[0]), int(shift.shape[0]), double(like)
+    def empty(cls, center: Array, shift: Array, like: Array) -> NormalSums:
+        """Sums over no rows; `like` has the dtype and device of the tiles to come."""
+        m, outputs, work = int(center.shape[0]), int(shift.shape[0]), double(like)
         shapes = (m, m), (m, outputs + 1), (outputs + 1,)
         sums = (zeros(shape, like, work) for shape in shapes)
-        middle, shift = (astype(row, like.dtype) for row in (middle, shift))
-        return cls(*sums, middle=middle, shift=shift, precision=eps(like))
+        center, shift = (astype(row, like.dtype) for row in (center, shift))
+        return cls(*sums, center=center, shift=shift, precision=eps(like))
 
     def add(self, design: LazyMatrix, y: Array, weights: np.ndarray | None = None) -> None:
         """Add the rows of Z, with targets (n, q) and weights (n,)."""
@@ -76,7 +76,7 @@ class NormalSums:
         root = None if weights is None else array_like(np.sqrt(weights), like)
         if root is not None:
             columns = columns * root[:, None]
-        work = _Products(design, columns, root, self.middle)
+        work = _Products(design, columns, root, self.center)
         tasks = spans(design.shape[0], _task_rows(design))
         for matrix, right in in_order(work, tasks, parallel=is_numpy(like)):
             self.matrix += matrix
@@ -87,14 +87,14 @@ class NormalSums:
     def factored(
         self, penalty: Array, ridge: float, *, intercept: bool
     ) -> Callable[[Array], Array]:
-        """v -> (Z'WZ + ridge P + e I)^-1 v, with the least e that rounding needs.
+        """v -> (Z'WZ + ridge P + e I)^-1 v, with the smallest e that rounding requires.
 
         With an intercept, Z is centred.
 
-        Rounding of the tiles moves the matrix by some eps tr / 5 sqrt(m) (measured, for both
-        precisions): about that is added to its diagonal, and more where that does not make it positive
-        definite. Of rows that are all alike the products are about 0 without the middle: what the
-        sums in float64 lose is the least.
+        Rounding of the tiles perturbs the matrix by about 0.15 eps tr / sqrt(m) (measured, for both
+        precisions), with the trace tr of the sums: e is that, doubled until the matrix is positive
+        definite. Where all rows are nearly equal the sums are nearly 0, so e has a lower bound too,
+        relative to the trace of the matrix itself.
         """
         xp = namespace(self.matrix)
         matrix = self._centred() if intercept else self._uncentred()
@@ -117,15 +117,15 @@ class NormalSums:
         """Z'Wy; with an intercept, of centred Z and y: (m, q)."""
         if intercept:
             return self.right[:, :-1] - self.right[:, -1:] * (self.totals[:-1] / self.totals[-1])
-        middle, shift = (astype(row, self.matrix.dtype) for row in (self.middle, self.shift))
-        ends = self.right + middle[:, None] * self.totals[None, :]  # Z'W(y - 1 shift', 1)
+        center, shift = (astype(row, self.matrix.dtype) for row in (self.center, self.shift))
+        ends = self.right + center[:, None] * self.totals[None, :]  # Z'W(y - 1 shift', 1)
         return ends[:, :-1] + ends[:, -1:] * shift[None, :]
 
     def means(self) -> Means:
         """The weighted means of the rows of Z and of y."""
-        middle, shift = (astype(row, self.matrix.dtype) for row in (self.middle, self.shift))
+        center, shift = (astype(row, self.matrix.dtype) for row in (self.center, self.shift))
         total = self.totals[-1]
-        return Means(middle + self.right[:, -1] / total, shift + self.totals[:-1] / total)
+        return Means(center + self.right[:, -1] / total, shift + self.totals[:-1] / total)
 
     def _centred(self) -> Array:
         """Z'WZ of Z less the weighted mean of its rows."""
@@ -133,11 +133,11 @@ class NormalSums:
         return self.matrix - sums[:, None] * (sums / self.totals[-1])[None, :]
 
     def _uncentred(self) -> Array:
-        """Z'WZ, the middle added again."""
-        middle = astype(self.middle, self.matrix.dtype)
+        """Z'WZ, with the center added again."""
+        center = astype(self.center, self.matrix.dtype)
         total, sums = self.totals[-1], self.right[:, -1]
-        matrix = middle[:, None] * (sums + total * middle)[None, :]
-        matrix += sums[:, None] * middle[None, :]
+        matrix = center[:, None] * (sums + total * center)[None, :]
+        matrix += sums[:, None] * center[None, :]
         matrix += self.matrix
         return matrix
 
@@ -154,16 +154,15 @@ class Means:
         return self.target - self.rows @ c
 
 
-def swept(design: LazyMatrix, v: Array, change: Change) -> tuple[Array, Array]:
-    """Z'r for r = change(Zv), every tile made once, and the sum of what comes with it, in float64.
+def transposed_times_changed(design: LazyMatrix, v: Array, change: Change) -> tuple[Array, Array]:
+    """Z'r for r = change(Zv) in one pass over the tiles, and the sum of extra numbers, in float64.
 
-    `change` takes some rows of Zv (b, k) and which rows they are, and gives (b, q) and numbers (e,).
+    `change` maps rows of Zv (b, k) and their slice to rows of r (b, q) and the extra numbers (e,).
     """
-    if isinstance(design, Gram) and on_gpu(
-        design.like
-    ):  # fused: a tile made twice is not held once
+    # On a GPU the fused kernels compute every tile twice and never store it.
+    if isinstance(design, Gram) and on_gpu(design.like):
         r, extra = change(design @ v, slice(0, design.shape[0]))
-        return turned_product(design, r), extra
+        return transposed_product(design, r), extra
     total: Any = None
     extras: Any = None
     work, tasks = _Sweep(design, v, change), spans(design.shape[0], _task_rows(design))
@@ -173,7 +172,7 @@ def swept(design: LazyMatrix, v: Array, change: Change) -> tuple[Array, Array]:
     return total, extras
 
 
-def turned_product(design: LazyMatrix, u: Array) -> Array:
+def transposed_product(design: LazyMatrix, u: Array) -> Array:
     """Z'u for u (n, q): (m, q) in float64."""
     if isinstance(design, Gram):
         return Gram(design.kernel, design.y, design.x)._times(astype(u, design.like.dtype))
@@ -182,12 +181,12 @@ def turned_product(design: LazyMatrix, u: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Products:
-    """rows -> Z'Z and Z'y of these rows, less the middle."""
+    """rows -> Z'Z and Z'y of these rows, with the center subtracted from Z."""
 
     design: LazyMatrix
     y: Array
     root: Array | None
-    middle: Array
+    center: Array
 
     def __call__(self, rows: slice) -> tuple[Array, Array]:
         m, first = self.design.shape[1], rows.start
@@ -195,17 +194,17 @@ class _Products:
         right = zeros((m, self.y.shape[1]), self.y, double(self.y))
         for span in spans(rows.stop, _tile_rows(self.design), first=first):
             tile = self.design.block(span, slice(0, m))
-            tile -= self.middle[None, :]
+            tile -= self.center[None, :]
             if self.root is not None:
                 tile *= self.root[span][:, None]
             right += transposed(tile) @ self.y[span, :]
             z[span.start - first : span.stop - first, :] = tile
-        return transposed(z) @ z, right  # NumPy makes half of it, and leaves other threads alone
+        return transposed(z) @ z, right  # NumPy computes one triangle of z'z and copies it
 
 
 @dataclass(frozen=True)
 class _Sweep:
-    """rows -> Z'r of these rows and the sum of what comes with it, in float64."""
+    """rows -> Z'r of these rows and the sum of the extra numbers, in float64."""
 
     design: LazyMatrix
     v: Array
@@ -227,18 +226,19 @@ class _Sweep:
 
 def _tile_rows(design: LazyMatrix) -> int:
     """Rows of a tile: few enough to stay in the cache."""
-    return _task_rows(design) if on_gpu(design.like) else _ROWS_PER_TILE
+    return _task_rows(design) if on_gpu(design.like) else TILE
 
 
 def _task_rows(design: LazyMatrix) -> int:
-    """Rows of a task: many enough that adding up its matrix does not count, within the budget.
+    """Rows of a task: enough that adding its (m, m) product costs little, within the memory budget.
 
-    There are eight equal ones, or sixteen, and so on: workers end together, and sums are the same
-    however many there are.
+    On the host the number of tasks is a multiple of eight, unless that would make them shorter than
+    a tile: of equal size, they let workers finish together. It does not depend on the number of
+    workers, so neither do the sums.
     """
     row, memory = itemsize(design.like) * design.shape[1], settings().memory
     if on_gpu(design.like):
         return max(memory // 8 // row, 1)
     n = design.shape[0]
-    most = min(_ROWS_PER_TASK, max(memory // 64 // row, _ROWS_PER_TILE))
-    return max(-(-n // (8 * -(-n // (8 * most)))), _ROWS_PER_TILE)
+    limit = min(_MAX_ROWS_PER_TASK, max(memory // 64 // row, TILE))
+    return max(-(-n // (8 * -(-n // (8 * limit)))), TILE)

@@ -30,9 +30,9 @@ from mercer.kernels.base import Kernel
 from mercer.learn.conjugate_gradients import Look, newton
 from mercer.learn.kernel_learner import present, with_intercept
 from mercer.learn.landmarks.batch_source import InMemory, Source
-from mercer.learn.landmarks.normal_equations import swept
+from mercer.learn.landmarks.normal_equations import transposed_times_changed
 from mercer.learn.landmarks.nystrom_ridge import OnLandmarks
-from mercer.learn.landmarks.ridge_solvers import afford, preconditioner
+from mercer.learn.landmarks.ridge_solvers import check_affordable, preconditioner
 from mercer.learn.regression.kernel_logistic import ProbabilityMixin
 from mercer.learn.regression.links import Bernoulli, Categorical, Link
 from mercer.rkhs.function import Function
@@ -142,7 +142,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
 
     def _problem(self, source: Source, sample: Array | None) -> StreamedLikelihood:
         penalty = self._penalty()
-        afford(int(penalty.shape[0]), 5, "The preconditioner", "use fewer landmarks")
+        check_affordable(int(penalty.shape[0]), 5, "The preconditioner", "use fewer landmarks")
         total = 0.0
         for _, y, weights in source.batches():
             total += len(y) if weights is None else float(np.sum(weights))
@@ -163,8 +163,8 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
     def _see_classes(self, source: Source) -> None:
         if source.once:
             raise ValueError(
-                "logistic regression reads the data many times, got an iterator: hand in a "
-                "function that makes it"
+                "logistic regression needs many passes over the data, got an iterator, which allows one: "
+                "pass a function that returns a new iterator"
             )
         seen = [np.unique(_checked(y)) for _, y, _ in source.batches()]
         if not seen:
@@ -249,7 +249,7 @@ class StreamedLikelihood:
             v = astype(c if dc is None else xp.concat([c, dc], axis=1), design.like.dtype)
             w = None if weights is None else array_like(weights, design.like, double(design.like))
             change = _Residual(self.link, hot, w, b, db)
-            product, extra = swept(design, v, change)
+            product, extra = transposed_times_changed(design, v, change)
             total = product if total is None else total + product
             extras = extra if extras is None else extras + extra
         assert total is not None  # the source has batches: it was read before

@@ -26,11 +26,15 @@ from mercer.errors import MemoryBudgetError, NotConverged
 from mercer.gram import LazyMatrix
 from mercer.gram.positive_definite import add_to_diagonal, inverse_lower, lower_factor
 from mercer.learn.conjugate_gradients import conjugate_gradients
-from mercer.learn.landmarks.normal_equations import Means, NormalSums, swept, turned_product
-
-MAX_NORMAL_LANDMARKS = (
-    2000  # up to here one pass with products of landmarks beats many passes without
+from mercer.learn.landmarks.normal_equations import (
+    Means,
+    NormalSums,
+    transposed_product,
+    transposed_times_changed,
 )
+
+# Up to here one pass that sums m x m products is faster than the passes of conjugate gradients.
+MAX_NORMAL_LANDMARKS = 2000
 _REFINEMENT_FACTOR = 1.5  # of a refinement step: see `NormalEquations`
 
 Rows = Iterator[tuple[LazyMatrix, Array, np.ndarray | None]]  # Z (b, m), y (b, q), weights (b,)
@@ -38,28 +42,29 @@ Rows = Iterator[tuple[LazyMatrix, Array, np.ndarray | None]]  # Z (b, m), y (b, 
 
 @dataclass(frozen=True, eq=False)
 class RidgeProblem:
-    """|Zc + 1b' - y|^2 + ridge c'Pc, whose rows come in batches: what a solver is given.
+    """Minimisation of sum_i w_i |z_i'c + b - y_i|^2 + ridge c'Pc, with rows z_i that come in batches.
 
-    b is 0 unless there is an `intercept`. `rows()` gives the batches of Z and y anew; `penalty` is P, in float64; `some` are rows of Z
-    drawn uniformly, or None where P is made of such rows; `middle` is about the mean of the rows;
-    `once` tells that they can be read one time only.
+    b is 0 without an `intercept`. Each call of `rows` starts a pass over the batches of Z, y and the
+    weights w; with `single_pass` there can be only one. `penalty` is P in float64, and `center` a row near
+    the mean of the rows of Z. `sampled_rows` are rows of Z drawn uniformly; None where P consists of
+    such rows.
     """
 
     rows: Callable[[], Rows]
     penalty: Array
     ridge: float
-    middle: Array
+    center: Array
     intercept: bool
-    some: Array | None = None
-    once: bool = False
+    sampled_rows: Array | None = None
+    single_pass: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class RidgeSolution:
-    """Coefficients (m, q), intercepts (q,) if asked for, passes over the data, sums if taken.
+    """Coefficients (m, q), intercepts (q,) or None, passes over the data, and the sums if there are any.
 
-    `rounding` estimates how far the rounding of float32 tiles moves the fitted values, as a share of
-    their size; 0 where that was not asked for.
+    `rounding` estimates the error of c by the rounding of float32 tiles, relative to c in the norm of
+    the factorised matrix, which includes ridge and jitter; 0 where it was not estimated.
     """
 
     coefficients: Array
@@ -70,7 +75,7 @@ class RidgeSolution:
 
 
 class Solver(ABC):
-    """How the coefficients of landmarks are found."""
+    """Algorithm for the coefficients of ridge regression on landmarks."""
 
     @abstractmethod
     def solve(self, problem: RidgeProblem, /) -> RidgeSolution:
@@ -81,16 +86,16 @@ class Solver(ABC):
 class NormalEquations(Solver):
     """Z'Z and Z'y summed in one pass over the data, in float64, then one Cholesky factorisation.
 
-    Costs n m^2 operations, and holds some matrices of m^2 numbers. Squares the condition number:
-    what the rounding of tiles hides is lost, which in float64 is next to nothing. In float32 most of
-    it is found again by a refinement, c + w F^-1 (Z'(y - Zc) - ridge Pc) for the factor F, which
-    reads the data once more. F has a larger diagonal than the matrix, so that F^-1 is too short: w = 1.5.
+    Costs n m^2 operations, and stores a few m x m matrices. The condition number is squared, so rounding
+    errors of the tiles are amplified: negligibly in float64, noticeably in float32. There a refinement,
+    c + w F^-1 (Z'(y - Zc) - ridge Pc) with the factorised matrix F, corrects most of the error by one more
+    pass over the data. F has a larger diagonal than Z'Z + ridge P, which makes steps too short: w = 1.5.
 
     Parameters
     ----------
     refinements : int or None
-        How many. None: one for float32, none for float64. Where that one moves the fitted values of
-        `NystromRidge` by more than 5%, everything is computed again in float64.
+        Number of refinements. None: one for float32, none for float64; where that one changes the
+        solution of `NystromRidge` by more than 5%, everything is computed again in float64.
     """
 
     refinements: int | None = None
@@ -101,7 +106,7 @@ class NormalEquations(Solver):
 
     def solve(self, problem: RidgeProblem, /) -> RidgeSolution:
         centred = problem.intercept
-        sums = summed(None, problem.rows(), problem.middle, centred)
+        sums = summed(None, problem.rows(), problem.center, centred)
         solve = sums.factored(problem.penalty, problem.ridge, intercept=centred)
         steps, means = self._steps(problem, sums), sums.means() if centred else None
         right = sums.right_side(intercept=centred)
@@ -117,28 +122,29 @@ class NormalEquations(Solver):
         return RidgeSolution(c, b, 1 + steps, sums, rounding)
 
     def _steps(self, problem: RidgeProblem, sums: NormalSums) -> int:
-        if self.refinements and problem.once:
+        if self.refinements and problem.single_pass:
             raise ValueError(
-                "refinements read the data again, got an iterator: hand in a function that makes it"
+                "refinements need a second pass over the data, got an iterator, which allows one: pass "
+                "a function that returns a new iterator, or use refinements=0"
             )
         if self.refinements is not None:
             return int(self.refinements)
-        return 1 if sums.precision > 1e-10 and not problem.once else 0
+        return 1 if sums.precision > 1e-10 and not problem.single_pass else 0
 
 
 @dataclass(frozen=True)
 class ConjugateGradients(Solver):
     """Conjugate gradients, one pass over the data for each step, preconditioned as in Falkon.
 
-    The preconditioner takes m rows of Z for all of them (Rudi et al. 2017). Costs n m operations
-    for each step: less than `NormalEquations` where there are thousands of landmarks.
+    The preconditioner approximates Z'Z by m rows of Z (Rudi et al. 2017). Costs n m operations for each
+    step: less than `NormalEquations` for thousands of landmarks.
 
     Parameters
     ----------
     iterations : int
-        At most.
+        Maximum number of steps, each of which is a pass over the data.
     tolerance : float
-        Stops where the residual is below this share of where it began.
+        Relative residual of the preconditioned system at which the iteration stops.
     """
 
     iterations: int = 50
@@ -149,10 +155,14 @@ class ConjugateGradients(Solver):
         validate.between("tolerance", self.tolerance, 0.0, 1.0)
 
     def solve(self, problem: RidgeProblem, /) -> RidgeSolution:
-        afford(int(problem.penalty.shape[0]), 5, "The preconditioner", "use fewer landmarks")
+        check_affordable(
+            int(problem.penalty.shape[0]), 5, "The preconditioner", "use fewer landmarks"
+        )
         right, rows, means = _right_side(problem)
         lower = lower_factor(problem.penalty)
-        outer = preconditioner(lower, problem.some, rows, problem.ridge, centred=problem.intercept)
+        outer = preconditioner(
+            lower, problem.sampled_rows, rows, problem.ridge, centred=problem.intercept
+        )
         inner, upper = transposed(outer), transposed(lower)
 
         def system(v: Array) -> Array:
@@ -173,18 +183,18 @@ class ConjugateGradients(Solver):
         return RidgeSolution(c, None if means is None else means.intercept(c), steps + 1)
 
 
-def summed(sums: NormalSums | None, rows: Rows, middle: Array, intercept: bool) -> NormalSums:
-    """The normal equations of more rows, added to those there are."""
-    columns = int(middle.shape[0])
-    afford(
+def summed(sums: NormalSums | None, rows: Rows, center: Array, intercept: bool) -> NormalSums:
+    """Normal equations with more rows: added to `sums`, or to new ones."""
+    columns = int(center.shape[0])
+    check_affordable(
         columns, 2 * settings().workers + 6, "Normal equations", "use solver=ConjugateGradients()"
     )
     for design, y, weights in rows:
         if sums is None:
-            sums = NormalSums.empty(middle, _shift(y, intercept), y)
+            sums = NormalSums.empty(center, _shift(y, intercept), y)
         if int(y.shape[1]) != int(sums.totals.shape[0]) - 1:
             raise ValueError(
-                f"y must have as many columns in every batch, got {int(sums.totals.shape[0]) - 1} "
+                f"y must have the same number of columns in every batch, got {int(sums.totals.shape[0]) - 1} "
                 f"and then {int(y.shape[1])}"
             )
         sums.add(design, y, weights)
@@ -198,8 +208,8 @@ def preconditioner(
 ) -> Array:
     """M with M'(Z'Z + ridge LL')M ~ I, for the factor L of the penalty: (m, m) in float64.
 
-    Z'Z ~ (n / r) R'R for r rows R of Z, less their mean where Z is `centred`. With Q = R L'^-1, M = L'^-1 A'^-1 for
-    AA' = (n / r) Q'Q + ridge I (Rudi et al. 2017, eq. 13, where R = LL').
+    Z'Z ~ (n / r) R'R for r rows R of Z, less their mean where Z is `centred`. With Q = R L'^-1,
+    M = L'^-1 A'^-1 for AA' = (n / r) Q'Q + ridge I (Rudi et al. 2017, eq. 13, where R = LL').
     """
     inverse = inverse_lower(lower)
     q = lower if sample is None else astype(sample, lower.dtype) @ transposed(inverse)
@@ -210,7 +220,7 @@ def preconditioner(
 
 
 def chosen(solver: Solver | None, m: int) -> Solver:
-    """The solver that was given, or the quicker one for so many landmarks."""
+    """The given solver; for None, the faster one for m landmarks."""
     if solver is None:
         return NormalEquations() if m <= MAX_NORMAL_LANDMARKS else ConjugateGradients()
     validate.instance("solver", solver, Solver, "NormalEquations(), ConjugateGradients() or None")
@@ -218,7 +228,10 @@ def chosen(solver: Solver | None, m: int) -> Solver:
 
 
 def _share(step: Array, gradient: Array, c: Array, right: Array) -> float:
-    """|Z step| / |Zc| for the worst column, by step'F step = step'gradient and c'Fc = c'right."""
+    """sqrt(step'F step / c'Fc) for the worst column, with the factorised matrix F.
+
+    By F step = gradient and Fc = right, which holds for c before any refinement.
+    """
     xp = namespace(c)
     step2, norm2 = (to_numpy(xp.sum(a * b, axis=0)) for a, b in ((step, gradient), (c, right)))
     nonzero = norm2 > 0
@@ -233,7 +246,7 @@ def _right_side(problem: RidgeProblem) -> tuple[Array, int, Means | None]:
         columns = xp.concat([y - shift[None, :], ones((design.shape[0], 1), y)], axis=1)
         columns = columns if weights is None else columns * array_like(weights, y)[:, None]
         product, ends = (
-            turned_product(design, columns),
+            transposed_product(design, columns),
             xp.sum(astype(columns, double(columns)), axis=0),
         )
         total, sums = (product, ends) if total is None else (total + product, sums + ends)
@@ -267,7 +280,7 @@ def _sweep(
     for design, y, weights in problem.rows():
         w = None if weights is None else array_like(weights, c)
         change = _Residuals(y if residual else None, b, w)
-        product, ends = swept(design, astype(c, design.like.dtype), change)
+        product, ends = transposed_times_changed(design, astype(c, design.like.dtype), change)
         total, sums = total + product, sums + ends
     return total if means is None else total - means.rows[:, None] * sums[None, :]
 
@@ -287,11 +300,11 @@ class _Residuals:
         return r, namespace(r).sum(r, axis=0)
 
 
-def afford(m: int, copies: int, what: str, instead: str) -> None:
-    """Refuse what would hold `copies` arrays of m x m numbers beyond the budget."""
+def check_affordable(m: int, copies: int, what: str, instead: str) -> None:
+    """Raise MemoryBudgetError where `copies` m x m matrices exceed the memory budget."""
     needed, budget = 8 * copies * m * m, settings().memory
     if needed > budget:
         raise MemoryBudgetError(
-            f"{what} of {m:,} landmarks needs {needed / 2**20:,.0f} MiB, and the budget is "
+            f"{what} of {m:,} landmarks would need {needed / 2**20:,.0f} MiB, and the budget is "
             f"{budget / 2**20:,.0f} MiB: {instead}, or raise mercer.config(memory=...)"
         )

@@ -152,8 +152,8 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, StreamedLearner):
     def _penalty(self) -> Array:
         """P in the penalty ridge c'Pc: (m, m) in float64."""
 
-    def _middle(self, penalty: Array) -> Array:
-        """About the mean of the rows of the matrix: that of the landmarks, where these are its columns."""
+    def _center(self, penalty: Array) -> Array:
+        """A row near the mean of the rows of the matrix: the mean over the landmarks, if they are its columns."""
         return namespace(penalty).mean(penalty, axis=0)
 
     @abstractmethod
@@ -173,8 +173,8 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, StreamedLearner):
         solver = chosen(self.solver, m)
         if source.once and not isinstance(solver, NormalEquations):
             raise ValueError(
-                "conjugate gradients read the data many times, got an iterator: hand in a function "
-                "that makes it, or use solver=NormalEquations()"
+                "conjugate gradients need many passes over the data, got an iterator, which allows one: "
+                "pass a function that returns a new iterator, or use solver=NormalEquations()"
             )
         if (source.once or _is_small(source, m)) and self._widen():
             penalty = self._penalty()
@@ -189,9 +189,9 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, StreamedLearner):
         return self
 
     def _problem(self, source: Source, penalty: Array, sample: Array | None) -> RidgeProblem:
-        rows, middle = self._passes(source), self._middle(penalty)
+        rows, center = self._passes(source), self._center(penalty)
         ridge, intercept = float(self.ridge), bool(self.intercept)
-        return RidgeProblem(rows, penalty, ridge, middle, intercept, sample, source.once)
+        return RidgeProblem(rows, penalty, ridge, center, intercept, sample, source.once)
 
     @available_if(_adds_up)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -218,7 +218,7 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, StreamedLearner):
             source = InMemory(*self._numbers_of(X, y, sample_weight, reset=False))
         penalty = self._penalty()
         centred = bool(self.intercept)
-        sums = summed(sums, self._rows(source), self._middle(penalty), centred)
+        sums = summed(sums, self._rows(source), self._center(penalty), centred)
         solve = sums.factored(penalty, float(self.ridge), intercept=centred)
         c = solve(sums.right_side(intercept=centred))
         self._sums, self.n_passes_, self._continued = sums, 1, True
