@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mercer.htest
-from mercer.htest import HypothesisTest
+from mercer.htest import HypothesisTest, Null
 from tests.support.htest_levels import CELLS, Cell, cell, judged, with_few_resamples
-from tests.support.htest_zoo import CALIBRATED_ELSEWHERE, IDS, ZOO, Entry
+from tests.support.htest_zoo import (
+    CALIBRATED_ELSEWHERE,
+    IDS,
+    NULLS_CALIBRATED_ELSEWHERE,
+    ZOO,
+    Entry,
+)
 from tests.support.sequential_level import assert_level
+
+ROOT = Path(__file__).resolve().parents[2]
 
 every_test = pytest.mark.parametrize("entry", ZOO, ids=IDS)
 
@@ -60,6 +69,20 @@ def test_every_public_test_is_in_the_zoo():
     }
     shown = {type(entry.test).__name__ for entry in ZOO}
     assert public - shown - set(CALIBRATED_ELSEWHERE) == set()
+
+
+def test_every_public_null_is_in_the_zoo():
+    public = {
+        name
+        for name in mercer.htest.__all__
+        if isinstance(value := getattr(mercer.htest, name), type)
+        and issubclass(value, Null)
+        and not inspect.isabstract(value)
+    }
+    shown = {type(getattr(entry.test, "null", None)).__name__ for entry in ZOO}
+    assert public - shown - set(NULLS_CALIBRATED_ELSEWHERE) == set()
+    for name, place in NULLS_CALIBRATED_ELSEWHERE.items():
+        assert f"{name}(" in (ROOT / place).read_text(encoding="utf-8")
 
 
 def test_every_two_sample_test_has_its_level_measured():

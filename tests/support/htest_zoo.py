@@ -269,6 +269,12 @@ ZOO = [
     Entry(Composite(Gaussian.fit, KSD, resamples=39), (same(2),), skewed, (50,)),
 ]
 IDS = [short(e.test) for e in ZOO]
+NULLS_CALIBRATED_ELSEWHERE = {  # no test of the zoo is configured with them
+    "Bound": "tests/support/htest_levels.py",
+    "Chi2": "tests/support/htest_levels.py",
+    "ModelDraws": "tests/support/htest_goodness_levels.py",
+    "Normal": "tests/htest/test_nulls.py",
+}
 CALIBRATED_ELSEWHERE = {  # what they say depends on more than on the samples
     "AgainstDraws": "tests/support/htest_goodness_levels.py",
     "Equivalence": "tests/support/htest_levels.py",

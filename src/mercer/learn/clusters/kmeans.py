@@ -119,12 +119,7 @@ class KernelKMeans(
             validate.whole(name, getattr(self, name))
         kernel, points = self._accept(X)
         gram = Gram(kernel, *recentred(kernel, points))
-        n = gram.shape[0]
-        if self.n_clusters > n:
-            raise ValueError(
-                f"n_clusters must be at most the number of points, got {self.n_clusters} for "
-                f"n_samples = {n}"
-            )
+        refuse_more_clusters_than_points(self.n_clusters, gram.shape[0])
         random = state(self.random_state)
         rng = np.random.default_rng(random.randint(2**31 - 1))
         result = clustered(gram, self.n_clusters, self.n_init, self.max_iter, rng)
@@ -177,6 +172,14 @@ class Clustered:
     inertia: float
     rounds: int
     settled: bool
+
+
+def refuse_more_clusters_than_points(clusters: int, n: int) -> None:
+    """Raise a ValueError where n points cannot form so many clusters."""
+    if clusters > n:
+        raise ValueError(
+            f"n_clusters must be at most the number of points, got {clusters} for n_samples = {n}"
+        )
 
 
 def clustered(

@@ -16,7 +16,7 @@ from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import read
 from mercer.kernels.radial import RBF
 from mercer.learn.bandwidths import neighbour_bandwidth, numbers
-from mercer.learn.clusters.kmeans import order_of_first_points
+from mercer.learn.clusters.kmeans import order_of_first_points, refuse_more_clusters_than_points
 from mercer.learn.kernel_learner import KernelEstimator
 from mercer.linalg import one_blas_thread
 from mercer.rkhs.function import Function
@@ -103,11 +103,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         kernel, points = self._local(X)
         gram = Gram(kernel, points)
         n = gram.shape[0]
-        if self.n_clusters > n:
-            raise ValueError(
-                f"n_clusters must be at most the number of points, got {self.n_clusters} for "
-                f"n_samples = {n}"
-            )
+        refuse_more_clusters_than_points(self.n_clusters, n)
         degrees = _degrees(gram)
         roots = 1 / np.sqrt(degrees)
         weights = array_like(roots, gram.like, gram.like.dtype)
