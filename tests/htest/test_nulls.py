@@ -112,7 +112,7 @@ def test_labels_of_any_kind_name_the_same_blocks():
 
 def test_a_null_that_does_not_serve_says_so():
     for null in (Chi2(), Normal(), Bootstrap()):
-        with pytest.raises(NoRule, match="use Permutation"):
+        with pytest.raises(NoRule, match="cannot be used with this test"):
             MMD(null=null).test(np.arange(9.0), np.arange(8.0))
     assert Gamma() == Gamma()
 

@@ -235,7 +235,7 @@ def test_weighted_series_are_refused():
 def test_wild_bootstrap_takes_whole_numbers_or_none():
     with pytest.raises(ValueError, match="block must be a whole number of at least 1, got 0"):
         WildBootstrap(9, 0)
-    with pytest.raises(NoRule, match="has no statistics with random signs"):
+    with pytest.raises(NoRule, match="provides no statistics with random signs"):
         WildBootstrap(9).judge(object())
 
 

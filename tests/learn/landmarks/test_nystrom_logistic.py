@@ -97,7 +97,7 @@ def test_bad_input():
         NystromLogistic(RBF(1.0)).fit(X, np.ones(600))
     with pytest.raises(ValueError, match="got one class"):
         NystromLogistic(RBF(1.0)).fit(Batches([(X, np.ones(600))]))
-    with pytest.raises(ValueError, match="many times, got an iterator"):
+    with pytest.raises(ValueError, match="many passes over the data, got an iterator"):
         NystromLogistic(RBF(1.0)).fit(Batches(iter([(X, TWO)])))
     with pytest.raises(ValueError, match="NaN"):
         NystromLogistic(RBF(1.0)).fit(Batches([(X, np.full(600, np.nan))]))
