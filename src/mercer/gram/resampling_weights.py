@@ -181,7 +181,7 @@ class PermutedWeights(Resamples):
         self._codes = codes.astype(np.min_scalar_type(len(self._table) - 1))
         self._resamples, self._keep_first = resamples, keep_first
         self._blocks = None if blocks is None else _members(blocks, len(codes))
-        self._seed = _seed(rng)
+        self._seed = resampling_seed(rng)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -273,7 +273,7 @@ class SignWeights(Resamples):
         validate.whole("block", block)
         validate.positive("scale", scale)
         self._n, self._resamples, self._block, self._scale = n, resamples, block, float(scale)
-        self._seed = _seed(rng)
+        self._seed = resampling_seed(rng)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -356,7 +356,8 @@ def _members(blocks: Any, n: int) -> list[np.ndarray]:
     return np.split(order, np.cumsum(np.bincount(number))[:-1])
 
 
-def _seed(rng: Any) -> int:
+def resampling_seed(rng: Any) -> int:
+    """Seed of all resamples of a call, drawn from an int, a generator or None."""
     return int(validate.generator(rng).integers(2**63))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.errors import NoRule
+from mercer.gram.resampling_weights import resampling_seed
 from mercer.htest.evidence import (
     Bootstrappable,
     Bounded,
@@ -146,7 +147,7 @@ class Permutation(Null):
     @staticmethod
     def seed(rng: Any) -> int:
         """Seed of the permutations, drawn from `rng`."""
-        return int(validate.generator(rng).integers(2**63))
+        return resampling_seed(rng)
 
     @property
     def columns(self) -> slice:
@@ -217,7 +218,7 @@ class WildBootstrap(Null):
 
         `block_length` is called if the null has no block length.
         """
-        seed = int(validate.generator(rng).integers(2**63))
+        seed = resampling_seed(rng)
         if self.block is not None:
             return self, seed, ()
         null = replace(self, block=block_length())
@@ -245,7 +246,7 @@ class Bootstrap(Null):
         """Share of the bootstrap samples whose statistic is at least the observed one."""
         if not isinstance(evidence, Bootstrappable):
             raise self._lacking("bootstrapped statistics")
-        seed = int(validate.generator(rng).integers(2**63))
+        seed = resampling_seed(rng)
         observed, draws = evidence.bootstrapped(self, seed)
         return Judgement.resampled(observed, draws, evidence.tolerance())
 

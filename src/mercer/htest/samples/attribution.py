@@ -13,7 +13,7 @@ from mercer import validate
 from mercer.backend import Array, to_numpy
 from mercer.config import settings
 from mercer.frames import Columns, Table
-from mercer.gram.resampling_weights import GROUP
+from mercer.gram.resampling_weights import GROUP, resampling_seed
 from mercer.gram.threads import spans
 from mercer.htest.corrections import Correction, Holm, resampled_pvalues
 from mercer.htest.format_number import figure
@@ -184,7 +184,7 @@ def feature_differences(
         embedded(column, categorical)
         for column, categorical in zip(pooled.T, first.columns.categorical, strict=True)
     )
-    seed = int(validate.generator(rng).integers(2**63))
+    seed = resampling_seed(rng)
     labels = labellings(len(first), len(second), permutation, seed)
     exact, values = _statistics(columns, labels, weights, resamples + 1)
     observed, draws = values[:, 0], values[:, 1:]
