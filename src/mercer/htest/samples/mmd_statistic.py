@@ -110,7 +110,8 @@ class Discrepancies:
         sums, total = self.sums, self.pooled.n + self.pooled.m
         pairs = total * (total - 1)
         mean = sums.rows.sum(axis=1) / pairs
-        return np.sqrt(sums.squares / pairs + 2 * sums.shift * mean + sums.shift**2)
+        squares = sums.squares / pairs + 2 * sums.shift * mean + sums.shift**2
+        return np.sqrt(np.maximum(squares, 0.0))  # rounding may leave less than 0
 
     @cached_property
     def tie_tolerances(self) -> np.ndarray:
