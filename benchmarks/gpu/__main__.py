@@ -2,6 +2,7 @@
 
 python -m benchmarks.gpu > benchmarks/results/gpu.md
 python -m benchmarks.gpu goodness independence    # some parts only
+python -m benchmarks.gpu table                    # every test and learner, beside the CPU
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import torch
 from benchmarks.gpu import accuracy, learners, products, tests
 from benchmarks.gpu.conformance import conformance
 from benchmarks.gpu.floor import rates
+from benchmarks.gpu.table import table
 
 _LIMIT = 150  # seconds for a part
-_LONG = {"conformance": 900}  # seconds for a part that compiles the kernels of every test
+_LONG = {"conformance": 900, "table": 0}  # 0: none, the cells of the table have limits of their own
 
 
 def _late(number: int, frame: object) -> None:
@@ -33,7 +35,6 @@ def _conforms() -> None:
 
 
 def main() -> None:
-    signal.signal(signal.SIGALRM, _late)
     torch.manual_seed(0)
     warnings.simplefilter("ignore", ResourceWarning)
     known = rates()
@@ -58,10 +59,12 @@ def main() -> None:
         "learnt": tests.learnt,
         "right": accuracy.right,
         "conformance": _conforms,
+        "table": table,
     }
     failed = []
     for name in sys.argv[1:] or parts:
         start = time.perf_counter()
+        signal.signal(signal.SIGALRM, _late)
         signal.alarm(_LONG.get(name, _LIMIT))
         try:
             parts[name]()

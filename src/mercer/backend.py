@@ -92,8 +92,23 @@ def is_torch(x: object) -> bool:
 
 
 def on_gpu(x: object) -> bool:
-    """Whether `x` is a tensor of torch on an NVIDIA GPU."""
-    return is_torch(x) and bool(getattr(x, "is_cuda", False))
+    """Whether `x` is a tensor of torch on an NVIDIA GPU, for which fused kernels exist.
+
+    Builds of torch for AMD GPUs call their devices "cuda" too; torch computes the tiles there.
+    """
+    return is_torch(x) and bool(getattr(x, "is_cuda", False)) and not _torch_for_amd()
+
+
+def on_accelerator(x: object) -> bool:
+    """Whether `x` is a tensor of torch that is not in the memory of the host: on any GPU."""
+    return is_torch(x) and getattr(getattr(x, "device", None), "type", "cpu") != "cpu"
+
+
+def _torch_for_amd() -> bool:
+    """Whether the installed torch is a build for AMD GPUs."""
+    import torch
+
+    return torch.version.hip is not None
 
 
 def for_gpu(x: Any) -> bool:

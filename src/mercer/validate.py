@@ -379,6 +379,11 @@ def _real_tensor(x: Any, name: str) -> Array:
             f"{name} must be a dense tensor with data, got {x.layout} on {x.device}: "
             "call .to_dense(), or move it to a device that holds data"
         )
+    if is_torch(x) and x.device.type == "mps":
+        raise TypeError(
+            f"{name} must be on the CPU or on a GPU with float64, got a tensor on {x.device}: Apple GPUs "
+            "compute in float32 only, and sums of kernel values need float64. Pass .cpu() of it"
+        )
     xp = namespace(x)
     if xp.isdtype(x.dtype, "complex floating"):
         raise TypeError(f"{name} must hold real numbers, got dtype {x.dtype}: {_REMEDIES['c']}")

@@ -162,6 +162,10 @@ def tests() -> Checks:
         "MMD": (MMD(RBF(2.0), null=Permutation(99)), (x, y)),
         "MMDAgg": (MMDAgg(null=Permutation(99)), (x, y)),
         "Energy": (Energy(null=Permutation(99)), (x, y)),
+        "MMD in blocks": (
+            MMD(RBF(2.0), null=Permutation(99, blocks=np.arange(250) % 3)),
+            (x, y),
+        ),
         "KSD": (fit, (x,)),
         "HSIC": (HSIC(RBF(1.0), Laplace(2.0), null=Permutation(199)), (x, pair)),
         "HSIC of factors": (

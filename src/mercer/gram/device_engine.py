@@ -25,6 +25,8 @@ class DeviceEngine:
         (codes, table, seeds, keep_first, chunk, like) -> permuted weight columns on the device.
     sign_columns : callable
         (n, block, table, seeds, chunk, like) -> columns of random signs on the device.
+    uploaded_columns : callable
+        (codes, table, seeds, like) -> weight columns of the host, copied to the device.
     circular_correlations : callable
         (matrices, matrices) -> their circular cross-correlations, as in `gram.circular_correlation`.
     squared_correlations : callable
@@ -35,6 +37,7 @@ class DeviceEngine:
     fused_family: Callable[..., Any]
     permuted_columns: Callable[..., Any]
     sign_columns: Callable[..., Any]
+    uploaded_columns: Callable[..., Any]
     circular_correlations: Callable[..., Any]
     squared_correlations: Callable[..., Any]
 

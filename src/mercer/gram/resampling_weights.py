@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -194,14 +194,15 @@ class PermutedWeights(Resamples):
         return self._table
 
     def columns(self, chunk: slice, like: Array) -> Any:
-        """The columns of a chunk, as codes; on a GPU, signs generated there."""
-        if on_gpu(like) and self._blocks is None:
-            columns = device_engine().permuted_columns(
-                self._codes, self._table, self._sequence, self._keep_first, chunk, like
-            )
-            if columns is not None:
-                return columns
-        return super().columns(chunk, like)
+        """The columns of a chunk, as codes; on a GPU, signs, generated there unless there are blocks."""
+        if not on_gpu(like):
+            return super().columns(chunk, like)
+        if self._blocks is not None:
+            return _uploaded(super().columns(chunk, like), self._sequence)
+        columns = device_engine().permuted_columns(
+            self._codes, self._table, self._sequence, self._keep_first, chunk, like
+        )
+        return super().columns(chunk, like) if columns is None else columns
 
     def _sequence(self, number: int) -> np.random.SeedSequence:
         return _sequence(self._seed, number)
@@ -243,6 +244,11 @@ class PairedWeights(Resamples):
     def table(self) -> np.ndarray:
         """-1 and 1."""
         return self._signs.table
+
+    def columns(self, chunk: slice, like: Array) -> Any:
+        """The columns of a chunk, as codes; on a GPU, as signs there."""
+        coded = super().columns(chunk, like)
+        return _uploaded(coded, self._signs._sequence) if on_gpu(like) else coded
 
     def group(self, number: int) -> np.ndarray:
         """Codes of 64 columns."""
@@ -301,6 +307,12 @@ class SignWeights(Resamples):
         rng = _generator(self._seed, number)
         bits = np.unpackbits(rng.integers(0, 256, (GROUP, -(-blocks // 8)), dtype=np.uint8), axis=1)
         return np.repeat(bits[:, :blocks], self._block, axis=1)[:, : self._n]
+
+
+def _uploaded(coded: CodedColumns, seeds: Callable[[int], np.random.SeedSequence]) -> Any:
+    """The columns as signs on the device of `like`; as they are where they have more than two values."""
+    columns = device_engine().uploaded_columns(coded.codes, coded.table, seeds, coded.like)
+    return coded if columns is None else columns
 
 
 def _shuffled(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from threading import Event, local
 from typing import Any, TypeVar
 
-from mercer.backend import Array, itemsize, on_gpu
+from mercer.backend import Array, itemsize, on_accelerator
 from mercer.config import Settings, in_force, settings
 from mercer.gram.thread_pool import shared_pool
 from mercer.linalg import one_blas_thread
@@ -30,12 +30,12 @@ WIDE_BYTES = 2**22  # size of such a wider tile
 
 def side(like: Array) -> int:
     """Rows and columns of a tile on the device of `like`."""
-    return GPU_TILE if on_gpu(like) else TILE
+    return GPU_TILE if on_accelerator(like) else TILE
 
 
 def width(v: Array) -> int:
     """Columns of a tile in a product with v (m, k)."""
-    if on_gpu(v):
+    if on_accelerator(v):
         return GPU_TILE
     if v.shape[1] < MIN_COLUMNS_FOR_WIDE_TILES:
         return TILE

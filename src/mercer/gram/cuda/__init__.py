@@ -12,6 +12,7 @@ ENGINE = DeviceEngine(
     fused_family=fused_family.fused_family,
     permuted_columns=weight_columns.device_columns,
     sign_columns=weight_columns.device_signs,
+    uploaded_columns=weight_columns.uploaded_columns,
     circular_correlations=device_correlation.circular_correlations,
     squared_correlations=device_correlation.squared_correlations,
 )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.gram.cuda.device_weights import random_signs, two_valued
+from mercer.gram.cuda.operands import ROWS_PER_TILE
 
 _GROUP = 64  # columns that share a generator, as on the host; also converted to float64 at a time
 _ORDER_STREAM = 2**32 - 1  # the number of the generator that draws the order of summation
@@ -96,6 +97,23 @@ def device_signs(
     first, generators = _groups(seeds, chunk)
     signs = random_signs(n, block, generators, like.device)
     return _window(signs, chunk, first, table, like, n, seeds)
+
+
+def uploaded_columns(
+    codes: np.ndarray, table: np.ndarray, seeds: Seeds, like: Any
+) -> DeviceColumns | None:
+    """Columns of codes (k, n) generated on the host, as signs; None where codes are not two-valued."""
+    import torch
+
+    if len(table) != 2:
+        return None
+    k, n = codes.shape
+    shape = n + -n % ROWS_PER_TILE, k + -k % _GROUP
+    signs = torch.zeros(shape, dtype=torch.float16, device=like.device)
+    for c in range(0, k, _GROUP):
+        group = torch.as_tensor(codes[c : c + _GROUP]).to(like.device)
+        signs[:n, c : c + len(group)] = (2 * group.half() - 1).T
+    return _window(signs, slice(0, k), 0, table, like, n, seeds)
 
 
 def _groups(seeds: Seeds, chunk: slice) -> tuple[int, list[np.random.SeedSequence]]:

@@ -10,7 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backend import count, is_numpy, take_rows, to_numpy
+from mercer.backend import (
+    array_like,
+    astype,
+    count,
+    double,
+    is_numpy,
+    on_accelerator,
+    take_rows,
+    to_numpy,
+    zeros,
+)
 from mercer.config import settings
 from mercer.gram import Gram
 from mercer.gram.threads import in_order, spans
@@ -26,6 +36,7 @@ MAX_DENSE_POINTS = 2048  # 32 MiB in float64; up to here a problem is solved as 
 _VALUES_PER_TILE = 2**18  # 2 MiB in float64, which stay in cache
 _MAX_CHEAP_COLUMNS = 100  # beyond, computing a kernel value costs more than reading it from memory
 _TASKS_PER_THREAD = 4  # so that threads that finish early find more work
+_VALUES_PER_DEVICE_TILE = 2**25  # 256 MiB in float64; a few arrays of that size are in use at once
 
 
 class KernelRows(ABC):
@@ -128,6 +139,33 @@ class _TiledProduct:
         return total
 
 
+class DeviceRows(KernelRows):
+    """Kernel values of tensors on a GPU, computed there on demand; only blocks and sums come to the host."""
+
+    def __init__(self, kernel: Kernel, x: Any, onto: Any = None) -> None:
+        self._kernel, self._x, self._onto = kernel, x, x if onto is None else onto
+        self.diagonal = to_numpy(kernel.diag(x)).astype(np.float64)
+
+    def block(self, index: np.ndarray, /) -> np.ndarray:
+        points = taken(self._x, index)
+        block = padded_block(to_numpy(self._kernel.pairwise(points, points)))
+        np.fill_diagonal(block, self.diagonal[index])
+        return block
+
+    def times(self, index: np.ndarray, weights: np.ndarray, /) -> np.ndarray:
+        points, n = taken(self._x, index), count(self._onto)
+        total = zeros((n,), self._onto, double(self._onto))
+        for rows in spans(len(index), MAX_DENSE_POINTS):
+            w = array_like(weights[rows], points)
+            for span in spans(n, max(_VALUES_PER_DEVICE_TILE // len(w), 1)):
+                tile = self._kernel.pairwise(self._onto[span, ...], points[rows, ...])
+                total[span] += astype(tile @ array_like(w, tile), total.dtype)
+        return to_numpy(total)
+
+    def onto(self, columns: np.ndarray) -> KernelRows:
+        return DeviceRows(self._kernel, self._x, taken(self._x, columns))
+
+
 class CachedRows(KernelRows):
     """Rows of an expensive kernel, in a least-recently-used cache of fixed capacity."""
 
@@ -199,6 +237,8 @@ def kernel_rows(kernel: Kernel, x: Points) -> KernelRows:
     budget = settings().memory // 8
     if n <= MAX_DENSE_POINTS and 8 * n * n <= budget:
         return DenseKernelRows(to_numpy(Gram(kernel, x).dense()))
+    if on_accelerator(x):
+        return DeviceRows(kernel, x)
     if _is_cheap(kernel, x):
         return TiledRows(kernel, to_numpy(x))
     return CachedRows(kernel, x, max(budget // (8 * n), 1))

@@ -1,0 +1,44 @@
+"""Tensors of other devices than NVIDIA's: AMD takes torch's tiles, Apple is refused with a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mercer.backend import on_accelerator, on_gpu
+from mercer.htest import MMD
+from mercer.learn import KernelRidge
+
+torch = pytest.importorskip("torch")
+
+
+def _on(kind: str, shape: tuple[int, ...] = (20, 2)) -> Any:
+    """A tensor that says it is on another device."""
+
+    class Elsewhere(torch.Tensor):
+        device = property(lambda self: torch.device(kind))
+        is_cuda = property(lambda self: kind == "cuda")
+
+    Elsewhere.__module__ = "torch"
+    rng = np.random.default_rng(0)
+    return torch.as_tensor(rng.normal(size=shape)).as_subclass(Elsewhere)
+
+
+def test_fused_kernels_are_for_nvidia_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = _on("cuda")
+    monkeypatch.setattr(torch.version, "hip", None)
+    assert on_gpu(x)
+    monkeypatch.setattr(torch.version, "hip", "6.4")
+    assert not on_gpu(x)
+    assert on_accelerator(x)
+    assert not on_accelerator(torch.zeros(3))
+
+
+def test_tensors_on_apple_gpus_are_refused_with_what_to_do() -> None:
+    x = _on("mps")
+    with pytest.raises(TypeError, match=r"got a tensor on mps: .* float32 only.* Pass \.cpu\(\)"):
+        MMD().test(x, x)
+    with pytest.raises(TypeError, match=r"got a tensor on mps: .* float32 only.* Pass \.cpu\(\)"):
+        KernelRidge().fit(x, np.zeros(20))
