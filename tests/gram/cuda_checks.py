@@ -1,6 +1,6 @@
 """What fused tiles give, beside float64 on the host: prints {name: [error, limit]} as JSON.
 
-python tests/gram/cuda_checks.py cuda products matrices weights tests shared learnt, or with
+python tests/gram/cuda_checks.py cuda products matrices weights tests shared learnt joint, or with
 TRITON_INTERPRET=1 cpu, where tensors of the host play those of a device.
 """
 
@@ -25,6 +25,7 @@ from mercer.gram.cuda import device_correlation, fused_matrix, multi_gpu  # noqa
 from mercer.gram.cuda.engine import quadratic, times  # noqa: E402
 from mercer.gram.cuda.plan import plan  # noqa: E402
 from mercer.gram.cuda.weight_columns import device_columns, device_signs  # noqa: E402
+from mercer.gram.shifted_sums import shifted_sums  # noqa: E402
 from mercer.htest import (  # noqa: E402
     HSIC,
     KSD,
@@ -37,6 +38,7 @@ from mercer.htest import (  # noqa: E402
     Permutation,
     WildBootstrap,
 )
+from mercer.htest.dependence.sums.permuted_tensor import LowRankTensor  # noqa: E402
 from mercer.kernels import (  # noqa: E402
     RBF,
     Exponential,
@@ -234,11 +236,40 @@ def learnt() -> Checks:
         yield kind.__name__, apart, 1e-4
 
 
+def joint() -> Checks:
+    """Sums of products of three shifted matrices, and of permuted factors, beside those of the host."""
+    n, points = 70, [RNG.normal(size=(70, d)) for d in (1, 2, 3)]
+    shifts = np.stack([RNG.integers(n, size=11), RNG.integers(n, size=11)], axis=1)
+    host = [Gram(RBF(1.0), x) for x in points]
+    want = shifted_sums(host[0], host[1:], shifts)
+    here = [Gram(RBF(1.0), put(x, DOUBLE)) for x in points]
+    yield (
+        "shifted fused",
+        off(torch.as_tensor(shifted_sums(here[0], here[1:], shifts)), want),
+        1e-12,
+    )
+    apart = [matrix.centered() for matrix in here]
+    want = shifted_sums(host[0].centered(), [m.centered() for m in host[1:]], shifts)
+    yield (
+        "shifted centred",
+        off(torch.as_tensor(shifted_sums(apart[0], apart[1:], shifts)), want),
+        1e-10,
+    )
+    orders = [None, *(np.stack([RNG.permutation(n) for _ in range(7)]) for _ in range(2))]
+    want = LowRankTensor(points, points[0]).sums(orders)
+    yield (
+        "tensor",
+        off(torch.as_tensor(LowRankTensor(points, here[0].like).sums(orders)), want),
+        1e-12,
+    )
+
+
 def main() -> None:
     # so that diagonals come in many pieces
     device_correlation._ROWS_PER_TILE, device_correlation._MAX_DIAGONALS_IN_MEMORY = 32, 20
     parts = {
-        check.__name__: check for check in (products, matrices, weights, tests, shared, learnt)
+        check.__name__: check
+        for check in (products, matrices, weights, tests, shared, learnt, joint)
     }
     found = {}
     for part in sys.argv[2:]:

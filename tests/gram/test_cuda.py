@@ -19,7 +19,7 @@ from mercer.kernels.stein import Stein
 from tests.support.zoo import ZOO
 
 _CHECKS = Path(__file__).with_name("cuda_checks.py")
-PARTS = ("products", "matrices", "weights", "tests", "shared", "learnt")
+PARTS = ("products", "matrices", "weights", "tests", "shared", "learnt", "joint")
 
 
 def _has_formula(kernel: object) -> bool:
@@ -68,7 +68,11 @@ _SCALARS = "InterpreterError: TypeError('only 0-dimensional arrays"  # Triton 3.
 
 def _timed(part: str) -> object:
     """The interpreter takes a minute for most parts."""
-    return part if part in ("matrices", "learnt") else pytest.param(part, marks=pytest.mark.slow)
+    return (
+        part
+        if part in ("matrices", "learnt", "joint")
+        else pytest.param(part, marks=pytest.mark.slow)
+    )
 
 
 def _checked(device: str, part: str, **environment: str) -> None:

@@ -31,6 +31,10 @@ class DeviceEngine:
         (matrices, matrices) -> their circular cross-correlations, as in `gram.circular_correlation`.
     squared_correlations : callable
         (a, b, device) -> squared circular cross-correlations of columns, summed.
+    shifted_sums : callable
+        (matrix, matrices, shifts) -> sums of products of shifted matrices, as in `gram.shifted_sums`.
+    tensor_norms : callable
+        (factors, orders, device) -> squared norms of sums of products of permuted rows of factors.
     """
 
     fused_matrix: Callable[..., Any]
@@ -40,6 +44,8 @@ class DeviceEngine:
     uploaded_columns: Callable[..., Any]
     circular_correlations: Callable[..., Any]
     squared_correlations: Callable[..., Any]
+    shifted_sums: Callable[..., Any]
+    tensor_norms: Callable[..., Any]
 
 
 _loaders: list[Callable[[], DeviceEngine]] = []

@@ -4,7 +4,13 @@ Nothing here is imported before a tensor on a GPU arrives. `plan(kernel, x, y)` 
 Triton code; where that is not possible it returns None, and torch computes the tiles of `LazyMatrix`.
 """
 
-from mercer.gram.cuda import device_correlation, fused_family, fused_matrix, weight_columns
+from mercer.gram.cuda import (
+    device_correlation,
+    fused_family,
+    fused_matrix,
+    permuted_products,
+    weight_columns,
+)
 from mercer.gram.device_engine import DeviceEngine
 
 ENGINE = DeviceEngine(
@@ -15,4 +21,6 @@ ENGINE = DeviceEngine(
     uploaded_columns=weight_columns.uploaded_columns,
     circular_correlations=device_correlation.circular_correlations,
     squared_correlations=device_correlation.squared_correlations,
+    shifted_sums=permuted_products.shifted_sums,
+    tensor_norms=permuted_products.tensor_norms,
 )

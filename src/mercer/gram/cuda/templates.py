@@ -135,3 +135,26 @@ def diagonals(out, n, first, count, parameters, {arguments}BM: tl.constexpr, BN:
     inside = (at < n)[:, None] & (places < count)[None, :]
     tl.store(out + places[None, :].to(tl.int64) * n + at[:, None], value, mask=inside)
 '''
+
+SHIFTED = '''import triton
+import triton.language as tl
+
+
+@triton.jit
+def shifted(out, first, others, shifts, n, diagonals, number, MATRICES: tl.constexpr, BB: tl.constexpr, BN: tl.constexpr):
+    """out[d, b] = sum_i first[d, i] prod_k others[k, d, i + shifts[k, b]], indices modulo n."""
+    chosen = tl.program_id(0) * BB + tl.arange(0, BB)
+    d = tl.program_id(1).to(tl.int64)
+    total = tl.zeros((BB, BN), tl.float64)
+    for start in range(0, n, BN):
+        places = start + tl.arange(0, BN)
+        inside = (places < n)[None, :]
+        value = tl.load(first + d * n + places, mask=places < n, other=0.0)[None, :]
+        for k in tl.static_range(MATRICES):
+            shift = tl.load(shifts + k * number + chosen, mask=chosen < number, other=0)
+            at = places[None, :] + shift[:, None]
+            at = tl.where(at >= n, at - n, at)
+            value = value * tl.load(others + (k * diagonals + d) * n + at, mask=inside, other=0.0)
+        total += value
+    tl.store(out + d * number + chosen, tl.sum(total, 1), mask=chosen < number)
+'''

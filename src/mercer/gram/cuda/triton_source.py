@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from mercer.gram.cuda.plan import Plan
-from mercer.gram.cuda.templates import BAGS, DIAGONALS, FORMS, PRODUCT, SUMS
+from mercer.gram.cuda.templates import BAGS, DIAGONALS, FORMS, PRODUCT, SHIFTED, SUMS
 from mercer.gram.cuda.tile import arguments, dtype, filled, head, inputs, prologue, tile
 
 _MAX_TILE_SUMS = 4  # accumulators of the size of a tile that fit into registers
@@ -75,6 +75,11 @@ def diagonals_kernel(plan: Plan) -> Any:
     parts = {"prologue": prologue(plan), "tile": tile(plan, 4, across="")}
     code = DIAGONALS.format(arguments=arguments(plan), **parts)
     return compiled(head(plan) + code)["diagonals"]
+
+
+def shifted_kernel() -> Any:
+    """The compiled `shifted`, which needs no plan."""
+    return compiled(SHIFTED)["shifted"]
 
 
 @cache

@@ -36,7 +36,9 @@ class DHSIC(HypothesisTest):
         and more variables, kernels that are only characteristic may miss dependences: a note of the
         result then says so.
     null : Permutation, Bootstrap, Gamma, Spectrum or WildBootstrap
-        Permutation: every variable but the first is permuted independently, which is exact. Bootstrap:
+        Permutation: every variable but the first is permuted independently, which is exact. From 1,000
+        observations on, they are shifted circularly in one random order, unless their Gram matrices
+        have low rank: that is exact as well, and each entry is computed once. Bootstrap:
         every variable is drawn with replacement. Gamma: a gamma distribution with the exact mean and
         variance over all permutations. WildBootstrap is for time series.
 

@@ -14,14 +14,22 @@ import numpy as np
 from mercer.backend import Array, array_like, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix
+from mercer.gram.shifted_sums import shifted_dots
 from mercer.htest.dependence.hsic_statistic import mean_tolerance
 from mercer.htest.dependence.null_spectrum import limit_skewness, limit_weights, rescaled_weights
-from mercer.htest.dependence.sums.cyclic_permutations import permutations
+from mercer.htest.dependence.sums.cyclic_permutations import (
+    IndependentShifts,
+    draws_shifts,
+    permutations,
+)
 from mercer.htest.dependence.sums.permutation_moments import MatrixSums, dhsic_moments
 from mercer.htest.dependence.sums.permuted_tensor import (
+    LowRankTensor,
     PermutedTensor,
     UncenteredGram,
     permuted_tensor,
+    shifted_tensor_sums,
+    tensor_faster_than_shifts,
 )
 from mercer.htest.nulls import Bootstrap, Permutation, WildBootstrap
 from mercer.htest.serial_dependence import block_length, lag_means, signed_forms
@@ -51,7 +59,13 @@ class JointEvidence:
     # ---- protocols of nulls -------------------------------------------------------------
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """The statistics with every variable but the first permuted; column 0 is the observed one."""
+        """The statistics with every variable but the first permuted; column 0 is the observed one.
+
+        Many observations are shifted circularly in a random order, unless their matrices have low rank.
+        """
+        if draws_shifts(self.n, null) and self._low_rank is None:
+            others = len(self.grams) - 1
+            return self._shifted(IndependentShifts.drawn(self.n, null, others, seed))[columns]
         permuted_seeds = seeds(seed, len(self.grams) - 1)
         chunks = (permutations(self.n, null, columns, s) for s in permuted_seeds)
         return np.concatenate([self._permuted(orders) for orders in zip(*chunks, strict=True)])
@@ -98,8 +112,16 @@ class JointEvidence:
     # ---- private ------------------------------------------------------------------------
 
     @cached_property
+    def _matrices(self) -> list[UncenteredGram]:
+        return [UncenteredGram(gram) for gram in self.grams]
+
+    @cached_property
+    def _low_rank(self) -> LowRankTensor | None:
+        return tensor_faster_than_shifts(self._matrices)
+
+    @cached_property
     def _tensor(self) -> PermutedTensor:
-        return permuted_tensor([UncenteredGram(gram) for gram in self.grams])
+        return permuted_tensor(self._matrices)
 
     @cached_property
     def _sums(self) -> list[MatrixSums]:
@@ -128,9 +150,18 @@ class JointEvidence:
         between = np.ones(orders[0].shape, dtype=np.float64) * first
         for mean, order in zip(others, orders, strict=True):
             between *= mean[order]
-        joint = self._tensor.sums([None, *orders]) / self.n**2
+        return self._joined(self._tensor.sums([None, *orders]), between.sum(axis=1))
+
+    def _shifted(self, shifts: IndependentShifts) -> np.ndarray:
+        """The statistics for shifts of all variables but the first: (b,)."""
+        first, *others = (mean[shifts.base] for mean in self._means)
+        between = shifted_dots(first, others, shifts.values)
+        return self._joined(shifted_tensor_sums(self._matrices, shifts), between)
+
+    def _joined(self, joint: np.ndarray, between: np.ndarray) -> np.ndarray:
+        """The statistics from the sums of t and of u."""
         product = prod(float(m.mean()) for m in self._means)
-        return np.maximum(joint + product - 2 * between.mean(axis=1), 0.0)
+        return np.maximum(joint / self.n**2 + product - 2 * between / self.n, 0.0)
 
     def _bootstrapped(self, orders: Sequence[np.ndarray]) -> np.ndarray:
         """The statistics of bootstrap samples of all variables, with their row means: (b,)."""

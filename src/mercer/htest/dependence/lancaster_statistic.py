@@ -27,9 +27,19 @@ from mercer.htest.dependence.sums.centered_gram import (
     centered_gram,
     low_rank_gram,
 )
-from mercer.htest.dependence.sums.cyclic_permutations import permutations
+from mercer.htest.dependence.sums.cyclic_permutations import (
+    IndependentShifts,
+    draws_shifts,
+    permutations,
+)
 from mercer.htest.dependence.sums.permutation_moments import MatrixSums, product_moments
-from mercer.htest.dependence.sums.permuted_tensor import PermutedTensor, permuted_tensor
+from mercer.htest.dependence.sums.permuted_tensor import (
+    LowRankTensor,
+    PermutedTensor,
+    permuted_tensor,
+    shifted_tensor_sums,
+    tensor_faster_than_shifts,
+)
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.serial_dependence import block_length, lag_means, signed_forms
 from mercer.rkhs.paired_samples import Variable
@@ -113,10 +123,18 @@ class InteractionEvidence:
     # ---- protocols of nulls -------------------------------------------------------------
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        """The statistics with the second and third variable permuted; column 0 is the observed one."""
-        chunks = (permutations(self.n, null, columns, s) for s in seeds(seed, len(self.grams) - 1))
-        sums = [self._tensor.sums([None, *orders]) for orders in zip(*chunks, strict=True)]
-        return np.maximum(np.concatenate(sums), 0.0) / self.n**2
+        """The statistics with the second and third variable permuted; column 0 is the observed one.
+
+        Many observations are shifted circularly in a random order, unless their matrices have low rank.
+        """
+        if draws_shifts(self.n, null) and self._low_rank is None:
+            shifts = IndependentShifts.drawn(self.n, null, len(self.grams) - 1, seed)
+            sums = shifted_tensor_sums(self._matrices, shifts)[columns]
+        else:
+            chunks = (permutations(self.n, null, columns, s) for s in seeds(seed, 2))
+            draws = [self._tensor.sums([None, *orders]) for orders in zip(*chunks, strict=True)]
+            sums = np.concatenate(draws)
+        return np.maximum(sums, 0.0) / self.n**2
 
     def tolerance(self) -> float:
         """Largest difference by rounding between resampled statistics that are equal."""
@@ -152,5 +170,13 @@ class InteractionEvidence:
         return reduce(mul, (lag_means(gram.matrix()) for gram in self.grams))
 
     @cached_property
+    def _matrices(self) -> list[_PermutableCenteredGram]:
+        return [_PermutableCenteredGram(gram) for gram in self.grams]
+
+    @cached_property
+    def _low_rank(self) -> LowRankTensor | None:
+        return tensor_faster_than_shifts(self._matrices)
+
+    @cached_property
     def _tensor(self) -> PermutedTensor:
-        return permuted_tensor([_PermutableCenteredGram(gram) for gram in self.grams])
+        return permuted_tensor(self._matrices)

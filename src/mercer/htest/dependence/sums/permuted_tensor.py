@@ -1,8 +1,10 @@
 """sum_ij prod_k K^k_(p_k(i) p_k(j)) of several symmetric matrices, each permuted by its own p_k.
 
-Three methods. Where all matrices have low rank, K^k = A_k A_k', the sum is the squared norm of the tensor
-sum_i a_1 x ... x a_M, O(n r_1 ... r_M). Where all of them fit into the memory budget, their rows are
-gathered, O(n^2). Otherwise their tiles are computed again for every permutation.
+Three methods for any permutations. Where all matrices have low rank, K^k = A_k A_k', the sum is the squared
+norm of the tensor sum_i a_1 x ... x a_M, O(n r_1 ... r_M). Where all of them fit into the memory budget,
+their rows are gathered, O(n^2). Otherwise their tiles are computed again for every permutation.
+
+Circular shifts of one random order need no gathering: `shifted_tensor_sums` computes each entry once.
 """
 
 from __future__ import annotations
@@ -18,15 +20,22 @@ from typing import Protocol
 import numpy as np
 
 from mercer import linalg
-from mercer.backend import to_numpy
+from mercer.backend import Array, on_gpu, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, cholesky
+from mercer.gram.device_engine import device_engine
+from mercer.gram.shifted_sums import shifted_sums
 from mercer.gram.threads import in_order, spans
+from mercer.htest.dependence.sums.cyclic_permutations import IndependentShifts
 from mercer.kernels import facts
 from mercer.rkhs.sample_rows import taken
 
 _ROUNDING = 1e-13  # share of the trace below which the remainder of a factor is rounding
 _PRODUCTS_PER_GATHERED_ENTRY = 10  # products of rows of factors in the time of gathering one entry
+# Products of rows of factors in the time of one row of a tile, measured on one core; and products that
+# take a second for 1,000 permutations of 1,000 rows.
+_PRODUCTS_PER_ROW = 2
+_MIN_PRODUCTS_FOR_SHIFTS = 15_000
 _ROWS_PER_GATHER = 64  # so that gathered rows stay in cache
 _PRODUCT_BYTES = 2**21  # of products of rows of factors at a time: they stay in cache
 _MIN_NUMBERS_FOR_THREADS = 20_000_000  # with fewer, one thread is as fast as two
@@ -90,13 +99,33 @@ def _principal(a: np.ndarray) -> np.ndarray:
 def permuted_tensor(matrices: Sequence[PermutableMatrix]) -> PermutedTensor:
     """The sums by the fastest method that the memory budget allows."""
     n = matrices[0].matrix().shape[0]
-    factors = _factors(matrices, _PRODUCTS_PER_GATHERED_ENTRY * n * (len(matrices) - 1))
-    if factors is not None:
-        return LowRankTensor(factors)
+    low_rank = low_rank_tensor(matrices, _PRODUCTS_PER_GATHERED_ENTRY * n * (len(matrices) - 1))
+    if low_rank is not None:
+        return low_rank
     if 2 * 8 * n**2 * len(matrices) <= settings().memory:
         dense = [to_numpy(m.matrix().dense()).astype(np.float64, copy=False) for m in matrices]
         return DenseTensor(dense)
     return TiledTensor(tuple(matrices))
+
+
+def low_rank_tensor(matrices: Sequence[PermutableMatrix], most: int) -> LowRankTensor | None:
+    """The sums by factors; None if the product of their widths exceeds `most`."""
+    factors = _factors(matrices, most)
+    return None if factors is None else LowRankTensor(factors, matrices[0].matrix().like)
+
+
+def tensor_faster_than_shifts(matrices: Sequence[PermutableMatrix]) -> LowRankTensor | None:
+    """The sums by factors, where these take less time for any permutations than the tiles for shifts."""
+    n = matrices[0].matrix().shape[0]
+    return low_rank_tensor(matrices, max(_MIN_PRODUCTS_FOR_SHIFTS, _PRODUCTS_PER_ROW * n))
+
+
+def shifted_tensor_sums(
+    matrices: Sequence[PermutableMatrix], shifts: IndependentShifts
+) -> np.ndarray:
+    """The sums with all matrices but the first shifted: (b,)."""
+    first, *others = (m.matrix(shifts.base) for m in matrices)
+    return shifted_sums(first, others, shifts.values)
 
 
 def _factors(matrices: Sequence[PermutableMatrix], most: int) -> list[np.ndarray] | None:
@@ -118,9 +147,12 @@ class LowRankTensor(PermutedTensor):
     """Squared norms of sum_i a_1(p_1(i)) x ... x a_M(p_M(i)), for matrices of low rank."""
 
     factors: Sequence[np.ndarray]
+    like: Array  # on the device that does the work
 
     def sums(self, orders: Sequence[np.ndarray | None]) -> np.ndarray:
         """The sums, by one matrix product for each permutation."""
+        if on_gpu(self.like):
+            return device_engine().tensor_norms(self.factors, orders, self.like.device)
         number = next(len(order) for order in orders if order is not None)
         n, entries = len(self.factors[0]), prod(a.shape[1] for a in self.factors)
         work = _TensorNorm(self._groups(), orders)
