@@ -1,4 +1,4 @@
-"""The command: python -m benchmarks [list | SUITE ...] [--quick] [--shared] [--repeats N] [--results DIR]."""
+"""The command: python -m benchmarks [list | SUITE ...] [--quick] [--shared] [--repeats N] [--only WORDS] [--results DIR]."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from types import ModuleType
 from rich.console import Console
 
 from benchmarks import suites
-from benchmarks.report import Options, save, show
-
-RESULTS = Path(__file__).parent / "results"
+from benchmarks.report import RESULTS, Options, save, show
 
 
 def main() -> int:
@@ -27,6 +25,9 @@ def main() -> int:
     add("--quick", action="store_true", help="small sizes: does it run?")
     add("--repeats", type=int, default=5, help="rounds of every comparison (5)")
     add("--shared", action="store_true", help="others use the machine: judge by processor time")
+    add(
+        "--only", default="", help="scoreboard: contests that contain one of these words (svc,hsic)"
+    )
     add("--results", type=Path, default=RESULTS, help="where the files go")
     told = parser.parse_args()
     unknown = set(told.suites) - {"list", *known}
@@ -40,11 +41,14 @@ def main() -> int:
             console.print(f"[bold]{name:10}[/] {_suite(name).__doc__.splitlines()[0]}")
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a suite may tell what it has
-    options = Options(told.quick, told.repeats, told.shared, console)
+    words = tuple(word for word in told.only.split(",") if word)
+    options = Options(told.quick, told.repeats, told.shared, console, words, told.results)
     for name in told.suites or known:
         report = _suite(name).run(options)
         show(report, console)
-        for path in save(report, told.results, name + ("-quick" if told.quick else "")):
+        for path in save(
+            report, told.results, (report.name or name) + ("-quick" if told.quick else "")
+        ):
             console.print(f"[dim]{path.name} written[/]")
     return 0
 

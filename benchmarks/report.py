@@ -14,6 +14,8 @@ from rich.table import Table as RichTable
 
 from benchmarks.machine import describe
 
+RESULTS = Path(__file__).parent / "results"
+
 
 @dataclass(frozen=True)
 class Options:
@@ -23,6 +25,8 @@ class Options:
     repeats: int
     shared: bool
     console: Console
+    only: tuple[str, ...] = ()  # words that the names of what is run contain
+    results: Path = RESULTS
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class Report:
     tables: list[Table]
     bars: list[Bar] = field(default_factory=list)
     raw: Any = None
+    name: str = ""  # of its files; the name of the suite by default
 
     def shown(self) -> list[Table]:
         summary = Table("Promises", [bar.row() for bar in self.bars])
@@ -118,12 +123,17 @@ def markdown(report: Report) -> str:
     lines = [f"# {report.title}", ""]
     lines += [f"* {key}: {value}" for key, value in describe().items()]
     for table in report.shown():
-        names = _columns(table)
-        marks = [":---" if _wordy(table, name) else "---:" for name in names]
-        lines += ["", f"## {table.title}", "", _line(names), _line(marks)]
-        lines += [_line(_cell(row.get(name)) for name in names) for row in table.rows]
+        lines += ["", f"## {table.title}", "", *markdown_table(table)]
         lines += ["", table.note] if table.note else []
     return "\n".join(lines) + "\n"
+
+
+def markdown_table(table: Table) -> list[str]:
+    """The lines of a table."""
+    names = _columns(table)
+    marks = [":---" if _wordy(table, name) else "---:" for name in names]
+    rows = [_line(_cell(row.get(name)) for name in names) for row in table.rows]
+    return [_line(names), _line(marks), *rows]
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -46,7 +46,7 @@ class Configuration:
     name: str
     python: str
     processor: str
-    threads: int = 1
+    threads: int | None = 1  # of BLAS and OpenMP; None: as many as they choose
     torch: bool = False  # its wheel exists for Python 3.11
     numba: bool = True
     oldest: bool = False  # the lower bounds of pyproject.toml
@@ -62,8 +62,8 @@ class Configuration:
 
     def told(self) -> str:
         """Everything that the name does not say, as a cell of the table."""
-        parts = [f"Python {self.python}", self.processor, f"{self.threads} threads"]
-        parts[-1] = parts[-1].removesuffix("s") if self.threads == 1 else parts[-1]
+        threads = f"{self.threads or 'default'} thread{'s' * (self.threads != 1)}"
+        parts = [f"Python {self.python}", self.processor, threads]
         parts += ["with torch" if self.torch else "without torch"]
         parts += ["without numba"] * (not self.numba)
         parts += ["oldest supported versions"] * self.oldest
@@ -82,6 +82,7 @@ CONFIGURATIONS = {  # together they have every level of every factor at least on
         Configuration("oldest", "3.11", "Haswell", torch=True, oldest=True),
         Configuration("plain", "3.11", "Zen", threads=4, numba=False),
         Configuration("shuffled", "3.11", "SkylakeX", torch=True, order=20_250_711),
+        Configuration("threaded", "3.11", "Haswell", threads=None, torch=True),
         Configuration("newest", "3.14", "Haswell"),
     )
 }
@@ -151,8 +152,9 @@ def as_here(configuration: Configuration) -> Configuration:
 
 def variables(configuration: Configuration, python: Path) -> dict[str, str]:
     """The environment variables of a run."""
-    threads = str(configuration.threads)
-    return {**imitation(configuration.processor, python, threads), "MERCER_TEST_THREADS": threads}
+    threads = configuration.threads
+    imitated = imitation(configuration.processor, python, threads)
+    return imitated if threads is None else {**imitated, "MERCER_TEST_THREADS": str(threads)}
 
 
 @contextmanager

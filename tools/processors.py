@@ -1,9 +1,13 @@
-"""Make numerical libraries compute as on another processor of this architecture."""
+"""Make numerical libraries compute as on another processor of this architecture.
+
+python tools/processors.py Haswell -m benchmarks scoreboard    # as if there were no AVX-512
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,16 +52,31 @@ PROCESSORS = {
 }
 
 
-def imitation(processor: str, python: Path, threads: str = "1") -> dict[str, str]:
-    """Environment variables for a process of this Python that imitates the processor."""
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def imitation(processor: str, python: Path, threads: int | None = 1) -> dict[str, str]:
+    """Environment variables for a process of this Python that imitates the processor.
+
+    Without a number of threads libraries choose it themselves.
+    """
     code = "import numpy as n; print(*n._core._multiarray_umath.__cpu_dispatch__)"
     dispatched = subprocess.run(
         [str(python), "-c", code], capture_output=True, text=True, check=True
     )
-    return {
-        **os.environ,
-        **PROCESSORS[processor].environment(dispatched.stdout.split()),
-        "OMP_NUM_THREADS": threads,
-        "OPENBLAS_NUM_THREADS": threads,
-        "MKL_NUM_THREADS": threads,
-    }
+    inherited = {name: value for name, value in os.environ.items() if name not in THREADS}
+    imitated = PROCESSORS[processor].environment(dispatched.stdout.split())
+    return inherited | imitated | ({} if threads is None else dict.fromkeys(THREADS, str(threads)))
+
+
+def main() -> int:
+    """Run a command of this Python as on another processor."""
+    if len(sys.argv) < 3 or sys.argv[1] not in PROCESSORS:
+        sys.exit(f"usage: python tools/processors.py {{{','.join(PROCESSORS)}}} ARGUMENT ...")
+    python = Path(sys.executable)
+    environment = imitation(sys.argv[1], python, None)
+    return subprocess.run([str(python), *sys.argv[2:]], env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

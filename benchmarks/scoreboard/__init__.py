@@ -1,0 +1,1 @@
+"""The scoreboard: mercer and its peers, call against call, at sizes from 50 to 20,000."""
