@@ -14,15 +14,12 @@ from typing import Any
 Clock = Callable[[], float]
 
 _REST = 0.01  # seconds between contenders, for idle BLAS threads of the one before to go to sleep
-_BATCH = (
-    0.004  # seconds that a quick call is repeated within a round: a thousand ticks of the clock
-)
+_BATCH = 0.004  # seconds that a quick call is repeated in a round: a thousand ticks of the clock
 _CELL = 0.35  # seconds that the rounds of a comparison take together
 _ROUNDS = 8  # at most: the best of eight is steady to a few per cent
 _SLOW = 1.0  # seconds of a round, from which on the first call of each counts, too
-_SAMPLE = (
-    0.25  # seconds that a few resamples of a slow peer take, from which its time is extrapolated
-)
+_FEWEST = 4  # resamples from which the time of all is extrapolated, where each of them is slow
+_SAMPLE = 0.25  # seconds of the resamples from which the time of a slow peer is extrapolated
 
 
 def clock(shared: bool) -> Clock:
