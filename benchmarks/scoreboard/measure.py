@@ -69,12 +69,15 @@ class Warm:
     scaled: bool = False
 
 
-def warm(call: Callable[..., Any], resamples: int, now: Clock) -> Warm:
-    """Call once or twice, for imports, compilation and memory, and decide how the call is timed."""
+def warm(call: Callable[..., Any], resamples: int, now: Clock, *, patience: float = _SLOW) -> Warm:
+    """Call once, and again if that took less than `patience` seconds; decide how the call is timed.
+
+    The first call imports and compiles, and shows the memory.
+    """
     if resamples:
         return _warm_resampling(call, resamples, now)
     answer, seconds, memory = watched(call, now)
-    if seconds < _SLOW:  # the first call may have compiled
+    if seconds < patience:
         answer, again, memory = watched(call, now)
         seconds = min(seconds, again)
     batch = max(1, int(_BATCH / max(seconds, 1e-7)))

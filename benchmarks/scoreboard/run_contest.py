@@ -14,6 +14,7 @@ from benchmarks.scoreboard.contest import OURS, SIZES, Call, Contest, Peer
 from benchmarks.scoreboard.contests import CONTESTS
 from benchmarks.scoreboard.measure import Clock, Repeated, Warm, best, clock, warm
 
+_COMPILING = 6.0  # seconds of a first call of ours that may be compilation
 _PATIENCE = 60.0  # seconds of a call of ours, beyond which a size is given up
 
 
@@ -61,8 +62,6 @@ def _one_dimension(
         for name, error in cell["errors"].items():
             playing = [peer for peer in playing if peer.library != name]
             record["stopped"].append({"library": name, "d": d, "before": n, "why": error})
-        if OURS in cell["errors"]:
-            return
 
 
 def _expected(costs: list[tuple[int, float]], n: int) -> float:
@@ -89,7 +88,8 @@ def _cell(
     for name, (prepare, resamples) in calls.items():
         try:
             call: Call = prepare(data)
-            ready[name] = warm(call, resamples, now)
+            patience = _COMPILING if name == OURS else 1.0
+            ready[name] = warm(call, resamples, now, patience=patience)
         except Exception as error:  # a peer may fail in any way, and the others go on
             errors[name] = f"{type(error).__name__}: {error}"[:200]
     agreement = _agreement(playing, ready)

@@ -163,7 +163,7 @@ def _memory(board: Board) -> Table:
                 "mercer, MiB": ours / MIB,
                 "peer, MiB": theirs / MIB,
             }
-    note = "The most that a call took beyond what the process had, its inputs included."
+    note = "The most that a call took in addition to its inputs."
     return Table("Memory at the largest size of both", list(rows.values()), note)
 
 
