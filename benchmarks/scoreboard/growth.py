@@ -77,7 +77,8 @@ def _learner_call(learner: Any, n: int) -> Call:
         y = None
     points: Any = x
     if name in _BAGGED:
-        points = Bags([v + 0.3 * rng.standard_normal((_PER_BAG, _COLUMNS)) for v in x])
+        noise = 0.3 * rng.standard_normal((n * _PER_BAG, _COLUMNS))
+        points = Bags(np.repeat(x, _PER_BAG, axis=0) + noise, _PER_BAG * np.arange(n + 1))
     return lambda: clone(learner).fit(points, y)
 
 
@@ -86,8 +87,8 @@ def measured(prepare: Callable[[int], Call], now: Clock, largest: int) -> dict[s
     seconds: dict[int, float] = {}
     ended = ""
     for n in (size for size in SIZES if size <= largest):
+        call = prepare(n)
         try:
-            call = prepare(n)
             if not seconds:
                 call()  # imports, compiles
             spent = Repeated(call).seconds(now)

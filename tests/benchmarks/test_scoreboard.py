@@ -9,7 +9,7 @@ import pytest
 from benchmarks.scoreboard import board as boards
 from benchmarks.scoreboard import contests, growth, page, picture, tables
 from benchmarks.scoreboard.contest import MODULES, OURS
-from benchmarks.scoreboard.measure import Extrapolated, Repeated, best, warm
+from benchmarks.scoreboard.measure import Extrapolated, Repeated, best, clock, warm
 from benchmarks.scoreboard.run_contest import _expected
 from tests.support.studies import program
 
@@ -54,34 +54,34 @@ def board(**seconds: float) -> boards.Board:
 
 
 def test_time_of_all_resamples_follows_from_a_few():
-    clock = Hand()
-    call = lambda resamples: clock.spend(0.5 + 0.02 * resamples)  # noqa: E731
-    assert Extrapolated(call, 11, 999).seconds(clock) == pytest.approx(0.5 + 0.02 * 999)
+    hand = Hand()
+    call = lambda resamples: hand.spend(0.5 + 0.02 * resamples)  # noqa: E731
+    assert Extrapolated(call, 11, 999).seconds(hand) == pytest.approx(0.5 + 0.02 * 999)
     # and the decision how many are enough
-    slow = warm(call, 999, clock)
+    slow = warm(call, 999, hand)
     assert slow.scaled
     assert slow.seconds == pytest.approx(0.5 + 0.02 * 999)
 
 
 def test_quick_resampling_is_done_in_full():
-    clock = Hand()
-    done = warm(lambda resamples: clock.spend(1e-4 * resamples), 999, clock)
+    hand = Hand()
+    done = warm(lambda resamples: hand.spend(1e-4 * resamples), 999, hand)
     assert not done.scaled
     assert done.seconds == pytest.approx(1e-4 * 999)
 
 
 def test_the_best_round_counts_and_the_first_call_of_quick_ones_does_not():
-    clock = Hand()
+    hand = Hand()
     spent = iter([0.9, *np.linspace(0.2, 0.1, 50)])
-    contender = warm(lambda: clock.spend(next(spent)), 0, clock)
-    seconds, rounds = best({"a": contender}, clock)
+    contender = warm(lambda: hand.spend(next(spent)), 0, hand)
+    seconds, rounds = best({"a": contender}, hand)
     assert rounds >= 2
     assert seconds["a"] < 0.2
 
 
 def test_batches_give_the_time_of_a_single_call():
-    clock = Hand()
-    assert Repeated(lambda: clock.spend(0.25), 8).seconds(clock) == pytest.approx(0.25)
+    hand = Hand()
+    assert Repeated(lambda: hand.spend(0.25), 8).seconds(hand) == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0, 3.0])
@@ -165,6 +165,22 @@ def test_contests_have_known_peers_and_names_to_choose_by():
         "HSIC",
     }
     assert contests.chosen(("nothing of the kind",)) == []
+
+
+@pytest.mark.parametrize("kind", growth.KINDS)
+def test_every_entry_of_the_zoos_has_data_to_grow_with(kind):
+    calls = growth.entries(kind)
+    assert len(calls) >= 40
+    for prepare in calls.values():
+        prepare(100)
+
+
+def test_bags_are_fitted_as_bags():
+    calls = growth.entries("learners")
+    (name,) = (name for name in calls if name.startswith("OneClassSMM"))
+    record = growth.measured(calls[name], clock(True), 50)
+    assert record["ended"] == ""
+    assert list(record["seconds"]) == ["50"]
 
 
 @pytest.mark.parametrize(
