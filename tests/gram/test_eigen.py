@@ -9,6 +9,7 @@ from scipy.linalg import eigh
 
 import mercer
 from mercer.gram import Dense, Gram, LowRank, Reweighted, eigen, top_eigenpairs
+from mercer.gram.block_lanczos import block_lanczos
 from mercer.kernels import RBF, Delta, Matern
 
 RNG = np.random.default_rng(0)
@@ -31,7 +32,21 @@ def test_one_pair_and_many(kernel, k):
     checked(Gram(kernel, X), k, kernel(X))
 
 
+@pytest.mark.parametrize("n", [300, 700])
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_few_pairs_of_medium_matrices(n, k):
+    """Where block Lanczos takes over from LAPACK."""
+    checked(Gram(RBF(2.0), X[:n]), k, RBF(2.0)(X[:n]))
+
+
+def test_krylov_spaces_of_low_rank_are_left_to_restarts():
+    z = RNG.standard_normal((200, 3))
+    start = RNG.standard_normal((200, 4))
+    assert block_lanczos(lambda v: z @ (z.T @ v), start, 4, 1e-12, 100) is None
+
+
 def test_restarts_lose_nothing(monkeypatch):
+    monkeypatch.setattr(eigen, "_MAX_KRYLOV_COLUMNS", 0)
     monkeypatch.setattr(eigen, "_MIN_BLOCK_COLUMNS", 1)
     checked(Gram(Matern(1.5, 2.0), X), 20, Matern(1.5, 2.0)(X))
 
@@ -85,6 +100,7 @@ def test_most_pairs_need_the_whole_matrix():
 
 
 def test_it_says_when_it_did_not_converge(monkeypatch):
+    monkeypatch.setattr(eigen, "_MAX_KRYLOV_COLUMNS", 0)
     monkeypatch.setattr(eigen, "_MAX_PASSES", 3)
     with pytest.warns(mercer.NotConverged, match="stopped after 3 passes"):
         top_eigenpairs(Gram(Matern(0.5, 0.1), X), 5)

@@ -127,6 +127,8 @@ class KernelEstimator(VersionedEstimator):
             return kernel.accept(X, "X")
         if self._checked_by_sklearn(X):
             self._check_categories(None, reset=reset)
+            if needs_no_conversion(X, how.get("ensure_min_samples", 1)) and self._takes(X, reset):
+                return X
             return validate_data(self, X, dtype=(np.float64, np.float32), reset=reset, **how)
         frame = None if is_array(X) else as_table(X, "X")
         if frame is not None and not frame.series:
@@ -182,6 +184,17 @@ class KernelEstimator(VersionedEstimator):
         objects = validate.holds_objects(X) or validate.holds_distributions(X)
         return not (objects or as_table(X, "X") is not None)
 
+    def _takes(self, X: np.ndarray, reset: bool) -> bool:
+        """Whether an array needs no further check by scikit-learn: no names of columns, the right width.
+
+        Sets `n_features_in_` in `fit`.
+        """
+        if hasattr(self, "feature_names_in_"):
+            return False
+        if reset:
+            self.n_features_in_ = X.shape[1]
+        return getattr(self, "n_features_in_", None) == X.shape[1]
+
     def _check_width(self, width: int, *, reset: bool) -> None:
         if reset:
             self.n_features_in_ = width
@@ -190,6 +203,23 @@ class KernelEstimator(VersionedEstimator):
                 f"X has {width} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input: pass the columns it was fitted on"
             )
+
+
+def needs_no_conversion(X: Any, min_rows: int = 1) -> bool:
+    """Whether X is what scikit-learn's checks return unchanged: finite floats, not a subclass of an array.
+
+    Those checks take most of the time of a prediction for few points.
+    """
+    if type(X) is not np.ndarray or X.dtype not in (np.float64, np.float32) or X.ndim != 2:
+        return False
+    return X.shape[0] >= min_rows and X.shape[1] > 0 and bool(np.isfinite(np.sum(X)))
+
+
+def plain_targets(y: Any, rows: int) -> bool:
+    """Whether y is what scikit-learn's checks return unchanged: finite numbers (n,), one for each row."""
+    if type(y) is not np.ndarray or y.shape != (rows,) or y.dtype.kind not in "fiu":
+        return False
+    return y.dtype.kind != "f" or bool(np.isfinite(np.sum(y)))
 
 
 def _median_kernel(x: Any) -> Kernel:

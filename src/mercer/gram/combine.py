@@ -111,6 +111,18 @@ class Dense(LazyMatrix):
         return namespace(self.array).asarray(self.array[rows, columns], copy=True)
 
 
+class Held(Dense):
+    """The dense array of a symmetric lazy matrix, which needs no checks."""
+
+    def __init__(self, matrix: LazyMatrix) -> None:
+        self.array = matrix.dense()
+        self._symmetric = True
+
+    def diagonal(self) -> Array:
+        """K_ii: (n,)."""
+        return namespace(self.array).linalg.diagonal(self.array)
+
+
 class LowRank(LazyMatrix):
     """K = Z Z' for features Z (n, r): products cost n r, not n^2."""
 

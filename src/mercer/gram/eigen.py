@@ -24,17 +24,25 @@ from mercer.backend import (
 )
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError, NotConverged
-from mercer.gram.combine import Dense, Reweighted
+from mercer.gram.block_lanczos import block_lanczos
+from mercer.gram.combine import Dense, Held, Reweighted
 from mercer.gram.gram import Gram
 from mercer.gram.lazy import Centered, LazyMatrix, Product
 from mercer.kernels.radial import RBF
 from mercer.linalg import one_blas_thread
 
 _MAX_PASSES = 1000  # over the matrix; smooth kernels need about ten
-_MAX_ROWS_DENSE = 1000  # up to here LAPACK is fastest, whatever the number of eigenvalues
+_MAX_ROWS_DENSE = 1000  # up to here LAPACK is fastest unless few eigenvalues are wanted
+_MAX_ROWS_LAPACK = 256  # and up to here for few of them, too
+_MAX_ROWS_DIVIDE_AND_CONQUER = 1000  # up to here it finds all eigenpairs faster than LAPACK's default
+_ROWS_PER_PAIR = 60  # from here on block Lanczos is faster than LAPACK: 10 of 1,000 take 32 and 65 ms
 _MIN_BLOCK_COLUMNS = 12  # a product with fewer columns takes as long
 _TINY = float(np.finfo(np.float64).tiny)
 _COPIES = 3  # of the matrix while LAPACK computes eigenvectors; of the basis while it grows
+_MAX_BYTES_HELD = 2**28  # of a matrix with cheap tiles: a product from memory takes half the time of tiles
+_MAX_KRYLOV_COLUMNS = 256  # without restarts: then orthogonalising takes as long as the products
+_MAX_COLUMNS_FOR_SYMV = 2  # 1,000 rows: 0.14 ms for two columns, 0.32 ms by a matrix product; 4: 0.28, 0.41
+_KRYLOV_TOLERANCE = 1e-12  # of residuals, relative to the largest eigenvalue
 _MAX_DIMENSION_OF_CHEAP_TILES = 32  # computing tiles of RBF then costs less than reading them
 
 
@@ -61,8 +69,9 @@ def top_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
         width, max_columns = _plan(matrix, k)
         # tiles use all threads of mercer; more threads of BLAS would wait in busy loops beside them
         with nullcontext() if _holds(matrix) else one_blas_thread():
-            values, vectors = _block_davidson(matrix, k, width, max_columns)
-    return values, vectors * _signs(vectors)
+            pairs = _without_restarts(matrix, k, max_columns)
+            values, vectors = pairs or _block_davidson(matrix, k, width, max_columns)
+    return values, vectors * signs_of_peaks(vectors)
 
 
 def ask_for_eigenpairs(matrix: LazyMatrix, k: int) -> None:
@@ -77,7 +86,8 @@ def ask_for_eigenpairs(matrix: LazyMatrix, k: int) -> None:
 
 
 def _densely(n: int, k: int) -> bool:
-    return n <= _MAX_ROWS_DENSE or 3 * k > n
+    few = n > _MAX_ROWS_LAPACK and _ROWS_PER_PAIR * k <= n
+    return 3 * k > n or (n <= _MAX_ROWS_DENSE and not few)
 
 
 def _fits(matrix: LazyMatrix) -> bool:
@@ -90,10 +100,7 @@ def _plan(matrix: LazyMatrix, k: int) -> tuple[int, int]:
     cheap = _has_cheap_tiles(matrix) or _fits(matrix)
     width = max(_MIN_BLOCK_COLUMNS, k // 4) if cheap else max(k, _MIN_BLOCK_COLUMNS)
     max_columns = min(max(3 * (k + width), 60), n)
-    memory, dense_bytes = settings().memory, n**2 * itemsize(matrix.like) if _holds(matrix) else 0
-    room = max(memory - dense_bytes, memory // 4) // (
-        _COPIES * 8 * n
-    )  # columns of all arrays together
+    room = _affordable_columns(matrix)
     if max_columns + k + width <= room:
         return width, max_columns
     width = min(width, _MIN_BLOCK_COLUMNS)
@@ -101,6 +108,13 @@ def _plan(matrix: LazyMatrix, k: int) -> tuple[int, int]:
     if max_columns < k + 2 * width:
         _check_memory(_COPIES * 8 * n * (2 * k + 3 * width), f"{k} eigenpairs of {n:,} points need")
     return width, max_columns
+
+
+def _affordable_columns(matrix: LazyMatrix) -> int:
+    """Columns of all arrays together that the memory budget allows beside the matrix, where it is held."""
+    n, memory = matrix.shape[0], settings().memory
+    dense_bytes = n**2 * itemsize(matrix.like) if _holds(matrix) else 0
+    return max(memory - dense_bytes, memory // 4) // (_COPIES * 8 * n)
 
 
 def _check_memory(needed: int, what: str) -> None:
@@ -133,10 +147,27 @@ def largest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
     n = len(matrix)
     with linalg.threads_for(matrix):
-        values, vectors = eigh(matrix, subset_by_index=(n - k, n - 1))
+        values, vectors = matrix[:0, 0], matrix
+        if not (n <= _MAX_ROWS_DIVIDE_AND_CONQUER and 3 * k > n):
+            values, vectors = eigh(matrix, subset_by_index=(n - k, n - 1), check_finite=False)
         if len(values) < k:
-            values, vectors = eigh(matrix, driver="evd")
+            values, vectors = np.linalg.eigh(matrix)
     return values[::-1][:k], vectors[:, ::-1][:, :k]
+
+
+def _without_restarts(matrix: LazyMatrix, k: int, max_columns: int) -> tuple[Array, Array] | None:
+    """Eigenpairs by `block_lanczos`, for float64 in NumPy; None where it does not converge.
+
+    The tolerance is tighter than that of `_block_davidson`, because a few more products are cheap.
+    """
+    n = matrix.shape[0]
+    width = max(k, 2 if _holds(matrix) else _MIN_BLOCK_COLUMNS)
+    most = min(max(max_columns, _affordable_columns(matrix)), _MAX_KRYLOV_COLUMNS, n // 2)
+    if not is_numpy(matrix.like) or is_single(matrix.like) or 2 * width > most:
+        return None
+    start = np.random.default_rng(0).standard_normal((n, width))
+    times = repeated_product(matrix)
+    return block_lanczos(lambda v: to_numpy(times(v)), start, k, _KRYLOV_TOLERANCE, most)
 
 
 def _block_davidson(
@@ -206,6 +237,11 @@ class Space:
         self.images = xp.concat([self.images, images], axis=1)
 
 
+def held_if_small(matrix: LazyMatrix) -> LazyMatrix:
+    """The matrix in memory where it is small, so that several passes compute its entries once."""
+    return Held(matrix) if matrix.symmetric and _small(matrix) and _fits(matrix) else matrix
+
+
 def repeated_product(matrix: LazyMatrix) -> Product:
     """v -> K v for a symmetric K, to be called often; K is dense where it fits and tiles are not cheap."""
     if isinstance(matrix, Centered | Reweighted):
@@ -214,14 +250,32 @@ def repeated_product(matrix: LazyMatrix) -> Product:
     dtype = matrix.like.dtype
     if _holds(matrix):
         if not is_single(matrix.like):
-            dense = matrix.dense()
-            return lambda v: transposed(transposed(v) @ dense)  # BLAS: twice as fast as K v
+            return _dense_product(matrix.dense())
         matrix = Dense(matrix.dense())
     return lambda v: matrix._times(astype(v, dtype))
 
 
+def _dense_product(dense: Array) -> Product:
+    """v -> K v for a symmetric array; `symv` reads half of it, which pays for few columns."""
+    if not is_numpy(dense):
+        return lambda v: transposed(transposed(v) @ dense)
+    from scipy.linalg.blas import dsymv
+
+    def times(v: Array) -> Array:
+        if v.shape[1] > _MAX_COLUMNS_FOR_SYMV:
+            return transposed(transposed(v) @ dense)  # BLAS: twice as fast as K v
+        columns = [dsymv(1.0, dense.T, v[:, j]) for j in range(v.shape[1])]  # .T: Fortran order
+        return np.stack(columns, axis=1)
+
+    return times
+
+
 def _holds(matrix: LazyMatrix) -> bool:
-    return _fits(matrix) and not _has_cheap_tiles(matrix)
+    return _fits(matrix) and (_small(matrix) or not _has_cheap_tiles(matrix))
+
+
+def _small(matrix: LazyMatrix) -> bool:
+    return matrix.shape[0] ** 2 * itemsize(matrix.like) <= _MAX_BYTES_HELD
 
 
 def _has_cheap_tiles(matrix: LazyMatrix) -> bool:
@@ -246,9 +300,13 @@ def _orthonormal(v: Array, basis: Array | None) -> Array:
     return v
 
 
-def _signs(vectors: Array) -> Array:
+def signs_of_peaks(vectors: Array) -> Array:
+    """1 or -1 for every column, which makes its largest entry positive: (k,)."""
     xp = namespace(vectors)
     peaks = xp.argmax(xp.abs(vectors), axis=0)
+    if is_numpy(vectors):
+        picked = vectors[peaks, np.arange(vectors.shape[1])]
+        return np.where(picked < 0, -1.0, 1.0).astype(vectors.dtype)
     picked = [vectors[int(peaks[j]), j] for j in range(vectors.shape[1])]
     unit = xp.ones((), dtype=vectors.dtype, device=device(vectors))
     return xp.stack([xp.where(p < 0, -unit, unit) for p in picked])

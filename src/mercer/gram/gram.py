@@ -43,8 +43,18 @@ class Gram(OfPairs):
     """
 
     def __init__(self, kernel: Kernel, x: Any, y: Any = None) -> None:
-        self.kernel, self.x, other = prepare(kernel, x, y)
-        self.y: Points = self.x if other is None else other
+        self._set(*prepare(kernel, x, y))
+
+    @classmethod
+    def of_checked(cls, kernel: Kernel, points: Points) -> Gram:
+        """The matrix of points that the kernel has accepted before, which are not checked again."""
+        gram = cls.__new__(cls)
+        gram._set(kernel, points, None)
+        return gram
+
+    def _set(self, kernel: Kernel, x: Points, y: Points | None) -> None:
+        self.kernel, self.x = kernel, x
+        self.y: Points = x if y is None else y
         self._tile = tile_maker(self.kernel, self.x, self.y)
         self._cached = _CachedMatrix(self.kernel, self.x, self.y) if self._cacheable else None
         self._like = _first_entry(self.kernel, self.x, self.y)

@@ -37,6 +37,7 @@ from mercer.gram.resampling_weights import (
 )
 from mercer.gram.threads import WIDE_BYTES, in_order, side, spans
 from mercer.gram.tile_products import (
+    FilledRows,
     RowBlocks,
     RowForms,
     RowProducts,
@@ -209,10 +210,15 @@ class LazyMatrix(ABC):
                 f"{budget / 2**20:,.0f} MiB: use @, quad or sum, which never hold it, or raise "
                 "mercer.config(memory=...)"
             )
-        if n * m <= _MAX_ENTRIES_OF_ONE_BLOCK:
+        if n * m <= side(self.like) ** 2:
             return self._one_block()
-        out = zeros((n, m), self.like)
         tiles = spans(n, side(self.like))
+        if is_numpy(self.like) and settings().executor is None:  # threads share the array
+            out = np.empty((n, m), dtype=self.like.dtype)
+            for _ in self._run(FilledRows(self, out), range(len(tiles))):
+                pass
+            return out
+        out = zeros((n, m), self.like)
         stripes = self._run(RowBlocks(self), tiles, held=side(self.like) * m * itemsize(self.like))
         for rows, stripe in zip(tiles, stripes, strict=True):
             out[rows, :] = stripe

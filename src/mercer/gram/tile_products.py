@@ -103,6 +103,27 @@ class RowBlocks:
         return namespace(self.matrix.like).concat(blocks, axis=1)
 
 
+@dataclass(frozen=True)
+class FilledRows:
+    """i -> writes tiles (i, j) into a NumPy array; a symmetric matrix needs those on and above the diagonal.
+
+    Tasks write into separate places of the array.
+    """
+
+    matrix: Blocks
+    out: np.ndarray
+
+    def __call__(self, i: int) -> None:
+        step, mirrored = side(self.matrix.like), self.matrix.symmetric
+        rows = spans(self.matrix.shape[0], step)[i]
+        first = rows.start if mirrored else 0
+        for columns in while_wanted(spans(self.matrix.shape[1], step, first=first)):
+            tile = self.matrix.block(rows, columns)
+            self.out[rows, columns] = tile
+            if mirrored and columns != rows:
+                self.out[columns, rows] = np.asarray(tile).T
+
+
 def column_sums(a: Array, b: Array) -> Array:
     """sum_i a_ik b_ik in float64: (k,)."""
     if is_numpy(a, b):

@@ -23,7 +23,12 @@ from mercer.backend import (
     take_rows,
     to_numpy,
 )
-from mercer.features.kernel_estimator import KernelEstimator, VersionedEstimator
+from mercer.features.kernel_estimator import (
+    KernelEstimator,
+    VersionedEstimator,
+    needs_no_conversion,
+    plain_targets,
+)
 from mercer.gram import Gram
 from mercer.gram.solve import needs_double
 from mercer.kernels.base import Kernel, Points
@@ -120,6 +125,8 @@ class KernelPredictor(KernelEstimator):
         frames.refuse_masked(y, "y")
         if y is None or self._checked_by_sklearn(X):
             self._check_categories(None, reset=reset)
+            if needs_no_conversion(X) and plain_targets(y, len(X)) and self._takes(X, reset):
+                return X, y
             how |= {"y": y, "dtype": (np.float64, np.float32), "reset": reset}
             x, y = validate_data(self, X, **how)
             return x, y

@@ -64,6 +64,17 @@ class Function:
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "weights", weights)
 
+    @classmethod
+    def of_checked(
+        cls, kernel: Kernel, points: Points, weights: Array, columns: Columns | None
+    ) -> Function:
+        """The function of points and weights that were checked before, which are not checked again."""
+        function = cls.__new__(cls)
+        values = {"kernel": kernel, "points": points, "weights": weights, "columns": columns}
+        for name, value in values.items():
+            object.__setattr__(function, name, value)
+        return function
+
     def __repr__(self) -> str:
         several = f"{self.weights.shape[1]} functions, " if self.weights.ndim == 2 else ""
         return f"Function({self.kernel!r}, {several}{count(self.points)} points)"

@@ -104,6 +104,25 @@ def test_components_of_points_do_not_depend_on_their_order():
     assert_allclose(aligned(one, other), other, atol=1e-9)
 
 
+@pytest.mark.parametrize("columns", [1, 2])
+def test_all_components_of_low_rank_are_those_of_the_dense_matrix(columns):
+    """From a pivoted Cholesky factor, where LAPACK would decompose the matrix."""
+    x = RNG.normal(size=(700, columns))
+    pca = KernelPCA(kernel=RBF(1.5)).fit(x)
+    values, vectors = eigh(Gram(RBF(1.5), x).centered().dense())
+    values, vectors = values[::-1], vectors[:, ::-1]
+    k = pca.n_components_
+    assert k < 300
+    assert abs(k - np.sum(values > 700 * np.finfo(float).eps * values[0])) <= 3  # rounding decides
+    assert_allclose(pca.eigenvalues_, values[:k], atol=1e-13 * values[0])
+    scores = pca.transform(x)
+    large = int(np.sum(values > 1e-6 * values[0]))
+    want = vectors[:, :large] * np.sqrt(values[:large])
+    assert_allclose(scores[:, :large], aligned(want, scores[:, :large]), atol=1e-7)
+    peaks = np.abs(scores).argmax(axis=0)
+    assert (scores[peaks, np.arange(k)][:large] > 0).all()
+
+
 def test_a_share_of_the_variance_chooses_the_number():
     whole = KernelPCA(kernel=RBF(2.0)).fit(X)
     assert_allclose(whole.explained_variance_ratio_.sum(), 1, rtol=1e-9)

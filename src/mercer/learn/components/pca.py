@@ -25,7 +25,9 @@ from mercer.backend import (
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Centered, Gram, top_eigenpairs
+from mercer.gram.eigen import held_if_small
 from mercer.kernels.base import Kernel, Points
+from mercer.learn.components.low_rank import all_eigenpairs
 from mercer.learn.components.preimage import Back, FixedPoint, KPCAProjection, Preimage, back_of
 from mercer.learn.kernel_learner import KernelEstimator
 from mercer.rkhs.function import Function
@@ -176,12 +178,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 "preimage", self.preimage, Preimage, "FixedPoint(), LearnedMap(...) or None"
             )
         kernel, points = self._learn_from(self._numbers(X, reset=True, ensure_min_samples=2))
-        centred = Centered.of(Gram(kernel, *recentred(kernel, points)))
-        values, vectors, trace = components(centred, self.n_components)
+        gram = Gram.of_checked(kernel, *recentred(kernel, points))
+        complete = all_eigenpairs(gram) if self.n_components is None else None
+        centred = Centered.of(gram if complete is not None else held_if_small(gram))
+        values, vectors, trace = components(centred, self.n_components, complete)
         n = count(points)
         roots = np.sqrt(values)
         weights = vectors / array_like(roots, vectors)
-        self.function_ = Function(self.kernel_, points, weights, self._columns)
+        self.function_ = Function.of_checked(self.kernel_, points, weights, self._columns)
         self._offsets = array_like(centred.row_means, vectors) @ weights
         self.eigenvalues_ = values
         self.explained_variance_ = values / (n - 1)
@@ -210,10 +214,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return self._checked_by_sklearn(X) or (is_array(X) and not is_numpy(X) and X.ndim <= 2)
 
 
-def components(centred: Centered, requested: int | float | None) -> tuple[np.ndarray, Array, float]:
+def components(
+    centred: Centered,
+    requested: int | float | None,
+    complete: tuple[np.ndarray, Array] | None = None,
+) -> tuple[np.ndarray, Array, float]:
     """Eigenvalues (k,) and eigenvectors (n, k) of a centred Gram matrix, and its trace.
 
     `requested`: their number, the fraction of the trace that they must reach, or None for all.
+    `complete`: all eigenpairs beyond rounding, where they are known.
     """
     n, trace = centred.shape[0], centred.trace()
     number, share = _asked(requested, n)
@@ -222,7 +231,7 @@ def components(centred: Centered, requested: int | float | None) -> tuple[np.nda
         raise ValueError("X must vary, but the kernel does not distinguish any two of its points")
     k = number or (n if share is None else min(_FIRST_COMPONENTS, n))
     while True:
-        values, vectors = _eigenpairs(centred, k)
+        values, vectors = complete or _eigenpairs(centred, k)
         usable = int(np.sum(values > noise * values[0]))
         enough = np.flatnonzero(np.cumsum(values[:usable]) >= (share or 1.0) * trace)
         if share is None or len(enough) or usable < k or k == n:

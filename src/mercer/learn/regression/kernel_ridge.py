@@ -108,7 +108,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
         number = None if isinstance(ridge, RidgePath) else float(ridge)
         points = self._precise(kernel, points, weights, number)
         target = astype(target, double(target)) if self._doubled else target
-        matrix: LazyMatrix = Gram(kernel, points)
+        matrix: LazyMatrix = Gram.of_checked(kernel, points)
         wide, flat = (target, False) if target.ndim == 2 else (target[:, None], True)
         mean = _mean(wide, weights) if self.intercept else None
         wide = wide if mean is None else wide - mean[None, :]
