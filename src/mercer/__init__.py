@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mercer.config import config, settings
 from mercer.errors import (
+    Approximated,
     InconsistentVersion,
     MemoryBudgetError,
     NoRule,
@@ -51,6 +52,7 @@ _FUNCTIONS = {
     "two_sample": "mercer.htest",
 }
 __all__ = [
+    "Approximated",
     "InconsistentVersion",
     "MemoryBudgetError",
     "NoRule",

@@ -20,6 +20,10 @@ class NotConverged(UserWarning):
     """An iterative solver stopped before it reached its tolerance."""
 
 
+class Approximated(UserWarning):
+    """A learner solved an approximate problem, because the exact one exceeds the memory budget."""
+
+
 class UnseenCategory(UserWarning):
     """A category that the learner was not fitted on; kernels treat it as different from all others."""
 

@@ -8,8 +8,12 @@ import numpy as np
 
 from mercer import linalg
 
-_GROWTH_BETWEEN_CHECKS = 1.3  # of the basis: its Ritz values cost as much as a product with the matrix
-_MIN_DIAGONAL_RATIO = 1e-5  # of a Cholesky factor; below, the block is too close to linearly dependent
+_GROWTH_BETWEEN_CHECKS = (
+    1.3  # of the basis: its Ritz values cost as much as a product with the matrix
+)
+_MIN_DIAGONAL_RATIO = (
+    1e-5  # of a Cholesky factor; below, the block is too close to linearly dependent
+)
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -42,7 +46,9 @@ def block_lanczos(
         if block is not None and size >= next_check:
             values, rotation = linalg.eigh(inner[:size, :size])
             values, rotation = values[::-1][:k], rotation[:, ::-1][:, :k]
-            residuals = rotation[size - width :].T @ block[1]  # of the Ritz vectors, in the next block
+            residuals = (
+                rotation[size - width :].T @ block[1]
+            )  # of the Ritz vectors, in the next block
             worst = float(np.sqrt(np.max(np.sum(residuals**2, axis=1))))
             if worst <= tolerance * max(abs(float(values[0])), _TINY):
                 return values, basis[:size].T @ rotation

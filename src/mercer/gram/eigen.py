@@ -34,14 +34,22 @@ from mercer.linalg import one_blas_thread
 _MAX_PASSES = 1000  # over the matrix; smooth kernels need about ten
 _MAX_ROWS_DENSE = 1000  # up to here LAPACK is fastest unless few eigenvalues are wanted
 _MAX_ROWS_LAPACK = 256  # and up to here for few of them, too
-_MAX_ROWS_DIVIDE_AND_CONQUER = 1000  # up to here it finds all eigenpairs faster than LAPACK's default
-_ROWS_PER_PAIR = 60  # from here on block Lanczos is faster than LAPACK: 10 of 1,000 take 32 and 65 ms
+_MAX_ROWS_DIVIDE_AND_CONQUER = (
+    1000  # up to here it finds all eigenpairs faster than LAPACK's default
+)
+_ROWS_PER_PAIR = (
+    60  # from here on block Lanczos is faster than LAPACK: 10 of 1,000 take 32 and 65 ms
+)
 _MIN_BLOCK_COLUMNS = 12  # a product with fewer columns takes as long
 _TINY = float(np.finfo(np.float64).tiny)
 _COPIES = 3  # of the matrix while LAPACK computes eigenvectors; of the basis while it grows
-_MAX_BYTES_HELD = 2**28  # of a matrix with cheap tiles: a product from memory takes half the time of tiles
+_MAX_BYTES_HELD = (
+    2**28
+)  # of a matrix with cheap tiles: a product from memory takes half the time of tiles
 _MAX_KRYLOV_COLUMNS = 256  # without restarts: then orthogonalising takes as long as the products
-_MAX_COLUMNS_FOR_SYMV = 2  # 1,000 rows: 0.14 ms for two columns, 0.32 ms by a matrix product; 4: 0.28, 0.41
+_MAX_COLUMNS_FOR_SYMV = (
+    2  # 1,000 rows: 0.14 ms for two columns, 0.32 ms by a matrix product; 4: 0.28, 0.41
+)
 _KRYLOV_TOLERANCE = 1e-12  # of residuals, relative to the largest eigenvalue
 _MAX_DIMENSION_OF_CHEAP_TILES = 32  # computing tiles of RBF then costs less than reading them
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import HuberRegressor, LogisticRegression, QuantileReg
 from sklearn.svm import SVC as Libsvm
 
 import mercer
-from mercer.errors import MemoryBudgetError, NotConverged
+from mercer.errors import NotConverged
 from mercer.kernels import RBF, Linear, Sigmoid
 from mercer.learn import (
     Hinge,
@@ -248,10 +248,7 @@ def test_a_kernel_that_is_not_positive_definite():
         KernelLogistic(Sigmoid(5.0, -2.0), 1e-3).fit(X, THREE)
 
 
-def test_budget_and_convergence():
-    x = RNG.normal(size=(1500, 2))
-    with mercer.config(memory="16MiB"), pytest.raises(MemoryBudgetError, match="NystromLogistic"):
-        KernelLogistic(RBF(1.0)).fit(x, np.digitize(x[:, 0], [-0.5, 0.5]))
+def test_convergence():
     with pytest.warns(NotConverged, match="raise max_iter"):
         KernelMachine(Logistic(), RBF(1.0), 1e-3, max_iter=1).fit(X, SIGNS)
     with pytest.warns(NotConverged, match="raise max_iter"):
@@ -321,10 +318,51 @@ def test_two_classes_beyond_the_budget():
         assert_allclose(KernelLogistic(RBF(1.5), 0.1).fit(x, y).predict_proba(x), want, atol=2e-3)
         wide = KernelLogistic(RBF(1.5), 0.1).fit(x.astype(np.float64), y)
         assert_allclose(wide.predict_proba(x), want, atol=1e-6)
-        with pytest.raises(MemoryBudgetError, match="NystromLogistic"):
-            KernelLogistic(RBF(1.5), 0.1).fit(x, np.digitize(x[:, 0], [-0.5, 0.5]))
-        with pytest.raises(MemoryBudgetError, match="KernelQuantile of 1,500 points"):
-            KernelQuantile(0.5, RBF(1.5)).fit(x, x[:, 0])
+
+
+BEYOND = np.random.default_rng(0).normal(size=(1000, 2))
+NOISY = np.sin(BEYOND[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=1000)
+
+
+@pytest.mark.parametrize(
+    ("learner", "target"),
+    [
+        (KernelQuantile(0.3, RBF(1.5), 0.1), NOISY),
+        (KernelQuantile(0.7, RBF(1.5), 0.1, intercept=False), NOISY),
+        (KernelMachine(Hinge(), RBF(1.5), 0.1), np.sign(NOISY)),
+        (KernelMachine(Hinge(), RBF(1.5), 0.1), np.digitize(NOISY, [-0.5, 0.5])),
+        (KernelLogistic(RBF(1.5), 0.1), np.digitize(NOISY, [-0.5, 0.5])),
+    ],
+    ids=str,
+)
+def test_beyond_the_budget_landmarks_give_the_exact_solution_where_the_rank_is_low(learner, target):
+    exact = clone(learner).fit(BEYOND, target)
+    assert exact.n_landmarks_ is None
+    with (
+        mercer.config(memory="16MiB"),
+        pytest.warns(mercer.Approximated, match=r"1,000 points .* by [0-9]+ landmarks"),
+    ):
+        ours = clone(learner).fit(BEYOND, target)
+    assert 50 < ours.n_landmarks_ == len(ours.function_.points) < 300
+    new = np.random.default_rng(2).normal(size=(50, 2))
+    assert_allclose(ours._values(new), exact._values(new), atol=1e-6)
+    assert_allclose(ours.intercept_, exact.intercept_, atol=1e-6)
+
+
+def test_few_landmarks_are_still_close():
+    x = np.random.default_rng(0).normal(size=(1500, 6))
+    y = np.where(np.sum(x**2, axis=1) > 5.3, "far", "near")
+    exact = KernelMachine(Hinge(), RBF(3.0), 0.1).fit(x, y)
+    with mercer.config(memory="16MiB"), pytest.warns(mercer.Approximated):
+        ours = KernelMachine(Hinge(), RBF(3.0), 0.1).fit(x, y)
+    assert ours.n_landmarks_ < 400
+    assert np.mean(ours.predict(x) == exact.predict(x)) > 0.99
+
+
+def test_an_indefinite_kernel_is_refused_beyond_the_budget_too():
+    x = np.random.default_rng(0).normal(size=(1500, 2))
+    with mercer.config(memory="16MiB"), pytest.raises(ValueError, match="positive definite"):
+        KernelQuantile(0.5, Sigmoid(5.0, -2.0), 1e-3).fit(x, x[:, 0])
 
 
 @pytest.mark.parametrize(

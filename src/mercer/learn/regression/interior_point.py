@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mercer.backend import Array, namespace, scalar
 from mercer.gram.positive_definite import add_to_diagonal, factored
+from mercer.learn.regression.landmark_matrix import LandmarkMatrix
 from mercer.learn.regression.newton import Fit
 
 _STEP_FRACTION = 0.995  # of the distance to the boundary that a step goes
@@ -22,7 +23,7 @@ class Box:
     f = sum_i v_i k(x_i, .) / (2 ridge), and b is the multiplier of the sum.
     """
 
-    matrix: Array
+    matrix: Array | LandmarkMatrix
     y: Array
     low: Array
     high: Array
@@ -70,9 +71,7 @@ def minimise(box: Box, iterations: int, tolerance: float) -> Fit:
     while step < iterations and gap > tolerance:
         v = box.low + state.room[0]
         image = box.matrix @ v / (2 * box.ridge)
-        system = box.matrix / (2 * box.ridge)
-        add_to_diagonal(system, state.force[0] / state.room[0] + state.force[1] / state.room[1])
-        solve = factored(system)
+        solve = _inverse(box, state.force[0] / state.room[0] + state.force[1] / state.room[1])
         if solve is None and gap > _ROUNDING_GAP:
             raise ValueError(
                 "the kernel must be positive definite, but its matrix is not: use another kernel"
@@ -92,6 +91,15 @@ def minimise(box: Box, iterations: int, tolerance: float) -> Fit:
             step + 1,
         )
     return Fit((box.low + state.room[0]) / (2 * box.ridge), state.b, step, gap)
+
+
+def _inverse(box: Box, diagonal: Array) -> Callable[[Array], Array] | None:
+    """B -> (K / 2 ridge + D)^-1 B; None where the matrix is not positive definite."""
+    if isinstance(box.matrix, LandmarkMatrix):
+        return box.matrix.factored_with(2 * box.ridge, diagonal)
+    system = box.matrix / (2 * box.ridge)
+    add_to_diagonal(system, diagonal)
+    return factored(system)
 
 
 def _direction(

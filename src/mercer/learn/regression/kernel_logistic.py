@@ -15,6 +15,7 @@ from mercer.gram.positive_definite import eigenpairs
 from mercer.kernels.base import Kernel
 from mercer.learn.conjugate_gradients import Look, newton
 from mercer.learn.regression.kernel_machine import RepresenterMachine, chosen_class
+from mercer.learn.regression.landmark_matrix import LandmarkMatrix
 from mercer.learn.regression.links import Categorical, log_sum_exp
 from mercer.learn.regression.losses import Logistic
 from mercer.learn.regression.newton import Fit
@@ -55,8 +56,8 @@ class KernelLogistic(ProbabilityMixin, RepresenterMachine):
     Two classes: log P(second) / P(first) = f(x) + b, by Newton's method. More than two: P(c) is
     proportional to exp(f_c(x) + b_c) (multinomial), with the penalty ridge sum_c |f_c|^2; one
     eigendecomposition preconditions all classes, and Newton's systems are solved by conjugate gradients.
-    Beyond the memory budget two classes are solved on tiles of the kernel matrix, as in
-    `KernelMachine`; for more classes use `NystromLogistic`. `ridge` belongs to the **summed** loss.
+    Beyond the memory budget two classes are solved on tiles of the kernel matrix and more classes through
+    landmarks, as in `KernelMachine`. `ridge` belongs to the **summed** loss.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ class KernelLogistic(ProbabilityMixin, RepresenterMachine):
         f; one function for each class if there are more than two.
     intercept_ : float or array (classes,)
     classes_ : array
-    gap_, n_iter_, kernel_
+    gap_, n_iter_, n_landmarks_, kernel_
         As in `KernelMachine`; with more than two classes `gap_` is the relative norm of the last gradient.
 
     References
@@ -114,7 +115,7 @@ class KernelLogistic(ProbabilityMixin, RepresenterMachine):
         self._check()
         kernel, points, codes, weights = self._accept_labels(X, y, sample_weight)
         points = self._precise(kernel, points, weights, self.ridge)
-        like, two = Gram(kernel, points).like, len(self.classes_) == 2
+        like, two = Gram.of_checked(kernel, points).like, len(self.classes_) == 2
         loss = Logistic() if two else None
         matrix, each = self._matrix(kernel, points, loss)
         w = each if weights is None else array_like(weights, each)
@@ -124,13 +125,14 @@ class KernelLogistic(ProbabilityMixin, RepresenterMachine):
         else:
             hot = array_like(np.eye(len(self.classes_))[codes], each)
             fits = self._multinomial(matrix, hot, w, eps(like))
-        self._keep(points, fits, like, one=two)
+        self._keep(matrix, points, fits, like, one=two)
         return self
 
     def _multinomial(
-        self, matrix: Array, hot: Array, weights: Array, precision: float
+        self, matrix: Array | LandmarkMatrix, hot: Array, weights: Array, precision: float
     ) -> list[Fit]:
-        values, vectors = eigenpairs(matrix, precision)
+        landmarks = isinstance(matrix, LandmarkMatrix)
+        values, vectors = matrix.eigenpairs() if landmarks else eigenpairs(matrix, precision)
         xp, n = namespace(values), int(values.shape[0])
         rank = int(xp.sum(xp.astype(values > n * precision * float(values[-1]), xp.int64)))
         values, vectors = values[n - rank :], vectors[:, n - rank :]

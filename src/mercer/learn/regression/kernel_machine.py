@@ -16,9 +16,11 @@ from mercer.backend import Array, array_like, astype, double, namespace, ones, t
 from mercer.errors import NotConverged
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel, Points
+from mercer.kernels.take import taken
 from mercer.learn.kernel_learner import KernelPredictor, with_intercept
 from mercer.learn.regression import interior_point
-from mercer.learn.regression.dense_or_refuse import affordable, dense_within_budget
+from mercer.learn.regression.dense_or_refuse import affordable
+from mercer.learn.regression.landmark_matrix import LandmarkMatrix, landmark_matrix
 from mercer.learn.regression.losses import (
     Loss,
     PiecewiseLinearLoss,
@@ -30,7 +32,6 @@ from mercer.learn.regression.newton import Fit, Penalised, minimise
 from mercer.learn.target_scale import spread, weighted_median
 from mercer.rkhs.function import Function
 
-_INSTEAD = "fit on fewer points, or use NystromRidge, NystromLogistic or SVC"
 _MATRIX_COPIES = 3  # of the kernel matrix that the solvers need
 
 
@@ -95,15 +96,24 @@ class RepresenterMachine(KernelPredictor):
             )
 
     def _matrix(self, kernel: Kernel, points: Points, loss: Loss | None) -> tuple[Any, Array]:
-        """The kernel matrix, held or, for a smooth loss beyond the budget, lazy; and ones (n,) in float64."""
-        gram = Gram(kernel, points)
-        each = ones((gram.shape[0],), gram.like, double(gram.like))
-        if isinstance(loss, SmoothLoss) and not affordable(gram, _MATRIX_COPIES):
-            return gram, each
-        return dense_within_budget(gram, _MATRIX_COPIES, type(self).__name__, _INSTEAD), each
+        """The kernel matrix, and ones (n,) in float64.
 
-    def _keep(self, points: Points, fits: list[Fit], like: Array, *, one: bool) -> None:
-        """Set the fitted attributes, for one function or several on the same points."""
+        Beyond the budget it is lazy for a smooth loss, and approximated by landmarks otherwise.
+        """
+        gram = Gram.of_checked(kernel, points)
+        each = ones((gram.shape[0],), gram.like, double(gram.like))
+        if affordable(gram, _MATRIX_COPIES):
+            return astype(gram.dense(), double(gram.like)), each
+        return gram if isinstance(loss, SmoothLoss) else landmark_matrix(gram, self), each
+
+    def _keep(
+        self, matrix: Any, points: Points, fits: list[Fit], like: Array, *, one: bool
+    ) -> None:
+        """Set the fitted attributes, for one function or several on the same points or their landmarks."""
+        self.n_landmarks_: int | None = None
+        if isinstance(matrix, LandmarkMatrix):
+            points, self.n_landmarks_ = taken(points, matrix.pivots), len(matrix.pivots)
+            fits = [replace(fit, coefficients=matrix.weights(fit.coefficients)) for fit in fits]
         xp = namespace(fits[0].coefficients)
         if one:
             weights, self.intercept_ = fits[0].coefficients, fits[0].intercept
@@ -159,6 +169,8 @@ class KernelMachine(RepresenterMachine):
     gap_ : float
         Last relative improvement, or relative duality gap.
     n_iter_ : int
+    n_landmarks_ : int or None
+        Number of landmarks, where the kernel matrix was approximated (see the notes).
     classes_ : array
         Classes, of a classifier.
     kernel_ : Kernel
@@ -167,7 +179,9 @@ class KernelMachine(RepresenterMachine):
     -----
     Needs three copies of the kernel matrix in float64: Newton's method for smooth losses, an interior
     point method for others. Beyond the memory budget the systems of smooth losses are solved on
-    tiles, by preconditioned conjugate gradients (`mercer.gram.ridge_solve`); others are refused. A
+    tiles, by preconditioned conjugate gradients (`mercer.gram.ridge_solve`). For other losses the
+    kernel matrix is then approximated by up to 1,000 landmarks, chosen by pivoted Cholesky (Fine and
+    Scheinberg 2001), and the warning `Approximated` says how much of its trace they leave out. A
     kernel that is not positive definite is refused where a system cannot be solved. Kernel values of
     float32 points are computed in float64 where the ridge is small, as in `KernelRidge`.
 
@@ -218,10 +232,10 @@ class KernelMachine(RepresenterMachine):
             points = self._precise(kernel, points, weights, self.ridge)
             matrix, each = self._matrix(kernel, points, loss)
             targets = [astype(numbers, double(numbers))]
-        like = Gram(kernel, points).like
+        like = Gram.of_checked(kernel, points).like
         w = each if weights is None else array_like(weights, each)
         fits = [self._minimise(matrix, target, w, loss) for target in targets]
-        self._keep(points, fits, like, one=len(fits) == 1)
+        self._keep(matrix, points, fits, like, one=len(fits) == 1)
         return self
 
     @available_if(_is_classifier)
@@ -273,8 +287,12 @@ class KernelQuantile(RegressorMixin, RepresenterMachine):
 
     Attributes
     ----------
-    function_, intercept_, gap_, n_iter_, kernel_
+    function_, intercept_, gap_, n_iter_, n_landmarks_, kernel_
         As in `KernelMachine`.
+
+    Notes
+    -----
+    Beyond the memory budget the kernel matrix is approximated by landmarks, as in `KernelMachine`.
 
     References
     ----------
@@ -319,7 +337,7 @@ class KernelQuantile(RegressorMixin, RepresenterMachine):
         matrix, each = self._matrix(kernel, points, loss)
         w = each if weights is None else array_like(weights, each)
         fit = self._minimise(matrix, astype(numbers, each.dtype), w, loss)
-        self._keep(points, [fit], Gram(kernel, points).like, one=True)
+        self._keep(matrix, points, [fit], Gram.of_checked(kernel, points).like, one=True)
         return self
 
     def predict(self, X: Any) -> Array:
