@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -74,10 +76,17 @@ def _orthonormal(rows: np.ndarray, basis: np.ndarray) -> tuple[np.ndarray, np.nd
 
 def _normalised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """L^-1 rows and the Cholesky factor L of rows rows'; the rows and None where they are dependent."""
-    from scipy.linalg.lapack import dpotrf, dtrtri
-
-    lower, failed = dpotrf(rows @ rows.T, lower=True)
+    potrf, trtri = _lapack()
+    lower, failed = potrf(rows @ rows.T, lower=True)
     diagonal = lower.diagonal()
     if failed or not diagonal.min() > _MIN_DIAGONAL_RATIO * diagonal.max():
         return rows, None
-    return dtrtri(lower, lower=True)[0] @ rows, lower
+    return trtri(lower, lower=True)[0] @ rows, lower
+
+
+@cache
+def _lapack() -> tuple[Any, Any]:
+    """Cholesky factors and inverses of triangles, without the checks of `numpy.linalg`: blocks are narrow."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    return get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)

@@ -267,12 +267,14 @@ def _dense_product(dense: Array) -> Product:
     """v -> K v for a symmetric array; `symv` reads half of it, which pays for few columns."""
     if not is_numpy(dense):
         return lambda v: transposed(transposed(v) @ dense)
-    from scipy.linalg.blas import dsymv
+    from scipy.linalg.blas import get_blas_funcs
+
+    (symv,) = get_blas_funcs(("symv",), (dense,))
 
     def times(v: Array) -> Array:
         if v.shape[1] > _MAX_COLUMNS_FOR_SYMV:
             return transposed(transposed(v) @ dense)  # BLAS: twice as fast as K v
-        columns = [dsymv(1.0, dense.T, v[:, j]) for j in range(v.shape[1])]  # .T: Fortran order
+        columns = [symv(1.0, dense.T, v[:, j]) for j in range(v.shape[1])]  # .T: Fortran order
         return np.stack(columns, axis=1)
 
     return times
