@@ -89,4 +89,5 @@ def _lapack() -> tuple[Any, Any]:
     """Cholesky factors and inverses of triangles, without the checks of `numpy.linalg`: blocks are narrow."""
     from scipy.linalg.lapack import get_lapack_funcs
 
-    return get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
+    potrf, trtri = get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
+    return potrf, trtri
