@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.gpu.floor import Rates
 from benchmarks.gpu.tools import header, judged, met, normal, row, seconds, timed
-from mercer.gram.cuda import engine
+from mercer.gram.cuda.half_forms import panel_forms
 from mercer.gram.cuda.plan import plan
 from mercer.htest import HSIC, KSD, ME, MMD, MMDAgg, Permutation, WildBootstrap
 from mercer.kernels import RBF, InverseMultiquadric
@@ -27,7 +27,7 @@ def two_sample(rates: Rates) -> None:
         row(f"{2 * n:,}", f"{t:.3f}", f"{floor:.3f}", f"{t / floor:.2f}", met(t, bar))
     p: Any = plan(RBF(3.0), x, x)
     w = (torch.randint(0, 2, (n + -n % 128, 1024), device="cuda") * 2 - 1).half()
-    t = seconds(lambda: engine.quadratic(p, w, 0.1), 1)
+    t = seconds(lambda: panel_forms(p, w, np.full(1, 0.1)), 1)
     print(f"\nQuadratic forms alone: {n**2 * 1024 / t / 1e12:.0f} TFLOP/s.")
     small = MMD(RBF(3.0), null=Permutation(199))
     rejected = np.mean(

@@ -21,9 +21,10 @@ if DEVICE == "cpu":
 
 from mercer.gram import Gram, PermutedWeights, SignWeights  # noqa: E402
 from mercer.gram.bag_sums import Segments, bag_sums  # noqa: E402
-from mercer.gram.cuda import device_correlation, fused_matrix, multi_gpu  # noqa: E402
-from mercer.gram.cuda.engine import quadratic, times  # noqa: E402
-from mercer.gram.cuda.plan import plan  # noqa: E402
+from mercer.gram.cuda import device_correlation, fused_matrix, half_forms, multi_gpu  # noqa: E402
+from mercer.gram.cuda.engine import times  # noqa: E402
+from mercer.gram.cuda.half_forms import panel_forms  # noqa: E402
+from mercer.gram.cuda.plan import plan, plans  # noqa: E402
 from mercer.gram.cuda.weight_columns import device_columns, device_signs  # noqa: E402
 from mercer.gram.shifted_sums import shifted_sums  # noqa: E402
 from mercer.htest import (  # noqa: E402
@@ -48,6 +49,7 @@ from mercer.kernels import (  # noqa: E402
     Matern,
     Polynomial,
 )
+from mercer.kernels import Energy as EnergyKernel  # noqa: E402
 from mercer.kernels.stein import Stein  # noqa: E402
 from mercer.rkhs import Gaussian  # noqa: E402
 
@@ -84,6 +86,7 @@ def products() -> Checks:
             Exponential(s),
             RBF(1.0).scaled(1 / s),
             InverseMultiquadric(1.0, 0.7),
+            EnergyKernel(1.5),
             Stein(InverseMultiquadric(s), lambda x: -x),
             Stein(RBF(s), lambda x: -x + 0.5),
         )
@@ -139,14 +142,21 @@ def weights() -> Checks:
         rows = signs.after_ones().rows(slice(0, n)).cpu().numpy()
         wanted = np.concatenate([np.ones((n, 1)), drawn.dense()], axis=1)
         yield f"signs {n} {block}", float(np.abs(rows - wanted).max()), 0.0
-    x = RNG.normal(size=(101, 4))
-    k = RBF(2.0)(x) - 0.3
-    np.fill_diagonal(k, 0.0)
-    w = RNG.choice([-1.0, 1.0], size=(101, 448))  # 256 + 128 + 64 columns
-    exact = np.sum(w * (k @ w), axis=0)
-    signs = torch.nn.functional.pad(put(w, torch.float16), (0, 0, 0, 27))
-    got = quadratic(plan(RBF(2.0), put(x), put(x)), signs, 0.3).cpu().numpy()
-    yield "forms", float(np.abs(got - exact).max() / exact.std()), HALF
+    x, w = RNG.normal(size=(301, 4)), RNG.choice([-1.0, 1.0], size=(301, 192))
+    signs = torch.nn.functional.pad(put(w, torch.float16), (0, 0, 0, 83))
+    family = [RBF(2.0), Laplace(4.0), 300 * Matern(1.5, 2.0)]
+    several, half_forms._PANEL_ROWS = plans(family, put(x)), 128
+    assert several is not None
+    for kernel, got in zip(family, panel_forms(several, signs, np.full(3, 0.3)), strict=True):
+        k = kernel(x) - 0.3
+        np.fill_diagonal(k, 0.0)
+        exact = np.sum(w * (k @ w), axis=0)
+        yield (
+            f"forms {kernel!r}",
+            float(np.abs(got.cpu().numpy() - exact).max() / exact.std()),
+            HALF,
+        )
+    x = x[:101]
     for table in ((-1.0, 1.0), (0.0, 1.0)):
         values = PermutedWeights(np.repeat(table, [60, 41]), 70, rng=3)
         for diagonal in (True, False):

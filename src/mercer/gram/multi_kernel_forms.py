@@ -21,6 +21,7 @@ from mercer.backend import (
     astype,
     is_numpy,
     namespace,
+    on_accelerator,
     on_gpu,
     ones,
     set_diagonal,
@@ -32,7 +33,7 @@ from mercer.config import settings
 from mercer.gram.device_engine import device_engine
 from mercer.gram.kernel_family import Family
 from mercer.gram.resampling_weights import CodedColumns
-from mercer.gram.threads import MIN_COLUMNS_FOR_WIDE_TILES, TILE, in_order, spans, while_wanted
+from mercer.gram.threads import MIN_COLUMNS_FOR_WIDE_TILES, in_order, side, spans, while_wanted
 
 _MIN_ROWS_OF_TILE = 128  # smaller tiles cost more in calls than in arithmetic
 _MIN_STRIPES = 16  # small samples get smaller tiles, so that every thread has several stripes
@@ -101,7 +102,8 @@ def labelled(
         if result is not None:
             return result
     n = family.shape[0]
-    size = min(TILE, max(_MIN_ROWS_OF_TILE, -(-n // _MIN_STRIPES)))
+    stripes = 1 if on_accelerator(family.like) else _MIN_STRIPES
+    size = min(side(family.like), max(_MIN_ROWS_OF_TILE, -(-n // stripes)))
     shift, units = _scales(family)
     columns = _decoded_labels(coded, tables, family.like, n, precise)
     work = _FormsStripe(family, labels, weights, shift, units, columns, size)
@@ -112,8 +114,8 @@ def labelled(
     forms = np.zeros((len(family), kinds, width), dtype=np.float64)
     tasks = range(len(spans(n, size)))
     parallel = is_numpy(family.like) and n > 2 * _MIN_ROWS_OF_TILE
-    stripes = in_order(work, tasks, parallel=parallel, held=work.bytes_per_stripe)
-    for span, stripe in zip(spans(n, size), stripes, strict=True):
+    per_stripe = in_order(work, tasks, parallel=parallel, held=work.bytes_per_stripe)
+    for span, stripe in zip(spans(n, size), per_stripe, strict=True):
         rows[:, span.start :] += stripe.sums.rows
         squares += stripe.sums.squares
         exact += stripe.sums.forms

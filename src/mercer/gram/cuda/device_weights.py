@@ -36,7 +36,7 @@ def stepped(high, low, factor_high, factor_low, add_high, add_low):
     return new_high + add_high + carry, sum_low
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["begin", "count"])
 def keys(out, state, jumps, begin, count, LANES: tl.constexpr, STEPS: tl.constexpr, BITS: tl.constexpr, LEAP: tl.constexpr):
     """out[2i], out[2i + 1] = low and high half of the output number begin + i of the generator."""
     first = tl.program_id(0).to(tl.int64) * LANES * STEPS
@@ -69,7 +69,7 @@ def keys(out, state, jumps, begin, count, LANES: tl.constexpr, STEPS: tl.constex
         high, low = stepped(high, low, f_high, f_low, a_high, a_low)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def at_most(out, keys, limits, n, BLOCK: tl.constexpr):
     """out[r] += how many of the keys (rows, n), as unsigned numbers, are at most limits[r]."""
     row = tl.program_id(1)
@@ -80,8 +80,8 @@ def at_most(out, keys, limits, n, BLOCK: tl.constexpr):
     tl.atomic_add(out + row, tl.sum(((found <= limit) & inside).to(tl.int32), 0))
 
 
-@triton.jit
-def signs(out, keys, limits, n, WIDTH: tl.constexpr, offset, BP: tl.constexpr, BC: tl.constexpr):
+@triton.jit(do_not_specialize=["n"])
+def signs(out, keys, limits, n, width, offset, BP: tl.constexpr, BC: tl.constexpr):
     """out[j, offset + r] = 1 where key (r, j) is beyond limits[r], else -1."""
     places = tl.program_id(0) * BP + tl.arange(0, BP)
     columns = tl.program_id(1) * BC + tl.arange(0, BC)
@@ -90,11 +90,11 @@ def signs(out, keys, limits, n, WIDTH: tl.constexpr, offset, BP: tl.constexpr, B
     at = columns[None, :].to(tl.int64) * n + places[:, None]
     found = tl.load(keys + at, mask=inside[:, None], other=0).to(tl.uint32, bitcast=True)
     value = tl.where(found > limit[None, :], 1.0, -1.0).to(tl.float16)
-    tl.store(out + places[:, None].to(tl.int64) * WIDTH + offset + columns[None, :], value, mask=inside[:, None])
+    tl.store(out + places[:, None].to(tl.int64) * width + offset + columns[None, :], value, mask=inside[:, None])
 
 
-@triton.jit
-def unpacked(out, keys, n, bytes, block, WIDTH: tl.constexpr, offset, BP: tl.constexpr, BC: tl.constexpr):
+@triton.jit(do_not_specialize=["n", "bytes", "block"])
+def unpacked(out, keys, n, bytes, block, width, offset, BP: tl.constexpr, BC: tl.constexpr):
     """out[j, offset + c] = 1 where bit j // block of row c of the keys (64, bytes) is set, else -1."""
     places = tl.program_id(0) * BP + tl.arange(0, BP)
     columns = tl.arange(0, BC)
@@ -104,7 +104,7 @@ def unpacked(out, keys, n, bytes, block, WIDTH: tl.constexpr, offset, BP: tl.con
     found = tl.load(keys + at // 4, mask=inside[:, None], other=0)
     shift = (8 * (at % 4)).to(tl.int32) + (7 - bit % 8)[:, None]
     value = (2 * ((found >> shift) & 1) - 1).to(tl.float16)
-    tl.store(out + places[:, None].to(tl.int64) * WIDTH + offset + columns[None, :], value, mask=inside[:, None])
+    tl.store(out + places[:, None].to(tl.int64) * width + offset + columns[None, :], value, mask=inside[:, None])
 '''
 
 

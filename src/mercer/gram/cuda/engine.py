@@ -1,4 +1,4 @@
-"""Products, sums and quadratic forms of fused tiles, on the device of the points."""
+"""Products and sums of fused tiles, on the device of the points."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 from mercer.gram.cuda.operands import ROWS_PER_TILE, halves
 from mercer.gram.cuda.plan import Plan
 from mercer.gram.cuda.tile import operand_arguments
-from mercer.gram.cuda.triton_source import forms_kernel, product_kernel, sums_kernel
+from mercer.gram.cuda.triton_source import product_kernel, sums_kernel
 
 _MAX_VECTORS_OF_SUMS = 4  # of a pass of `sums`; products with more columns use tensor cores
 _MAX_FLOAT32_TERMS = 250_000  # of a sum in float32; sums of splits are in float64
 _MIN_PROGRAMS = 1056  # eight for each of 132 multiprocessors keep the device busy
-_CHUNKS = 256, 128, 64  # weight columns of a program of quadratic forms
 _SUMS = {
     "light": {"BM": 128, "BN": 128, "num_warps": 4, "num_stages": 3},
     "heavy": {"BM": 64, "BN": 64, "num_warps": 4, "num_stages": 3},
@@ -24,12 +23,6 @@ _PRODUCT = {
     "light": {"BN": 64, "num_warps": 8, "num_stages": 3},
     "heavy": {"BN": 32, "num_warps": 8, "num_stages": 2},
     "plain": {"BN": 32, "num_warps": 8, "num_stages": 2},
-}
-_FORMS = {
-    "light": {"BN": 128, "num_warps": 8, "num_stages": 3},
-    "heavy": {"BN": 64, "num_warps": 8, "num_stages": 3},
-    "plain": {"BN": 32, "num_warps": 8, "num_stages": 2},
-    "double": {"BN": 32, "num_warps": 8, "num_stages": 2},
 }
 
 
@@ -115,38 +108,3 @@ def row_sums(plan: Plan, v: Any, squares: bool = False) -> Any:
         **shape,
     )
     return out.sum(dim=0, dtype=torch.float64)
-
-
-def quadratic(plan: Plan, w: Any, shift: float) -> Any:
-    """sum_{i != j} w_ic w_jc (k(x_i, x_j) - shift), values rounded to half precision: (c,).
-
-    `w` (N, c) is of half precision, N the number of points rounded up to a multiple of `ROWS_PER_TILE` with zeros
-    below, c a multiple of 64.
-    """
-    import torch
-
-    tall, width = w.shape
-    blocks = tall // ROWS_PER_TILE
-    out = torch.empty((blocks, width), dtype=torch.float32, device=w.device)
-    unit = plan.unit
-    scaling = torch.stack([1 / unit, -shift / unit])
-    first = 0
-    for chunk in _CHUNKS:
-        count = (width - first) // chunk
-        if count == 0:
-            continue
-        forms_kernel(plan)[(count, blocks)](
-            out,
-            w,
-            scaling,
-            tall,
-            first,
-            plan.parameters,
-            *operand_arguments(plan),
-            WIDTH=width,
-            BM=ROWS_PER_TILE,
-            BC=chunk,
-            **_FORMS[plan.needs],
-        )
-        first += count * chunk
-    return unit * out.sum(dim=0, dtype=torch.float64)

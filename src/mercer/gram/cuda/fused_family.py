@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from mercer.backend import to_numpy
 from mercer.gram.cuda.engine import family_sums
 from mercer.gram.cuda.multi_gpu import spread_forms
-from mercer.gram.cuda.plan import Plan, plans
+from mercer.gram.cuda.plan import Plan, plans, sharing
 from mercer.gram.cuda.weight_columns import DeviceColumns
+from mercer.gram.threads import spans
 from mercer.kernels.base import Kernel
 
 _KERNELS_PER_PASS = 6  # more of them need more registers than a program has
@@ -65,21 +67,24 @@ class FusedFamily:
         x = _rounded(self.x[order])
         signs = torch.zeros_like(columns.signs)
         signs[:n] = columns.signs[order]
-        forms = []
-        for kernel, shift in zip(self.kernels, self.shift, strict=True):
-            values = spread_forms(kernel, x, signs, float(shift), _HALF_TOLERANCE)
-            forms.append(values[columns.window].cpu().numpy())
-        return np.stack(forms)
+        forms = [
+            spread_forms(self.kernels[run], x, signs, self.shift[run], _HALF_TOLERANCE)
+            for run in sharing(self.kernels, x)
+        ]
+        return torch.cat(forms)[:, columns.window].cpu().numpy()
 
 
 def fused_family(kernels: Sequence[Kernel], x: Any, shift: np.ndarray) -> FusedFamily | None:
     """The fused sums of kernels; None where a kernel has no fused tiles."""
     groups = []
-    for start in range(0, len(kernels), _KERNELS_PER_PASS):
-        group = plans(kernels[start : start + _KERNELS_PER_PASS], x)
-        if group is None:
-            return None
-        groups.append(group)
+    for run in sharing(kernels, x):
+        number = run.stop - run.start
+        passes = ceil(number / _KERNELS_PER_PASS)  # of equal length, so that they share a program
+        for part in spans(run.stop, ceil(number / passes), first=run.start):
+            group = plans(kernels[part], x)
+            if group is None:
+                return None
+            groups.append(group)
     return FusedFamily(tuple(kernels), x, tuple(groups), shift)
 
 

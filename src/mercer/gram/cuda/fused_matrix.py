@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mercer.backend import for_gpu
 from mercer.gram.cuda import engine
 from mercer.gram.cuda.devices import devices
 from mercer.gram.cuda.fused_bag_sums import bag_sums
+from mercer.gram.cuda.half_forms import panel_forms
 from mercer.gram.cuda.multi_gpu import MIN_PAIRS_FOR_SEVERAL_GPUS, SpreadMatrix, spread_matrix
 from mercer.gram.cuda.plan import Plan, plan_of
 from mercer.gram.cuda.weight_columns import DeviceColumns
@@ -38,7 +41,7 @@ class FusedMatrix:
         import torch
 
         middle, half, entries = w.middle, w.half, entries.double()
-        forms = half**2 * engine.quadratic(self.plan, w.signs, 0.0)[w.window]
+        forms = half**2 * panel_forms(self.plan, w.signs, np.zeros(1))[0, w.window]
         if middle:
             constant = torch.ones(
                 (self.plan.shape[0], 1), dtype=entries.dtype, device=entries.device

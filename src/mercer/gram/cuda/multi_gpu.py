@@ -6,6 +6,7 @@ on a device: the next slice is copied while the last is in use.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -16,12 +17,13 @@ from mercer.gram.bag_sums import Segments
 from mercer.gram.cuda import engine
 from mercer.gram.cuda.devices import arriving, devices, on_each, room
 from mercer.gram.cuda.fused_bag_sums import bag_sums
-from mercer.gram.cuda.plan import plan
+from mercer.gram.cuda.half_forms import panel_forms
+from mercer.gram.cuda.plan import plan, plans
 from mercer.gram.threads import spans
 from mercer.kernels.base import Kernel
 
 MIN_PAIRS_FOR_SEVERAL_GPUS = 20_000_000_000  # with fewer pairs of points one device is faster
-_MIN_COLUMNS_PER_DEVICE = 256  # weight columns: fewer do not fill a program of quadratic forms
+_MIN_COLUMNS_PER_DEVICE = 256  # weight columns: each device computes all kernel values
 
 
 @dataclass(frozen=True)
@@ -77,17 +79,18 @@ def spread_matrix(kernel: Kernel, x: Any, y: Any) -> SpreadMatrix | None:
     return None if trial is None else SpreadMatrix(kernel, x, y)
 
 
-def spread_forms(kernel: Kernel, x: Any, signs: Any, shift: float, tolerance: float) -> Any:
-    """sum_{i != j} s_ic s_jc (k(x_i, x_j) - shift), the columns distributed over the devices: (c,)."""
+def spread_forms(
+    kernels: Sequence[Kernel], x: Any, signs: Any, shifts: np.ndarray, tolerance: float
+) -> Any:
+    """sum_{i != j} s_ic s_jc (k(x_i, x_j) - shift), the columns distributed over the devices: (kernels, c)."""
     import torch
 
     targets = devices(x) if x.shape[0] ** 2 >= MIN_PAIRS_FOR_SEVERAL_GPUS else [x.device]
     wide = max(ceil(signs.shape[1] / len(targets) / 64) * 64, _MIN_COLUMNS_PER_DEVICE)
 
     def forms(device: Any, columns: slice) -> Any:
-        points = x.to(device)
-        tile_plan: Any = plan(kernel, points, points, tolerance)
+        shared_plan: Any = plans(kernels, x.to(device), tolerance)
         device_signs = signs[:, columns].to(device).contiguous()
-        return engine.quadratic(tile_plan, device_signs, shift).to(x.device)
+        return panel_forms(shared_plan, device_signs, shifts).to(x.device)
 
-    return torch.cat(on_each(forms, spans(signs.shape[1], wide), targets))
+    return torch.cat(on_each(forms, spans(signs.shape[1], wide), targets), dim=1)

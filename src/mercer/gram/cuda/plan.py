@@ -29,7 +29,7 @@ class Plan:
     formula: Formula
     operands: tuple[Operand, ...]
     like: Any
-    unit: Any  # a power of two on the device; k / unit is representable in half precision
+    unit: Any  # powers of two on the device, one for each kernel: k / unit fits into half precision
     shape: tuple[int, int]
 
     @cached_property
@@ -63,14 +63,25 @@ def plan(kernel: Kernel, x: Points, y: Points, tolerance: float = _TOLERANCE) ->
     return _planned(formula, kernel.diag(x[:1, ...]), _kernel_top(kernel, x, y), shape, tolerance)
 
 
-def plans(kernels: Sequence[Kernel], x: Points) -> Plan | None:
+def plans(kernels: Sequence[Kernel], x: Points, tolerance: float = _TOLERANCE) -> Plan | None:
     """One plan for the Gram matrices of several kernels on the same points."""
     formula = finished(lambda formula: [value_of(k, formula, x, x, ()) for k in kernels])
     if formula is None:
         return None
     n = int(x.shape[0])
     like: Any = kernels[0].diag(x[:1, ...])
-    return _planned(formula, like, like.abs().amax(), (n, n))
+    tops = namespace(like).stack([_kernel_top(kernel, x, x) for kernel in kernels])
+    return _planned(formula, like, tops, (n, n), tolerance)
+
+
+def sharing(kernels: Sequence[Kernel], x: Points) -> list[slice]:
+    """Runs of kernels whose formulas have the same kinds of inputs, so that these are computed once."""
+    kinds = []
+    for kernel in kernels:
+        formula = traced(kernel, x[:1, ...], x[:1, ...])
+        kinds.append(None if formula is None else [each.kind for each in formula.inputs])
+    starts = [i for i in range(len(kinds)) if i == 0 or kinds[i] != kinds[i - 1]]
+    return [slice(*ends) for ends in zip(starts, [*starts[1:], len(kinds)], strict=True)]
 
 
 def plan_of(matrix: Any) -> Plan | None:

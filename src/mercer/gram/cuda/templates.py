@@ -1,4 +1,7 @@
-"""Triton code with placeholders for the loads of a tile and for the formula of its values."""
+"""Triton code with placeholders for the loads of a tile and for the formula of its values.
+
+Numbers of points are not specialised: Triton would compile again for other divisibility of them.
+"""
 
 HEAD = '''import triton
 import triton.language as tl
@@ -24,7 +27,7 @@ def exp2(x):
 
 """
 
-SUMS = '''@triton.jit
+SUMS = '''@triton.jit(do_not_specialize=["n", "m"])
 def sums(out, v, n, m, stride, per, parameters, {arguments}BM: tl.constexpr, BN: tl.constexpr):
     """out[split, c, i] = sum_j k(x_i, y_j) v[c, j] over the columns of a split; the last c: squares."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -38,34 +41,21 @@ def sums(out, v, n, m, stride, per, parameters, {arguments}BM: tl.constexpr, BN:
 {store}
 '''
 
-FORMS = '''@triton.jit
-def forms(out, w, shift, last, first, parameters, {arguments}WIDTH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
-    """out[block, c] = contribution of the rows of a block, and the columns from there on, to w'Kw."""
-    block = tl.program_id(1)
-    rows = block * BM + tl.arange(0, BM)
-    chosen = first + tl.program_id(0) * BC + tl.arange(0, BC)
-    unit = tl.load(shift)
-    moved = tl.load(shift + 1)
+VALUES = '''@triton.jit
+def values(out, scaling, size, width, first_row, first_column, parameters, {arguments}PER: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """out[k, i, j] = scaled value of kernel k at (first_row + i, first_column + j), half; 0 for equal points."""
+    down = tl.program_id(1) * BM + tl.arange(0, BM)
+    rows = first_row + down
 {prologue}
-    total = tl.zeros((BM, BC), tl.float32)
-    for start in range((block + 1) * BM, last, BN):
-        columns = start + tl.arange(0, BN)
-{tile}
-        right = tl.load(w + columns[:, None].to(tl.int64) * WIDTH + chosen[None, :])
-        total = tl.dot((value * unit + moved).to(tl.float16), right, total)
-    total = total * 2.0
-    for start in range(block * BM, (block + 1) * BM, BN):
-        columns = start + tl.arange(0, BN)
-{tile}
-        value = tl.where(columns[None, :] == rows[:, None], 0.0, value * unit + moved)
-        right = tl.load(w + columns[:, None].to(tl.int64) * WIDTH + chosen[None, :])
-        total = tl.dot(value.to(tl.float16), right, total)
-    left = tl.load(w + rows[:, None].to(tl.int64) * WIDTH + chosen[None, :])
-    tl.store(out + block.to(tl.int64) * WIDTH + chosen, tl.sum(total * left.to(tl.float32), 0))
+    for start in range(tl.program_id(0) * PER, tl.minimum((tl.program_id(0) + 1) * PER, width), BN):
+        across = start + tl.arange(0, BN)
+        columns = first_column + across
+        places = out + down[:, None].to(tl.int64) * width + across[None, :]
+        other = columns[None, :] != rows[:, None]
+{store}
 '''
 
-
-PRODUCT = '''@triton.jit
+PRODUCT = '''@triton.jit(do_not_specialize=["n", "m"])
 def product(out, high, low, unit, n, m, per, parameters, {arguments}WIDTH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
     """out[split, i, c] = sum_j k(x_i, y_j) v[j, c] / unit over the columns of a split, v = high + low.
 
@@ -96,7 +86,7 @@ def product(out, high, low, unit, n, m, per, parameters, {arguments}WIDTH: tl.co
     tl.store(base + rows[:, None].to(tl.int64) * WIDTH + chosen[None, :], total, mask=rows[:, None] < n)
 '''
 
-BAGS = '''@triton.jit
+BAGS = '''@triton.jit(do_not_specialize=["n", "m"])
 def bags(out, first, second, u, v, start, width, n, m, parameters, {arguments}HALF: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
     """out[a, b] = the sum of u_i k(x_i, y_j) v_j over the rows i of bag a and the columns j of bag b."""
     a = start + tl.program_id(1)
@@ -121,7 +111,7 @@ def bags(out, first, second, u, v, start, width, n, m, parameters, {arguments}HA
         tl.store(out + a.to(tl.int64) * width + b, tl.sum(total.to(tl.float64)))
 '''
 
-DIAGONALS = '''@triton.jit
+DIAGONALS = '''@triton.jit(do_not_specialize=["n", "first", "count"])
 def diagonals(out, n, first, count, parameters, {arguments}BM: tl.constexpr, BN: tl.constexpr):
     """out[d, i] = k(x_i, y_j) with j = i + first + d modulo n."""
     at = tl.program_id(0) * BM + tl.arange(0, BM)

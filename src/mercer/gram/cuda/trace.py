@@ -14,7 +14,7 @@ from typing import Any
 
 from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
 from mercer.kernels.base import DotProduct, Kernel, Points
-from mercer.kernels.radial import Laplace
+from mercer.kernels.radial import Energy, Laplace
 from mercer.kernels.smooth import Profile, radial_form
 from mercer.kernels.stein import Scored, Stein, halves, stein_values
 from mercer.kernels.wrappers import InputWrapper
@@ -256,6 +256,11 @@ def value_of(kernel: Kernel, formula: Formula, x: Points, y: Points, path: Any) 
         )
     if isinstance(kernel, Laplace):
         return kernel._decay(formula.input("l1", x, y, path))
+    if isinstance(kernel, Energy):
+        norms_x = kernel.diag(x)
+        norms_y = norms_x if y is x else kernel.diag(y)
+        norms = formula.input("sum", norms_x, norms_y, (path, Energy, kernel.power))
+        return (norms - kernel._raised(formula.input("r2", x, y, path, kernel._raised))) * 0.5
     if isinstance(kernel, InputWrapper):
         inner_x = kernel.move(x)
         inner_y = inner_x if y is x else kernel.move(y)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from mercer.gram.cuda.plan import Plan
-from mercer.gram.cuda.templates import BAGS, DIAGONALS, FORMS, PRODUCT, SHIFTED, SUMS
+from mercer.gram.cuda.templates import BAGS, DIAGONALS, PRODUCT, SHIFTED, SUMS, VALUES
 from mercer.gram.cuda.tile import arguments, dtype, filled, head, inputs, prologue, tile
 
 _MAX_TILE_SUMS = 4  # accumulators of the size of a tile that fit into registers
@@ -64,10 +64,24 @@ def sums_kernel(plan: Plan, columns: int, squares: bool) -> Any:
     return compiled(head(plan) + code)["sums"]
 
 
-def forms_kernel(plan: Plan) -> Any:
-    """The compiled `forms` of a plan."""
-    code = FORMS.format(arguments=arguments(plan), prologue=prologue(plan), tile=tile(plan))
-    return compiled(head(plan) + code)["forms"]
+def values_kernel(plan: Plan) -> Any:
+    """The compiled `values` of a plan."""
+    lines, store = plan.formula.lines, inputs(plan)
+    for k, value in enumerate(plan.formula.values):
+        known = int(value[1:]) + 1 if value.startswith("t") else 0
+        store += [line for line in lines[:known] if line]
+        lines = [*[""] * known, *lines[known:]]
+        scaled = (
+            f"({filled(plan, value)}) * tl.load(scaling + {2 * k}) + tl.load(scaling + {2 * k + 1})"
+        )
+        store.append(f"value = tl.where(other, {scaled}, 0.0)")
+        store.append(f"tl.store(places + {k} * size, value.to(tl.float16))")
+    code = VALUES.format(
+        arguments=arguments(plan),
+        prologue=prologue(plan),
+        store="\n".join(f"        {line}" for line in store),
+    )
+    return compiled(head(plan) + code)["values"]
 
 
 def diagonals_kernel(plan: Plan) -> Any:
