@@ -77,6 +77,7 @@ def _panel(plan: Plan, rows: slice, columns: slice, scaling: Any, buffer: Any) -
         plan.parameters,
         *operand_arguments(plan),
         PER=_COLUMNS_PER_PROGRAM,
+        DIAGONAL=rows == columns,
         **tile,
     )
     return panel

@@ -42,8 +42,8 @@ def sums(out, v, n, m, stride, per, parameters, {arguments}BM: tl.constexpr, BN:
 '''
 
 VALUES = '''@triton.jit
-def values(out, scaling, size, width, first_row, first_column, parameters, {arguments}PER: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """out[k, i, j] = scaled value of kernel k at (first_row + i, first_column + j), half; 0 for equal points."""
+def values(out, scaling, size, width, first_row, first_column, parameters, {arguments}PER: tl.constexpr, DIAGONAL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """out[k, i, j] = scaled value of kernel k at (first_row + i, first_column + j), half; DIAGONAL: 0 for i = j."""
     down = tl.program_id(1) * BM + tl.arange(0, BM)
     rows = first_row + down
 {prologue}
@@ -51,7 +51,6 @@ def values(out, scaling, size, width, first_row, first_column, parameters, {argu
         across = start + tl.arange(0, BN)
         columns = first_column + across
         places = out + down[:, None].to(tl.int64) * width + across[None, :]
-        other = columns[None, :] != rows[:, None]
 {store}
 '''
 

@@ -66,7 +66,7 @@ def sums_kernel(plan: Plan, columns: int, squares: bool) -> Any:
 
 def values_kernel(plan: Plan) -> Any:
     """The compiled `values` of a plan."""
-    lines, store = plan.formula.lines, inputs(plan)
+    lines, store, scales = plan.formula.lines, inputs(plan), []
     for k, value in enumerate(plan.formula.values):
         known = int(value[1:]) + 1 if value.startswith("t") else 0
         store += [line for line in lines[:known] if line]
@@ -78,7 +78,7 @@ def values_kernel(plan: Plan) -> Any:
         store.append(f"tl.store(places + {k} * size, value.to(tl.float16))")
     code = VALUES.format(
         arguments=arguments(plan),
-        prologue=prologue(plan),
+        prologue="\n".join([prologue(plan), *scales]),
         store="\n".join(f"        {line}" for line in store),
     )
     return compiled(head(plan) + code)["values"]
