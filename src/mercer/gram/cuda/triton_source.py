@@ -71,10 +71,11 @@ def values_kernel(plan: Plan) -> Any:
         known = int(value[1:]) + 1 if value.startswith("t") else 0
         store += [line for line in lines[:known] if line]
         lines = [*[""] * known, *lines[known:]]
-        scaled = (
-            f"({filled(plan, value)}) * tl.load(scaling + {2 * k}) + tl.load(scaling + {2 * k + 1})"
-        )
-        store.append(f"value = tl.where(other, {scaled}, 0.0)")
+        scales.append(f"    unit{k} = tl.load(scaling + {2 * k})")
+        scales.append(f"    moved{k} = tl.load(scaling + {2 * k + 1})")
+        store.append(f"value = ({filled(plan, value)}) * unit{k} + moved{k}")
+        store.append("if DIAGONAL:")
+        store.append("    value = tl.where(columns[None, :] == rows[:, None], 0.0, value)")
         store.append(f"tl.store(places + {k} * size, value.to(tl.float16))")
     code = VALUES.format(
         arguments=arguments(plan),
