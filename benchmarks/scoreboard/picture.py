@@ -192,7 +192,9 @@ def number(ratio: float) -> str:
         return f"{ratio / 1000:.1f}k"
     if ratio >= 9.95:
         return f"{ratio:.0f}"
-    return f"{ratio:.1f}" if ratio >= 1.95 else f"{ratio:.2f}"
+    if ratio >= 1.95:
+        return f"{ratio:.1f}"
+    return f"{ratio:.2f}" if ratio >= 0.0095 else f"{ratio:.3f}".lstrip("0")
 
 
 def _short(n: int) -> str:

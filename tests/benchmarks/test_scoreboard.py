@@ -137,7 +137,15 @@ def test_the_picture_has_every_cell(tmp_path):
 
 @pytest.mark.parametrize(
     ("ratio", "text"),
-    [(0.0123, "0.01"), (0.999, "1.00"), (1.5, "1.50"), (3.14, "3.1"), (42.4, "42"), (1234, "1.2k")],
+    [
+        (0.0021, ".002"),
+        (0.0123, "0.01"),
+        (0.999, "1.00"),
+        (1.5, "1.50"),
+        (3.14, "3.1"),
+        (42.4, "42"),
+        (1234, "1.2k"),
+    ],
 )
 def test_ratios_are_short(ratio, text):
     assert picture.number(ratio) == text
