@@ -37,13 +37,17 @@ def principal(centred: LazyMatrix, what: str) -> PrincipalDirections:
     n, xp = centred.shape[0], namespace(centred.like)
     factor = low_rank(centred.matrix) if isinstance(centred, Centered) else None
     if factor is not None:
-        a = factor.columns - xp.mean(factor.columns, axis=0)
-        decomposition = linalg.svd(a)
-        return PrincipalDirections(decomposition[0], decomposition[1])
+        return directions_of(factor.columns - xp.mean(factor.columns, axis=0))
     afford_dense(n, what)
     dense = astype(centred.dense(), double(centred.like))
     values, vectors = linalg.eigh(dense)
     return PrincipalDirections(vectors, xp.sqrt(xp.clip(values, 0, None)))
+
+
+def directions_of(columns: Array) -> PrincipalDirections:
+    """Principal directions of K~ = AA' from the columns of A."""
+    decomposition = linalg.svd(columns)
+    return PrincipalDirections(decomposition[0], decomposition[1])
 
 
 def low_rank(matrix: LazyMatrix) -> Factor | None:

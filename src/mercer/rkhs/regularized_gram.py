@@ -26,7 +26,13 @@ from mercer.gram import Centered, Gram, LazyMatrix
 from mercer.gram.lanczos import largest_eigenvalue
 from mercer.gram.positive_definite import add_to_diagonal, factored, inverse_positive, lower_factor
 from mercer.kernels import facts
-from mercer.rkhs.directions import PrincipalDirections, afford_dense, low_rank, principal
+from mercer.rkhs.directions import (
+    PrincipalDirections,
+    afford_dense,
+    directions_of,
+    low_rank,
+    principal,
+)
 
 # Smallest c, relative to the trace, at which a Cholesky factor is used: the rounding error
 # eps tr(K~) / c then stays below 1e-9.
@@ -98,18 +104,32 @@ def shrinkage(centred: LazyMatrix, ridge: float, what: str, *, dense: bool = Fal
 
     Where it comes from a Cholesky factor of K~ + c I, it is formed as a matrix only if `dense`.
     """
-    n = centred.shape[0]
-    c = n * ridge
-    if not (_definite(centred) and c >= _MIN_RELATIVE_RIDGE * centred.trace()):
+    if not _definite(centred):
         return _by_directions(principal(centred, what), ridge)
+    n = centred.shape[0]
     columns = _centred_columns(centred)
     if columns is not None:
-        return LowRankOperator(_shrunk_root(columns, c))
+        if n * ridge >= _MIN_RELATIVE_RIDGE * scalar(namespace(columns).sum(columns**2)):
+            return LowRankOperator(_shrunk_root(columns, n * ridge))
+        return _by_directions(directions_of(columns), ridge)
     afford_dense(n, what)
-    matrix = astype(centred.dense(), double(centred.like))
-    add_to_diagonal(matrix, c)
-    operator = _inverted(matrix, c) if dense else _solved(matrix, c)
+    operator = dense_shrinkage(centred, ridge, formed=dense)
     return _by_directions(principal(centred, what), ridge) if operator is None else operator
+
+
+def dense_shrinkage(
+    centred: LazyMatrix, ridge: float, *, formed: bool = True
+) -> DenseOperator | SolvedOperator | None:
+    """Shrinkage operator from a Cholesky factor of the dense K~ + c I, as a matrix if `formed`.
+
+    None where c is too small for that.
+    """
+    matrix = astype(centred.dense(), double(centred.like))
+    xp, c = namespace(matrix), centred.shape[0] * ridge
+    if c < _MIN_RELATIVE_RIDGE * scalar(xp.sum(xp.linalg.diagonal(matrix))):
+        return None
+    add_to_diagonal(matrix, c)
+    return _inverted(matrix, c) if formed else _solved(matrix, c)
 
 
 def largest_singular_value(left: Operator, right: Operator) -> float:

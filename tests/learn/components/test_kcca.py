@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import block_diag, eigh
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 
 import mercer
 from mercer.gram import Gram
@@ -207,12 +207,99 @@ def test_refusals_say_what_was_needed():
         KCCA(1, kernel_y=["rbf"]).fit(X, Y)  # type: ignore[list-item]
 
 
-def test_full_rank_beyond_the_budget_is_refused():
+def test_full_rank_beyond_the_budget_is_approximated_with_a_bound():
     x = np.random.default_rng(0).normal(size=(800, 30))
+    y = x[:, 0] ** 2
+    exact = KCCA(2, kernel=Laplace(9.0), ridge=0.1).fit(x, y)
+    assert exact.error_bound_ == 0
     with mercer.config(memory="16MiB"):
-        with pytest.raises(mercer.MemoryBudgetError, match="KCCA needs dense"):
-            KCCA(1, kernel=Laplace(1.0), ridge=0.1).fit(x, x[:, 0])
-        KCCA(1, kernel=Laplace(1.0), ridge=0.1, rank=50).fit(x, x[:, 0])
+        with pytest.warns(UserWarning, match=r"used the 655 and \d+ leading .* by at most 0\.\d"):
+            rough = KCCA(2, kernel=Laplace(9.0), ridge=0.1).fit(x, y)
+        KCCA(1, kernel=Laplace(9.0), ridge=0.1, rank=50).fit(x, y)  # as asked: no warning
+    below = exact.correlations_ - rough.correlations_
+    assert (below > -1e-9).all()
+    assert (below <= rough.error_bound_).all()
+    assert below.max() > 1e-5
+
+
+def test_kernels_that_may_be_indefinite_need_dense_matrices():
+    x = np.random.default_rng(0).normal(size=(800, 3))
+    with (
+        mercer.config(memory="16MiB"),
+        pytest.raises(mercer.MemoryBudgetError, match="not known to be positive definite"),
+    ):
+        KCCA(1, kernel=Sigmoid(1.0, -1.0), ridge=0.1).fit(x, x[:, 0])
+
+
+# ---- factors, products of features and dense matrices -----------------------------------------
+
+
+@pytest.mark.parametrize("ridge", [1e-5, 1e-3, 0.1])
+@pytest.mark.parametrize("dimensions", [1, 2, 12])
+def test_functions_are_those_of_the_dense_problem(dimensions, ridge):
+    """Scores on the training points against eigenvectors of the dense pencil in principal directions."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(160, dimensions))
+    y = np.sin(2 * x[:, :1]) + 0.3 * rng.normal(size=(160, 1))
+    kernels = RBF(1.5 * dimensions**0.5), RBF(0.7)
+    found = KCCA(2, kernel=kernels[0], kernel_y=kernels[1], ridge=ridge).fit(x, y)
+    values, scores = by_singular_vectors(kernels, (x, y), ridge, 2)
+    assert_allclose(found.correlations_, values, atol=1e-8)
+    for mine, theirs in zip(found.variates(x, y), scores, strict=True):
+        assert_allclose(np.abs(np.sum(mine * theirs, axis=0)), np.sum(theirs**2, axis=0), rtol=1e-8)
+        assert_allclose(np.sum(mine**2, axis=0), np.sum(theirs**2, axis=0), rtol=1e-8)
+
+
+def by_singular_vectors(kernels, samples, ridge, number):
+    """Correlations and training scores from the eigenvectors of both dense Gram matrices."""
+    n, parts = len(samples[0]), []
+    for kernel, x in zip(kernels, samples, strict=True):
+        values, vectors = eigh(Gram(kernel, x).centered().dense())
+        values = np.clip(values, 0, None)
+        parts.append((vectors * np.sqrt(values / (values + n * ridge))) @ vectors.T)
+    left, correlations, right = np.linalg.svd(parts[0] @ parts[1])
+    vectors = left[:, :number], right[:number].T
+    return correlations[:number], [n**0.5 * p @ v for p, v in zip(parts, vectors, strict=True)]
+
+
+def test_three_views_of_full_rank():
+    """Dense matrices, at a single ridge, against all columns of the factors."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(120, 8))
+    y, z = np.sin(x[:, :2]) + 0.2 * rng.normal(size=(120, 2)), x[:, :6] ** 2
+    arguments = {"kernel": Laplace(3.0), "kernel_y": (Laplace(1.0), RBF(2.0)), "ridge": 0.02}
+    dense, columns = (KCCA(2, rank=r, **arguments).fit(x, (y, z)) for r in (None, 120))
+    assert_allclose(dense.correlations_, columns.correlations_, rtol=1e-8)
+    new = rng.normal(size=(9, 8))
+    views = new, (new[:, :2], new[:, :6])
+    for mine, theirs in zip(dense.variates(*views), columns.variates(*views), strict=True):
+        assert_allclose(mine, theirs, atol=1e-7)
+
+
+@pytest.mark.parametrize("splitter", [KFold(4), ShuffleSplit(3, test_size=0.7, random_state=0)])
+def test_folds_by_products_are_folds_by_singular_vectors(splitter):
+    """A candidate of 1e-12 is too small for products of features: singular vectors are used."""
+    ridges = [1e-3, 1e-2, 1e-1]
+    arguments = {"kernel": RBF(1.0), "kernel_y": RBF(1.5), "cv": splitter}
+    products = KCCA(2, ridge=ridges, **arguments).fit(X, Y)
+    singular = KCCA(2, ridge=[1e-12, *ridges], **arguments).fit(X, Y)
+    assert_allclose(products.ridge_scores_, singular.ridge_scores_[1:], atol=1e-8)
+
+
+def test_columns_are_limited_where_the_ridge_is_chosen():
+    """Full rank: the ridge and the functions are those of the leading columns, with a warning."""
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(540, 20))
+    y = x[:, :1] + 0.3 * rng.normal(size=(540, 1))
+    arguments = {"kernel": RBF(6.0), "kernel_y": RBF(1.0), "ridge": [1e-3, 1e-2], "cv": KFold(2)}
+    with pytest.warns(UserWarning, match=r"used the 500 and \d\d leading columns"):
+        found = KCCA(1, **arguments).fit(x, y)
+    chosen = KCCA(1, rank=500, **arguments).fit(x, y)
+    assert_allclose(found.ridge_scores_, chosen.ridge_scores_, atol=1e-9)
+    assert_allclose(found.correlations_, chosen.correlations_, atol=1e-9)
+    exact = KCCA(1, **{**arguments, "ridge": found.ridge_}).fit(x, y)
+    below = exact.correlations_[0] - found.correlations_[0]
+    assert 0 < below <= found.error_bound_
 
 
 def test_indefinite_kernels_use_their_positive_part():

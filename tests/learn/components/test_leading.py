@@ -1,4 +1,4 @@
-"""Leading eigenvectors and singular vectors, and features by Gram matrices, against LAPACK."""
+"""Leading eigenvectors and singular vectors, against LAPACK."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.learn.components.canonical import Centred
 from mercer.learn.components.leading import leading_eigenpairs, leading_singular
 
 SPECTRA = {
@@ -36,15 +35,3 @@ def test_eigenvalues_and_vectors(values):
     found, vectors = leading_eigenpairs((matrix + matrix.T) / 2, 3)
     assert_allclose(found, values[:3], rtol=1e-9)
     assert_allclose(matrix @ vectors, vectors * found, atol=1e-9)
-
-
-def test_wide_features_have_the_singular_values_of_lapack():
-    features = np.random.default_rng(2).normal(size=(310, 400)) * 0.97 ** np.arange(400.0)
-    found = Centred.of(features)
-    moved = features - features.mean(axis=0)
-    want = np.linalg.svd(moved, compute_uv=False)[:309]  # centred: one less than points
-    assert found.rank == 309
-    # eigenvalues of the products of features are right to eps * want[0]^2, their roots to that over s
-    assert_allclose(found.directions.lengths, want, atol=100 * 2.2e-16 * want[0] ** 2 / want[-1])
-    parts = found.directions
-    assert_allclose((parts.vectors * parts.lengths) @ found.turn.T, moved, atol=1e-10)

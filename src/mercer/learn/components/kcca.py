@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
-from dataclasses import dataclass
+import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -13,21 +13,29 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_consistent_length
 
 from mercer import validate
-from mercer.backend import count, is_numpy, to_numpy
+from mercer.backend import count, to_numpy
 from mercer.features.random_state import state
-from mercer.frames import Columns
 from mercer.gram import Gram
 from mercer.gram.threads import in_order
-from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.default import default_kernel
 from mercer.kernels.prepare import bound_to, read
-from mercer.learn.bandwidths import numbers
-from mercer.learn.components.canonical import Centred, Crossing, correlation
-from mercer.learn.components.views import view
+from mercer.learn.components.canonical import (
+    Crossing,
+    Moments,
+    correlation,
+    crossing,
+    row_blocks,
+    signs_of,
+)
+from mercer.learn.components.full_rank import affordable, full_rank_canonical
+from mercer.learn.components.read_views import ReadView, named_views, need_tuple
+from mercer.learn.components.views import View, chosen_view, column_limit, error_bound, view
 from mercer.learn.kernel_learner import KernelEstimator
 
 _RIDGES = tuple(10.0 ** np.arange(-6, 0.5, 0.5))  # of the mean variance of the views
+_MIN_ROWS_PER_COLUMN = 4  # a factor with more columns takes longer than dense matrices
+_MAX_SILENT_ERROR = 1e-6  # bound on the error of correlations up to which there is no warning
+_FOLD_ARRAYS = 6  # of the size of the products of a fold, at the same time
 
 
 class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -59,8 +67,8 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         cross-validated correlation is used, and the largest in case of a tie. None: 13 ridges, from 1e-6
         to 1 times the geometric mean of the variances of the views.
     rank : int or None
-        Largest rank of the pivoted Cholesky factor of each Gram matrix: an approximation for many points
-        and kernels of full rank. None: exact to rounding.
+        Number of columns of the pivoted Cholesky factor of each Gram matrix. None: as many as make the
+        result exact to 1e-8, up to a limit set by memory and time (see Notes).
     cv : int or splitter
         Cross-validation that chooses the ridge.
     random_state : int, Generator, RandomState or None
@@ -75,6 +83,9 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         Canonical functions of every view.
     correlations_ : array (n_components,)
         Regularised correlations of the training points, in decreasing order, between 0 and 1.
+    error_bound_ : float
+        How far `correlations_` may lie below those of all columns of the factors; they never lie
+        above. 0 where no column was left out.
     ridge_ : float
     ridges_, ridge_scores_ : arrays, or None
         Candidate ridges and their cross-validated correlations.
@@ -85,14 +96,19 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
 
     Notes
     -----
-    Gram matrices are replaced by pivoted Cholesky factors, which are exact to rounding and have few
-    columns where kernels are smooth and points have few dimensions: the cost is then linear in n, and
-    functions live on the few points that span the factors. Kernels of full rank need the eigenvectors of
-    every fold, O(n^3), unless `rank` is given: 2,000 points take about half a minute of CPU time, and a
-    few seconds with ``rank=200``.
+    Gram matrices are replaced by pivoted Cholesky factors. Kernels that are smooth on points of few
+    dimensions have factors of few columns that are exact to rounding: the cost is then linear in n, and
+    functions live on the few points that span the factors.
 
-    For a kernel that is not positive definite, only the directions with positive eigenvalues are used;
-    with `rank` it is refused, because a low-rank factor does not detect negative eigenvalues.
+    Factors of other kernels would have almost n columns. At a given ridge the exact problem of up to
+    4,096 points (two views) is then solved by dense matrices, O(n^3). Beyond that, and where the
+    ridge is chosen among several, at most 1,000 leading columns are used (500 while choosing; fewer
+    for more views or little memory), with a warning that bounds the error: 2,000 points take 2 s of CPU
+    time, 100,000 points 20 s. ``rank=len(X)`` uses all columns.
+
+    For a kernel that is not positive definite, only the directions with positive eigenvalues are used,
+    which takes O(n^3); with `rank` it is refused, because a low-rank factor does not detect negative
+    eigenvalues.
 
     References
     ----------
@@ -138,27 +154,17 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         if self.rank is not None:
             validate.whole("rank", self.rank)
         _, points = self._learn_from(self._numbers(X, reset=True, ensure_min_samples=2))
-        _need_tuple(y, count(points))
-        sides = [_ReadView(self.kernel_, self._columns, points), *self._others(y)]
+        need_tuple(y, count(points))
+        sides = [ReadView(self.kernel_, self._columns, points), *self._others(y)]
         for side in sides[1:]:
             if count(side.points) != count(points):
                 raise ValueError(
                     f"X and every view in y must have the same number of points, got {count(points)} "
                     f"and {count(side.points)}"
                 )
-        views = [view(s.kernel, s.columns, s.points, self.rank) for s in sides]
         self.kernels_ = tuple(side.kernel for side in sides)
-        features = [f for _, f in views]
-        centred = [Centred.of(f) for f in features]
-        self._need_ranks(centred)
-        self._choose_ridge(features, centred)
-        solution = Crossing(centred).canonical(self.n_components, self.ridge_)
-        self.correlations_ = solution.correlations
-        self.functions_ = tuple(
-            v.function(w) for (v, _), w in zip(views, solution.weights, strict=True)
-        )
+        self._fit_views(sides)
         self.function_ = self.functions_[0]
-        self._offsets = [c.mean @ w for c, w in zip(centred, solution.weights, strict=True)]
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -168,7 +174,7 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     def variates(self, X: Any, y: Any) -> tuple[np.ndarray, ...]:
         """Canonical variates of all views: a tuple of arrays (n, n_components)."""
         points = [self._points(X)]
-        named, known = _named(y), self.functions_[1:]
+        named, known = named_views(y), self.functions_[1:]
         if len(named) != len(known):
             raise ValueError(f"y must hold {len(known)} views, as in fit, got {len(named)}")
         for f, (name, sample) in zip(known, named.items(), strict=True):
@@ -196,13 +202,13 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         values = Gram(bound_to(f.kernel, f.columns), points, f.points) @ f.weights
         return to_numpy(values).astype(np.float64) - self._offsets[i]
 
-    def _others(self, y: Any) -> list[_ReadView]:
+    def _others(self, y: Any) -> list[ReadView]:
         """The other views, each with its kernel."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
-        named, kernels = _named(y), self.kernel_y
+        named, kernels = named_views(y), self.kernel_y
         if not named:
             raise ValueError("y must be another view of the points, or a tuple of views, got ()")
         if kernels is None or isinstance(kernels, Kernel):
@@ -212,45 +218,108 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
                 f"kernel_y must be a kernel for each of {len(named)} other views, got {len(kernels)}"
             )
         return [
-            _ReadView.of(k, v, name) for k, (name, v) in zip(kernels, named.items(), strict=True)
+            ReadView.of(k, v, name) for k, (name, v) in zip(kernels, named.items(), strict=True)
         ]
 
-    def _need_ranks(self, centred: Sequence[Centred]) -> None:
-        for name, features in zip(["X", *["y"] * (len(centred) - 1)], centred, strict=True):
-            if features.rank == 0:
+    def _fit_views(self, sides: Sequence[ReadView]) -> None:
+        """Fit by features of few columns, or by dense matrices where a ridge is given and they fit."""
+        n, ridge = count(sides[0].points), self._smallest_ridge()
+        if self.rank is not None:
+            self._fit_features([chosen_view(side, self.rank) for side in sides])
+            return
+        single = isinstance(self.ridge, Real)
+        dense = single and affordable(n, len(sides))
+        most = n if dense else column_limit(n, len(sides), single=single)
+        few = max(n // _MIN_ROWS_PER_COLUMN, 2) if dense else most
+        views = [view(side, few if side.definite else most, ridge=ridge) for side in sides]
+        if dense and ridge is not None and not all(v.complete for v in views):
+            solution = full_rank_canonical(sides, views, self.n_components, ridge)
+            if solution is not None:
+                self.ridges_, self.ridge_scores_, self.ridge_ = None, None, ridge
+                self.correlations_, self.functions_ = solution.correlations, solution.functions
+                self._offsets, self.error_bound_ = solution.offsets, 0.0
+                return
+            views = [
+                v if v.complete else view(side, n, ridge=ridge)
+                for side, v in zip(sides, views, strict=True)
+            ]
+        self._fit_features(views)
+        if self.error_bound_ > _MAX_SILENT_ERROR:
+            self._warn(views)
+
+    def _fit_features(self, views: Sequence[View]) -> None:
+        """Solve the problem in features of all views, and choose the ridge if it is not given."""
+        features = [v.features for v in views]
+        total = Moments.of(features)
+        self._choose_ridge(features, total)
+        crossed = crossing(features, self.ridge_, total)
+        if self.n_components > crossed.rank:
+            crossed = Crossing.of_features(features)
+            self._need_ranks(crossed)
+        solution = crossed.canonical(self.n_components, self.ridge_)
+        signs = signs_of(features[0] @ solution.weights[0])
+        weights = [w * signs for w in solution.weights]
+        self.correlations_ = solution.correlations
+        self.functions_ = tuple(v.function(w) for v, w in zip(views, weights, strict=True))
+        self._offsets = [v.mean @ w for v, w in zip(views, weights, strict=True)]
+        self.error_bound_ = error_bound(views, self.ridge_, self.correlations_)
+
+    def _warn(self, views: Sequence[View]) -> None:
+        """Say that factors were cut short, and what that may have changed."""
+        n, ranks = len(views[0].features), [v.features.shape[1] for v in views]
+        warnings.warn(
+            f"KCCA of {n:,} points used the {' and '.join(map(str, ranks))} leading columns of the Cholesky "
+            "factors of its views, which have a larger rank: correlations_ are below those of all columns "
+            f"by at most {self.error_bound_:.2g}. Pass rank=... for more columns, or for fewer without "
+            "this warning",
+            stacklevel=4,
+        )
+
+    def _smallest_ridge(self) -> float | None:
+        if self.ridge is None:
+            return None
+        if isinstance(self.ridge, Real):
+            validate.positive("ridge", self.ridge)
+            return float(self.ridge)
+        return float(np.min(to_numpy(validate.vector(self.ridge, "ridge"))))
+
+    def _need_ranks(self, crossed: Crossing) -> None:
+        for i, spectrum in enumerate(crossed.spectra):
+            if spectrum.rank == 0:
                 raise ValueError(
-                    f"{name} must vary, but its kernel does not distinguish any two points"
+                    f"{'y' if i else 'X'} must vary, but its kernel does not distinguish any two points"
                 )
-        rank = min(features.rank for features in centred)
-        if self.n_components > rank:
+        if self.n_components > crossed.rank:
             raise ValueError(
-                f"n_components must be at most {rank}, the number of directions that vary in every "
+                f"n_components must be at most {crossed.rank}, the number of directions that vary in every "
                 f"view, got {self.n_components}"
             )
 
-    def _choose_ridge(self, features: Sequence[np.ndarray], centred: Sequence[Centred]) -> None:
+    def _choose_ridge(self, features: Sequence[np.ndarray], total: Moments) -> None:
         """Set `ridge_`, and the candidates with their scores."""
         self.ridges_: np.ndarray | None = None
         self.ridge_scores_: np.ndarray | None = None
         if isinstance(self.ridge, Real):
-            validate.positive("ridge", self.ridge)
             self.ridge_ = float(self.ridge)
             return
         if self.ridge is None:
-            n = len(features[0])
-            variances = [np.sum(c.directions.lengths**2) / n for c in centred]
+            variances = [np.trace(total.products[i, i]) / total.n for i in range(len(features))]
+            if min(variances) == 0:
+                self._need_ranks(Crossing.of_features(features))
             ridges = np.asarray(_RIDGES) * np.exp(np.mean(np.log(variances)))
         else:
             ridges = np.sort(to_numpy(validate.vector(self.ridge, "ridge")))
             validate.positive("the smallest ridge", float(ridges[0]))
         self.ridges_ = ridges
-        self.ridge_scores_ = self._cross_validated(features, ridges)
+        self.ridge_scores_ = self._cross_validated(features, total, ridges)
         best = np.flatnonzero(self.ridge_scores_ == self.ridge_scores_.max())
         self.ridge_ = float(ridges[best[-1]])
 
-    def _cross_validated(self, features: Sequence[np.ndarray], ridges: np.ndarray) -> np.ndarray:
+    def _cross_validated(
+        self, features: Sequence[np.ndarray], total: Moments, ridges: np.ndarray
+    ) -> np.ndarray:
         """Mean correlation of held-out points for every ridge: (R,)."""
-        n = len(features[0])
+        n = total.n
         cv: Any = self.cv
         if isinstance(cv, Integral) and not isinstance(cv, bool):
             validate.whole("cv", cv, 2)
@@ -263,71 +332,31 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         splitter: Any = check_cv(cv, y=None)
         folds = list(splitter.split(features[0]))
         scores = in_order(
-            lambda fold: _held_out(features, fold[0], fold[1], self.n_components, ridges),
+            lambda fold: _held_out(features, total, fold, self.n_components, ridges),
             folds,
-            parallel=False,
+            parallel=True,
+            held=_FOLD_ARRAYS * 8 * sum(f.shape[1] for f in features) ** 2,
         )
         return np.mean(list(scores), axis=0)
 
 
-@dataclass(frozen=True, eq=False)
-class _ReadView:
-    """A view with its kernel, its columns and its points."""
-
-    kernel: Kernel
-    columns: Columns | None
-    points: Points
-
-    @classmethod
-    def of(cls, kernel: Kernel | None, sample: Any, name: str) -> _ReadView:
-        """Read a view other than the first."""
-        if kernel is None:
-            points = numbers(sample, name)
-            kernel = default_kernel(sample) if points is None else median_rbf(points, name=name)
-        validate.instance("kernel_y", kernel, Kernel, "a kernel, such as RBF(1.0), or None")
-        points, columns = read(kernel, sample, None, name)
-        return cls(kernel, columns, points)
-
-
-def _named(y: Any) -> dict[str, Any]:
-    """The other views by the names used in messages."""
-    if isinstance(y, tuple):
-        return {f"y[{i}]": _plain(sample) for i, sample in enumerate(y)}
-    return {"y": _plain(y)}
-
-
-def _need_tuple(y: Any, n: int) -> None:
-    """Refuse a list of views, which would be read as a view of objects."""
-    views = isinstance(y, list) and 0 < len(y) != n
-    if views and all(isinstance(sample, Sized) and len(sample) == n for sample in y):
-        raise TypeError(f"y is a list of {len(y)} views: pass several views as a tuple")
-
-
-def _plain(sample: Any) -> Any:
-    """Numbers of an array of objects as a numeric array; other samples unchanged."""
-    if is_numpy(sample) and sample.dtype.kind == "O" and sample.ndim <= 2:
-        converted = np.asarray(sample.tolist())
-        return converted if converted.dtype.kind in "fiub" else sample
-    return sample
-
-
 def _held_out(
     features: Sequence[np.ndarray],
-    train: np.ndarray,
-    test: np.ndarray,
+    total: Moments,
+    fold: tuple[np.ndarray, np.ndarray],
     number: int,
     ridges: np.ndarray,
 ) -> np.ndarray:
     """Mean correlation of the test points for every ridge: (R,)."""
-    centred = [Centred.of(f[train]) for f in features]
-    number = min(number, *(c.rank for c in centred))
+    train, test = fold
+    crossed = crossing(features, float(ridges[0]), total, train)
+    number = min(number, crossed.rank)
     if number == 0:
         return np.zeros(len(ridges), dtype=np.float64)
-    crossing = Crossing(centred)
-    held_out = [f[test] - c.mean for f, c in zip(features, centred, strict=True)]
-    correlations = []
-    for ridge in ridges:
-        weights = crossing.canonical(number, float(ridge)).weights
-        scores = [f @ w for f, w in zip(held_out, weights, strict=True)]
-        correlations.append(float(np.mean(correlation(scores))))
-    return np.asarray(correlations, dtype=np.float64)
+    weights = [crossed.canonical(number, float(ridge)).weights for ridge in ridges]
+    stacked = [np.hstack(of_view) for of_view in zip(*weights, strict=True)]  # (r, R k)
+    blocks = [
+        [f @ w for f, w in zip(rows, stacked, strict=True)] for rows in row_blocks(features, test)
+    ]
+    scores = [np.vstack(of_view) for of_view in zip(*blocks, strict=True)]
+    return np.mean(correlation(scores).reshape(len(ridges), number), axis=1)
