@@ -109,6 +109,11 @@ def on_accelerator(x: object) -> bool:
     return is_torch(x) and getattr(getattr(x, "device", None), "type", "cpu") != "cpu"
 
 
+def on_host(x: Any) -> Any:
+    """Points of a GPU as a NumPy array, for work in pieces too small for a GPU; others as they are."""
+    return to_numpy(x) if on_accelerator(x) else x
+
+
 def _torch_for_amd() -> bool:
     """Whether the installed torch is a build for AMD GPUs."""
     import torch

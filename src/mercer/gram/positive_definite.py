@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from mercer import linalg
-from mercer.backend import Array, detached, eps, is_numpy, namespace, scalar, set_diagonal
+from mercer.backend import (
+    Array,
+    detached,
+    device,
+    eps,
+    is_numpy,
+    namespace,
+    scalar,
+    set_diagonal,
+)
 
 _MAX_TRIES = 12  # tenfold increases of the diagonal shift, from rounding to about 1e-4 of the trace
 
@@ -36,9 +45,7 @@ def factored(matrix: Array) -> Callable[[Array], Array] | None:
         lower = _lower(matrix)
         if lower is None:
             return None
-        inverse = linalg.inv(lower)
-        inverse_transposed = namespace(matrix).permute_dims(inverse, (1, 0))
-        return lambda right: inverse_transposed @ (inverse @ right)
+        return lambda right: _substituted(lower, right)
     from scipy.linalg import cho_solve
     from scipy.linalg.lapack import get_lapack_funcs
 
@@ -59,7 +66,10 @@ def inverse_positive(matrix: Array) -> Array | None:
     """A^-1, A overwritten; None where A is not positive definite."""
     if not is_numpy(matrix):
         lower = _lower(matrix)
-        return None if lower is None else linalg.inv(matrix)
+        if lower is None:
+            return None
+        inverse = inverse_lower(lower)
+        return namespace(inverse).permute_dims(inverse, (1, 0)) @ inverse
     from scipy.linalg.lapack import get_lapack_funcs
 
     potrf, potri = get_lapack_funcs(("potrf", "potri"), (matrix,))
@@ -114,7 +124,12 @@ def lower_factor(matrix: Array) -> Array:
 def inverse_lower(lower: Array) -> Array:
     """L^-1 of a lower triangular matrix."""
     if not is_numpy(lower):
-        return linalg.inv(lower)
+        xp = namespace(lower)
+        substitute = getattr(xp.linalg, "solve_triangular", None)  # torch's; not in the standard
+        if substitute is None:
+            return linalg.inv(lower)
+        unit = xp.eye(lower.shape[0], dtype=lower.dtype, device=device(lower))
+        return substitute(lower, unit, upper=False)
     from scipy.linalg.lapack import get_lapack_funcs
 
     (trtri,) = get_lapack_funcs(("trtri",), (lower,))
@@ -125,11 +140,20 @@ def inverse_lower(lower: Array) -> Array:
 
 def _solve_tensor(matrix: Array, right: Array) -> Array | None:
     lower = _lower(matrix)
-    if lower is None:
-        return None
-    xp = namespace(matrix)
-    inverse = linalg.inv(lower)
-    return xp.permute_dims(inverse, (1, 0)) @ (inverse @ right)
+    return None if lower is None else _substituted(lower, right)
+
+
+def _substituted(lower: Array, right: Array) -> Array:
+    """(LL')^-1 B of a lower triangular tensor, by substitution where its library has it."""
+    xp = namespace(lower)
+    substitute = getattr(xp.linalg, "solve_triangular", None)  # torch's; not in the standard
+    upper = xp.permute_dims(lower, (1, 0))
+    if substitute is None:
+        inverse = linalg.inv(lower)
+        return xp.permute_dims(inverse, (1, 0)) @ (inverse @ right)
+    columns = right if right.ndim == 2 else right[:, None]
+    solved = substitute(upper, substitute(lower, columns, upper=False), upper=True)
+    return solved if right.ndim == 2 else solved[:, 0]
 
 
 def _lower(matrix: Array) -> Array | None:

@@ -8,7 +8,7 @@ from math import isqrt
 import numpy as np
 
 from mercer import validate
-from mercer.backend import count, is_numpy
+from mercer.backend import count, is_numpy, on_host
 from mercer.gram.threads import in_order
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
 from mercer.htest.dependence.sums.centered_gram import TiledGram
@@ -74,6 +74,7 @@ class HSICBlockTerms(SkewedTerms):
     """The unbiased HSIC of each block."""
 
     def __init__(self, x: Variable, y: Variable, blocks: list[np.ndarray]) -> None:
+        x, y = (replace(v, points=on_host(v.points)) for v in (x, y))
         self.evidence, self.blocks = _BlockEvidence(x, y), blocks
         terms = in_order(self.evidence, blocks, parallel=is_numpy(x.points, y.points))
         super().__init__(np.array([term.observed for term in terms], dtype=np.float64))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import is_numpy, to_numpy
+from mercer.backend import is_numpy, on_host, to_numpy
 from mercer.gram import Gram
 from mercer.gram.threads import in_order
 from mercer.htest.hypothesis_test import HypothesisTest
@@ -147,6 +147,7 @@ class BlockMMDTerms(SkewedTerms):
     """The squared discrepancies of blocks."""
 
     def __init__(self, pooled: Pooled, blocks: list[tuple[np.ndarray, np.ndarray]]) -> None:
+        pooled = replace(pooled, points=on_host(pooled.points), samples=None)
         values = in_order(_BlockMMD(pooled), blocks, parallel=is_numpy(pooled.points))
         super().__init__(np.array(list(values), dtype=np.float64))
         self.pooled, self.blocks = pooled, blocks
