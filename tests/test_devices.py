@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mercer.backend import on_accelerator, on_gpu
-from mercer.htest import MMD
+from mercer.backend import is_torch, on_accelerator, on_gpu
+from mercer.htest import MMD, BlockHSIC, BlockMMD
 from mercer.learn import KernelRidge
 
 torch = pytest.importorskip("torch")
@@ -42,3 +42,15 @@ def test_tensors_on_apple_gpus_are_refused_with_what_to_do() -> None:
         MMD().test(x, x)
     with pytest.raises(TypeError, match=r"got a tensor on mps: .* float32 only.* Pass \.cpu\(\)"):
         KernelRidge().fit(x, np.zeros(20))
+
+
+@pytest.mark.parametrize("test", [BlockMMD(), BlockHSIC()], ids=lambda t: type(t).__name__)
+def test_small_blocks_of_gpu_points_are_computed_on_the_host(
+    test: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = np.random.default_rng(0).normal(size=(2, 200, 2))
+    expected = test.test(x, y, rng=0)
+    monkeypatch.setattr("mercer.backend.on_accelerator", is_torch)
+    result = test.test(torch.as_tensor(x), torch.as_tensor(y), rng=0)
+    assert result.statistic == pytest.approx(expected.statistic, rel=1e-10)
+    assert result.pvalue == pytest.approx(expected.pvalue, rel=1e-8)
