@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from dataclasses import replace
 
@@ -12,10 +13,16 @@ from numpy.testing import assert_allclose
 
 from mercer.gram import Dense, Gram, ridge_solve
 from mercer.htest import KCI, RCIT, Gamma, RCoT, Spectrum, WeightedChi2, WildBootstrap
-from mercer.htest.dependence import conditional_statistic
-from mercer.htest.dependence.conditional_statistic import FeatureEvidence, Residuals
+from mercer.htest.dependence import conditional_statistic, kci
+from mercer.htest.dependence.conditional_statistic import FeatureEvidence, KernelEvidence
 from mercer.htest.dependence.null_spectrum import cube_sum, trace_of_cube
 from mercer.htest.dependence.rcot import _single_column_features
+from mercer.htest.dependence.regression_targets import (
+    FeatureResiduals,
+    FeatureTargets,
+    GramResiduals,
+    GramTargets,
+)
 from mercer.htest.dependence.ridge_smoother import KernelDirections, Smoother, smoother
 from mercer.kernels import RBF, Linear, median_bandwidth
 from mercer.rkhs.paired_samples import variables
@@ -44,7 +51,7 @@ def test_a_smoother_is_ridge_regression_twice():
     z, a = rng.standard_normal((60, 2)), rng.standard_normal((60, 3))
     matrix = Dense(np.asarray(Gram(RBF(2.0), z).centered().dense()))
     directions = KernelDirections.of(Gram(RBF(2.0), z))
-    chosen = smoother([directions], a, 0.1)
+    chosen = smoother([directions], FeatureTargets(a), 0.1)
     ridge = [
         r for r in directions.ridges
         if np.allclose(1 - chosen.shares, (r / (directions.values + r)) ** 2, rtol=1e-10)
@@ -62,7 +69,8 @@ def test_slack_uses_more_degrees_of_freedom_and_less_bias():
     z = rng.standard_normal((300, 2))
     signal = np.sin(2 * z).sum(axis=1, keepdims=True)
     among = [KernelDirections.of(Gram(RBF(s * median_bandwidth(z)), z)) for s in (0.5, 1.0, 2.0)]
-    found = [smoother(among, signal + rng.standard_normal((300, 1)), s) for s in (0.0, 0.05, 0.2)]
+    targets = FeatureTargets(signal + rng.standard_normal((300, 1)))
+    found = [smoother(among, targets, s) for s in (0.0, 0.05, 0.2)]
     degrees = [f.degrees for f in found]
     bias = [float(np.sum(f.residuals(signal) ** 2)) for f in found]
     assert degrees == sorted(degrees)
@@ -77,7 +85,7 @@ def test_the_chosen_ridge_predicts_left_out_observations_best():
     z = rng.standard_normal((80, 1))
     a = np.sin(2 * z) + 0.5 * rng.standard_normal((80, 1))
     directions = KernelDirections.of(Gram(RBF(0.7), z))
-    chosen = smoother([directions], a, 0.0)
+    chosen = smoother([directions], FeatureTargets(a), 0.0)
 
     def left_out(ridge: float) -> float:
         shares = 1 - (ridge / (directions.values + ridge)) ** 2
@@ -118,6 +126,44 @@ def test_columns_and_matrices_are_two_roads_to_one_number(monkeypatch):
     assert_allclose(short.observed, long.observed, rtol=1e-5)
     assert_allclose(short.moments(), long.moments(), rtol=1e-5)
     assert_allclose(short.spectrum(20)[1], long.spectrum(20)[1], rtol=1e-4)
+
+
+def test_gram_matrices_and_features_are_two_roads_to_one_number():
+    rng = np.random.default_rng(3)
+    z, a, b = rng.standard_normal((90, 2)), *rng.standard_normal((2, 90, 5))
+    directions = [KernelDirections.of(Gram(RBF(s), z)) for s in (1.0, 2.0)]
+    roads = [[FeatureTargets(f), GramTargets(f @ f.T)] for f in (a, b)]
+    for features, gram in roads:
+        assert_allclose(gram.along(directions[0].vectors), features.along(directions[0].vectors))
+        assert_allclose(gram.variation, features.variation)
+        by_features, by_gram = (t.residuals(smoother(directions, t, 0.2)) for t in (features, gram))
+        assert_allclose(by_gram.smoother.shares, by_features.smoother.shares)
+        assert_allclose(by_gram.share, by_features.share)
+        assert_allclose(by_gram.gram().dense(), by_features.gram().dense(), atol=1e-12)
+    found = [
+        KernelEvidence(
+            *(t.residuals(smoother(directions, t, 0.2)) for t in pair), Gram(RBF(1.0), z)
+        )
+        for pair in itertools.product(*roads)
+    ]
+    for each in found[1:]:
+        assert_allclose(each.moments(), found[0].moments(), rtol=1e-9)
+        assert_allclose(each.matrix.dense(), found[0].matrix.dense(), atol=1e-9)
+
+
+def test_full_rank_goes_by_gram_matrices_and_low_rank_by_features(monkeypatch):
+    """Exact Gram matrices, against features that miss a millionth of the trace."""
+    rng = np.random.default_rng(4)
+    z = rng.standard_normal((1000, 1))
+    x, y = (z + rng.standard_normal((1000, 12)) for _ in range(2))
+    found = evidence(KCI(), x, y, z)
+    assert isinstance(found.x, GramResiduals)
+    assert isinstance(evidence(KCI(), x[:, :1], y, z).x, FeatureResiduals)
+    monkeypatch.setattr(kci, "_MIN_ROWS_FOR_GRAM", 1001)
+    by_features = evidence(KCI(), x, y, z)
+    assert isinstance(by_features.x, FeatureResiduals)
+    assert_allclose(found.observed, by_features.observed, rtol=1e-4)
+    assert_allclose(found.moments(), by_features.moments(), rtol=1e-4)
 
 
 @pytest.mark.parametrize("test", [KCI(), RCoT()], ids=["KCI", "RCoT"])
@@ -176,7 +222,7 @@ def test_the_null_knows_what_regression_costs():
     smooth = Smoother(basis, np.ones(p))
     observed, means, naive = [], [], []
     for _ in range(400):
-        x, y = (Residuals.of(rng.standard_normal((n, 2)), smooth) for _ in range(2))
+        x, y = (FeatureTargets(rng.standard_normal((n, 2))).residuals(smooth) for _ in range(2))
         found = FeatureEvidence(x, y)
         observed.append(found.observed)
         means.append(found.moments()[1])

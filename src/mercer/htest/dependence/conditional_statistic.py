@@ -17,24 +17,23 @@ form is too small by a factor of about 1 - p / n, and the test rejects too often
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
 
 import numpy as np
 
 from mercer import linalg
-from mercer.backend import to_numpy
+from mercer.backend import Array, namespace, scalar, to_numpy, transposed
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Dense, LazyMatrix, LowRank, SignWeights, cholesky
-from mercer.gram.threads import spans
+from mercer.gram.threads import side, spans
 from mercer.htest.dependence.null_spectrum import cube_sum, limit_weights, trace_of_cube
-from mercer.htest.dependence.ridge_smoother import Smoother
+from mercer.htest.dependence.regression_targets import FeatureResiduals, Residuals
 from mercer.htest.nulls import WildBootstrap
 from mercer.htest.serial_dependence import block_length, lag_means
 
-_MATRIX_COPIES = 2  # of an n x n matrix in memory at the same time
+MATRIX_COPIES = 2  # of an n x n matrix in memory at the same time
 _FACTOR_TOLERANCE = 1e-8  # share of the trace that a factor may miss
 _ROWS_PER_COLUMN = 8  # observations for each column of a factor, from which on factors are faster
 _MAX_ROWS_FOR_CUBE = 1500  # observations up to which tr H^3 takes less time than eigenvalues
@@ -42,32 +41,11 @@ _EIGENVALUES_FOR_SKEWNESS = 50  # the rest add little to a sum of cubes
 _MIN_SKEWNESS = 0.01  # nearly normal: a gamma distribution needs a positive skewness
 
 
-@dataclass(frozen=True)
-class Residuals:
-    """Residuals of features after smoothing."""
-
-    smoother: Smoother
-    values: np.ndarray  # (n, k)
-    share: float  # of the variance of the features that remains
-
-    @classmethod
-    def of(cls, features: np.ndarray, smoother: Smoother) -> Residuals:
-        """The residuals R f of features f (n, k)."""
-        values = smoother.residuals(features)
-        total = float(np.sum((features - features.mean(axis=0)) ** 2))
-        return cls(smoother, values, float(np.sum(values**2)) / total if total > 0 else 0.0)
-
-    @cached_property
-    def noise(self) -> np.ndarray:
-        """Residuals rescaled to the variance of the noise before the regression (HC2): (n, k)."""
-        return self.values / np.sqrt(self.smoother.residual_variances)[:, None]
-
-
 class ConditionalEvidence(ABC):
     """T of the residuals of two variables, and its null distribution."""
 
     def __init__(self, x: Residuals, y: Residuals) -> None:
-        self.x, self.y, self.n = x, y, len(x.values)
+        self.x, self.y, self.n = x, y, int(x.smoother.vectors.shape[0])
 
     @property
     def observed(self) -> float:
@@ -136,7 +114,7 @@ class ConditionalEvidence(ABC):
 
     def block_length(self) -> int:
         """Number of observations that should share a sign, from the autocorrelations of the residuals."""
-        first, second = (lag_means(LowRank(e.values)) for e in (self.x, self.y))
+        first, second = (lag_means(e.gram()) for e in (self.x, self.y))
         return block_length(first * second, self.n)
 
     def tolerance(self) -> float:
@@ -154,15 +132,18 @@ class KernelEvidence(ConditionalEvidence):
     @cached_property
     def _forms(self) -> tuple[float, LazyMatrix]:
         """T and H, by low-rank factors where these are short, otherwise by n x n matrices."""
-        columns = self._factor()
-        if columns is None:
+        x, columns = self.x, self._factor()
+        if columns is None or not isinstance(x, FeatureResiduals):
             return self._dense_forms()
-        observed = float(np.sum((self.x.values.T @ columns) ** 2)) / self.n**2
-        residual_columns = LowRank(self.x.smoother.residuals(columns))
-        return observed, LowRank(self.x.noise) * residual_columns
+        xp = namespace(columns)
+        observed = scalar(xp.sum((transposed(x.values) @ columns) ** 2)) / self.n**2
+        residual_columns = LowRank(x.smoother.residuals(columns))
+        return observed, LowRank(x.noise) * residual_columns
 
-    def _factor(self) -> np.ndarray | None:
+    def _factor(self) -> Array | None:
         """A factor of M o E_y E_y', (n, c), if it is short enough to be faster than matrices."""
+        if not isinstance(self.y, FeatureResiduals):
+            return None
         y = self.y.values
         max_rank = self.n // _ROWS_PER_COLUMN // y.shape[1]
         if max_rank < 1:
@@ -170,33 +151,48 @@ class KernelEvidence(ConditionalEvidence):
         factor = cholesky(self.gram_z, tolerance=_FACTOR_TOLERANCE, most=max_rank + 1).columns
         if factor.shape[1] > max_rank:
             return None
-        return (to_numpy(factor)[:, :, None] * y[:, None, :]).reshape(self.n, -1)
+        return namespace(y).reshape(factor[:, :, None] * y[:, None, :], (self.n, -1))
 
     def _dense_forms(self) -> tuple[float, LazyMatrix]:
-        n, x, y = self.n, self.x, self.y.values
-        needed = _MATRIX_COPIES * 8 * n**2
-        if needed > settings().memory:
-            raise MemoryBudgetError(
-                f"KCI of {n:,} observations needs {needed / 2**20:,.0f} MiB for n x n matrices, and the "
-                f"budget is {settings().memory / 2**20:,.0f} MiB: use RCoT(), whose memory is linear in the "
-                "number of observations, or raise the budget with mercer.config(memory=...)"
-            )
-        dense = to_numpy(self.gram_z.dense())  # (n, n)
-        for rows in spans(n):
-            dense[rows] *= y[rows] @ y.T
-        observed = float(np.sum(x.values * (dense @ x.values))) / n**2
+        n, x = self.n, self.x
+        check_matrices(n)
+        dense = self.gram_z.dense()  # (n, n)
+        tiles, everything = spans(n, side(dense)), slice(0, n)
+        for rows in tiles:
+            dense[rows, :] *= self.y.inner(rows, everything)
         a, b = x.smoother.two_sided(dense)
-        for rows in spans(n):
-            for columns in spans(n, first=rows.start):
-                tile = dense[rows, columns]
-                tile -= a[rows] @ b[columns].T + b[rows] @ a[columns].T
-                tile *= x.noise[rows] @ x.noise[columns].T
-                dense[columns, rows] = (tile.T + tile) / 2 if rows == columns else tile.T
-        return observed, Dense(dense)
+        scale, total = x.noise_scale, 0.0
+        for rows in tiles:
+            for columns in spans(n, side(dense), first=rows.start):
+                tile, inner = dense[rows, columns], x.inner(rows, columns)
+                total += (1 if rows == columns else 2) * scalar(namespace(tile).sum(tile * inner))
+                tile -= a[rows, :] @ transposed(b[columns, :])
+                tile -= b[rows, :] @ transposed(a[columns, :])
+                tile *= inner * scale[rows, None] * scale[None, columns]
+                mirrored = transposed(tile)
+                dense[columns, rows] = (mirrored + tile) / 2 if rows == columns else mirrored
+        return total / n**2, Dense(dense)
+
+
+def check_matrices(n: int) -> None:
+    """Raise `MemoryBudgetError` where the n x n matrices of KCI do not fit into the budget."""
+    needed = MATRIX_COPIES * 8 * n**2
+    if needed > settings().memory:
+        raise MemoryBudgetError(
+            f"KCI of {n:,} observations needs {needed / 2**20:,.0f} MiB for n x n matrices, and the "
+            f"budget is {settings().memory / 2**20:,.0f} MiB: use RCoT(), whose memory is linear in the "
+            "number of observations, or raise the budget with mercer.config(memory=...)"
+        )
 
 
 class FeatureEvidence(ConditionalEvidence):
     """Evidence of a few features without weights, in time linear in the number of observations."""
+
+    x: FeatureResiduals
+    y: FeatureResiduals
+
+    def __init__(self, x: FeatureResiduals, y: FeatureResiduals) -> None:
+        super().__init__(x, y)
 
     @cached_property
     def products(self) -> np.ndarray:

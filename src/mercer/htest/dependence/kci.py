@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 
-from mercer.backend import count, to_numpy
+from mercer.backend import Array, astype, count, double
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Gram, LazyMatrix, cholesky
 from mercer.htest.dependence.conditional_base import ConditionalTest
-from mercer.htest.dependence.conditional_statistic import KernelEvidence, Residuals
+from mercer.htest.dependence.conditional_statistic import KernelEvidence
+from mercer.htest.dependence.regression_targets import FeatureTargets, GramTargets, Residuals
 from mercer.htest.dependence.ridge_smoother import KernelDirections, smoother
 from mercer.htest.nulls import Gamma, Null
 from mercer.kernels import facts
@@ -22,10 +24,15 @@ from mercer.kernels.default import categories, product, varying
 from mercer.kernels.prepare import as_table, bound_to
 from mercer.kernels.radial import RBF
 from mercer.rkhs.paired_samples import Variable
+from mercer.rkhs.sample_rows import taken
 
 _BANDWIDTH_FACTORS = (0.5, 1.0, 2.0, 4.0)  # of the median distance of z, candidates for regressions
 _FACTOR_TOLERANCE = 1e-6  # share of the trace that the features of a variable may miss
 _FACTOR_COPIES = 6  # of a factor in memory at the same time
+_GRAM_COPIES = 4  # of a Gram matrix: the residuals of x and y, the matrix of z, and temporaries
+_MIN_ROWS_FOR_GRAM = 1000  # with fewer, features of any number take less than a second
+_ROWS_PER_PROBED_ROW = 8  # of the subsample whose rank tells whether features are worth a try
+_ROWS_PER_FEATURE = 3  # with more features than that, products with the Gram matrix cost less
 
 
 @dataclass(frozen=True)
@@ -92,12 +99,18 @@ class KCI(ConditionalTest):
         candidates = [
             KernelDirections.of(_definite(kernel, conditioning.points)) for kernel in kernels
         ]
-        residuals_x, residuals_y = (
-            Residuals.of(f, smoother(candidates, f, self.slack)) for f in map(_features, (x, y))
-        )
+        residuals_x, residuals_y = (_residuals(v, candidates, self.slack) for v in (x, y))
         return KernelEvidence(
             residuals_x, residuals_y, _definite(conditioning.kernel, conditioning.points)
         )
+
+
+def _residuals(
+    variable: Variable, candidates: Sequence[KernelDirections], slack: float
+) -> Residuals:
+    """The residuals of a variable after regression on the best of several kernels of z."""
+    targets = _targets(variable)
+    return targets.residuals(smoother(candidates, targets, slack))
 
 
 def _definite(kernel: Kernel, points: Points) -> LazyMatrix:
@@ -106,18 +119,33 @@ def _definite(kernel: Kernel, points: Points) -> LazyMatrix:
     return gram if facts(kernel).positive_definite else gram.centered()
 
 
-def _features(variable: Variable) -> np.ndarray:
-    """Columns A with K = AA' up to a millionth of the trace: (n, r)."""
-    matrix, n = _definite(variable.kernel, variable.points), count(variable.points)
-    affordable = settings().memory // (8 * n * _FACTOR_COPIES)
-    factor = cholesky(matrix, tolerance=_FACTOR_TOLERANCE, most=max(min(affordable, n), 1))
-    if affordable < n and factor.residual > 2 * _FACTOR_TOLERANCE * matrix.trace():
-        raise MemoryBudgetError(
-            f"the kernel of {variable.name} needs more than {affordable:,} columns for {n:,} observations, "
-            f"and the budget is {settings().memory / 2**20:,.0f} MiB: use RCoT(), which needs few, or "
-            "raise it by mercer.config(memory=...)"
-        )
-    return to_numpy(factor.columns).astype(np.float64)
+def _targets(variable: Variable) -> FeatureTargets | GramTargets:
+    """Features A with K = AA' up to a millionth of the trace; or K, where A would be nearly as large."""
+    kernel, points, n = variable.kernel, variable.points, count(variable.points)
+    matrix, affordable = _definite(kernel, points), settings().memory // (8 * n * _FACTOR_COPIES)
+    if n < _MIN_ROWS_FOR_GRAM or _GRAM_COPIES * 8 * n**2 > settings().memory:
+        features = _features(matrix, min(affordable, n))
+        if features is None:
+            raise MemoryBudgetError(
+                f"the kernel of {variable.name} needs more than {affordable:,} columns for {n:,} "
+                f"observations, and the budget is {settings().memory / 2**20:,.0f} MiB: use RCoT(), "
+                "which needs few, or raise it by mercer.config(memory=...)"
+            )
+        return FeatureTargets(features)
+    probe = _definite(kernel, taken(points, np.arange(0, n, _ROWS_PER_PROBED_ROW)))
+    features = None
+    if _features(probe, 3 * probe.shape[0] // 4) is not None:
+        features = _features(matrix, min(affordable, n // _ROWS_PER_FEATURE))
+    return GramTargets(matrix.dense()) if features is None else FeatureTargets(features)
+
+
+def _features(matrix: LazyMatrix, most: int) -> Array | None:
+    """Columns A with K = AA' up to a millionth of the trace: (n, r); None if r exceeds `most`."""
+    factor = cholesky(matrix, tolerance=_FACTOR_TOLERANCE, most=max(most, 1))
+    n, remaining = matrix.shape[0], factor.residual
+    if most < n and remaining > 2 * _FACTOR_TOLERANCE * matrix.trace():
+        return None
+    return astype(factor.columns, double(factor.columns))
 
 
 def _candidate_kernels(given: Variable, z: Any) -> list[Kernel]:

@@ -12,8 +12,9 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count, to_numpy
 from mercer.htest.dependence.conditional_base import ConditionalTest
-from mercer.htest.dependence.conditional_statistic import FeatureEvidence, Residuals
+from mercer.htest.dependence.conditional_statistic import FeatureEvidence
 from mercer.htest.dependence.fourier_features import check_affordable, frequencies, phases
+from mercer.htest.dependence.regression_targets import FeatureTargets
 from mercer.htest.dependence.ridge_smoother import KernelDirections, smoother
 from mercer.htest.feature_tests import different, features, is_real
 from mercer.htest.nulls import Null
@@ -73,8 +74,8 @@ class RandomFeatureTest(ConditionalTest):
         features_x = self._features_of_x(x, conditioning, rng)
         features_y = _random_features(y, self.features, rng)
         residuals_x, residuals_y = (
-            Residuals.of(f, smoother(candidates, f, self.slack))
-            for f in (_standardized(features_x), _standardized(features_y))
+            targets.residuals(smoother(candidates, targets, self.slack))
+            for targets in (FeatureTargets(_standardized(f)) for f in (features_x, features_y))
         )
         return FeatureEvidence(residuals_x, residuals_y)
 

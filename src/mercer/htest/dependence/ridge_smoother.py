@@ -12,11 +12,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
+from typing import Protocol
 
 import numpy as np
 
 from mercer import linalg
-from mercer.backend import to_numpy
+from mercer.backend import (
+    Array,
+    array_like,
+    astype,
+    double,
+    namespace,
+    ones,
+    to_numpy,
+    transposed,
+)
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram import LazyMatrix, cholesky
@@ -29,12 +39,30 @@ _MAX_DEGREES_SHARE = 0.5  # of the observations; with more, cross-validation err
 _MIN_RESIDUAL_SHARE = 0.01  # of its variance in a residual, so that dividing by it stays bounded
 
 
+class Targets(Protocol):
+    """A variable that is regressed on z, by features F (n, k)."""
+
+    @property
+    def n(self) -> int:
+        """Number of observations."""
+        ...
+
+    @property
+    def variation(self) -> float:
+        """Squared norm of the centred features."""
+        ...
+
+    def along(self, vectors: Array) -> np.ndarray:
+        """|v'F|^2 for every column v of centred vectors (n, m): (m,)."""
+        ...
+
+
 @dataclass(frozen=True)
 class KernelDirections:
     """Principal directions of a kernel on z: eigenvalues of HKH / n and its eigenvectors, (m,) and (n, m)."""
 
     values: np.ndarray
-    vectors: np.ndarray
+    vectors: Array  # on the device of z
 
     @classmethod
     def of(cls, matrix: LazyMatrix) -> KernelDirections:
@@ -49,17 +77,20 @@ class KernelDirections:
                 f"matrix for a budget of {settings().memory / 2**20:,.0f} MiB: use RCoT(), which "
                 "needs few, or raise mercer.config(memory=...)"
             ) from error
-        return cls.of_factor(to_numpy(factor.columns))
+        return cls.of_factor(factor.columns)
 
     @classmethod
-    def of_factor(cls, features: np.ndarray) -> KernelDirections:
+    def of_factor(cls, features: Array) -> KernelDirections:
         """The directions of K = AA', from the features A (n, r)."""
-        a = features.astype(np.float64)
-        a = a - a.mean(axis=0)
-        values, vectors = linalg.eigh(a.T @ a)
+        xp = namespace(features)
+        a = astype(features, double(features))
+        a = a - xp.mean(a, axis=0)
+        eigenvalues, vectors = linalg.eigh(transposed(a) @ a)  # increasing
+        values = to_numpy(eigenvalues)
         significant = values > _EIGENVALUE_TOLERANCE * np.max(values, initial=0.0)
-        values, vectors = values[significant], vectors[:, significant]
-        return cls(values / len(a), a @ (vectors / np.sqrt(values)))
+        first = len(values) - int(np.count_nonzero(significant))
+        rotation = vectors[:, first:] / xp.sqrt(eigenvalues[first:])
+        return cls(values[first:] / a.shape[0], a @ rotation)
 
     @property
     def ridges(self) -> np.ndarray:
@@ -71,28 +102,32 @@ class KernelDirections:
 class Smoother:
     """S = 11'/n + V diag(g) V': fitted values are S a, residuals (I - S) a."""
 
-    vectors: np.ndarray  # (n, m)
+    vectors: Array  # (n, m)
     shares: np.ndarray  # g, (m,)
 
-    def residuals(self, a: np.ndarray) -> np.ndarray:
+    def residuals(self, a: Array) -> Array:
         """(I - S) a: (n, k)."""
-        centred = a - a.mean(axis=0)
-        centred -= self.vectors @ (self.shares[:, None] * (self.vectors.T @ centred))
+        centred = a - namespace(a).mean(a, axis=0)
+        shares = array_like(self.shares, a)
+        centred -= self.vectors @ (shares[:, None] * (transposed(self.vectors) @ centred))
         return centred
 
-    def two_sided(self, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def two_sided(self, matrix: Array) -> tuple[Array, Array]:
         """A and B, (n, m + 1) each, with (I - S) K (I - S) = K - AB' - BA' for a symmetric K (n, n)."""
-        constant = np.full((len(matrix), 1), len(matrix) ** -0.5, dtype=np.float64)
-        a, g = np.concatenate([constant, self.vectors], axis=1), np.append(1.0, self.shares)
+        n = matrix.shape[0]
+        constant = n**-0.5 * ones((n, 1), self.vectors)
+        a = namespace(matrix).concat([constant, self.vectors], axis=1)
+        g = array_like(np.append(1.0, self.shares), matrix)
         b = (matrix @ a) * g
-        b -= a @ (g[:, None] * (a.T @ b)) / 2
+        b -= a @ (g[:, None] * (transposed(a) @ b)) / 2
         return a, b
 
     @cached_property
-    def residual_variances(self) -> np.ndarray:
+    def residual_variances(self) -> Array:
         """The diagonal of (I - S)^2: the variance of each residual for noise of variance one, (n,)."""
-        used = 1 / len(self.vectors) + self.vectors**2 @ (1 - (1 - self.shares) ** 2)
-        return np.maximum(1 - used, _MIN_RESIDUAL_SHARE)
+        squares = array_like(1 - (1 - self.shares) ** 2, self.vectors)
+        used = 1 / self.vectors.shape[0] + self.vectors**2 @ squares
+        return namespace(used).clip(1 - used, _MIN_RESIDUAL_SHARE, None)
 
     @property
     def degrees(self) -> float:
@@ -100,8 +135,8 @@ class Smoother:
         return 1 + float(np.sum(self.shares))
 
 
-def smoother(candidates: Sequence[KernelDirections], targets: np.ndarray, slack: float) -> Smoother:
-    """The undersmoothed regression of the targets (n, k) on the best of several kernels.
+def smoother(candidates: Sequence[KernelDirections], targets: Targets, slack: float) -> Smoother:
+    """The undersmoothed regression of the targets on the best of several kernels.
 
     Ridge regression is applied twice, the second time to the residuals of the first: the residual
     keeps a share (r / (l + r))^2 of a direction with eigenvalue l, so that the bias is of higher
@@ -124,13 +159,11 @@ def _residual_shares(directions: KernelDirections) -> np.ndarray:
     return (ridges / (directions.values + ridges)) ** 2
 
 
-def _errors(directions: KernelDirections, targets: np.ndarray) -> np.ndarray:
+def _errors(directions: KernelDirections, targets: Targets) -> np.ndarray:
     """Generalised cross-validation errors for every ridge; infinite beyond n / 2 degrees of freedom."""
-    n, shares = len(targets), _residual_shares(directions)
-    centred = targets - targets.mean(axis=0)
-    along = np.sum((directions.vectors.T @ centred) ** 2, axis=1)
-    orthogonal = max(float(np.sum(centred**2) - np.sum(along)), 0.0)
-    used = (1 + np.sum(1 - shares, axis=1)) / n
+    shares, along = _residual_shares(directions), targets.along(directions.vectors)
+    orthogonal = max(targets.variation - float(np.sum(along)), 0.0)
+    used = (1 + np.sum(1 - shares, axis=1)) / targets.n
     with np.errstate(divide="ignore"):
         errors = (shares**2 @ along + orthogonal) / (1 - used) ** 2
     return np.where((used <= _MAX_DEGREES_SHARE) | (used == np.min(used)), errors, np.inf)
