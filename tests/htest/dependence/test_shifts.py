@@ -69,10 +69,12 @@ def test_threads_and_memory_do_not_change_the_sums():
 def test_shifts_are_permutations(kernels):
     """The statistics of shifts by diagonals, and those of the same orders by gathered entries."""
     observed = variables(kernels, drawn(60), NAMES)
-    shifts = IndependentShifts.drawn(60, Permutation(11), 2, seed=3)
+    shifts = IndependentShifts.drawn(60, Permutation(11), slice(0, 12), 2, seed=3)
     assert shifts.orders()[0][0].tolist() == list(range(60))
     joint = JointEvidence(observed)
-    assert_allclose(joint._shifted(shifts), joint._permuted(shifts.orders()), rtol=1e-9)
+    assert_allclose(
+        joint._shifted(shifts), joint._permuted(shifts.orders(), joint._tensor), rtol=1e-9
+    )
     evidence = InteractionEvidence(three_grams(observed))
     k, *rest = (gram.matrix().dense() for gram in evidence.grams)
     want = [
@@ -86,7 +88,7 @@ def test_translated_shifts_have_the_same_statistics():
     """Why p-values are exact: with observation j of the set in place of the data, the set is the same."""
     samples = drawn(50)
     kernels = (RBF(1.0), RBF(0.5), Laplace(1.0))
-    shifts = IndependentShifts.drawn(50, Permutation(19), 2, seed=0)
+    shifts = IndependentShifts.drawn(50, Permutation(19), slice(0, 20), 2, seed=0)
     assert all(len(set(column)) == 20 for column in shifts.values.T)  # no shift twice
     statistics = JointEvidence(variables(kernels, samples, NAMES))._shifted(shifts)
     j = 7
@@ -118,6 +120,33 @@ def test_shifts_see_what_permutations_see():
     independent = rng.normal(size=(3, 1100, 4))
     assert DHSIC(null=null).test(*independent, rng=0).pvalue > 0.05
     assert Lancaster(total=True, null=null).test(*independent, rng=0).pvalue > 0.05
+
+
+def test_stopping_early_leaves_the_shifts_as_they_are():
+    samples = np.random.default_rng(6).normal(size=(3, 1000, 3))
+    joint = JointEvidence(variables((Laplace(1.0),) * 3, samples, NAMES))
+    null = Permutation(40)
+    every = joint.permuted(null, slice(0, 41), 1)
+    assert_allclose(joint.permuted(null, slice(0, 20), 1), every[:20], rtol=1e-12)
+    assert_allclose(joint.permuted(null, slice(20, 41), 1), every[20:], rtol=1e-12)
+    assert_allclose(every[0], joint.observed, rtol=1e-9)
+
+
+def test_low_rank_at_many_observations_is_that_of_all_factors():
+    """Factors that miss 1e-10 of their trace give the statistics and the p-value of exact ones."""
+    samples = np.random.default_rng(7).normal(size=(3, 1000, 1))
+    joint = JointEvidence(variables((RBF(1.0),) * 3, samples, NAMES))
+    short = joint._short_tensor
+    assert isinstance(short, permuted_tensor.LowRankTensor)
+    full = permuted_tensor.permuted_tensor(joint._matrices)
+    assert isinstance(full, permuted_tensor.LowRankTensor)
+    assert short.factors[0].shape[1] < full.factors[0].shape[1]
+    seeds = np.random.default_rng(0)
+    orders = [np.stack([seeds.permutation(1000) for _ in range(4)]) for _ in range(2)]
+    bound = 3e-10 * 1000**2  # the largest product of diagonal entries is 1
+    errors = np.abs(short.sums([None, *orders]) - full.sums([None, *orders]))
+    assert np.max(errors) <= bound
+    assert_allclose(joint._permuted(orders, short), joint._permuted(orders, full), rtol=1e-6)
 
 
 def test_blocks_and_many_resamples_are_permuted():

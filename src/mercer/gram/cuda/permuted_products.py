@@ -51,7 +51,9 @@ def tensor_norms(
     out = torch.empty(number, dtype=torch.float64, device=device)
     for span in spans(number, _items_per_pass(out, n * row_bytes + 8 * prod(widths))):
         rows = [
-            a[None] if order is None else a[torch.as_tensor(order[span]).to(device)]
+            a[None]
+            if order is None
+            else a[torch.as_tensor(order[span].astype(np.int64)).to(device)]
             for a, order in zip(on_device, orders, strict=True)
         ]  # (b or 1, n, r)
         widest, product = rows.pop(last), None

@@ -24,7 +24,6 @@ from mercer.htest.dependence.sums.cyclic_permutations import (
 )
 from mercer.htest.dependence.sums.permutation_moments import MatrixSums, dhsic_moments
 from mercer.htest.dependence.sums.permuted_tensor import (
-    LowRankTensor,
     PermutedTensor,
     UncenteredGram,
     permuted_tensor,
@@ -63,12 +62,12 @@ class JointEvidence:
 
         Many observations are shifted circularly in a random order, unless their matrices have low rank.
         """
-        if draws_shifts(self.n, null) and self._low_rank is None:
-            others = len(self.grams) - 1
-            return self._shifted(IndependentShifts.drawn(self.n, null, others, seed))[columns]
-        permuted_seeds = seeds(seed, len(self.grams) - 1)
-        chunks = (permutations(self.n, null, columns, s) for s in permuted_seeds)
-        return np.concatenate([self._permuted(orders) for orders in zip(*chunks, strict=True)])
+        others, tensor = len(self.grams) - 1, self._tensor_for(null)
+        if tensor is None:
+            return self._shifted(IndependentShifts.drawn(self.n, null, columns, others, seed))
+        chunks = (permutations(self.n, null, columns, s) for s in seeds(seed, others))
+        draws = [self._permuted(orders, tensor) for orders in zip(*chunks, strict=True)]
+        return np.concatenate(draws)
 
     def bootstrapped(self, null: Bootstrap, seed: int) -> tuple[float, np.ndarray]:
         """The statistic, and those of variables drawn with replacement, independently of each other."""
@@ -115,8 +114,12 @@ class JointEvidence:
     def _matrices(self) -> list[UncenteredGram]:
         return [UncenteredGram(gram) for gram in self.grams]
 
+    def _tensor_for(self, null: Permutation) -> PermutedTensor | None:
+        """The sums for permutations drawn one by one; None where shifts are drawn."""
+        return self._short_tensor if draws_shifts(self.n, null) else self._tensor
+
     @cached_property
-    def _low_rank(self) -> LowRankTensor | None:
+    def _short_tensor(self) -> PermutedTensor | None:
         return tensor_faster_than_shifts(self._matrices)
 
     @cached_property
@@ -144,13 +147,13 @@ class JointEvidence:
         single = sum(lag * prod(_without(grand_means, k)) for k, lag in enumerate(lags))
         return _product(lags) - single + (len(lags) - 1) * prod(grand_means)
 
-    def _permuted(self, orders: Sequence[np.ndarray]) -> np.ndarray:
+    def _permuted(self, orders: Sequence[np.ndarray], tensor: PermutedTensor) -> np.ndarray:
         """The statistics for orders of all variables but the first: (b,)."""
         first, *others = self._means
         between = np.ones(orders[0].shape, dtype=np.float64) * first
         for mean, order in zip(others, orders, strict=True):
             between *= mean[order]
-        return self._joined(self._tensor.sums([None, *orders]), between.sum(axis=1))
+        return self._joined(tensor.sums([None, *orders]), between.sum(axis=1))
 
     def _shifted(self, shifts: IndependentShifts) -> np.ndarray:
         """The statistics for shifts of all variables but the first: (b,)."""

@@ -34,7 +34,6 @@ from mercer.htest.dependence.sums.cyclic_permutations import (
 )
 from mercer.htest.dependence.sums.permutation_moments import MatrixSums, product_moments
 from mercer.htest.dependence.sums.permuted_tensor import (
-    LowRankTensor,
     PermutedTensor,
     permuted_tensor,
     shifted_tensor_sums,
@@ -127,12 +126,13 @@ class InteractionEvidence:
 
         Many observations are shifted circularly in a random order, unless their matrices have low rank.
         """
-        if draws_shifts(self.n, null) and self._low_rank is None:
-            shifts = IndependentShifts.drawn(self.n, null, len(self.grams) - 1, seed)
-            sums = shifted_tensor_sums(self._matrices, shifts)[columns]
+        tensor = self._tensor_for(null)
+        if tensor is None:
+            shifts = IndependentShifts.drawn(self.n, null, columns, len(self.grams) - 1, seed)
+            sums = shifted_tensor_sums(self._matrices, shifts)
         else:
             chunks = (permutations(self.n, null, columns, s) for s in seeds(seed, 2))
-            draws = [self._tensor.sums([None, *orders]) for orders in zip(*chunks, strict=True)]
+            draws = [tensor.sums([None, *orders]) for orders in zip(*chunks, strict=True)]
             sums = np.concatenate(draws)
         return np.maximum(sums, 0.0) / self.n**2
 
@@ -173,8 +173,12 @@ class InteractionEvidence:
     def _matrices(self) -> list[_PermutableCenteredGram]:
         return [_PermutableCenteredGram(gram) for gram in self.grams]
 
+    def _tensor_for(self, null: Permutation) -> PermutedTensor | None:
+        """The sums for permutations drawn one by one; None where shifts are drawn."""
+        return self._short_tensor if draws_shifts(self.n, null) else self._tensor
+
     @cached_property
-    def _low_rank(self) -> LowRankTensor | None:
+    def _short_tensor(self) -> PermutedTensor | None:
         return tensor_faster_than_shifts(self._matrices)
 
     @cached_property

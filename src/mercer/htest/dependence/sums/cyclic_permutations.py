@@ -76,7 +76,7 @@ class IndependentShifts:
 
     Examples
     --------
-    >>> shifts = IndependentShifts.drawn(5, Permutation(3), variables=2, seed=1)
+    >>> shifts = IndependentShifts.drawn(5, Permutation(3), slice(0, 4), variables=2, seed=1)
     >>> shifts.values.shape, shifts.values[0].tolist()
     ((4, 2), [0, 0])
     """
@@ -85,13 +85,16 @@ class IndependentShifts:
     values: np.ndarray  # s, (b, variables)
 
     @classmethod
-    def drawn(cls, n: int, null: Permutation, variables: int, seed: int) -> IndependentShifts:
-        """The shifts that a null draws for n observations, more than it has resamples."""
+    def drawn(
+        cls, n: int, null: Permutation, columns: slice, variables: int, seed: int
+    ) -> IndependentShifts:
+        """The shifts with numbers in `columns` of a null with fewer resamples than the n observations."""
         refuse_paired(null)
         rng = np.random.default_rng(seed)
         base = rng.permutation(n)
-        columns = [1 + rng.permutation(n - 1)[: null.resamples] for _ in range(variables)]
-        return cls(base, np.stack([np.append(0, column) for column in columns], axis=1))
+        drawn = [1 + rng.permutation(n - 1)[: null.resamples] for _ in range(variables)]
+        shifts = np.stack([np.append(0, values) for values in drawn], axis=1)
+        return cls(base, shifts[columns])
 
     def orders(self) -> list[np.ndarray]:
         """The permutations p of every variable; p(i) takes the place of i: (b, n) each."""

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from math import prod
+from math import isqrt, prod
 from operator import mul
 from typing import Protocol
 
@@ -31,13 +31,14 @@ from mercer.kernels import facts
 from mercer.rkhs.sample_rows import taken
 
 _ROUNDING = 1e-13  # share of the trace below which the remainder of a factor is rounding
+_NEGLIGIBLE_SHARE = 1e-10  # of the trace: far below the differences between permuted statistics
 _PRODUCTS_PER_GATHERED_ENTRY = 10  # products of rows of factors in the time of gathering one entry
 # Products of rows of factors in the time of one row of a tile, measured on one core; and products that
 # take a second for 1,000 permutations of 1,000 rows.
 _PRODUCTS_PER_ROW = 2
 _MIN_PRODUCTS_FOR_SHIFTS = 15_000
 _ROWS_PER_GATHER = 64  # so that gathered rows stay in cache
-_PRODUCT_BYTES = 2**21  # of products of rows of factors at a time: they stay in cache
+_PRODUCT_BYTES = 2**19  # of products of rows of factors at a time: they stay in cache
 _MIN_NUMBERS_FOR_THREADS = 20_000_000  # with fewer, one thread is as fast as two
 
 
@@ -85,39 +86,43 @@ class UncenteredGram:
             return None
         if not factor.pivots:  # all points are where the kernel is 0
             return np.zeros((self.gram.shape[0], 1), dtype=np.float64)
-        columns = _principal(to_numpy(factor.columns).astype(np.float64))
+        columns = _principal(to_numpy(factor.columns).astype(np.float64), _ROUNDING)
         return columns if columns.shape[1] <= most else None
 
 
-def _principal(a: np.ndarray) -> np.ndarray:
-    """The principal directions A V of AA', without the smallest, whose total trace is rounding."""
+def _principal(a: np.ndarray, tolerance: float) -> np.ndarray:
+    """The principal directions A V of AA', without the smallest, whose share of the trace is `tolerance`."""
     values, vectors = linalg.eigh(a.T @ a)  # increasing
-    negligible = np.cumsum(np.maximum(values, 0.0)) <= _ROUNDING * float(values.sum())
+    negligible = np.cumsum(np.maximum(values, 0.0)) <= tolerance * float(values.sum())
     return np.ascontiguousarray(a @ vectors[:, ~negligible])
 
 
 def permuted_tensor(matrices: Sequence[PermutableMatrix]) -> PermutedTensor:
     """The sums by the fastest method that the memory budget allows."""
     n = matrices[0].matrix().shape[0]
-    low_rank = low_rank_tensor(matrices, _PRODUCTS_PER_GATHERED_ENTRY * n * (len(matrices) - 1))
-    if low_rank is not None:
-        return low_rank
+    most = _PRODUCTS_PER_GATHERED_ENTRY * n * (len(matrices) - 1)
+    factors = _factors(matrices, most, n // 4)
+    if factors is not None:
+        return LowRankTensor(factors, matrices[0].matrix().like)
     if 2 * 8 * n**2 * len(matrices) <= settings().memory:
         dense = [to_numpy(m.matrix().dense()).astype(np.float64, copy=False) for m in matrices]
         return DenseTensor(dense)
     return TiledTensor(tuple(matrices))
 
 
-def low_rank_tensor(matrices: Sequence[PermutableMatrix], most: int) -> LowRankTensor | None:
-    """The sums by factors; None if the product of their widths exceeds `most`."""
-    factors = _factors(matrices, most)
-    return None if factors is None else LowRankTensor(factors, matrices[0].matrix().like)
-
-
 def tensor_faster_than_shifts(matrices: Sequence[PermutableMatrix]) -> LowRankTensor | None:
-    """The sums by factors, where these take less time for any permutations than the tiles for shifts."""
-    n = matrices[0].matrix().shape[0]
-    return low_rank_tensor(matrices, max(_MIN_PRODUCTS_FOR_SHIFTS, _PRODUCTS_PER_ROW * n))
+    """The sums by factors, where these take less time for any permutations than the tiles for shifts.
+
+    A factor may miss a share of 1e-10 of its trace: no sum over n^2 pairs changes by more than n^2 times that
+    share and the largest product of diagonal entries. The factor of a variable does not depend on the
+    others, so the same statistic is computed from all permutations, and the test stays exact.
+    """
+    n, like = matrices[0].matrix().shape[0], matrices[0].matrix().like
+    most = max(_MIN_PRODUCTS_FOR_SHIFTS, _PRODUCTS_PER_ROW * n)
+    factors = _factors(matrices, most, isqrt(most))  # longer ones are not worth computing
+    if factors is None:
+        return None
+    return LowRankTensor([_principal(a, _NEGLIGIBLE_SHARE) for a in factors], like)
 
 
 def shifted_tensor_sums(
@@ -128,11 +133,13 @@ def shifted_tensor_sums(
     return shifted_sums(first, others, shifts.values)
 
 
-def _factors(matrices: Sequence[PermutableMatrix], most: int) -> list[np.ndarray] | None:
-    """The factors of all matrices; None if the product of their widths exceeds `most`."""
+def _factors(
+    matrices: Sequence[PermutableMatrix], most: int, widest: int
+) -> list[np.ndarray] | None:
+    """The factors of all matrices; None if one exceeds `widest`, or the product of widths `most`."""
     factors: list[np.ndarray] = []
     n = matrices[0].matrix().shape[0]
-    max_width = min(n // 4, settings().memory // (32 * n * len(matrices)))
+    max_width = min(widest, settings().memory // (32 * n * len(matrices)))
     for matrix in matrices:
         width = min(most // max(prod(a.shape[1] for a in factors), 1), max_width)
         factor = matrix.factor(width) if width else None
