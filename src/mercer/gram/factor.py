@@ -14,6 +14,7 @@ from mercer.backend import (
     double,
     eps,
     namespace,
+    on_gpu,
     scalar,
     to_numpy,
     transposed,
@@ -77,10 +78,11 @@ def cholesky(matrix: LazyMatrix, *, tolerance: float = 1e-12, most: int | None =
     threshold = max(tolerance, _ROUNDING_ERRORS * eps(matrix.like)) * scalar(
         xp.sum(state.remaining)
     )
-    width = 1
+    # a GPU takes as long for a single pivot as for a block of them
+    width, first_block = 1, 1 if on_gpu(matrix.like) else _MIN_COLUMNS_FOR_BLOCKS
     while len(state.pivots) < state.most and scalar(xp.sum(state.remaining)) > threshold:
         added = state.extend(min(width, state.most - len(state.pivots)), threshold)
-        width = min(2 * added, _MAX_BLOCK) if len(state.pivots) >= _MIN_COLUMNS_FOR_BLOCKS else 1
+        width = min(2 * added, _MAX_BLOCK) if len(state.pivots) >= first_block else 1
     rows = state.rows[: len(state.pivots), :]
     return Factor(
         xp.permute_dims(rows, (1, 0)), tuple(state.pivots), scalar(xp.sum(state.remaining))
@@ -101,7 +103,7 @@ class _Pivoted:
         """Add up to `width` pivots, as long as the remaining trace exceeds `threshold`; returns how many."""
         xp, r = namespace(self.remaining), len(self.pivots)
         candidates, outside = self._candidates(width)
-        columns = xp.stack([self._column(p) for p in candidates])  # (width, n)
+        columns = self._columns_of(candidates)  # (width, n)
         index = array_like(np.asarray(candidates), self.remaining, xp.int64)
         above = xp.take(self.rows[:r, :], index, axis=1)  # (r, width)
         square = to_numpy(xp.take(columns, index, axis=1) - transposed(above) @ above)
@@ -133,29 +135,36 @@ class _Pivoted:
         outside = scalar(self.remaining[order[width]]) if width < n else 0.0
         return [int(p) for p in to_numpy(order[:width])], outside
 
-    def _column(self, p: int) -> Array:
-        """Column p of the matrix."""
-        if p in self._columns:
-            return self._columns[p]
-        block = self.matrix.block(slice(0, self.matrix.shape[0]), slice(p, p + 1))
-        return astype(block[:, 0], self.remaining.dtype)
+    def _columns_of(self, candidates: list[int]) -> Array:
+        """Columns of the matrix: (width, n)."""
+        xp, missing = namespace(self.remaining), [p for p in candidates if p not in self._columns]
+        if missing:
+            block = transposed(self.matrix._columns_at(np.asarray(missing)))
+            block = xp.asarray(astype(block, self.remaining.dtype), copy=True)
+            self._columns.update((p, block[k, :]) for k, p in enumerate(missing))
+        return xp.stack([self._columns[p] for p in candidates])
 
     def _add(self, fresh: Array, pivots: list[int], threshold: float) -> int:
         """Append rows of A' as long as the remaining trace exceeds `threshold`; returns how many."""
-        xp = namespace(self.remaining)
-        for k, p in enumerate(pivots):
-            r = len(self.pivots)
-            if k and not scalar(xp.sum(self.remaining)) > threshold:
-                return k
-            if r == self.rows.shape[0]:
-                more, n = min(r, self.most - r), self.rows.shape[1]
-                _check_memory(r, 8 * n * (2 * r + more))
-                self.rows = xp.concat([self.rows, zeros((more, n), self.remaining)])
-            self.rows[r, :] = fresh[k, :]
-            self.remaining = xp.clip(self.remaining - fresh[k, :] ** 2, 0, None)
-            self.remaining[p] = 0.0
-            self.pivots.append(p)
-        return len(pivots)
+        xp, r = namespace(self.remaining), len(self.pivots)
+        squares, added = fresh**2, len(pivots)  # (k, n)
+        if added > 1:
+            traces = scalar(xp.sum(self.remaining)) - np.cumsum(to_numpy(xp.sum(squares, axis=1)))
+            added = min(added, 1 + int(np.count_nonzero(traces > threshold)))
+        self._reserve(r + added)
+        self.rows[r : r + added, :] = fresh[:added, :]
+        self.remaining = xp.clip(self.remaining - xp.sum(squares[:added, :], axis=0), 0, None)
+        self.pivots += pivots[:added]
+        self.remaining[array_like(np.asarray(pivots[:added]), self.remaining, xp.int64)] = 0.0
+        return added
+
+    def _reserve(self, number: int) -> None:
+        """Allocate memory for at least `number` rows."""
+        xp, (capacity, n) = namespace(self.remaining), self.rows.shape
+        if number > capacity:
+            more = min(max(capacity, number - capacity), self.most - capacity)
+            _check_memory(capacity, 8 * n * (2 * capacity + more))
+            self.rows = xp.concat([self.rows, zeros((more, n), self.remaining)])
 
 
 def _check_memory(columns: int, needed: int) -> None:

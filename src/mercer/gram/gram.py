@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backend import Array, count, for_gpu, namespace, on_gpu, set_diagonal, take_rows
+from mercer.backend import (
+    Array,
+    array_like,
+    astype,
+    count,
+    for_gpu,
+    namespace,
+    on_gpu,
+    set_diagonal,
+    take_rows,
+)
 from mercer.config import settings
 from mercer.gram.lazy import OfPairs
 from mercer.gram.tiles import GaussianTiles, tile_maker
@@ -77,6 +87,22 @@ class Gram(OfPairs):
         if self.symmetric and first < last:
             diagonal = self.kernel.diag(take_rows(self.x, slice(first, last)))
             set_diagonal(tile, first - top, first - start, diagonal)
+        return tile
+
+    def _columns_at(self, indices: np.ndarray) -> Array:
+        """The columns with these indices, computed together: (n, k)."""
+        if self._cached is not None or len(indices) == 1:
+            return super()._columns_at(indices)
+        chosen = taken(self.y, indices)
+        tile = tile_maker(self.kernel, self.x, chosen)(
+            slice(0, self.shape[0]), slice(0, len(indices))
+        )
+        if self.symmetric:
+            xp = namespace(tile)
+            rows, places = (
+                array_like(i, tile, xp.int64) for i in (indices, np.arange(len(indices)))
+            )
+            tile[rows, places] = astype(self.kernel.diag(chosen), tile.dtype)
         return tile
 
     def _bag_rows(

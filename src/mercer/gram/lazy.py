@@ -189,6 +189,12 @@ class LazyMatrix(ABC):
         d = self.diagonal()
         return scalar(namespace(d).sum(astype(d, double(d))))
 
+    def _columns_at(self, indices: np.ndarray) -> Array:
+        """The columns with these indices: (n, k)."""
+        everything = slice(0, self.shape[0])
+        blocks = [self.block(everything, slice(int(j), int(j) + 1)) for j in indices]
+        return namespace(self.like).concat(blocks, axis=1)
+
     # ---- new matrices -----------------------------------------------------------------
 
     def __mul__(self, other: LazyMatrix) -> LazyMatrix:
