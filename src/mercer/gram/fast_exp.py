@@ -4,26 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
+from mercer.native import has_compiler, native_loop
+
 _MIN_VALUES_FOR_NUMBA = 50_000_000  # below, importing numba takes longer than the loop saves
-
-_compiling = Lock()
-
-
-def _once(make: Callable[[], Any]) -> Callable[[], Any]:
-    """The function with its result cached: the first thread computes it while the others wait."""
-    cached = cache(make)
-
-    def call() -> Any:
-        with _compiling:
-            return cached()
-
-    return call
 
 
 def exponential(values: int) -> Callable[[np.ndarray], np.ndarray]:
@@ -33,14 +20,17 @@ def exponential(values: int) -> Callable[[np.ndarray], np.ndarray]:
 
 def worth_it(values: int) -> bool:
     """Whether numba is installed and compiled loops pay for `values` entries in all."""
-    return values >= _MIN_VALUES_FOR_NUMBA and find_spec("numba") is not None
+    return values >= _MIN_VALUES_FOR_NUMBA and has_compiler()
 
 
 def exponential_sums(
     x: np.ndarray, weights: np.ndarray, edges: np.ndarray, out: np.ndarray
 ) -> None:
     """out[a, j] = sum of weights[i] exp(x[i, j]) over rows i from edges[a] to edges[a + 1], compiled."""
-    _sums()[x.dtype.itemsize](x, weights, edges, out)
+    kind = _C_NAMES[x.dtype.itemsize]
+    signature = f"{kind}* {kind}* long* {kind}* long long"
+    build = _summing_single if x.dtype.itemsize == 4 else _summing_double
+    native_loop(build, signature)(x, weights, edges, out, len(edges) - 1, x.shape[1])
 
 
 def _numpy(x: np.ndarray) -> np.ndarray:
@@ -49,63 +39,66 @@ def _numpy(x: np.ndarray) -> np.ndarray:
 
 def compiled_exp(x: np.ndarray) -> np.ndarray:
     """The compiled exponential, in place, of an array in C order."""
-    flat = x.reshape(-1)  # a view: tiles are contiguous
-    _loops()[x.dtype.itemsize](flat)
+    build = _loop_single if x.dtype.itemsize == 4 else _loop_double
+    native_loop(build, f"{_C_NAMES[x.dtype.itemsize]}* long")(x, x.size)
     return x
 
 
-@_once
-def _loops() -> dict[int, Callable[[np.ndarray], None]]:
-    """Compiled loops for float32 and float64, by item size, that release the GIL and vectorise."""
-    import numba
-
-    return {size: _loop(numba, size) for size in (4, 8)}
+_C_NAMES = {4: "float", 8: "double"}
 
 
-@_once
-def _sums() -> dict[int, Callable[..., None]]:
-    """Compiled loops that sum the rows of every bag instead of writing the exponentials."""
-    import numba
-
-    return {size: _summing(numba, size) for size in (4, 8)}
+def _loop_single(numba: Any) -> Callable[..., int]:
+    return _loop(numba, 4)
 
 
-_OPTIONS = {
-    "nogil": True,
-    "fastmath": {"contract", "nnan", "ninf", "nsz"},
-    "error_model": "numpy",
-}
+def _loop_double(numba: Any) -> Callable[..., int]:
+    return _loop(numba, 8)
 
 
-def _loop(numba: Any, size: int) -> Any:
-    exp = _exp(size)
+def _summing_single(numba: Any) -> Callable[..., int]:
+    return _summing(numba, 4)
 
-    @numba.njit(f"void(float{8 * size}[::1])", **_OPTIONS)
-    def loop(x):  # pragma: no cover
-        for i in range(x.size):
-            x[i] = exp(x[i])
+
+def _summing_double(numba: Any) -> Callable[..., int]:
+    return _summing(numba, 8)
+
+
+def _loop(numba: Any, size: int) -> Callable[..., int]:
+    """The exponential of every entry, in place."""
+    exp, carray = inlined_exp(size), numba.carray
+
+    def loop(x, entries):  # pragma: no cover
+        values = carray(x, entries)
+        for i in range(entries):
+            values[i] = exp(values[i])
+        return 0
 
     return loop
 
 
-def _summing(numba: Any, size: int) -> Any:
-    exp, f = _exp(size), f"float{8 * size}"
+def _summing(numba: Any, size: int) -> Callable[..., int]:
+    """Weighted sums over the rows of every bag, without writing the exponentials."""
+    exp, carray = inlined_exp(size), numba.carray
 
-    @numba.njit(f"void({f}[:,::1], {f}[::1], int64[::1], {f}[:,::1])", **_OPTIONS)
-    def summing(x, weights, edges, out):  # pragma: no cover
-        for a in range(edges.size - 1):
-            row = out[a]
-            row[:] = 0
-            for i in range(edges[a], edges[a + 1]):
-                w, values = weights[i], x[i]
-                for j in range(row.size):
+    def summing(x, weights, edges, out, bags, columns):  # pragma: no cover
+        ends = carray(edges, bags + 1)
+        exponents, factors = carray(x, (1, columns)), carray(weights, 1)
+        sums = carray(out, (bags, columns))
+        for a in range(bags):
+            row = sums[a]
+            for j in range(columns):
+                row[j] = 0
+            for i in range(ends[a], ends[a + 1]):
+                w, values = factors[i], exponents[i]
+                for j in range(columns):
                     row[j] += w * exp(values[j])
+        return 0
 
     return summing
 
 
 @cache
-def _exp(size: int) -> Any:
+def inlined_exp(size: int) -> Any:
     """A numba function exp(x) for numbers of `size` bytes, to be inlined in compiled loops.
 
     exp(x) = 2^k exp(r) with k the nearest integer to x / log 2, so that |r| <= log(2) / 2. exp(r)

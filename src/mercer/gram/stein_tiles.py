@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from mercer.gram.threads import spans
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import RBF, InverseMultiquadric
 from mercer.kernels.stein import Scored, halves, stein_values
+from mercer.native import native_loop
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]  # r2, s(x)'s(y), (s(y) - s(x))'u - d
 Distances = Callable[[slice, slice], Array]
@@ -123,8 +123,8 @@ class _MultiquadricStein:
         b = self.exponent
         if self.compiled and b == 0.5:
             contiguous = out if out.flags.c_contiguous else np.empty_like(r2)
-            flat = (array.reshape(-1) for array in (r2, products, steps, contiguous))  # views
-            _loop()(*flat, self.square)
+            loop = native_loop(_multiquadric, "double* double* double* double* double long")
+            loop(r2, products, steps, contiguous, self.square, r2.size)
             if contiguous is not out:
                 out[:] = contiguous
             return
@@ -137,18 +137,16 @@ class _MultiquadricStein:
         out *= np.sqrt(q, out=q) if b == 0.5 else q**b
 
 
-@cache
-def _loop() -> Any:
-    """A compiled loop for b = 1/2 without temporaries; it releases the GIL and vectorises."""
-    import numba
+def _multiquadric(numba: Any) -> Callable[..., int]:
+    """A loop for b = 1/2 without temporaries."""
+    carray = numba.carray
 
-    fast = {"contract", "nnan", "ninf", "nsz", "reassoc"}
-    kind = "void(float64[::1], float64[::1], float64[::1], float64[::1], float64)"
-
-    @numba.njit(kind, nogil=True, fastmath=fast, error_model="numpy")
-    def loop(r2, products, steps, out, square):  # pragma: no cover
-        for i in range(r2.size):
-            q = 1.0 / (square + r2[i])
-            out[i] = np.sqrt(q) * (products[i] - q * (steps[i] + 3.0 * r2[i] * q))
+    def loop(r2, products, steps, out, square, entries):  # pragma: no cover
+        distances, p, s = carray(r2, entries), carray(products, entries), carray(steps, entries)
+        values = carray(out, entries)
+        for i in range(entries):
+            q = 1.0 / (square + distances[i])
+            values[i] = np.sqrt(q) * (p[i] - q * (s[i] + 3.0 * distances[i] * q))
+        return 0
 
     return loop

@@ -67,7 +67,7 @@ def _radial(kernel: Kernel, profile: Profile, x: np.ndarray, y: np.ndarray) -> T
         return _Pairwise(kernel, x, y)
     x, y, care = conditioned(x, y, profile)
     if isinstance(kernel, RBF) and not care:
-        return GaussianTiles(_Exponents(*_augmented(x, y, -kernel.rate), out), out, exp)
+        return GaussianTiles(Exponents(*_augmented(x, y, -kernel.rate), out), out, exp)
     return _RadialTiles(*_augmented(x, y, 1.0), out, profile, (x, y) if care else None)
 
 
@@ -89,11 +89,14 @@ def stein_parts(x: np.ndarray, y: np.ndarray, profile: Profile) -> SteinParts:
 
 def _augmented(x: np.ndarray, y: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
     """A, B with A @ B = factor * squared distances."""
-    unit = np.ones((1, 1), dtype=x.dtype)
-    nx, ny = factor * squared_norms(x)[:, None], factor * squared_norms(y)[:, None]
-    rows = np.concatenate([-2 * factor * x, nx, np.broadcast_to(unit, nx.shape)], axis=1)
-    columns = np.concatenate([y, np.broadcast_to(unit, ny.shape), ny], axis=1)
-    return rows.astype(x.dtype), np.ascontiguousarray(columns.T.astype(x.dtype))
+    (n, d), m = x.shape, len(y)
+    rows, columns = np.empty((n, d + 2), dtype=x.dtype), np.empty((d + 2, m), dtype=x.dtype)
+    norms = squared_norms(x)
+    np.multiply(x, -2 * factor, out=rows[:, :d])
+    rows[:, d], rows[:, d + 1] = factor * norms, 1
+    columns[:d], columns[d] = y.T, 1
+    columns[d + 1] = factor * (norms if y is x else squared_norms(y))
+    return rows, columns
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ class GaussianTiles:
 
 
 @dataclass(frozen=True)
-class _Exponents:
+class Exponents:
     """Tiles of a matrix product, row factor times column factor."""
 
     row_factor: np.ndarray

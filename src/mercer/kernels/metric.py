@@ -79,7 +79,8 @@ def sensitive(profile: Profile | None, x: Array, y: Array, unit: float, toleranc
 def rounding(x: Array, y: Array, unit: float) -> float:
     """An estimate of the error of an expanded squared distance."""
     xp = namespace(x, y)
-    return 4 * unit * scalar(xp.max(squared_norms(x)) + xp.max(squared_norms(y)))
+    largest = xp.max(squared_norms(x))
+    return 4 * unit * scalar(largest + (largest if y is x else xp.max(squared_norms(y))))
 
 
 def refine(r2: ArrayT, x: ArrayT, y: ArrayT) -> ArrayT:

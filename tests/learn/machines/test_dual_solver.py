@@ -20,10 +20,12 @@ from mercer.learn.machines.matrix_access import (
     DenseKernelRows,
     KernelRows,
     LowRankRows,
+    SubmatrixRows,
     TiledRows,
     kernel_rows,
 )
-from mercer.learn.machines.smo import Block, Dual, padded, padded_block
+from mercer.learn.machines.row_store import RowStore, padded, padded_block
+from mercer.learn.machines.smo import Block, Dual
 from mercer.learn.machines.svm_base import solve
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -85,7 +87,8 @@ def test_compiled_steps_are_the_same(problem):
 
     def block() -> Block:
         b = np.zeros(n)
-        return Block(padded_block(K), np.ones(n), dual, b, *dual.slopes(b, np.zeros(n)))
+        store = RowStore.full(padded_block(K))
+        return Block(store, np.ones(n), dual, b, *dual.slopes(b, np.zeros(n)))
 
     plain, compiled = block(), block()
     plain._numpy(1e-9, 100_000)
@@ -96,6 +99,30 @@ def test_compiled_steps_are_the_same(problem):
     first, second = block(), block()
     assert first._numpy(1e-12, 40) == second._compiled(1e-12, 40) == 40
     assert_allclose(first.b, second.b, atol=1e-12)  # step by step
+
+
+@each_problem
+@pytest.mark.skipif(find_spec("numba") is None, reason="needs the extra compiled")
+def test_rows_on_demand_lead_to_the_same_coefficients(problem, monkeypatch):
+    """The whole matrix and steps in NumPy; rows computed by the compiled loop, in batches, and copied."""
+    x, dual = problem(600, 2.0)
+    x, n = np.concatenate([x, 3.0 * x[:, :2]], axis=1), len(x)  # a well-conditioned matrix
+    tiled, matrix = TiledRows(RBF(1.0), x), RBF(1.0)(x)
+    in_batches = TiledRows(RBF(1.0), x)
+    monkeypatch.setattr(in_batches, "_gaussian", lambda: None)
+    places = np.random.default_rng(0).permutation(2 * n)[:n]
+    larger = np.zeros((2 * n, 2 * n))
+    larger[np.ix_(places, places)] = matrix
+    copied = SubmatrixRows(DenseKernelRows(larger), places)
+    solutions = [solve(rows, dual, tolerance=1e-10) for rows in (tiled, in_batches, copied)]
+    monkeypatch.setattr(smo, "has_compiler", lambda: False)
+    reference = solve(DenseKernelRows(matrix), dual, tolerance=1e-10)
+    in_numpy = solve(in_batches, dual, tolerance=1e-10)
+    for found in (*solutions, in_numpy):
+        assert found.gap <= 1e-10
+        assert_allclose(found.b, reference.b, atol=1e-8)
+        assert_allclose(found.offset, reference.offset, atol=1e-8)
+    assert tiled.store().stored[0] == 0  # nothing is computed before it is needed
 
 
 @each_problem
@@ -129,9 +156,8 @@ def test_solving_for_the_free_ones_lowers_the_objective(problem):
     for _ in range(5):
         b = np.clip(rng.normal(scale=3.0, size=120), dual.lower, dual.upper)
         values = matrix @ b
-        block = Block(
-            padded_block(matrix), np.diag(matrix), dual, b.copy(), *dual.slopes(b, values)
-        )
+        store = RowStore.full(padded_block(matrix))
+        block = Block(store, np.diag(matrix), dual, b, *dual.slopes(b, values))
         block._newton(120)
         after = matrix @ block.b
         assert dual.objective(block.b, after) < dual.objective(b, values)
@@ -147,7 +173,7 @@ def test_a_working_set_at_a_time(problem, compiled, monkeypatch):
     """Small sides make the rounds, growth, leaving out and recall of large problems happen."""
     x, dual = problem(400, 1.0)
     whole = solve(DenseKernelRows(RBF(1.0)(x)), dual, tolerance=1e-8)
-    monkeypatch.setattr(svm_base, "MAX_DENSE_POINTS", 10)
+    monkeypatch.setattr(svm_base, "max_working_set", lambda: 10)
     monkeypatch.setattr(decomposition, "_WORKING_SET", 16)
     monkeypatch.setattr(decomposition, "_ROUNDS_BETWEEN_CHECKS", 3)
     monkeypatch.setattr(decomposition, "_MIN_ROW_REUSE", 1)
@@ -155,7 +181,7 @@ def test_a_working_set_at_a_time(problem, compiled, monkeypatch):
         pytest.importorskip("numba")
         monkeypatch.setattr(smo, "_MIN_STEPS_TO_COMPILE", 0)
     else:
-        monkeypatch.setattr(smo, "find_spec", lambda name: None)
+        monkeypatch.setattr(smo, "has_compiler", lambda: False)
     recalled = []
     recall = decomposition.Decomposition.recall
     monkeypatch.setattr(
@@ -171,7 +197,7 @@ def test_a_working_set_at_a_time(problem, compiled, monkeypatch):
 @each_problem
 def test_a_matrix_that_is_held_is_not_cut_into_parts(problem, monkeypatch):
     x, dual = problem(400, 1.0)
-    monkeypatch.setattr(svm_base, "MAX_DENSE_POINTS", 10)
+    monkeypatch.setattr(svm_base, "max_working_set", lambda: 10)
     monkeypatch.setattr(decomposition, "_WORKING_SET", 16)
     parts = solve(TiledRows(RBF(1.0), x), dual, tolerance=1e-8)
     monkeypatch.setattr(svm_base, "Decomposition", None)
@@ -241,10 +267,11 @@ def test_rows_by_all_ways(kernel, dtype):
 
 def test_which_way(monkeypatch):
     x = np.random.default_rng(0).normal(size=(300, 3))
-    assert isinstance(kernel_rows(RBF(1.0), x), DenseKernelRows)
+    assert isinstance(kernel_rows(RBF(1.0), x[:50]), DenseKernelRows)
+    assert isinstance(kernel_rows(RBF(1.0), x), TiledRows)
+    assert isinstance(kernel_rows(Laplace(1.0), x), DenseKernelRows)
     assert isinstance(kernel_rows(Linear(), x), LowRankRows)
     monkeypatch.setattr(matrix_access, "MAX_DENSE_POINTS", 100)
-    assert isinstance(kernel_rows(RBF(1.0), x), TiledRows)
     assert isinstance(kernel_rows(Laplace(1.0), x), CachedRows)
     assert isinstance(kernel_rows(RBF(1.0), np.tile(x, (1, 40))), CachedRows)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer.config import settings
 from mercer.learn.machines.matrix_access import KernelRows
+from mercer.learn.machines.row_store import RowStore
 from mercer.learn.machines.smo import Block, Dual, DualSolution
 
 _WORKING_SET = 1024  # coefficients, 8 MiB of matrix; doubled while more coefficients are free
@@ -80,20 +81,19 @@ class Decomposition:
         selected = self.choose(up, down)
         index = self.active[selected]
         self.working = index
-        b = self.b[index]
         block = Block(
-            self.rows.block(index),
+            RowStore.full(self.rows.block(index)),
             self.rows.diagonal[index],
             self.dual.at(index),
-            b,
+            self.b[index],
             up[selected],
             down[selected],
         )
         steps = block.solve(tolerance, min(max_steps, 100 * len(index)), spent=spent)
-        change = b - self.b[index]
+        change = block.b - self.b[index]
         changed = np.flatnonzero(change)
         if len(changed):
-            self.b[index] = b
+            self.b[index] = block.b
             self.computed += len(changed)
             self.values[self.active] += self.products.times(index[changed], change[changed])
         return steps

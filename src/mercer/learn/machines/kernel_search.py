@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +25,7 @@ from mercer.learn.kernel_learner import KernelEstimator, VersionedEstimator, pre
 from mercer.learn.machines.cv_scoring import Candidate, FoldScores, Scoring
 from mercer.learn.machines.precomputed import Precomputed, core, kernel_key, matrices
 from mercer.learn.machines.smo_compiled import compiled_steps
+from mercer.native import has_compiler
 from mercer.rkhs.sample_rows import widened_for
 
 Params = dict[str, Any]
@@ -142,7 +142,7 @@ class KernelSearchCV(MetaEstimatorMixin, VersionedEstimator):
         folds = list(splitter.split(np.zeros((data.n, 1), dtype=np.float64), y, groups))
         self.scorer_: Any = check_scoring(self.estimator, self.scoring)
         scores = np.empty((len(params), len(folds)), dtype=np.float64)
-        if data.n * scores.size >= _MIN_POINTS_TO_COMPILE and find_spec("numba") is not None:
+        if data.n * scores.size >= _MIN_POINTS_TO_COMPILE and has_compiler():
             compiled_steps()  # for all fits together, though each one may be small
         scoring = Scoring(self.scorer_, self.scoring is None, data.y, data.weights)
         for group, kernel in data.matrices(candidates):

@@ -6,6 +6,7 @@ Only `DenseKernelRows` holds the n x n matrix; it is for few points and for matr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,18 +24,23 @@ from mercer.backend import (
 )
 from mercer.config import settings
 from mercer.gram import Gram
+from mercer.gram.fast_exp import compiled_exp
 from mercer.gram.threads import in_order, spans
-from mercer.gram.tiles import tile_maker
+from mercer.gram.tiles import Exponents, GaussianTiles, tile_maker
 from mercer.kernels.base import DotProduct, Kernel, Points
 from mercer.kernels.dot import Linear
 from mercer.kernels.smooth import radial_form
 from mercer.kernels.take import taken
 from mercer.learn.machines.precomputed import Precomputed
-from mercer.learn.machines.smo import padded, padded_block
+from mercer.learn.machines.row_store import RowSource, RowStore, padded, padded_block
+from mercer.learn.machines.smo_compiled import is_quickly_compiled
 
 MAX_DENSE_POINTS = 2048  # 32 MiB in float64; up to here a problem is solved as one block
+_MAX_POINTS_OF_A_PLAIN_CALL = 100  # up to here preparing tiles costs more than they save
+_MAX_POINTS_AT_ONCE = 512  # up to here all rows are computed together, beyond as they are needed
 _VALUES_PER_TILE = 2**18  # 2 MiB in float64, which stay in cache
 _MAX_CHEAP_COLUMNS = 100  # beyond, computing a kernel value costs more than reading it from memory
+_ROWS_PER_STRIP = 256  # of a symmetric matrix, of which the columns up to the diagonal are computed
 _TASKS_PER_THREAD = 4  # so that threads that finish early find more work
 _VALUES_PER_DEVICE_TILE = 2**25  # 256 MiB in float64; a few arrays of that size are in use at once
 
@@ -55,6 +61,10 @@ class KernelRows(ABC):
     def times(self, index: np.ndarray, weights: np.ndarray, /) -> np.ndarray:
         """K[:, index] @ weights in float64: (n,)."""
 
+    def store(self) -> RowStore:
+        """Rows in memory, for the solution as one block."""
+        return RowStore.full(self.block(np.arange(len(self))))
+
     def onto(self, columns: np.ndarray) -> KernelRows | None:
         """The matrix whose products have these entries only; None where that would save nothing."""
         return None
@@ -69,13 +79,31 @@ class DenseKernelRows(KernelRows):
         self.diagonal = np.diagonal(self.matrix).astype(np.float64)
 
     def block(self, index: np.ndarray, /) -> np.ndarray:
-        if len(index) == len(self):
-            return self.matrix
         return padded_block(self.matrix[np.ix_(index, index)])
+
+    def store(self) -> RowStore:
+        return RowStore.full(self.matrix)
 
     def times(self, index: np.ndarray, weights: np.ndarray, /) -> np.ndarray:
         product = weights.astype(self.matrix.dtype) @ self.matrix[index, : len(self)]
         return product.astype(np.float64)
+
+
+class SubmatrixRows(KernelRows):
+    """Part of a matrix in memory, of which rows are copied as they are needed."""
+
+    def __init__(self, whole: DenseKernelRows, places: np.ndarray) -> None:
+        self._whole, self._places = whole, places
+        self.diagonal = whole.diagonal[places]
+
+    def block(self, index: np.ndarray, /) -> np.ndarray:
+        return self._whole.block(self._places[index])
+
+    def store(self) -> RowStore:
+        return RowStore.of_submatrix(self._whole.matrix, self._places)
+
+    def times(self, index: np.ndarray, weights: np.ndarray, /) -> np.ndarray:
+        return self._whole.times(self._places[index], weights)[self._places]
 
 
 class LowRankRows(KernelRows):
@@ -103,14 +131,45 @@ class TiledRows(KernelRows):
     def __init__(self, kernel: Kernel, x: np.ndarray, onto: np.ndarray | None = None) -> None:
         self._kernel, self._x = kernel, x
         self._columns = count(x) if onto is None else count(onto)
-        self._tile: Any = tile_maker(kernel, x, x if onto is None else onto)
-        self._square: Any = self._tile if onto is None else tile_maker(kernel, x, x)
+        self._tile: Any = _tiles(kernel, x, x if onto is None else onto)
+        self._square: Any = self._tile if onto is None else _tiles(kernel, x, x)
         self.diagonal = np.asarray(kernel.diag(x), dtype=np.float64)
 
     def block(self, index: np.ndarray, /) -> np.ndarray:
         block = padded_block(self._square(index, index))
         np.fill_diagonal(block, self.diagonal[index])
         return block
+
+    def store(self) -> RowStore:
+        n = len(self)
+        if n <= _MAX_POINTS_AT_ONCE:
+            block = padded_block(self._square(slice(0, n), slice(0, n)))
+            np.fill_diagonal(block, self.diagonal)
+            return RowStore.full(block)
+        return RowStore(n, self._whole_rows, self._x.dtype, self._gaussian())
+
+    def _gaussian(self) -> RowSource | None:
+        """Factors of the exponent of a Gaussian kernel; None for others, and where rows are float64 of float32."""
+        exponents = getattr(self._square, "exponents", None)
+        if not isinstance(exponents, Exponents) or exponents.row_factor.dtype != self._x.dtype:
+            return None
+        return RowSource.gaussian(exponents.row_factor, exponents.column_factor)
+
+    def dense(self) -> DenseKernelRows:
+        """The whole matrix, strip by strip, each up to the diagonal."""
+        n = len(self)
+        matrix = np.zeros((n, padded(n)), dtype=self._x.dtype)
+        for rows in spans(n, _ROWS_PER_STRIP):
+            strip = self._square(rows, slice(0, rows.stop))
+            matrix[rows, : rows.stop] = strip
+            matrix[: rows.start, rows] = strip[:, : rows.start].T
+        np.fill_diagonal(matrix, self.diagonal)
+        return DenseKernelRows(matrix)
+
+    def _whole_rows(self, index: np.ndarray) -> np.ndarray:
+        rows = self._square(index, slice(0, len(self)))
+        rows[np.arange(len(index)), index] = self.diagonal[index]
+        return rows
 
     def times(self, index: np.ndarray, weights: np.ndarray, /) -> np.ndarray:
         tasks = spans(self._columns, -(-self._columns // (_TASKS_PER_THREAD * settings().workers)))
@@ -119,6 +178,14 @@ class TiledRows(KernelRows):
 
     def onto(self, columns: np.ndarray) -> KernelRows:
         return TiledRows(self._kernel, self._x, self._x[columns])
+
+
+def _tiles(kernel: Kernel, x: np.ndarray, y: np.ndarray) -> Any:
+    """Tiles of a cheap kernel, with the exponential in machine code where the solver has its loop there."""
+    tile = tile_maker(kernel, x, y)
+    if isinstance(tile, GaussianTiles) and is_quickly_compiled():
+        return replace(tile, exp=compiled_exp)
+    return tile
 
 
 class _TiledProduct:
@@ -234,14 +301,34 @@ def kernel_rows(kernel: Kernel, x: Points) -> KernelRows:
         return LowRankRows(kernel.embed(x))
     if isinstance(kernel, Precomputed):
         return DenseKernelRows(kernel.pairwise(x, x))
+    if n <= _MAX_POINTS_OF_A_PLAIN_CALL and is_numpy(x):
+        return _plain_matrix(kernel, x)
+    if _is_cheap(kernel, x):
+        return TiledRows(kernel, to_numpy(x))
     budget = settings().memory // 8
     if n <= MAX_DENSE_POINTS and 8 * n * n <= budget:
         return DenseKernelRows(to_numpy(Gram(kernel, x).dense()))
     if on_accelerator(x):
         return DeviceRows(kernel, x)
-    if _is_cheap(kernel, x):
-        return TiledRows(kernel, to_numpy(x))
     return CachedRows(kernel, x, max(budget // (8 * n), 1))
+
+
+def dense_rows(kernel: Kernel, x: Points) -> DenseKernelRows:
+    """The matrix of a kernel on checked points, in memory."""
+    if isinstance(kernel, Precomputed):
+        return DenseKernelRows(kernel.pairwise(x, x))
+    if _is_cheap(kernel, x):
+        return TiledRows(kernel, to_numpy(x)).dense()
+    return DenseKernelRows(to_numpy(Gram(kernel, x).dense()))
+
+
+def _plain_matrix(kernel: Kernel, x: np.ndarray) -> DenseKernelRows:
+    """The dense matrix of few points, by the formula of the kernel."""
+    n = len(x)
+    matrix = np.zeros((n, padded(n)), dtype=x.dtype if x.dtype.kind == "f" else np.float64)
+    matrix[:, :n] = kernel.pairwise(x, x)
+    np.fill_diagonal(matrix, kernel.diag(x))
+    return DenseKernelRows(matrix)
 
 
 def _is_cheap(kernel: Kernel, x: Points) -> bool:

@@ -9,12 +9,20 @@ largest gain with it, (up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij) (Fan, Chen and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 import numpy as np
 
 from mercer.gram.positive_definite import add_to_diagonal, factored
-from mercer.learn.machines.smo_compiled import LANES, MIN_CURVATURE, compiled_steps
+from mercer.learn.machines.row_store import RowStore, padded
+from mercer.learn.machines.smo_compiled import (
+    ALL_ROWS_STORED,
+    LANES,
+    MIN_CURVATURE,
+    STATE_ROWS,
+    compiled_steps,
+    is_quickly_compiled,
+)
+from mercer.native import has_compiler
 
 _STEPS_PER_COEFFICIENT = 4  # between attempts to solve for the free coefficients and to shrink
 _MAX_SLOPES_PER_CALL = 400_000_000  # half a second of compiled steps, for which Ctrl-C has to wait
@@ -93,10 +101,19 @@ class DualSolution:
     steps: int
 
     @classmethod
-    def of(cls, dual: Dual, b: np.ndarray, values: np.ndarray, steps: int) -> DualSolution:
-        """Offset and gap of coefficients b, given `values`, K b."""
-        up, down = dual.slopes(b, values)
-        free = (up > -np.inf) & (down < np.inf) & ((dual.width == 0) | (b != 0))
+    def of(
+        cls,
+        dual: Dual,
+        b: np.ndarray,
+        values: np.ndarray,
+        steps: int,
+        slopes: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> DualSolution:
+        """Offset and gap of coefficients b, given `values`, K b, and the slopes where they are known."""
+        up, down = dual.slopes(b, values) if slopes is None else slopes
+        free = (up > -np.inf) & (down < np.inf)
+        if dual.width > 0:
+            free &= b != 0
         high, low = float(up.max()), float(down.min())
         # The slopes of free coefficients all equal the offset; without any, it is only bracketed.
         offset = float(up[free].mean()) if free.any() else _middle(high, low)
@@ -108,23 +125,8 @@ class DualSolution:
         return float(self.b @ self.values)
 
 
-def padded(n: int) -> int:
-    """n rounded up to a multiple of the lanes of the compiled loop."""
-    return -(-n // LANES) * LANES
-
-
-def padded_block(block: np.ndarray) -> np.ndarray:
-    """A square matrix with columns of zeros up to `padded` many."""
-    n = len(block)
-    if padded(n) == n and block.flags.c_contiguous:
-        return block
-    result = np.zeros((n, padded(n)), dtype=block.dtype)
-    result[:, :n] = block
-    return result
-
-
 def solve_block(
-    matrix: np.ndarray,
+    store: RowStore,
     diagonal: np.ndarray,
     dual: Dual,
     b: np.ndarray,
@@ -132,37 +134,51 @@ def solve_block(
     tolerance: float,
     max_steps: int,
 ) -> DualSolution:
-    """Solve a problem whose padded matrix (n, padded(n)) is in memory; b is written into."""
-    block = Block(matrix, diagonal, dual, b, *dual.slopes(b, values))
+    """Solve a problem all of whose rows may be in memory, from coefficients b with `values`, K b."""
+    block = Block(store, diagonal, dual, b, *dual.slopes(b, values))
     steps_taken, objective = 0, np.inf
     while steps_taken < max_steps:
         now = min(100 * len(b) + 1000, max_steps - steps_taken)
         steps = block.solve(tolerance, now, spent=steps_taken)
         steps_taken += steps
-        values = dual.values(b, block.up, block.down)
-        before, objective = objective, dual.objective(b, values)
-        if steps < now or not objective < before:
+        if steps < now:
             break
-        dual.check_separable(b, values, diagonal)
-    return DualSolution.of(dual, b, dual.values(b, block.up, block.down), steps_taken)
+        values = dual.values(block.b, block.up, block.down)
+        before, objective = objective, dual.objective(block.b, values)
+        if not objective < before:
+            break
+        dual.check_separable(block.b, values, diagonal)
+    values = dual.values(block.b, block.up, block.down)
+    return DualSolution.of(dual, block.b.copy(), values, steps_taken, (block.up, block.down))
 
 
-@dataclass
 class Block:
     """State of a problem that is being solved: coefficients and slopes."""
 
-    matrix: np.ndarray  # (n, padded(n))
-    diagonal: np.ndarray
-    dual: Dual
-    b: np.ndarray
-    up: np.ndarray
-    down: np.ndarray
+    def __init__(
+        self,
+        store: RowStore,
+        diagonal: np.ndarray,
+        dual: Dual,
+        b: np.ndarray,
+        up: np.ndarray,
+        down: np.ndarray,
+    ) -> None:
+        n = len(b)
+        self.store, self.dual = store, dual
+        self._state = np.zeros((len(STATE_ROWS), padded(n)), dtype=np.float64)
+        for row, numbers in zip(
+            self._state, (diagonal, dual.lower, dual.upper, b, up, down), strict=True
+        ):
+            row[:n] = numbers
+        self._state[4, n:], self._state[5, n:] = -np.inf, np.inf
+        self.diagonal, _, _, self.b, self.up, self.down = self._state[:, :n]
 
     def solve(self, tolerance: float, max_steps: int, *, spent: int = 0) -> int:
         """Take steps until max up - min down <= tolerance; returns their number.
 
-        `spent` steps were taken before on the same problem. The first ones run in NumPy, because
-        compiling the loop takes seconds, unless it is compiled already: both take the same steps.
+        `spent` steps were taken before on the same problem. Where compiled code cannot be stored, the
+        first ones run in NumPy, because compiling takes seconds: both loops take the same steps.
         """
         steps_taken = rounds = 0
         while steps_taken < max_steps:
@@ -193,7 +209,7 @@ class Block:
         large C; the free coefficients alone solve a linear system with one constraint, their sum.
         Nothing is done for more than `max_free` coefficients.
         """
-        dual, n = self.dual, len(self.b)
+        dual = self.dual
         values = dual.values(self.b, self.up, self.down)
         for _ in range(_MAX_BOUNDS_MET):
             inside = (self.b > dual.lower) & (self.b < dual.upper)
@@ -201,14 +217,15 @@ class Block:
             if not 2 <= len(free) <= max_free:
                 break
             slope = dual.target[free] - values[free] - dual.width * np.sign(self.b[free])
-            change = _constrained(self.matrix[np.ix_(free, free)], slope)
+            rows = self.store.at(free)
+            change = _constrained(rows[:, free], slope)
             if change is None:
                 break
             share = self._change(free, change)
-            values = values + (share * change) @ self.matrix[free, :n]
+            values = values + (share * change) @ rows
             if share == 1.0:
                 break
-        self.up, self.down = dual.slopes(self.b, values)
+        self.up[:], self.down[:] = dual.slopes(self.b, values)
 
     def _change(self, free: np.ndarray, change: np.ndarray) -> float:
         """Add a change, or the share of it up to the first bound or kink; returns the share."""
@@ -227,9 +244,8 @@ class Block:
 
     def _shrunk(self, index: np.ndarray, tolerance: float, max_steps: int, spent: int) -> int:
         """Solve for the coefficients that can move (shrinking), and update the slopes of the others."""
-        n = len(self.b)
         inner = Block(
-            padded_block(self.matrix[np.ix_(index, index)]),
+            self.store.part(index),
             self.diagonal[index],
             self.dual.at(index),
             self.b[index],
@@ -239,28 +255,30 @@ class Block:
         steps = inner.solve(tolerance, max_steps, spent=spent)
         change = inner.b - self.b[index]
         changed = np.flatnonzero(change)
-        shift = change[changed] @ self.matrix[index[changed], :n]
+        shift = change[changed] @ self.store.at(index[changed])
         self.up -= shift
         self.down -= shift
         self.b[index], self.up[index], self.down[index] = inner.b, inner.up, inner.down
         return steps
 
     def _compiled(self, tolerance: float, max_steps: int) -> int:
-        n, dual = len(self.b), self.dual
-        padding = padded(n) - n
-        up = np.concatenate([self.up, np.full(padding, -np.inf)])
-        down = np.concatenate([self.down, np.full(padding, np.inf)])
-        diagonal = np.concatenate([self.diagonal, np.zeros(padding)])
-        box = dual.lower, dual.upper
-        steps = compiled_steps()(
-            self.matrix, diagonal, dual.width, *box, self.b, up, down, tolerance, max_steps
-        )
-        self.up, self.down = up[:n], down[:n]
-        return steps
+        store, source, n = self.store, self.store.source, len(self.b)
+        loop, missing = compiled_steps(store.rows.dtype), np.empty(1, dtype=np.int64)
+        scratch = np.empty(3 * LANES, dtype=np.float64)
+        width, steps_taken = float(self.dual.width), 0
+        while True:
+            steps_taken += loop(
+                *(store.rows, store.slots, store.stored, self._state, scratch),
+                *(source.left, source.right, source.rank, source.places, source.stride, n),
+                *(width, tolerance, max_steps - steps_taken, missing),
+            )
+            if missing[0] == ALL_ROWS_STORED:
+                return steps_taken
+            store.fetch(int(missing[0]), self.up, self.down)
 
     def _numpy(self, tolerance: float, max_steps: int) -> int:
-        rows, diagonal, n = self.matrix, self.diagonal, len(self.b)
-        up, down = self.up, self.down
+        store, diagonal, n = self.store, self.diagonal, len(self.b)
+        rows, slots, up, down = store.rows, store.slots, self.up, self.down
         flat = MIN_CURVATURE * max(float(diagonal.max()), 1e-300)
         gap, curve = np.empty(n), np.empty(n)
         for steps_taken in range(max_steps):
@@ -268,13 +286,18 @@ class Block:
             np.maximum(np.subtract(up[i], down, out=gap), 0.0, out=gap)
             if gap.max() <= tolerance:
                 return steps_taken
-            np.subtract(diagonal[i] + diagonal, 2 * rows[i, :n], out=curve)
+            if slots[i] < 0:
+                store.fetch(i, up, down)
+            row = rows[slots[i], :n]
+            np.subtract(diagonal[i] + diagonal, 2 * row, out=curve)
             np.maximum(curve, flat, out=curve)
             j = int(np.argmax(gap * gap / curve))
             if j == i:
                 return steps_taken
+            if slots[j] < 0:
+                store.fetch(j, up, down)
             step = self._pair(i, j, gap[j] / curve[j])
-            change = step * (rows[i, :n] - rows[j, :n])
+            change = step * (row - rows[slots[j], :n])
             up -= change
             down -= change
             self._restore_kink(i)
@@ -314,10 +337,8 @@ class Block:
 
 
 def _use_compiled(steps: int) -> bool:
-    """Whether to run the compiled loop: after so many steps, or once it is compiled in this process."""
-    if find_spec("numba") is None:
-        return False
-    return compiled_steps.cache_info().currsize > 0 or steps >= _MIN_STEPS_TO_COMPILE
+    """Whether to run the compiled loop: where it is stored or can be, or after so many steps."""
+    return has_compiler() and (steps >= _MIN_STEPS_TO_COMPILE or is_quickly_compiled())
 
 
 def _constrained(matrix: np.ndarray, slope: np.ndarray) -> np.ndarray | None:

@@ -19,7 +19,8 @@ from mercer import validate
 from mercer.features.random_state import state
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.take import taken
-from mercer.learn.machines.matrix_access import kernel_rows
+from mercer.learn.machines.decomposition import max_working_set
+from mercer.learn.machines.matrix_access import SubmatrixRows, dense_rows, kernel_rows
 from mercer.learn.machines.platt import PlattSigmoid
 from mercer.learn.machines.precomputed import Precomputed
 from mercer.learn.machines.smo import Dual, DualSolution
@@ -127,9 +128,10 @@ class SVC(ClassifierMixin, Machine):
 
     Notes
     -----
-    Large problems are solved a working set at a time, on tiles of the kernel matrix and on all cores;
-    beyond 2,048 points the matrix is never stored. With the kernel `Linear()` products use the weights of
-    the primal problem instead. The extra `compiled` makes training several times faster.
+    Rows of the kernel matrix are computed when they are first needed, and stored in an eighth of the memory
+    budget (5,792 points by default). Larger problems are solved a working set at a time, on tiles of the
+    matrix and on all cores. With the kernel `Linear()` products use the weights of the primal problem
+    instead. The extra `compiled` makes training many times faster.
 
     A kernel that is not positive definite is solved anyway, with a warning (LIBSVM solves it silently):
     the solution is a stationary point. A hard margin is refused with such a kernel, and where it does
@@ -239,6 +241,8 @@ class SVC(ClassifierMixin, Machine):
     def _weight_factors(self, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """Factor of C at every point, from its class and its weight: (n,)."""
         by_class = self.class_weight
+        if by_class is None:
+            return np.ones(len(codes), dtype=np.float64) if weights is None else weights
         if isinstance(by_class, dict):
             unknown = [label for label in by_class if label not in self.classes_]
             if unknown:
@@ -256,8 +260,13 @@ class SVC(ClassifierMixin, Machine):
         """Solve all two-class problems for all C."""
         ordered, positions = increasing(C)
         solved: list[list[tuple[np.ndarray, DualSolution]]] = [[] for _ in ordered]
+        several = data.k > 2 and len(data.codes) <= max_working_set()
+        shared = dense_rows(data.kernel, data.points) if several else None
         for index, signs in self._multiclass.problems(data.codes, data.k):
-            rows = kernel_rows(data.kernel, data.at(index).points)
+            if shared is None:
+                rows = kernel_rows(data.kernel, data.at(index).points)
+            else:
+                rows = shared if len(index) == len(shared) else SubmatrixRows(shared, index)
             factors = data.factors[index]
             solutions = self._solve_path(
                 rows, lambda c, s=signs, w=factors: hinge_dual(s, c * w), ordered

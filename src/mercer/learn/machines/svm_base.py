@@ -10,19 +10,28 @@ from typing import Any, Self
 import numpy as np
 
 from mercer import linalg, validate
-from mercer.backend import astype, count, double, is_array, is_single, to_numpy
+from mercer.backend import astype, count, double, is_array, is_numpy, is_single, to_numpy
 from mercer.errors import NotConverged
 from mercer.gram import Gram
 from mercer.gram.gram import trial_matrix
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.take import taken
+from mercer.kernels.theory import facts_rule
 from mercer.learn.kernel_learner import KernelPredictor
 from mercer.learn.machines.decomposition import Decomposition, max_working_set
-from mercer.learn.machines.matrix_access import MAX_DENSE_POINTS, DenseKernelRows, KernelRows
+from mercer.learn.machines.matrix_access import (
+    MAX_DENSE_POINTS,
+    DenseKernelRows,
+    KernelRows,
+    SubmatrixRows,
+    TiledRows,
+)
 from mercer.learn.machines.smo import Dual, DualSolution, solve_block
+from mercer.learn.machines.smo_compiled import is_quickly_compiled
 from mercer.rkhs.function import Function
 
 _MIN_TOL_SINGLE = 1e-4  # smallest tolerance that float32 kernel values can reach
+_MAX_SMALL_ENTRIES = 2**16  # of the kernel at new points, 512 KiB in float64
 _MAX_STEPS = 10_000_000  # as in LIBSVM
 
 
@@ -80,6 +89,8 @@ class Machine(KernelPredictor):
 
     def _copy_fitted(self, other: Machine) -> None:
         """Copy the fitted attributes of another machine: classes, kernel, columns."""
+        if other is self:
+            return
         params = other.get_params(deep=False)
         vars(self).update({k: v for k, v in vars(other).items() if k not in params})
 
@@ -125,7 +136,8 @@ class Machine(KernelPredictor):
         self.support_vectors_ = taken(points, expansion.index)
         single = expansion.weights.shape[1] == 1
         columns = expansion.weights[:, 0] if single else expansion.weights
-        self.function_ = Function(self.kernel_, self.support_vectors_, columns, self._columns)
+        function = Function.of_checked if is_numpy(self.support_vectors_) else Function
+        self.function_ = function(self.kernel_, self.support_vectors_, columns, self._columns)
         self.gap_ = float(expansion.gaps.max())
         self.n_iter_ = expansion.steps
 
@@ -134,7 +146,10 @@ class Machine(KernelPredictor):
         points = self._points(X)
         weights = self.function_.weights
         columns = weights if weights.ndim == 2 else weights[:, None]
-        gram = Gram(self._bound, points, self.function_.points)
+        learnt, kernel = self.function_.points, self._bound
+        if _is_small(points, learnt):
+            return (kernel.pairwise(points, learnt) @ columns).astype(np.float64, copy=False)
+        gram = Gram(kernel, points, learnt)
         return to_numpy(gram @ columns).astype(np.float64)
 
 
@@ -155,13 +170,34 @@ def solve(
     max_steps = _MAX_STEPS if max_steps is None else max_steps
     n = len(rows)
     b = np.zeros(n, dtype=np.float64) if start is None else start.astype(np.float64)
+    store = rows.store() if _fits(rows) else None
     if values is None:
         used = np.flatnonzero(b)
-        values = rows.times(used, b[used]) if len(used) else np.zeros(n, dtype=np.float64)
-    if isinstance(rows, DenseKernelRows) or n <= min(MAX_DENSE_POINTS, max_working_set()):
-        matrix = rows.block(np.arange(n))
-        return solve_block(matrix, rows.diagonal, dual, b, values, tolerance, max_steps)
+        if len(used) == 0:
+            values = np.zeros(n, dtype=np.float64)
+        elif store is None:
+            values = rows.times(used, b[used])
+        else:
+            values = b[used] @ store.at(used)
+    if store is not None:
+        return solve_block(store, rows.diagonal, dual, b, values, tolerance, max_steps)
     return Decomposition(rows, dual, b, values.copy()).solve(tolerance, max_steps)
+
+
+def _is_small(x: Points, y: Points) -> bool:
+    """Whether a Gram matrix of checked points would cost less than preparing to compute it in tiles."""
+    same = is_numpy(x, y) and x.ndim == 2 and x.dtype == y.dtype
+    return same and count(x) * count(y) <= _MAX_SMALL_ENTRIES
+
+
+def _fits(rows: KernelRows) -> bool:
+    """Whether the problem is solved as one block: its matrix is in memory, or all rows may be."""
+    if isinstance(rows, DenseKernelRows | SubmatrixRows):
+        return True
+    one_block = isinstance(rows, TiledRows) and is_quickly_compiled()
+    return len(rows) <= (
+        max_working_set() if one_block else min(MAX_DENSE_POINTS, max_working_set())
+    )
 
 
 def increasing(C: Iterable[float]) -> tuple[list[float], list[int]]:
@@ -183,7 +219,13 @@ def _warm_start(last: DualSolution, ratio: float, dual: Dual) -> tuple[np.ndarra
 
 
 def check_definite(kernel: Kernel, points: Points, *, hard: bool = False) -> None:
-    """Warn of a kernel with negative eigenvalues on a subset of the points; refuse it for a hard margin."""
+    """Warn of a kernel with negative eigenvalues on a subset of the points; refuse it for a hard margin.
+
+    Nothing is computed for kernels that theory knows to be positive definite on R^d.
+    """
+    known = facts_rule.apply(kernel)  # without what follows from these facts
+    if known.positive_definite and known.domain == "R^d":
+        return
     values = to_numpy(trial_matrix(kernel, points)).astype(np.float64)
     spectrum = linalg.eigvalsh((values + values.T) / 2)
     if spectrum[0] < -1e-5 * max(abs(spectrum[0]), abs(spectrum[-1])):

@@ -10,17 +10,17 @@ sort of the ranks of y, bit by bit, vectorised over all numbers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from mercer.gram.threads import in_order, spans
+from mercer.native import has_compiler, is_quick, native_loop
 
 # Seconds for a number, a level of the tree or sort, and a permutation; measured on one core.
 _SECONDS_COMPILED, _SECONDS_SORTED = 4e-9, 9e-8
-_SECONDS_TO_COMPILE = 2.0  # for importing numba and compiling the loop
+_SECONDS_TO_LOAD, _SECONDS_TO_COMPILE = 0.05, 2.0  # for the loop, stored on disk or not
+_TREE_ARGUMENTS = "double* double* long* double* double* long long"
 _ENTRIES_PER_TASK = 200_000  # numbers sorted at a time: they stay in cache
 _ARRAYS_PER_TASK = 16  # temporaries of that size in `sorted_forms`
 
@@ -76,8 +76,9 @@ def _forms(n: int, permutations: int) -> Callable[..., np.ndarray]:
 def _costs(n: int, permutations: int) -> dict[str, float]:
     work = permutations * n * np.log2(n)
     costs = {"sorted": _SECONDS_SORTED * work}
-    if find_spec("numba") is not None:
-        costs["compiled"] = _SECONDS_TO_COMPILE + _SECONDS_COMPILED * work
+    if has_compiler():
+        start = _SECONDS_TO_LOAD if is_quick(_tree, _TREE_ARGUMENTS) else _SECONDS_TO_COMPILE
+        costs["compiled"] = start + _SECONDS_COMPILED * work
     return costs
 
 
@@ -86,8 +87,10 @@ def _costs(n: int, permutations: int) -> dict[str, float]:
 
 def compiled_forms(x: np.ndarray, y: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """The sums by a binary indexed tree over the ranks: (b,)."""
-    out = np.empty(len(ranks), dtype=np.float64)
-    _tree()(x, y, np.ascontiguousarray(ranks), out)
+    number, n = ranks.shape
+    out, scratch = np.empty(number, dtype=np.float64), np.empty((n + 1, 4), dtype=np.float64)
+    x, y, ranks = (np.ascontiguousarray(array) for array in (x, y, ranks))
+    native_loop(_tree, _TREE_ARGUMENTS)(x, y, ranks, scratch, out, number, n)
     return out
 
 
@@ -127,19 +130,20 @@ def sorted_forms(x: np.ndarray, y: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     return total
 
 
-@cache
-def _tree() -> Any:
-    """The compiled loop, which releases the GIL."""
-    import numba
+def _tree(numba: Any) -> Callable[..., int]:
+    """The loop over the permutations, with the tree in `scratch`: counts, and sums of x, y, xy."""
+    carray = numba.carray
 
-    @numba.njit("void(float64[::1], float64[::1], int64[:, ::1], float64[::1])", nogil=True)
-    def forms(x, y, ranks, out):  # pragma: no cover
-        n = x.size
-        for b in range(ranks.shape[0]):
-            tree = np.zeros((n + 1, 4))  # counts, and sums of x, y, xy
+    def forms(x, y, ranks, scratch, out, number, n):  # pragma: no cover
+        u_all, v_all, places = carray(x, n), carray(y, n), carray(ranks, (number, n))
+        tree, sums = carray(scratch, (n + 1, 4)), carray(out, number)
+        for b in range(number):
+            for k in range(n + 1):
+                for c in range(4):
+                    tree[k, c] = 0.0
             total = 0.0
             for j in range(n):
-                u, v, place = x[j], y[ranks[b, j]], ranks[b, j] + 1
+                u, v, place = u_all[j], v_all[places[b, j]], places[b, j] + 1
                 count, sum_x, sum_y, sum_xy = 0.0, 0.0, 0.0, 0.0
                 k = place
                 while k > 0:
@@ -156,6 +160,7 @@ def _tree() -> Any:
                     tree[k, 2] += v
                     tree[k, 3] += u * v
                     k += k & -k
-            out[b] = total
+            sums[b] = total
+        return 0
 
     return forms
