@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import comb, factorial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +14,8 @@ from scipy.interpolate import make_smoothing_spline
 import mercer
 from mercer.kernels import Sobolev
 from mercer.learn import GCV, LeaveOneOut, RidgePath, SmoothingSpline
+from mercer.learn.smoothers import spline as spline_module
+from mercer.learn.smoothers.spline_filter import SplineProblem
 
 RNG = np.random.default_rng(0)
 X = np.sort(RNG.uniform(3, 8, size=60))
@@ -45,6 +50,88 @@ def test_the_system_of_equations_is_solved(order):
     assert_allclose(c, solution[:60], rtol=1e-5, atol=1e-6 * np.abs(c).max())
     fitted = k @ solution[:60] + powers @ solution[60:]
     assert_allclose(spline.predict(X[:, None]), fitted, atol=1e-8)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_filter_is_the_dense_solution(order, monkeypatch):
+    """One column in O(n), against the eigendecomposition that serves several."""
+    rng = np.random.default_rng(order)
+    x = np.concatenate([rng.uniform(0, 1, size=150), [0.5, 0.5, 0.5 + 1e-9]])  # ties, and nearly
+    y = np.stack([np.sin(9 * x), x**2], axis=1) + 0.1 * rng.normal(size=(153, 2))
+    path = RidgePath((1e-3, 1e-2, 1e-1, 1.0))
+    line = SmoothingSpline(order, smoothing=path).fit(x[:, None], y)
+    monkeypatch.setattr(spline_module, "_more_distinct_than", lambda u, number: False)
+    dense = SmoothingSpline(order, smoothing=path).fit(x[:, None], y)
+    assert line.smoothing_ == dense.smoothing_
+    for name in ("leave_one_out", "gcv", "degrees_of_freedom"):
+        assert_allclose(getattr(line.path_, name), getattr(dense.path_, name), rtol=1e-8)
+    at = np.linspace(-0.1, 1.1, 60)[:, None]
+    assert_allclose(line.predict(at), dense.predict(at), atol=1e-8)
+    assert_allclose(line.polynomial_, dense.polynomial_, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+@pytest.mark.parametrize("smoothing", [1e-12, 1e-6, 1e-1])
+def test_the_filter_against_rational_arithmetic(order, smoothing):
+    """c = Qy and Q_ii, from the inverse of [[K + smoothing I, T], [T', 0]] without rounding."""
+    u = [Fraction(k, 64) for k in (0, 3, 3, 10, 11, 20, 33, 47, 58, 64)]
+    y = [Fraction(k, 4) for k in (1, 5, -2, 3, 3, 0, -7, 2, 1, 6)]
+    n, m = len(u), order
+    system = [[_covariance(a, b, m) for b in u] + [a**k for k in range(m)] for a in u]
+    system += [[a**k for a in u] + [Fraction(0)] * m for k in range(m)]
+    for i in range(n):
+        system[i][i] += Fraction(smoothing)
+    q = [_solved(system, [Fraction(i == j) for i in range(n + m)])[:n] for j in range(n)]
+    c = [sum(a * b for a, b in zip(row, y, strict=True)) for row in q]
+    problem = SplineProblem(np.array(u, float), np.array(y, float)[:, None], m)
+    found = problem.smoothed(np.array([smoothing]))
+    assert_allclose(found.diagonal[0], [float(q[i][i]) for i in range(n)], rtol=1e-7)
+    assert_allclose(found.solution()[0][:, 0], np.array(c, float), rtol=1e-6, atol=1e-9)
+
+
+def _covariance(a, b, m):
+    """int_0^min (a-t)^(m-1) (b-t)^(m-1) / (m-1)!^2 dt."""
+    low, gap = min(a, b), abs(a - b)
+    terms = (
+        Fraction(comb(m - 1, j), m + j) * gap ** (m - 1 - j) * low ** (m + j) for j in range(m)
+    )
+    return sum(terms) / factorial(m - 1) ** 2
+
+
+def _solved(system, right):
+    """Gaussian elimination with pivots that are not zero."""
+    rows = [[*row, value] for row, value in zip(system, right, strict=True)]
+    for k in range(len(rows)):
+        pivot = next(i for i in range(k, len(rows)) if rows[i][k])
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        for i in range(len(rows)):
+            if i != k and rows[i][k]:
+                factor = rows[i][k] / rows[k][k]
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] / row[k] for k, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_the_default_path_starts_from_the_trace_of_the_projected_matrix(order):
+    u = np.sort(RNG.uniform(0, 1, size=80))
+    basis = np.linalg.qr(np.vander(u, order))[0]
+    project = np.eye(80) - basis @ basis.T
+    want = np.trace(project @ Sobolev(order)(u) @ project)
+    found = SplineProblem(u, u[:, None], order).penalised_trace(basis)
+    assert_allclose(found, want, rtol=1e-8)
+
+
+def test_many_points_take_linear_memory_and_close_ones_do_no_harm():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 10, size=30_000)  # the smallest gap is about 1e-8
+    y = np.sin(x) + 0.3 * rng.normal(size=30_000)
+    with mercer.config(memory="64MiB"):
+        spline = SmoothingSpline(smoothing=RidgePath((1e-3, 1e-1, 1e1), by=GCV())).fit(
+            x[:, None], y
+        )
+    assert np.max(np.abs(spline.predict(x[:, None]) - np.sin(x))) < 0.05
+    residual = y - spline.predict(x[:, None])
+    assert_allclose(spline.smoothing_ * spline.function_.weights[:, 0], residual, atol=1e-9)
 
 
 def test_leave_one_out_is_the_loop():
@@ -137,9 +224,15 @@ def test_refusals_say_what_was_needed():
         SmoothingSpline(0).fit(X[:, None], Y)
     with pytest.raises(ValueError, match="NaN"):
         SmoothingSpline().fit(np.where(X > 7, np.nan, X)[:, None], Y)
-    x = np.random.default_rng(0).normal(size=(900, 1))
+    x = np.random.default_rng(0).normal(size=(900, 2))
     with (
         mercer.config(memory="16MiB"),
         pytest.raises(mercer.MemoryBudgetError, match="LocalLinear"),
     ):
         SmoothingSpline().fit(x, x[:, 0])
+    x = np.linspace(0, 1, 100_000)[:, None]
+    with (
+        mercer.config(memory="16MiB"),
+        pytest.raises(mercer.MemoryBudgetError, match="spline of 100,000 points needs"),
+    ):
+        SmoothingSpline(smoothing=1.0).fit(x, x[:, 0])
