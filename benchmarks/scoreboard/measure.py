@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ _BATCH = 0.004  # seconds that a quick call is repeated in a round: a thousand t
 _CELL = 0.35  # seconds that the rounds of a comparison take together
 _ROUNDS = 8  # at most: the best of eight is steady to a few per cent
 _SLOW = 1.0  # seconds of a round, from which on the first call of each counts, too
-_FEWEST = 4  # resamples from which the time of all is extrapolated, where each of them is slow
+_FEWEST = 5  # resamples from which the time of all is extrapolated, where each of them is slow
 _SAMPLE = 0.25  # seconds of the resamples from which the time of a slow peer is extrapolated
 
 
@@ -85,19 +86,21 @@ def warm(call: Callable[..., Any], resamples: int, now: Clock, *, patience: floa
 
 
 def _warm_resampling(call: Callable[[int], Any], resamples: int, now: Clock) -> Warm:
-    """Whole where that is quick, else with as many resamples as fit into `_SAMPLE` seconds."""
-    single = min(Repeated(lambda: call(1)).seconds(now) for _ in range(2))
-    several = min(
-        Repeated(lambda: call(1 + _FEWEST)).seconds(now) for _ in range(1 + (single < _SAMPLE))
-    )
-    each = max(several - single, 1e-9) / _FEWEST
-    few, least = max(_FEWEST, int(_SAMPLE / each)), single + _FEWEST * each
-    if few >= resamples:
-        return replace(warm(lambda: call(resamples), 0, now), least=least)
+    """Whole where that is quick, else with as many resamples as take `_SAMPLE` seconds."""
+    _, single, _ = watched(partial(call, 1), now)
+    if single < _SLOW:  # the first call may have compiled
+        single = Repeated(partial(call, 1)).seconds(now)
+    few = _FEWEST
+    answer, several, memory = watched(partial(call, few), now)
+    while several - single < _SAMPLE and several < _SLOW and _FEWEST * few < resamples:
+        few *= _FEWEST
+        answer, several, memory = watched(partial(call, few), now)
+    each = max(several - single, 0.0) / (few - 1)
+    seconds, least = single + (resamples - 1) * each, single + _FEWEST * each
+    if seconds < 2 * _SAMPLE:
+        return replace(warm(partial(call, resamples), 0, now), least=least)
     timed = Extrapolated(call, few, resamples)
-    answer, _, memory = watched(lambda: call(few), now)
-    seconds = single + (resamples - 1) * each
-    return Warm(answer, 2 * single + few * each, least, seconds, memory, timed, scaled=True)
+    return Warm(answer, single + several, least, seconds, memory, timed, scaled=True)
 
 
 def best(contenders: Mapping[str, Warm], now: Clock) -> tuple[dict[str, float], int]:
