@@ -32,7 +32,7 @@ _MAX_DIAGONALS_PER_TASK = 16  # longer vectors do not make the products faster
 _MAX_DIAGONALS_IN_MEMORY = 256  # of each matrix
 _BYTES_PER_ENTRY = 16  # a float64 and one temporary copy of it
 _MIN_PRODUCTS_FOR_THREADS = 20_000_000  # with fewer, one thread is as fast as two
-# The compiled loop takes 0.25 ns for a product and NumPy 0.6 ns; compiling takes about a second.
+# The compiled loop takes 0.17 ns for a product and NumPy 0.6 ns; compiling takes about a second.
 _MIN_PRODUCTS_FOR_NUMBA = 3_000_000_000
 _compiling = Lock()
 
@@ -52,16 +52,17 @@ def shifted_sums(first: LazyMatrix, others: Sequence[LazyMatrix], shifts: np.nda
     tasks_per_pass = min(max(affordable, 1), -(-_MAX_DIAGONALS_IN_MEMORY // step))
     products = n * (n // 2 + 1) * len(shifts)
     compiled = _worth_compiling(products, len(others))
+    order = np.argsort(shifts[:, 0], kind="stable")  # neighbours read nearly the same entries
     total = np.zeros(len(shifts), dtype=np.float64)
     for offsets in spans(n // 2 + 1, step * tasks_per_pass):
         entries = [diagonals(matrix, offsets) for matrix in matrices]
         entries[0] *= _weights(n, offsets)
-        work = _ShiftedDiagonals(entries, shifts, compiled)
+        work = _ShiftedDiagonals(entries, shifts[order], compiled)
         tasks = spans(offsets.stop - offsets.start, step)
         parallel = products > _MIN_PRODUCTS_FOR_THREADS
         task_bytes = _BYTES_PER_ENTRY * n * vectors * step
         for term in in_order(work, tasks, parallel=parallel, shown=False, held=task_bytes):
-            total += term
+            total[order] += term
     return total
 
 
@@ -142,15 +143,13 @@ def _compile() -> Any:
     @numba.njit(signature, error_model="numpy", **options)
     def loop(a, b, c, starts, out):  # pragma: no cover
         size = a.size
-        for r in range(out.size):
-            total = 0.0
-            for m in range(0, size, 512):  # partial sums keep rounding small
-                width = min(512, size - m)
-                x, y = b[m + starts[r, 0] :], c[m + starts[r, 1] :]
-                z, partial = a[m:], 0.0
+        out[:] = 0.0
+        for m in range(0, size, 512):  # entries of `a` stay in cache for all shifts
+            z, width = a[m:], min(512, size - m)
+            for r in range(out.size):
+                x, y, partial = b[m + starts[r, 0] :], c[m + starts[r, 1] :], 0.0
                 for i in range(width):
                     partial += z[i] * x[i] * y[i]
-                total += partial
-            out[r] = total
+                out[r] += partial
 
     return loop
