@@ -19,7 +19,7 @@ DEVICE = sys.argv[1]
 if DEVICE == "cpu":
     mercer.backend.on_gpu = mercer.backend.is_torch  # before other modules take it
 
-from mercer.gram import Gram, PermutedWeights, SignWeights  # noqa: E402
+from mercer.gram import Gram, PermutedWeights, SignWeights, cholesky  # noqa: E402
 from mercer.gram.bag_sums import Segments, bag_sums  # noqa: E402
 from mercer.gram.cuda import device_correlation, fused_matrix, half_forms, multi_gpu  # noqa: E402
 from mercer.gram.cuda.engine import times  # noqa: E402
@@ -247,7 +247,7 @@ def learnt() -> Checks:
 
 
 def joint() -> Checks:
-    """Sums of products of three shifted matrices, and of permuted factors, beside those of the host."""
+    """Sums of products of three shifted matrices and of permuted factors, and pivoted factors."""
     n, points = 70, [RNG.normal(size=(70, d)) for d in (1, 2, 3)]
     shifts = np.stack([RNG.integers(n, size=11), RNG.integers(n, size=11)], axis=1)
     host = [Gram(RBF(1.0), x) for x in points]
@@ -265,6 +265,11 @@ def joint() -> Checks:
         off(torch.as_tensor(shifted_sums(apart[0], apart[1:], shifts)), want),
         1e-10,
     )
+    for most, tolerance in ((None, 1e-12), (None, 1e-3), (9, 1e-9), (64, 1e-12)):
+        want, got = (cholesky(g[2], tolerance=tolerance, most=most) for g in (host, here))
+        yield f"pivots {most} {tolerance}", float(want.pivots != got.pivots), 0.0
+        yield f"factor {most} {tolerance}", off(got.columns, want.columns), 1e-9
+        yield f"residual {most} {tolerance}", abs(got.residual - want.residual), 1e-9
     orders = [None, *(np.stack([RNG.permutation(n) for _ in range(7)]) for _ in range(2))]
     want = LowRankTensor(points, points[0]).sums(orders)
     yield (

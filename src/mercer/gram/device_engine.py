@@ -35,6 +35,8 @@ class DeviceEngine:
         (matrix, matrices, shifts) -> sums of products of shifted matrices, as in `gram.shifted_sums`.
     tensor_norms : callable
         (factors, orders, device) -> squared norms of sums of products of permuted rows of factors.
+    pivoted_cholesky : callable
+        (dense, threshold, most) -> a pivoted Cholesky factor, its pivots and the remaining trace.
     """
 
     fused_matrix: Callable[..., Any]
@@ -46,6 +48,7 @@ class DeviceEngine:
     squared_correlations: Callable[..., Any]
     shifted_sums: Callable[..., Any]
     tensor_norms: Callable[..., Any]
+    pivoted_cholesky: Callable[..., Any]
 
 
 _loaders: list[Callable[[], DeviceEngine]] = []

@@ -13,6 +13,7 @@ from mercer.backend import (
     astype,
     double,
     eps,
+    itemsize,
     namespace,
     on_gpu,
     scalar,
@@ -22,6 +23,7 @@ from mercer.backend import (
 )
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
+from mercer.gram.device_engine import device_engine
 from mercer.gram.lazy import LazyMatrix
 
 _ROUNDING_ERRORS = 32  # a remaining trace of that many rounding errors of the trace is noise
@@ -73,11 +75,15 @@ def cholesky(matrix: LazyMatrix, *, tolerance: float = 1e-12, most: int | None =
     n = matrix.shape[0]
     if most is not None:
         validate.whole("most", most)
-    state = _Pivoted(matrix, n if most is None else min(most, n))
-    xp = namespace(state.remaining)
-    threshold = max(tolerance, _ROUNDING_ERRORS * eps(matrix.like)) * scalar(
-        xp.sum(state.remaining)
-    )
+    most = n if most is None else min(most, n)
+    diagonal = astype(matrix.diagonal(), double(matrix.like))
+    xp = namespace(diagonal)
+    share = max(tolerance, _ROUNDING_ERRORS * eps(matrix.like))
+    threshold = share * scalar(xp.sum(diagonal))
+    if on_gpu(matrix.like) and _is_affordable(matrix, most):
+        factored = device_engine().pivoted_cholesky(matrix.dense(), threshold, most)
+        return Factor(xp.permute_dims(factored[0], (1, 0)), *factored[1:])
+    state = _Pivoted(matrix, diagonal, most)
     # a GPU takes as long for a single pivot as for a block of them
     width, first_block = 1, 1 if on_gpu(matrix.like) else _MIN_COLUMNS_FOR_BLOCKS
     while len(state.pivots) < state.most and scalar(xp.sum(state.remaining)) > threshold:
@@ -92,9 +98,8 @@ def cholesky(matrix: LazyMatrix, *, tolerance: float = 1e-12, most: int | None =
 class _Pivoted:
     """A growing factor: A', whose rows are contiguous, the pivots, and the remaining diagonal."""
 
-    def __init__(self, matrix: LazyMatrix, most: int) -> None:
-        self.matrix, self.most = matrix, most
-        self.remaining = astype(matrix.diagonal(), double(matrix.like))
+    def __init__(self, matrix: LazyMatrix, diagonal: Array, most: int) -> None:
+        self.matrix, self.remaining, self.most = matrix, diagonal, most
         self.rows = zeros((min(_FIRST_CAPACITY, most), matrix.shape[0]), self.remaining)
         self.pivots: list[int] = []
         self._columns: dict[int, Array] = {}  # of candidates that are no pivots yet
@@ -165,6 +170,12 @@ class _Pivoted:
             more = min(max(capacity, number - capacity), self.most - capacity)
             _check_memory(capacity, 8 * n * (2 * capacity + more))
             self.rows = xp.concat([self.rows, zeros((more, n), self.remaining)])
+
+
+def _is_affordable(matrix: LazyMatrix, most: int) -> bool:
+    """Whether the dense matrix, and a factor that is copied to grow, fit into the memory budget."""
+    n = matrix.shape[0]
+    return n**2 * itemsize(matrix.like) + 3 * 8 * n * most <= settings().memory
 
 
 def _check_memory(columns: int, needed: int) -> None:

@@ -11,11 +11,8 @@ data are: matrices on a GPU go to the engine for GPUs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -26,15 +23,17 @@ from mercer.gram.circular_correlation import diagonals
 from mercer.gram.device_engine import device_engine
 from mercer.gram.lazy import LazyMatrix
 from mercer.gram.threads import in_order, spans
+from mercer.native import has_compiler, is_quick, native_loop
 
 _TASK_BYTES = 2**20  # of the diagonals of one task: they stay in a level-2 cache for all shifts
 _MAX_DIAGONALS_PER_TASK = 16  # longer vectors do not make the products faster
 _MAX_DIAGONALS_IN_MEMORY = 256  # of each matrix
 _BYTES_PER_ENTRY = 16  # a float64 and one temporary copy of it
 _MIN_PRODUCTS_FOR_THREADS = 20_000_000  # with fewer, one thread is as fast as two
-# The compiled loop takes 0.17 ns for a product and NumPy 0.6 ns; compiling takes about a second.
-_MIN_PRODUCTS_FOR_NUMBA = 3_000_000_000
-_compiling = Lock()
+# The compiled loop takes 0.17 ns for a product and NumPy 0.6 ns; loading it takes a hundredth of a second,
+# and compiling it a second.
+_MIN_PRODUCTS_TO_LOAD, _MIN_PRODUCTS_TO_COMPILE = 200_000_000, 3_000_000_000
+_LOOP_ARGUMENTS = "double* double* double* long* double* long long"
 
 
 def shifted_sums(first: LazyMatrix, others: Sequence[LazyMatrix], shifts: np.ndarray) -> np.ndarray:
@@ -99,7 +98,9 @@ class _ShiftedDiagonals:
         starts = self.shifts * (columns.stop - columns.start)
         if self.compiled:
             out = np.empty(len(starts), dtype=np.float64)
-            _compiled_loop()(flat, *doubled, np.ascontiguousarray(starts, dtype=np.int64), out)
+            starts = np.ascontiguousarray(starts, dtype=np.int64)
+            loop = native_loop(_three_products, _LOOP_ARGUMENTS)
+            loop(flat, *doubled, starts, out, len(flat), len(out))
             return out
         return _offset_products(flat, doubled, starts)
 
@@ -120,36 +121,33 @@ def _offset_products(
 
 
 def _worth_compiling(products: int, others: int) -> bool:
-    """Whether numba is installed and the loop for three matrices pays for that many products."""
-    long = products >= _MIN_PRODUCTS_FOR_NUMBA
-    return others == 2 and long and find_spec("numba") is not None
+    """Whether the loop for three matrices pays for that many products."""
+    if others != 2 or products < _MIN_PRODUCTS_TO_LOAD or not has_compiler():
+        return False
+    return products >= _MIN_PRODUCTS_TO_COMPILE or is_quick(_three_products, _LOOP_ARGUMENTS)
 
 
-def _compiled_loop() -> Any:
-    """The compiled loop; the first thread compiles it while the others wait."""
-    with _compiling:
-        return _compile()
+def _three_products(numba: Any) -> Callable[..., int]:
+    """The loop of `_offset_products` for three vectors."""
+    carray = numba.carray
 
+    @numba.njit(fastmath={"nnan", "nsz", "contract", "reassoc"}, error_model="numpy")
+    def dot(x, y, z, width):  # pragma: no cover
+        total = 0.0
+        for i in range(width):
+            total += x[i] * y[i] * z[i]
+        return total
 
-@cache
-def _compile() -> Any:
-    """`_offset_products` of three vectors: (a, b, c, starts, out), which releases the GIL."""
-    import numba
-
-    options: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
-    vector = "float64[::1]"
-    signature = f"void({vector}, {vector}, {vector}, int64[:, ::1], {vector})"
-
-    @numba.njit(signature, error_model="numpy", **options)
-    def loop(a, b, c, starts, out):  # pragma: no cover
-        size = a.size
-        out[:] = 0.0
-        for m in range(0, size, 512):  # entries of `a` stay in cache for all shifts
-            z, width = a[m:], min(512, size - m)
-            for r in range(out.size):
-                x, y, partial = b[m + starts[r, 0] :], c[m + starts[r, 1] :], 0.0
-                for i in range(width):
-                    partial += z[i] * x[i] * y[i]
-                out[r] += partial
+    def loop(a, b, c, starts, out, size, number):  # pragma: no cover
+        first, second, third = carray(a, size), carray(b, 2 * size), carray(c, 2 * size)
+        offsets, sums = carray(starts, (number, 2)), carray(out, number)
+        for r in range(number):
+            sums[r] = 0.0
+        for m in range(0, size, 512):  # entries of the first vector stay in cache for all shifts
+            x, width = first[m:], min(512, size - m)
+            for r in range(number):
+                y, z = second[m + offsets[r, 0] :], third[m + offsets[r, 1] :]
+                sums[r] += dot(x, y, z, width)
+        return 0
 
     return loop

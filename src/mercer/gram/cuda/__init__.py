@@ -9,6 +9,7 @@ from mercer.gram.cuda import (
     fused_family,
     fused_matrix,
     permuted_products,
+    pivoted_cholesky,
     weight_columns,
 )
 from mercer.gram.device_engine import DeviceEngine
@@ -23,4 +24,5 @@ ENGINE = DeviceEngine(
     squared_correlations=device_correlation.squared_correlations,
     shifted_sums=permuted_products.shifted_sums,
     tensor_norms=permuted_products.tensor_norms,
+    pivoted_cholesky=pivoted_cholesky.pivoted_cholesky,
 )

@@ -138,9 +138,11 @@ class GramTargets:
         a, b = smoother.two_sided(matrix)
         for rows in spans(self.n, side(matrix)):
             for columns in spans(self.n, side(matrix), first=rows.start):
-                matrix[rows, columns] -= a[rows, :] @ transposed(b[columns, :])
-                matrix[rows, columns] -= b[rows, :] @ transposed(a[columns, :])
-                matrix[columns, rows] = transposed(matrix[rows, columns])
+                tile = matrix[rows, columns]
+                tile -= a[rows, :] @ transposed(b[columns, :])
+                tile -= b[rows, :] @ transposed(a[columns, :])
+                mirrored = transposed(tile)
+                matrix[columns, rows] = (mirrored + tile) / 2 if rows == columns else mirrored
         return GramResiduals(smoother, matrix, _share(_trace(matrix), self.variation))
 
 
