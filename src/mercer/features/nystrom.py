@@ -13,6 +13,7 @@ from mercer.features.choose_landmarks import LandmarkRule, UniformLandmarks
 from mercer.features.feature_map import FeatureMap, Map
 from mercer.gram import Gram
 from mercer.gram.positive_definite import eigenpairs
+from mercer.gram.tiles import tile_maker
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.take import taken
 
@@ -32,7 +33,8 @@ class NystromMap(Map):
         object.__setattr__(self, "width", int(self.root.shape[1]))
 
     def __call__(self, x: Points, /) -> Array:
-        values = self.kernel.pairwise(x, self.landmarks)
+        tile = tile_maker(self.kernel, x, self.landmarks)
+        values = tile(slice(0, count(x)), slice(0, count(self.landmarks)))
         return values @ array_like(self.root, values)
 
 
@@ -111,7 +113,8 @@ def _mean_residual(fitted: NystromMap, points: Points, rng: np.random.Generator)
         points = taken(points, np.sort(rng.choice(n, _MAX_POINTS_FOR_ERROR, replace=False)))
     z, diagonal = fitted(points), fitted.kernel.diag(points)
     xp = namespace(z)
-    residual = astype(diagonal, double(diagonal)) - xp.sum(astype(z, double(z)) ** 2, axis=1)
+    wide = astype(z, double(z))
+    residual = astype(diagonal, double(diagonal)) - xp.linalg.vecdot(wide, wide)
     return max(float(xp.mean(residual)), 0.0)
 
 

@@ -223,10 +223,7 @@ class QuasiMonteCarloFourier(Fourier):
 
 def directions(number: int, dim: int, rng: np.random.Generator) -> np.ndarray:
     """Unit vectors, uniform on the sphere and orthogonal in blocks of `dim`: (number, dim)."""
-    blocks = []
-    for start in range(0, number, dim):
-        q, r = linalg.qr(rng.standard_normal((dim, dim)))
-        blocks.append(
-            (q * np.sign(np.diagonal(r)))[: number - start]
-        )  # signs make it Haar distributed
-    return np.concatenate(blocks)
+    blocks = -(-number // dim)
+    q, r = linalg.qr(rng.standard_normal((blocks, dim, dim)))
+    signs = np.sign(np.diagonal(r, axis1=1, axis2=2))  # they make it Haar distributed
+    return (q * signs[:, None, :]).reshape(-1, dim)[:number]
