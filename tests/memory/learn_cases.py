@@ -85,12 +85,18 @@ POINT_CASES = {
     "learn.NadarayaWatson": fit(NadarayaWatson(), numbers, n=2_500),
     "learn.LocalLinear": fit(LocalLinear(), numbers, n=2_500),
     "learn.SmoothingSpline": fit(SmoothingSpline(), numbers, d=2),
+    "learn.SmoothingSpline, one column": fit(
+        SmoothingSpline(), lambda x: np.sin(x[:, 0]), d=1, n=20_000
+    ),
     "learn.KernelPCA": fit(KernelPCA()),
     "learn.KernelPCA, two": fit(KernelPCA(2, kernel=K, preimage=LearnedMap())),
     "learn.KernelPCA, share": fit(KernelPCA(0.5, kernel=K)),
     "learn.KernelRidge": fit(KernelRidge(), numbers),
     "learn.KernelRidge, path": fit(KernelRidge(ridge=RidgePath()), numbers),
     "learn.KernelLogistic": fit(KernelLogistic(), classes, n=2_500),
+    "learn.KernelLogistic, three classes": fit(
+        KernelLogistic(), lambda x: np.digitize(x[:, 0], [-0.5, 0.5])
+    ),
     "learn.KernelMachine": fit(KernelMachine(), numbers),
     "learn.KernelMachine, Hinge": fit(KernelMachine(Hinge()), classes),
     "learn.KernelMachine, Huber": fit(KernelMachine(Huber(0.5)), numbers, n=2_500),
