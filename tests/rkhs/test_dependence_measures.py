@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import mercer
 from mercer.errors import MemoryBudgetError
-from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, median_bandwidth
+from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Sigmoid, median_bandwidth
 from mercer.rkhs import cka, coco, dhsic, hsic, kcca, nocco
 
 MEASURES = {
@@ -239,14 +241,57 @@ def test_full_rank_and_low_rank_agree_with_tiles(measure):
         assert_allclose(measure(RBF(1.0), RBF(0.5), x, y), want, rtol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["coco", "kcca", "nocco"])
-def test_full_rank_beyond_the_budget_is_refused(name):
+def test_coco_beyond_the_budget_is_that_of_the_dense_matrices():
+    """Tiles for two matrices of full rank, and for one beside a factor."""
     x = np.random.default_rng(0).normal(size=(800, 30))
+    for y in (x[:, :20] ** 2, x[:, :1]):
+        k, m = (centred(Laplace(5.0), v) for v in (x, y))
+        want = np.sqrt(np.linalg.eigvals(k @ m).real.max()) / 800
+        with mercer.config(memory="16MiB"):
+            assert_allclose(coco(Laplace(5.0), Laplace(5.0), x, y), want, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["kcca", "nocco"])
+@pytest.mark.parametrize("columns", [1, 20])
+def test_full_rank_beyond_the_budget_is_approximated_with_a_bound(name, columns):
+    x = np.random.default_rng(0).normal(size=(800, 30))
+    y = x[:, :columns] ** 2
+    exact = MEASURES[name](Laplace(9.0), RBF(3.0), x, y)
+    with (
+        mercer.config(memory="16MiB"),
+        pytest.warns(UserWarning, match=f"{name} of 800 points .* by at most") as caught,
+    ):
+        rough = MEASURES[name](Laplace(9.0), RBF(3.0), x, y)
+    bound = float(re.findall(r"at most ([0-9.e+-]+)\.", str(caught[0].message))[0])
+    assert 0 < exact - rough <= 1.05 * bound  # printed with two digits
+
+
+@pytest.mark.parametrize("name", ["coco", "kcca", "nocco"])
+def test_indefinite_kernels_beyond_the_budget_are_refused(name):
+    x = np.random.default_rng(0).normal(size=(800, 3))
     with (
         mercer.config(memory="16MiB"),
         pytest.raises(MemoryBudgetError, match=f"{name} needs dense"),
     ):
-        MEASURES[name](Laplace(1.0), RBF(1.0), x, x[:, :1])
+        MEASURES[name](Sigmoid(1.0, -1.0), RBF(1.0), x, x[:, :1])
+
+
+@pytest.mark.parametrize("ridge", [1e-5, 1e-2, 1.0])
+@pytest.mark.parametrize("measure", [kcca, nocco])
+def test_factors_as_accurate_as_the_ridge_needs(measure, ridge):
+    """Factors of few columns, and solves beside them, against eigenvalues of the dense matrices."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(300, 6))
+    y = x[:, :1] ** 2 + 0.2 * rng.normal(size=(300, 1))
+    for kernels in ((RBF(3.0), RBF(1.0)), (RBF(50.0), RBF(1.0)), (RBF(3.0), Laplace(1.0))):
+        shrunk = []
+        for kernel, sample in zip(kernels, (x, y), strict=True):
+            values, vectors = np.linalg.eigh(centred(kernel, sample))
+            values = np.clip(values, 0, None)
+            shrunk.append((vectors * (values / (values + 300 * ridge))) @ vectors.T)
+        product = np.linalg.eigvals(shrunk[0] @ shrunk[1]).real
+        want = np.sqrt(product.max()) if measure is kcca else product.sum()
+        assert_allclose(measure(*kernels, x, y, ridge=ridge), want, rtol=1e-8)
 
 
 @every_measure

@@ -15,7 +15,13 @@ _CHECK_INTERVAL = 5  # steps between estimates of the eigenvalue, which take O(s
 _TOLERANCE = 1e-9  # of the residual, relative to the eigenvalue
 
 
-def largest_eigenvalue(times: Callable[[Array], Array], like: Array, n: int) -> float:
+def largest_eigenvalue(
+    times: Callable[[Array], Array],
+    like: Array,
+    n: int,
+    *,
+    metric: Callable[[Array], Array] | None = None,
+) -> float:
     """The largest eigenvalue of a symmetric positive semi-definite operator on R^n.
 
     Lanczos iteration with full orthogonalisation (Golub and Van Loan 2013, section 10.1) until the
@@ -29,19 +35,28 @@ def largest_eigenvalue(times: Callable[[Array], Array], like: Array, n: int) -> 
     like : array
         An array of the library, device and dtype of the vectors.
     n : int
+    metric : callable or None
+        The product of another positive semi-definite operator L with v. The eigenvalue is then that of
+        A L, which is symmetric in the inner product u'L v.
     """
     xp = namespace(like)
     vector = array_like(np.random.default_rng(0).standard_normal((n, 1)), like)
-    basis = [vector / _norm(vector)]
+    image = vector if metric is None else metric(vector)
+    length = _norm(vector, image)
+    if not length > 0:
+        return 0.0
+    basis, images = [vector / length], [image / length]  # images: L times the basis
     diagonal: list[float] = []
     beside: list[float] = []
     value = error = 0.0
     for step in range(1, min(_MAX_STEPS, n) + 1):
-        vector, known = times(basis[-1]), xp.concat(basis, axis=1)
-        diagonal.append(scalar(xp.sum(vector * basis[-1])))
+        vector, known = times(images[-1]), xp.concat(basis, axis=1)
+        dual = known if metric is None else xp.concat(images, axis=1)
+        diagonal.append(scalar(xp.sum(vector * images[-1])))
         for _ in range(2):  # twice, for rounding
-            vector = vector - known @ (transposed(known) @ vector)
-        length = _norm(vector)
+            vector = vector - known @ (transposed(dual) @ vector)
+        image = vector if metric is None else metric(vector)
+        length = _norm(vector, image)
         if (
             step % _CHECK_INTERVAL == 0
             or length <= _TOLERANCE * max(diagonal)
@@ -55,6 +70,7 @@ def largest_eigenvalue(times: Callable[[Array], Array], like: Array, n: int) -> 
             return value
         beside.append(length)
         basis.append(vector / length)
+        images.append(image / length)
     if n > _MAX_STEPS:
         warnings.warn(
             f"Lanczos stopped after {_MAX_STEPS} steps with a residual of {error:.1e} for the largest "
@@ -65,8 +81,9 @@ def largest_eigenvalue(times: Callable[[Array], Array], like: Array, n: int) -> 
     return value
 
 
-def _norm(vector: Array) -> float:
-    return scalar(namespace(vector).sum(vector**2)) ** 0.5
+def _norm(vector: Array, image: Array) -> float:
+    """The length of a vector in the metric that gives its image."""
+    return max(scalar(namespace(vector).sum(vector * image)), 0.0) ** 0.5
 
 
 def _top(diagonal: list[float], beside: list[float]) -> tuple[float, float]:

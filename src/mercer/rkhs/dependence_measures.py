@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import reduce
 from math import sqrt
@@ -15,12 +16,16 @@ from mercer.kernels.base import Kernel
 from mercer.rkhs.measures import hsic, without_diagonals
 from mercer.rkhs.paired_samples import paired_points
 from mercer.rkhs.regularized_gram import (
-    centred_operator,
+    correlation_bound,
+    largest_covariance,
     largest_singular_value,
-    shrinkage,
+    shrinkage_change,
+    shrinkages,
     trace_of_product,
 )
 from mercer.rkhs.sample_rows import recentred
+
+_MAX_SILENT_ERROR = 1e-6  # bound on the error of a measure up to which there is no warning
 
 
 def dhsic(kernels: Sequence[Kernel | None] | None, samples: Sequence[Any]) -> float:
@@ -80,8 +85,7 @@ def coco(kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any) -> fl
     0.166...
     """
     grams = _centred(kernel_x, kernel_y, x, y, 2, "coco")
-    first, second = (centred_operator(gram, "coco") for gram in grams)
-    return largest_singular_value(first, second) / first.n
+    return largest_covariance(*grams, "coco") / grams[0].shape[0]
 
 
 def kcca(
@@ -114,8 +118,11 @@ def kcca(
     """
     validate.positive("ridge", ridge)
     grams = _centred(kernel_x, kernel_y, x, y, 2, "kcca")
-    first, second = (shrinkage(gram, ridge, "kcca", dense=i == 0) for i, gram in enumerate(grams))
-    return min(largest_singular_value(first, second), 1.0)
+    first, second = shrinkages(*grams, ridge, "kcca", formed=False)
+    value = min(largest_singular_value(first, second), 1.0)
+    changes = [shrinkage_change(operator.residual, first.n * ridge) for operator in (first, second)]
+    _warn_of_residuals("kcca", first.n, correlation_bound(value, changes))
+    return value
 
 
 def nocco(
@@ -148,7 +155,9 @@ def nocco(
     """
     validate.positive("ridge", ridge)
     grams = _centred(kernel_x, kernel_y, x, y, 2, "nocco")
-    first, second = (shrinkage(gram, ridge, "nocco", dense=True) for gram in grams)
+    first, second = shrinkages(*grams, ridge, "nocco", formed=True)
+    # tr(R) grows by tr(E) / c at most, and both R are at most 1
+    _warn_of_residuals("nocco", first.n, (first.residual + second.residual) / (first.n * ridge))
     return trace_of_product(first, second)
 
 
@@ -249,6 +258,17 @@ def _centred(
         for kernel, points in paired_points((kernel_x, kernel_y), (x, y), least=least, what=what)
     )
     return gram_x, gram_y
+
+
+def _warn_of_residuals(what: str, n: int, bound: float) -> None:
+    """Say that factors were cut short, and how far the value may be below that of whole factors."""
+    if bound > _MAX_SILENT_ERROR:
+        warnings.warn(
+            f"{what} of {n:,} points used leading columns of Cholesky factors, because dense matrices do "
+            f"not fit the memory budget: the value is below the exact one by at most {bound:.2g}. Raise "
+            "mercer.config(memory=...) for more columns",
+            stacklevel=3,
+        )
 
 
 def _aligned(a: LazyMatrix, b: LazyMatrix, unbiased: bool) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 from mercer import linalg
@@ -13,6 +14,13 @@ from mercer.kernels import facts
 
 # Trace of the residual, relative to tr(K), below which a low-rank factor is exact up to rounding.
 _EXACT_TOLERANCE = 1e-14
+_GREATEST_TOLERANCE = 1e-8  # for huge ridges: functions are as accurate as that
+# Trace of the residual E over n * ridge at which a factor is exact. Canonical correlations change by
+# tr(E) / (n ridge) at most, and canonical functions by that over the gap between correlations: by 1e-8
+# for gaps above 0.01.
+_RESIDUAL_PER_RIDGE = 1e-10
+DENSE_COPIES = 4  # matrices of the size of the Gram matrix while it is decomposed
+_TINY = sys.float_info.min
 # A factor with more than n / 4 columns takes longer than all eigenvectors of the matrix.
 _MIN_ROWS_PER_COLUMN = 4
 
@@ -50,19 +58,30 @@ def directions_of(columns: Array) -> PrincipalDirections:
     return PrincipalDirections(decomposition[0], decomposition[1])
 
 
-def low_rank(matrix: LazyMatrix) -> Factor | None:
-    """Low-rank factor K = AA', exact up to rounding; None where it would have too many columns."""
+def low_rank(matrix: LazyMatrix, ridge: float | None = None) -> Factor | None:
+    """Low-rank factor K = AA', exact for this ridge; None where it would have too many columns."""
     if not (isinstance(matrix, Gram) and facts(matrix.kernel).positive_definite is True):
         return None
     n = matrix.shape[0]
     max_rank = max(min(n // _MIN_ROWS_PER_COLUMN, settings().memory // (32 * n)), 2)
-    factor = cholesky(matrix, tolerance=_EXACT_TOLERANCE, most=max_rank + 1)
+    factor = cholesky(matrix, tolerance=factor_tolerance(matrix, ridge), most=max_rank + 1)
     return factor if len(factor.pivots) <= max_rank else None
+
+
+def factor_tolerance(gram: LazyMatrix, ridge: float | None) -> float:
+    """Trace of the residual, relative to tr(K), at which a factor is exact for this ridge and larger ones.
+
+    None: exact up to rounding, as a ridge of a millionth of the variance needs it.
+    """
+    if ridge is None:
+        return _EXACT_TOLERANCE
+    relative = gram.shape[0] * ridge / max(gram.trace(), _TINY)
+    return min(max(_RESIDUAL_PER_RIDGE * relative, _EXACT_TOLERANCE), _GREATEST_TOLERANCE)
 
 
 def afford_dense(n: int, what: str) -> None:
     """Raise `MemoryBudgetError` if four n x n matrices of float64 exceed the memory budget."""
-    if 4 * 8 * n**2 > settings().memory:
+    if DENSE_COPIES * 8 * n**2 > settings().memory:
         raise MemoryBudgetError(
             f"{what} needs dense matrices of the size of the kernel matrix, {n} x {n}, because that has "
             f"full rank, and the budget is {settings().memory / 2**20:,.0f} MiB: use fewer points or a "

@@ -8,8 +8,8 @@ have a rounding error of eps tr(K~) / c; where c is too small for that, singular
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from mercer import linalg
 from mercer.backend import (
@@ -18,17 +18,20 @@ from mercer.backend import (
     astype,
     double,
     is_numpy,
+    is_single,
     namespace,
     scalar,
     transposed,
 )
-from mercer.gram import Centered, Gram, LazyMatrix
+from mercer.config import settings
+from mercer.gram import Centered, Gram, LazyMatrix, cholesky
+from mercer.gram.eigen import repeated_product
 from mercer.gram.lanczos import largest_eigenvalue
 from mercer.gram.positive_definite import add_to_diagonal, factored, inverse_positive, lower_factor
 from mercer.kernels import facts
 from mercer.rkhs.directions import (
+    DENSE_COPIES,
     PrincipalDirections,
-    afford_dense,
     directions_of,
     low_rank,
     principal,
@@ -36,7 +39,9 @@ from mercer.rkhs.directions import (
 
 # Smallest c, relative to the trace, at which a Cholesky factor is used: the rounding error
 # eps tr(K~) / c then stays below 1e-9.
-_MIN_RELATIVE_RIDGE = 1e-6
+MIN_RELATIVE_RIDGE = 1e-6
+_MAX_COLUMNS = 1000  # of a factor that is cut short: those of 20,000 points take 3 s of one core
+_FACTOR_COPIES = 6  # two factors, the first of them shrunk, and a copy while the second grows
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +49,7 @@ class Operator(ABC):
     """A symmetric positive semi-definite matrix R (n, n), represented by an array with n rows."""
 
     array: Array
+    residual: float = field(default=0.0, kw_only=True)  # trace of what a factor leaves out of K
 
     @property
     def n(self) -> int:
@@ -85,36 +91,60 @@ class SolvedOperator(Operator):
         return v - self.c * self.solve(v)
 
 
-def centred_operator(centred: LazyMatrix, what: str) -> Operator:
-    """Centred Gram matrix K~ as an operator, low-rank where its factor is.
+def largest_covariance(first: LazyMatrix, second: LazyMatrix, what: str) -> float:
+    """The square root of the largest eigenvalue of the product K~L~ of two centred Gram matrices.
 
-    `what` is the name of the caller in the message of `MemoryBudgetError`.
+    From few columns where there is a low-rank factor, else by products with tiles, of which nothing
+    is stored: about 30 of them, O(n^2) each. `what` is the name of the caller in the message of
+    `MemoryBudgetError`.
     """
-    if not _definite(centred):
-        return _by_directions(principal(centred, what))
-    columns = _centred_columns(centred)
-    if columns is not None:
-        return LowRankOperator(columns)
-    afford_dense(centred.shape[0], what)
-    return DenseOperator(astype(centred.dense(), double(centred.like)))
+    left, right = (_of_few_columns(gram, what) for gram in (first, second))
+    if left is not None and right is not None:
+        return largest_singular_value(left, right)
+    if left is not None:
+        return _largest_beside(left, second)
+    if right is not None:
+        return _largest_beside(right, first)
+    like = astype(first.like, double(first.like))
+    times, metric = repeated_product(first), repeated_product(second)
+    return largest_eigenvalue(times, like, first.shape[0], metric=metric) ** 0.5
 
 
-def shrinkage(centred: LazyMatrix, ridge: float, what: str, *, dense: bool = False) -> Operator:
-    """Shrinkage operator K~ (K~ + c I)^-1 with c = n ridge.
+def shrinkages(
+    first: LazyMatrix, second: LazyMatrix, ridge: float, what: str, *, formed: bool
+) -> tuple[Operator, Operator]:
+    """Shrinkage operators K~ (K~ + c I)^-1 of two variables, with c = n ridge.
 
-    Where it comes from a Cholesky factor of K~ + c I, it is formed as a matrix only if `dense`.
+    Low-rank where a factor has few columns, or where dense matrices do not fit the memory budget: then
+    `residual` is the trace of what is left out. Otherwise from a Cholesky factor of K~ + c I; where
+    neither is low-rank, the first is formed as a matrix, and the second if `formed`.
     """
-    if not _definite(centred):
-        return _by_directions(principal(centred, what), ridge)
-    n = centred.shape[0]
-    columns = _centred_columns(centred)
-    if columns is not None:
-        if n * ridge >= _MIN_RELATIVE_RIDGE * scalar(namespace(columns).sum(columns**2)):
-            return LowRankOperator(_shrunk_root(columns, n * ridge))
-        return _by_directions(directions_of(columns), ridge)
-    afford_dense(n, what)
-    operator = dense_shrinkage(centred, ridge, formed=dense)
-    return _by_directions(principal(centred, what), ridge) if operator is None else operator
+    low = [_low_rank_shrinkage(gram, ridge, what) for gram in (first, second)]
+    alone = all(operator is None for operator in low)
+    operators = [
+        _full_rank_shrinkage(gram, ridge, what, formed=alone and (formed or i == 0))
+        if operator is None
+        else operator
+        for i, (gram, operator) in enumerate(zip((first, second), low, strict=True))
+    ]
+    return operators[0], operators[1]
+
+
+def shrinkage_change(residual: float, c: float) -> float:
+    """The largest change, in norm, of R = K~ (K~ + c I)^-1 by a positive semi-definite residual of K.
+
+    R grows with K. With X = (K^ + c I)^-1 for a factor K^ and F = X^(1/2) E X^(1/2) for its residual E, the
+    difference is c X^(1/2) F (I + F)^-1 X^(1/2), where X <= 1 / c and |F| <= tr(E) / c.
+    """
+    return residual / (residual + c)
+
+
+def correlation_bound(correlation: float, changes: Sequence[float]) -> float:
+    """Bound on what a canonical correlation of two variables gains if their R change by that much.
+
+    Its square is an eigenvalue of a product of R_1 and R_2, which are at most 1.
+    """
+    return min((correlation**2 + sum(changes)) ** 0.5 - correlation, max(1 - correlation, 0.0))
 
 
 def dense_shrinkage(
@@ -126,7 +156,7 @@ def dense_shrinkage(
     """
     matrix = astype(centred.dense(), double(centred.like))
     xp, c = namespace(matrix), centred.shape[0] * ridge
-    if c < _MIN_RELATIVE_RIDGE * scalar(xp.sum(xp.linalg.diagonal(matrix))):
+    if c < MIN_RELATIVE_RIDGE * scalar(xp.sum(xp.linalg.diagonal(matrix))):
         return None
     add_to_diagonal(matrix, c)
     return _inverted(matrix, c) if formed else _solved(matrix, c)
@@ -162,24 +192,72 @@ def trace_of_product(left: Operator, right: Operator) -> float:
     return scalar(namespace(root).sum(root * other.times(root)))
 
 
+def _of_few_columns(centred: LazyMatrix, what: str) -> LowRankOperator | None:
+    """K~ = AA' with few columns, or the positive part of an indefinite matrix; None: use tiles."""
+    if not _definite(centred):
+        return _by_directions(principal(centred, what))
+    columns = _centred_columns(centred)
+    if columns is None and is_single(centred.like):  # tiles would round products to float32
+        return _by_directions(principal(centred, what))
+    return None if columns is None else LowRankOperator(columns)
+
+
+def _largest_beside(columns: LowRankOperator, gram: LazyMatrix) -> float:
+    """The same from W of a low-rank operator WW', and products with tiles of the other matrix."""
+    times, root = repeated_product(gram), array_like(columns.array, gram.like)
+    across = transposed(root)
+    return largest_eigenvalue(lambda v: across @ times(root @ v), root, root.shape[1]) ** 0.5
+
+
+def _low_rank_shrinkage(centred: LazyMatrix, ridge: float, what: str) -> LowRankOperator | None:
+    """The shrinkage operator by a low-rank factor, cut short where dense matrices do not fit."""
+    if not _definite(centred):
+        return _by_directions(principal(centred, what), ridge)
+    residual, columns = 0.0, _centred_columns(centred, ridge)
+    n = centred.shape[0]
+    if columns is None:
+        if DENSE_COPIES * 8 * n**2 <= settings().memory:
+            return None
+        residual, columns = _leading_columns(centred)
+    if n * ridge >= MIN_RELATIVE_RIDGE * scalar(namespace(columns).sum(columns**2)):
+        return LowRankOperator(_shrunk_root(columns, n * ridge), residual=residual)
+    return _by_directions(directions_of(columns), ridge, residual)
+
+
+def _full_rank_shrinkage(centred: LazyMatrix, ridge: float, what: str, *, formed: bool) -> Operator:
+    operator = dense_shrinkage(centred, ridge, formed=formed)
+    return _by_directions(principal(centred, what), ridge) if operator is None else operator
+
+
+def _leading_columns(centred: LazyMatrix) -> tuple[float, Array]:
+    """Trace of the residual and centred columns of the largest factor that fits."""
+    matrix = centred.matrix if isinstance(centred, Centered) else centred
+    fits = settings().memory // (8 * _FACTOR_COPIES * matrix.shape[0])
+    factor = cholesky(matrix, most=max(min(_MAX_COLUMNS, fits), 2))
+    xp = namespace(factor.columns)
+    return factor.residual, factor.columns - xp.mean(factor.columns, axis=0)
+
+
 def _definite(centred: LazyMatrix) -> bool:
     """Whether the kernel is known to be positive definite."""
     inner = centred.matrix if isinstance(centred, Centered) else centred
     return isinstance(inner, Gram) and facts(inner.kernel).positive_definite is True
 
 
-def _centred_columns(centred: LazyMatrix) -> Array | None:
-    """A with K~ = AA' up to rounding and few columns; None where there is no such factor."""
-    factor = low_rank(centred.matrix) if isinstance(centred, Centered) else None
+def _centred_columns(centred: LazyMatrix, ridge: float | None = None) -> Array | None:
+    """A with K~ = AA', exact for the ridge, and few columns; None where there is no such factor."""
+    factor = low_rank(centred.matrix, ridge) if isinstance(centred, Centered) else None
     if factor is None:
         return None
     return factor.columns - namespace(factor.columns).mean(factor.columns, axis=0)
 
 
-def _by_directions(directions: PrincipalDirections, ridge: float | None = None) -> LowRankOperator:
+def _by_directions(
+    directions: PrincipalDirections, ridge: float | None = None, residual: float = 0.0
+) -> LowRankOperator:
     """K~, or with a ridge its shrinkage operator, from principal directions."""
     gains = directions.lengths if ridge is None else directions.gains(ridge)
-    return LowRankOperator(directions.vectors * gains)
+    return LowRankOperator(directions.vectors * gains, residual=residual)
 
 
 def _shrunk_root(a: Array, c: float) -> Array:

@@ -22,7 +22,7 @@ from mercer.learn.components.canonical import canonical_vectors, signs_of
 from mercer.learn.components.read_views import ReadView
 from mercer.learn.components.views import View
 from mercer.rkhs.function import Function
-from mercer.rkhs.regularized_gram import dense_shrinkage
+from mercer.rkhs.regularized_gram import MIN_RELATIVE_RIDGE, dense_shrinkage
 
 # Points times views up to which the exact problem is solved whatever the rank is: two views of 4,000
 # points take about 12 s of one core, and eight times as long for twice as many.
@@ -50,11 +50,13 @@ class FactorView(RegularizedView):
     triangle: np.ndarray  # L with LL' = A'A + c I
 
     @classmethod
-    def of(cls, view: View, ridge: float) -> FactorView:
-        """The view at this ridge."""
+    def of(cls, view: View, ridge: float) -> FactorView | None:
+        """The view at this ridge; None where the ridge is too small for a Cholesky factor."""
         from scipy.linalg import solve_triangular
 
         inner = view.features.T @ view.features
+        if len(view.features) * ridge < MIN_RELATIVE_RIDGE * np.trace(inner):
+            return None
         add_to_diagonal(inner, len(view.features) * ridge)
         lower = linalg.cholesky(inner)
         root = solve_triangular(lower, view.features.T, lower=True, check_finite=False).T
@@ -118,10 +120,13 @@ def full_rank_canonical(
     """
     regularized: list[RegularizedView] = []
     for side, view in zip(sides, views, strict=True):
-        dense = None if view.complete or not side.definite else DenseView.of(side, ridge)
-        if dense is None and not view.complete:
+        if view.complete:
+            at_ridge = FactorView.of(view, ridge)
+        else:
+            at_ridge = DenseView.of(side, ridge) if side.definite else None
+        if at_ridge is None:
             return None
-        regularized.append(FactorView.of(view, ridge) if dense is None else dense)
+        regularized.append(at_ridge)
     if number > min(v.root.shape[1] for v in regularized):
         return None
     return _solution(regularized, number)

@@ -18,14 +18,11 @@ from mercer.gram.positive_definite import eigenpairs
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.take import taken
 from mercer.learn.components.read_views import ReadView
+from mercer.rkhs.directions import factor_tolerance
 from mercer.rkhs.function import Function
+from mercer.rkhs.regularized_gram import correlation_bound, shrinkage_change
 
 _EPS = float(np.finfo(np.float64).eps)
-_SMALLEST_TOLERANCE = 1e-14  # relative to the trace: what a factor leaves out below it is rounding
-# Trace of the residual E over n * ridge at which to stop. Correlations change by tr(E) / (n ridge) at
-# most, and canonical functions by that over the gap between correlations: 1e-8 for gaps above 0.01.
-_RESIDUAL_PER_RIDGE = 1e-10
-_GREATEST_TOLERANCE = 1e-8  # for huge ridges: functions are as accurate as that
 # Columns of the factors of all views together. With one ridge, the factors and products of 20,000 rows
 # take 6 s of one core. To choose among 13 ridges by 5 folds, products of each fold are decomposed, and pairs
 # of them for every ridge: 1.2 s, whatever the number of rows is.
@@ -65,7 +62,7 @@ def view(side: ReadView, most: int, *, ridge: float | None) -> View:
     if not side.definite:
         return _by_eigenvectors(side, most)
     gram = side.gram
-    return _spanned(side, cholesky(gram, tolerance=_tolerance(gram, ridge), most=most), most)
+    return _spanned(side, cholesky(gram, tolerance=factor_tolerance(gram, ridge), most=most), most)
 
 
 def chosen_view(side: ReadView, rank: int) -> View:
@@ -84,25 +81,16 @@ def column_limit(n: int, views: int, *, single: bool) -> int:
 def error_bound(views: Sequence[View], ridge: float, correlations: np.ndarray) -> float:
     """Bound on how far correlations lie below those without the residuals of the factors.
 
-    A residual E makes R = K~ (K~ + c I)^-1 smaller, by at most d = tr(E) / (tr(E) + c) in norm. For two
-    views the squared correlations are eigenvalues of a product of R_1 and R_2, and change by d_1 + d_2
-    at most; for more, a block R_i^(1/2) R_j^(1/2) changes by sqrt(d_i) + sqrt(d_j).
+    For more than two views a block R_i^(1/2) R_j^(1/2) changes by sqrt(d_i) + sqrt(d_j) at most, where d
+    is the change of R.
     """
     c = len(views[0].features) * ridge
-    changes = [0.0 if v.complete else v.residual / (v.residual + c) for v in views]
+    changes = [0.0 if v.complete else shrinkage_change(v.residual, c) for v in views]
     if len(views) == 2:
-        bounds = np.sqrt(correlations**2 + sum(changes)) - correlations
+        bounds = np.array([correlation_bound(float(r), changes) for r in correlations])
     else:
         bounds = np.full(len(correlations), np.sum(np.sqrt(np.sort(changes)[-2:])))
     return float(np.max(np.minimum(bounds, 1 - correlations)))
-
-
-def _tolerance(gram: Gram, ridge: float | None) -> float:
-    """Relative residual at which a factor gives the canonical correlations of the exact problem."""
-    if ridge is None:
-        return _SMALLEST_TOLERANCE
-    relative = gram.shape[0] * ridge / max(gram.trace(), np.finfo(np.float64).tiny)
-    return float(np.clip(_RESIDUAL_PER_RIDGE * relative, _SMALLEST_TOLERANCE, _GREATEST_TOLERANCE))
 
 
 def _need_definite(gram: Gram) -> None:
