@@ -1,7 +1,7 @@
 """python -m benchmarks.scoreboard.growth KIND [--shared] [--largest N] [--only WORD ...]: growth exponents of the zoos, as JSON.
 
 KIND is tests or learners: every entry of the zoo of tests/support, peer or not, is timed at growing sizes
-until a call takes a second; the exponent is the slope of log seconds over log n at the three largest.
+until a call takes half a second; the exponent is the slope of log seconds over log n at the three largest.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from benchmarks.scoreboard.contest import SIZES, Call
 from benchmarks.scoreboard.measure import Clock, Repeated, clock
 
 KINDS = ("tests", "learners")
-_ENOUGH = 0.8  # seconds of a call, from which on larger sizes are left out
-_REACH = 4.0  # seconds that a call at the next size may be expected to take: a hundred entries in minutes
+_ENOUGH = 0.5  # seconds of a call, from which on larger sizes are left out
+_REACH = (
+    2.0  # seconds that a call at the next size may be expected to take: ninety entries in minutes
+)
 _FITTED = 3  # sizes that the slope is fitted to
 _COLUMNS = 5
 _PER_BAG = 5
