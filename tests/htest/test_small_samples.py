@@ -14,7 +14,7 @@ from mercer.htest.sample_notes import (
     log_pairings,
     log_signs,
     same_values_note,
-    shared_rows_note,
+    sample_rows_notes,
 )
 from mercer.kernels import RBF
 from mercer.rkhs import Gaussian
@@ -113,7 +113,7 @@ def test_the_same_array_twice_is_said():
 def test_overlapping_samples_are_said():
     data = RNG.normal(size=(100, 3))
     assert mentions(two_sample(data[:60], data[40:], rng=0), "20 rows occur in both samples")
-    assert not shared_rows_note(data[:50], data[50:])
+    assert not sample_rows_notes(data[:50], data[50:])
 
 
 def test_copied_rows_are_said():
@@ -131,12 +131,12 @@ def test_copied_rows_are_said():
 def test_discrete_data_repeat_without_a_word():
     rng = np.random.default_rng(3)
     x, y = rng.integers(0, 2, (60, 2)).astype(float), rng.integers(0, 2, (50, 2)).astype(float)
-    assert not shared_rows_note(x, y)
+    assert not sample_rows_notes(x, y)
     assert not copied_rows_note(x)
     assert not copied_rows_note(np.repeat([[0.0], [1.0]], 20, axis=0))
 
 
 def test_negative_zero_is_zero_and_objects_are_left_alone():
     x = np.linspace(-1, 1, 21)[:, None]
-    assert shared_rows_note(x, np.where(x == 0, -0.0, x)[::-1])
+    assert sample_rows_notes(x, np.where(x == 0, -0.0, x)[::-1])
     assert not copied_rows_note(["a", "b"])

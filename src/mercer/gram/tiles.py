@@ -25,7 +25,7 @@ from mercer.kernels.metric import (
     squared_distances,
     squared_norms,
 )
-from mercer.kernels.radial import RBF
+from mercer.kernels.radial import RBF, Energy
 from mercer.kernels.smooth import radial_form
 from mercer.kernels.stein import Stein, halves
 from mercer.kernels.wrappers import InputWrapper
@@ -51,6 +51,8 @@ def tile_maker(kernel: Kernel, x: Points, y: Points) -> Tile:
     form = radial_form(kernel)
     if form is not None:
         return _radial(kernel, form.profile, x, to_numpy(y))
+    if isinstance(kernel, Energy):
+        return _energy(kernel, x, to_numpy(y))
     if isinstance(kernel, Sum | Product):
         tiles = tile_maker(kernel.left, x, y), tile_maker(kernel.right, x, y)
         return _Combined(tiles, add if isinstance(kernel, Sum) else mul)
@@ -69,6 +71,14 @@ def _radial(kernel: Kernel, profile: Profile, x: np.ndarray, y: np.ndarray) -> T
     if isinstance(kernel, RBF) and not care:
         return GaussianTiles(Exponents(*_augmented(x, y, -kernel.rate), out), out, exp)
     return _RadialTiles(*_augmented(x, y, 1.0), out, profile, (x, y) if care else None)
+
+
+def _energy(kernel: Energy, x: np.ndarray, y: np.ndarray) -> Tile:
+    squares = distance_tiles(x, x if y is x else y, kernel.raised)
+    norms = kernel.raised(squared_norms(x))
+    return _EnergyTiles(
+        squares, norms, norms if y is x else kernel.raised(squared_norms(y)), kernel
+    )
 
 
 def distance_tiles(x: Points, y: Points, profile: Profile) -> Tile:
@@ -192,6 +202,22 @@ class _RadialTiles:
         if self.points is not None:
             r2 = refine(r2, self.points[0][rows], self.points[1][columns])
         return to_numpy(self.profile(r2.astype(self.dtype, copy=False)))
+
+
+@dataclass(frozen=True)
+class _EnergyTiles:
+    """(|x|^p + |y|^p - |x - y|^p) / 2 from squared distances."""
+
+    squares: Tile
+    x_norms: np.ndarray  # |x_i|^p
+    y_norms: np.ndarray
+    kernel: Energy
+
+    def __call__(self, rows: slice, columns: slice) -> np.ndarray:
+        tile = self.x_norms[rows, None] + self.y_norms[columns]
+        tile -= to_numpy(self.kernel.raised(self.squares(rows, columns)))
+        tile /= 2
+        return tile
 
 
 @dataclass(frozen=True)

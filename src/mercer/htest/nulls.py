@@ -27,6 +27,7 @@ from mercer.htest.evidence import (
     SignFlippable,
     Studentized,
 )
+from mercer.htest.named_law import NamedLaw
 
 # Relative difference by rounding between float64 statistics that are equal.
 _RELATIVE_TOLERANCE = 100 * np.finfo(np.float64).eps
@@ -38,8 +39,7 @@ _NO_DRAWS = np.empty(0, dtype=np.float64)
 class Judgement(NamedTuple):
     """A p-value with the draws of the null distribution behind it, on the scale of `observed`.
 
-    Where the null distribution has a name, `law` is that distribution: SciPy's, or one with its
-    methods. `notes` name what the null chose by itself.
+    Where the null distribution has a name, `law` is that distribution, with the methods of SciPy's. `notes` name what the null chose by itself.
     """
 
     pvalue: float
@@ -275,15 +275,13 @@ class Gamma(Null):
         return Judgement.by_tail(law.sf(observed), observed, law)
 
 
-def _gamma(mean: float, variance: float, skewness: float | None) -> Any:
+def _gamma(mean: float, variance: float, skewness: float | None) -> NamedLaw:
     """Gamma distribution with these moments; without a skewness, the one that starts at 0."""
-    from scipy.stats import gamma
-
     if skewness is None or not skewness > 0:
-        return gamma(mean**2 / variance, scale=variance / mean)
+        return NamedLaw("gamma", (mean**2 / variance,), scale=variance / mean)
     shape = 4 / skewness**2
     scale = (variance / shape) ** 0.5
-    return gamma(shape, loc=mean - shape * scale, scale=scale)
+    return NamedLaw("gamma", (shape,), mean - shape * scale, scale)
 
 
 @dataclass(frozen=True)
@@ -323,12 +321,10 @@ class Chi2(Null):
 
     def judge(self, evidence: ChiSquareDistributed, rng: Any = None) -> Judgement:
         """Survival function of the chi-square distribution at the observed statistic."""
-        from scipy.stats import chi2
-
         if not isinstance(evidence, ChiSquareDistributed):
             raise self._lacking("chi-square limit")
         statistic, degrees = evidence.chi_square()
-        law, observed = chi2(degrees), float(statistic)
+        law, observed = NamedLaw("chi2", (degrees,)), float(statistic)
         return Judgement.by_tail(law.sf(observed), observed, law)
 
 
@@ -342,12 +338,10 @@ class Normal(Null):
 
     def judge(self, evidence: Studentized, rng: Any = None) -> Judgement:
         """Survival function of the normal or Student's t distribution at the studentised statistic."""
-        from scipy.stats import norm, t
-
         if not isinstance(evidence, Studentized):
             raise self._lacking("standard error")
         observed, degrees = float(evidence.studentized()), evidence.error_degrees()
-        law = norm() if degrees is None else t(degrees)
+        law = NamedLaw("norm") if degrees is None else NamedLaw("t", (degrees,))
         return Judgement.by_tail(law.sf(observed), observed, law)
 
 

@@ -22,7 +22,7 @@ class Result:
 
     `pvalue` is the probability, under the null hypothesis, of a statistic at least as large;
     `null` holds draws of the statistic under the null hypothesis, where it was resampled, and
-    `law` is its distribution (SciPy's, or one with its methods), where that has a name. Both are
+    `law` is its distribution, with the methods of SciPy's, where that has a name. Both are
     on the scale of `observed`, which is the statistic, or what the null compares instead of it.
     """
 
@@ -77,7 +77,7 @@ class Result:
         if len(self.null):
             return f"{len(self.null):,} resamples"
         if self.law is not None:
-            name = getattr(getattr(self.law, "dist", self.law), "name", type(self.law).__name__)
+            name = getattr(self.law, "name", type(self.law).__name__)
             return f"{_LAWS.get(name, name)} null distribution"
         return "a bound" if self.bounded else "its limiting null distribution"
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from math import exp, lgamma, log
 from typing import Any
 
@@ -90,11 +91,32 @@ _ROWS_PER_HASH = 65_536  # rows hashed at a time
 _MAX_ROWS_FROM_GPU = 100_000  # copying more to the host would take longer than some tests
 
 
-def shared_rows_note(x: Any, y: Any) -> tuple[str, ...]:
-    """A note where rows of one sample occur in the other, though the data look continuous."""
+def sample_rows_notes(x: Any, y: Any) -> tuple[str, ...]:
+    """Notes where rows of two samples look like copies: of each other, or within a sample."""
     first, second = _hashes(x), _hashes(y)
     if first is None or second is None:
+        return (*copied_rows_note(x), *copied_rows_note(y, name="y"))
+    if _all_different(np.concatenate([first, second])):
         return ()
+    return (*_shared(first, second), *_copied(first, "x"), *_copied(second, "y"))
+
+
+def copied_rows_note(*variables: Any, name: str = "x") -> tuple[str, ...]:
+    """A note where all observations occur equally often, and more than once."""
+    hashes = _hashes(*variables)
+    return () if hashes is None else _copied(hashes, name)
+
+
+def same_values_note(x: Any, y: Any) -> tuple[str, ...]:
+    """A note where two variables are one: equal in every observation."""
+    first, second = _rows(x), _rows(y)
+    if first is None or second is None or not np.array_equal(first, second):
+        return ()
+    return ("x and y are equal in every observation: of course they depend on each other.",)
+
+
+def _shared(first: np.ndarray, second: np.ndarray) -> tuple[str, ...]:
+    """A note where rows of one sample occur in the other, though the data look continuous."""
     if len(first) == len(second) and np.array_equal(np.sort(first), np.sort(second)):
         return (
             "x and y hold the same rows: if they are one sample handed in twice, there is nothing to test.",
@@ -111,10 +133,9 @@ def shared_rows_note(x: Any, y: Any) -> tuple[str, ...]:
     )
 
 
-def copied_rows_note(*variables: Any, name: str = "x") -> tuple[str, ...]:
-    """A note where all observations occur equally often, and more than once."""
-    hashes = _hashes(*variables)
-    if hashes is None:
+def _copied(hashes: np.ndarray, name: str) -> tuple[str, ...]:
+    """A note where all rows occur equally often, and more than once."""
+    if _all_different(hashes):
         return ()
     copies = np.unique(hashes, return_counts=True)[1]
     if len(copies) < _MIN_DISTINCT_ROWS or copies[0] == 1 or np.any(copies != copies[0]):
@@ -126,12 +147,9 @@ def copied_rows_note(*variables: Any, name: str = "x") -> tuple[str, ...]:
     )
 
 
-def same_values_note(x: Any, y: Any) -> tuple[str, ...]:
-    """A note where two variables are one: equal in every observation."""
-    first, second = _hashes(x), _hashes(y)
-    if first is None or second is None or not np.array_equal(first, second):
-        return ()
-    return ("x and y are equal in every observation: of course they depend on each other.",)
+def _all_different(hashes: np.ndarray) -> bool:
+    ordered = np.sort(hashes)
+    return not np.any(ordered[1:] == ordered[:-1])
 
 
 def _distinct(hashes: np.ndarray) -> float:
@@ -145,18 +163,32 @@ def _hashes(*variables: Any) -> np.ndarray | None:
     """
     total = None
     for position, points in enumerate(variables):
-        if not is_array(points) or points.ndim != 2 or points.shape[1] == 0:
+        values = _rows(points)
+        if values is None:
             return None
-        if on_gpu(points) and len(points) > _MAX_ROWS_FROM_GPU:
-            return None
-        values, rng = to_numpy(points), np.random.default_rng(position)
-        odd = 2 * rng.integers(2**63, size=values.shape[1], dtype=np.uint64) + 1
+        odd = _odd_numbers(position, values.shape[1])
         chunks = [
             _hashed(values[i : i + _ROWS_PER_HASH], odd)
             for i in range(0, len(values), _ROWS_PER_HASH)
         ]
         total = np.concatenate(chunks) + (0 if total is None else total)
     return total
+
+
+def _rows(points: Any) -> np.ndarray | None:
+    """Rows of numbers on the host; None for other observations, and for too many on a GPU."""
+    if not is_array(points) or points.ndim != 2 or points.shape[1] == 0:
+        return None
+    if on_gpu(points) and len(points) > _MAX_ROWS_FROM_GPU:
+        return None
+    return to_numpy(points)
+
+
+@cache
+def _odd_numbers(position: int, number: int) -> np.ndarray:
+    """Random odd 64-bit numbers, always the same: (number,)."""
+    rng = np.random.default_rng(position)
+    return 2 * rng.integers(2**63, size=number, dtype=np.uint64) + 1
 
 
 def _hashed(values: np.ndarray, odd: np.ndarray) -> np.ndarray:

@@ -16,12 +16,18 @@ from mercer.backend import (
     on_accelerator,
     to_numpy,
 )
+from mercer.kernels.median_distance import (
+    ROWS_PER_BLOCK,
+    scaled,
+    selected_median,
+    upper_triangle,
+)
 from mercer.kernels.metric import squared_distances
 from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import RBF
 
 _MAX_POINTS = 2000  # their 2 million distances take 16 MB; more points are subsampled
-_ROWS_PER_BLOCK = 128  # points whose distances to all others are in memory at a time
+_MAX_ALL_DISTANCES = 400  # points up to which selection among all distances is as fast
 _SEED = 0  # of the subsample when there is no rng
 
 
@@ -53,7 +59,7 @@ def median_bandwidth(x: Any, *, rng: int | np.random.Generator | None = None) ->
     >>> median_bandwidth([0, 0, 0, 0, 1])  # six distances are 0, four are 1
     1.0
     """
-    return _median_distance(_numbers(x, "x"), "x", rng)
+    return _median_distance(_several(x, "x"), "x", rng)
 
 
 def bandwidth_grid(
@@ -92,7 +98,7 @@ def bandwidth_grid(
 
 def median_rbf(x: Any, *, name: str = "x", rng: int | np.random.Generator | None = None) -> RBF:
     """RBF at the median distance of `x`; messages refer to `x` by `name`."""
-    points = _numbers(x, name)
+    points = _several(x, name)
     return RBF(usable(_median_distance(points, name, rng), points, name))
 
 
@@ -112,9 +118,11 @@ def pair_distances(
     x: Any, *, name: str = "x", rng: int | np.random.Generator | None = None
 ) -> np.ndarray:
     """|x_i - x_j| for i < j, of at most 2,000 points and not all 0: (n (n - 1) / 2,)."""
-    points = _numbers(x, name)
-    if points.shape[0] < 2:
-        raise ValueError(f"{name} needs at least two points for a bandwidth: give it as a number")
+    return _all_distances(_several(x, name), name, rng)
+
+
+def _all_distances(points: Array, name: str, rng: int | np.random.Generator | None) -> np.ndarray:
+    """`pair_distances` of checked points."""
     distances = _distances(_subsample(points, rng))
     if distances.max() == 0:  # of all points, or only of the subsample?
         distinct = np.unique(to_numpy(points), axis=0)
@@ -129,7 +137,7 @@ def pair_distances(
 
 def _median_distance(points: Array, name: str, rng: int | np.random.Generator | None) -> float:
     """The median of the distances; those of points on a GPU are sorted there, in a hundredth of the time."""
-    if on_accelerator(points) and points.shape[0] > 1:
+    if on_accelerator(points):
         xp, near = namespace(points), _chosen(points, rng)
         near = astype(near, double(near)) - astype(near[:1, ...], double(near))
         r2 = squared_distances(near, near)
@@ -139,7 +147,10 @@ def _median_distance(points: Array, name: str, rng: int | np.random.Generator | 
         median = float(distances[(n * (n - 1) // 2 - 1) // 2] + distances[n * (n - 1) // 4]) / 2
         if median > 0 and np.isfinite(median):
             return median
-    return _median(pair_distances(points, name=name, rng=rng))
+    drawn_once = isinstance(rng, np.random.Generator) and points.shape[0] > _MAX_POINTS
+    few = points.shape[0] <= _MAX_ALL_DISTANCES
+    median = None if few or drawn_once else selected_median(_subsample(points, rng))
+    return _median(_all_distances(points, name, rng)) if median is None else median
 
 
 def _numbers(x: Any, name: str) -> Array:
@@ -152,6 +163,14 @@ def _numbers(x: Any, name: str) -> Array:
             "leave it out, or use default_kernel(frame)"
         )
     return validate.points(x if data is None else data.values, name)
+
+
+def _several(x: Any, name: str) -> Array:
+    """`x` as at least two points."""
+    points = _numbers(x, name)
+    if points.shape[0] < 2:
+        raise ValueError(f"{name} needs at least two points for a bandwidth: give it as a number")
+    return points
 
 
 def _subsample(points: Array, rng: int | np.random.Generator | None) -> np.ndarray:
@@ -172,16 +191,12 @@ def _chosen(points: Array, rng: int | np.random.Generator | None) -> Array:
 
 def _distances(points: np.ndarray) -> np.ndarray:
     """|x_i - x_j| for i < j, without overflow or loss of accuracy far from the origin."""
-    points = points - points[:1]  # exactly 0 where points are equal
-    scale = float(np.max(np.abs(points))) or 1.0
-    points = points / scale
-    n, end = len(points), 0
-    distances = np.empty(n * (n - 1) // 2, dtype=np.float64)
-    for start in range(0, n, _ROWS_PER_BLOCK):
-        r2 = squared_distances(points[start : start + _ROWS_PER_BLOCK], points[start:])
-        for i, row in enumerate(r2):
-            begin, end = end, end + len(row) - i - 1
-            distances[begin:end] = row[i + 1 :]
+    points, scale = scaled(points)
+    blocks = [
+        upper_triangle(squared_distances(points[start : start + ROWS_PER_BLOCK], points[start:]))
+        for start in range(0, len(points), ROWS_PER_BLOCK)
+    ]
+    distances = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     np.sqrt(distances, out=distances)
     distances *= scale
     return distances

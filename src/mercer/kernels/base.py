@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
-from functools import reduce, wraps
+from functools import cache, reduce, wraps
 from numbers import Integral, Real
 from operator import mul
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
@@ -145,7 +145,7 @@ class Kernel(ABC):
         return replace(cast(Any, self), **values) if values else self
 
     def _field_names(self) -> tuple[str, ...]:
-        return tuple(field.name for field in fields(cast(Any, self)))
+        return _names_of_fields(type(self))
 
     # ---- algebra ----------------------------------------------------------------------
 
@@ -310,6 +310,11 @@ class Coordinatewise(Kernel):
     def paired(self, x: Points, y: Points, /) -> Array:
         values = self.value(x, y)
         return namespace(values).prod(values, axis=1)
+
+
+@cache
+def _names_of_fields(kernel_class: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cast(Any, kernel_class)))
 
 
 # Operators and methods that return other kernels need the modules that define these, which import this

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, namespace, ones, root, via_numpy, zeros
+from mercer.backend import Array, is_numpy, namespace, ones, root, via_numpy, zeros
 from mercer.kernels.base import Kernel, Points, Radial, SmoothRadial
 from mercer.kernels.metric import l1_distances, squared_distances, squared_norms
 
@@ -214,20 +214,22 @@ class Energy(Kernel):
             )
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
-        x_norms = self._raised(squared_norms(x))
-        y_norms = x_norms if y is x else self._raised(squared_norms(y))
-        distances = self._raised(squared_distances(x, y, self._raised))
+        x_norms = self.raised(squared_norms(x))
+        y_norms = x_norms if y is x else self.raised(squared_norms(y))
+        distances = self.raised(squared_distances(x, y, self.raised))
         return (x_norms[:, None] + y_norms[None, :] - distances) / 2
 
     def paired(self, x: Points, y: Points, /) -> Array:
-        distances = self._raised(squared_norms(x - y))
-        return (self._raised(squared_norms(x)) + self._raised(squared_norms(y)) - distances) / 2
+        distances = self.raised(squared_norms(x - y))
+        return (self.raised(squared_norms(x)) + self.raised(squared_norms(y)) - distances) / 2
 
     def diag(self, x: Points, /) -> Array:
-        return self._raised(squared_norms(x))
+        return self.raised(squared_norms(x))
 
-    def _raised(self, r2: Array, /) -> Array:
+    def raised(self, r2: Array, /) -> Array:
         """r^p from r^2, with derivative 0 at 0."""
+        if is_numpy(r2):
+            return r2 ** (self.power / 2)
         xp = namespace(r2)
         safe = xp.where(r2 > 0, r2, ones((), r2))
         return xp.where(r2 > 0, safe ** (self.power / 2), zeros((), r2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
-from functools import reduce
+from functools import cache, reduce
 
 from mercer import validate
 from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
@@ -101,6 +101,7 @@ IMPLICATIONS: tuple[tuple[tuple[str, ...], str], ...] = (
 )
 
 
+@cache
 def _completed(known_facts: Facts) -> Facts:
     """The facts, completed by all implications."""
     known = asdict(known_facts)

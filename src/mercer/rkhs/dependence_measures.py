@@ -13,6 +13,7 @@ from mercer import validate
 from mercer.backend import namespace, scalar
 from mercer.gram import Gram, LazyMatrix
 from mercer.kernels.base import Kernel
+from mercer.rkhs.centred_grams import CentredGram, centred_grams
 from mercer.rkhs.measures import hsic, without_diagonals
 from mercer.rkhs.paired_samples import paired_points
 from mercer.rkhs.regularized_gram import (
@@ -191,7 +192,9 @@ def cka(
     >>> cka(Linear(), Linear(), x, y), cka(Linear(), Linear(), x, y, unbiased=True)
     (0.80..., 0.00...)
     """
-    gram_x, gram_y = _centred(kernel_x, kernel_y, x, y, 4 if unbiased else 2, "cka")
+    least = 4 if unbiased else 2
+    pairs = paired_points((kernel_x, kernel_y), (x, y), least=least, what="cka")
+    gram_x, gram_y = centred_grams(pairs)
     cross, norm2_x, norm2_y = (
         _aligned(a, b, unbiased) for a, b in ((gram_x, gram_y), (gram_x, gram_x), (gram_y, gram_y))
     )
@@ -271,7 +274,7 @@ def _warn_of_residuals(what: str, n: int, bound: float) -> None:
         )
 
 
-def _aligned(a: LazyMatrix, b: LazyMatrix, unbiased: bool) -> float:
+def _aligned(a: CentredGram, b: CentredGram, unbiased: bool) -> float:
     """tr(K~L~) or the unbiased HSIC, which are HSIC up to a factor that cancels in `cka`."""
     product = a.inner(b)
     return without_diagonals(product, a.diagonal(), b.diagonal()) if unbiased else product

@@ -14,6 +14,7 @@ from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import prepare, read
 from mercer.kernels.radial import VECTOR_KERNEL
+from mercer.rkhs.centred_grams import centred_grams
 from mercer.rkhs.function import Function
 from mercer.rkhs.paired_samples import paired_points
 from mercer.rkhs.sample_rows import joined, recentred
@@ -87,16 +88,13 @@ def hsic(
     0.0006
     """
     # Centring one matrix would suffice; centring both keeps the products small and accurate.
-    gram_x, gram_y = (
-        Gram(kernel, *recentred(kernel, points)).centered()
-        for kernel, points in paired_points(
-            (kernel_x, kernel_y), (x, y), least=4 if unbiased else 1, what="hsic(unbiased=True)"
-        )
-    )
-    product = gram_x.inner(gram_y)  # tr(KHLH)
+    least, what = 4 if unbiased else 1, "hsic(unbiased=True)"
+    pairs = paired_points((kernel_x, kernel_y), (x, y), least=least, what=what)
+    centred_x, centred_y = centred_grams(pairs)
+    product = centred_x.inner(centred_y)  # tr(KHLH)
     if not unbiased:
-        return max(product / gram_x.shape[0] ** 2, 0.0)
-    return without_diagonals(product, gram_x.diagonal(), gram_y.diagonal())
+        return max(product / count(pairs[0][1]) ** 2, 0.0)
+    return without_diagonals(product, centred_x.diagonal(), centred_y.diagonal())
 
 
 def without_diagonals(product: float, a: Array, b: Array) -> float:

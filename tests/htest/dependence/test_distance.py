@@ -8,17 +8,17 @@ from numpy.testing import assert_allclose
 
 from mercer.htest import HSIC, Permutation
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.sums import distance_covariance_1d
 from mercer.htest.dependence.sums.centered_gram import Distance1D
 from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
-from mercer.htest.dependence.sums.distance_covariance_1d import (
+from mercer.htest.dependence.sums.permuted_trace import DiagonalTrace, Distance1DTrace
+from mercer.kernels import Energy
+from mercer.rkhs import distance_covariance_1d
+from mercer.rkhs.distance_covariance_1d import (
     compiled_forms,
     distance_rows,
     distance_sums,
     sorted_forms,
 )
-from mercer.htest.dependence.sums.permuted_trace import DiagonalTrace, Distance1DTrace
-from mercer.kernels import Energy
 from mercer.rkhs.paired_samples import variables
 from tests.support.peer_libraries import dcor
 
@@ -119,3 +119,28 @@ def test_large_samples_take_the_quicker_road():
     y = 0.02 * x + rng.standard_normal(30_000)
     ours = 4 * HSIC(Energy(), Energy()).statistic(x, y)
     assert_allclose(ours, dcor.distance_covariance_sqr(x, y), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 50, 201, 640, 1500])
+@pytest.mark.parametrize("digits", [15, 0])
+def test_one_pairing_is_that_of_all_pairs(n, digits):
+    rng = np.random.default_rng(n)
+    x = np.round(rng.normal(size=n), digits)
+    y = np.round(x + rng.normal(size=n), digits)
+    dense = np.sum(np.abs(x[:, None] - x) * np.abs(y[:, None] - y))
+    assert_allclose(distance_covariance_1d.distance_sum(x, y), dense, rtol=1e-12)
+
+
+def test_cubes_and_forms_of_numbers_are_those_of_the_matrix():
+    rng = np.random.default_rng(0)
+    x = np.round(rng.normal(size=60), 1)
+    x -= x.mean()
+    centring = np.eye(60) - 1 / 60
+    matrix = centring @ (-np.abs(x[:, None] - x) / 2) @ centring
+    assert_allclose(
+        distance_covariance_1d.centred_cube_trace(x), np.trace(matrix @ matrix @ matrix)
+    )
+    weights = rng.normal(size=60)
+    centred = distance_covariance_1d.CentredDistances(x)
+    assert_allclose(centred.form(weights), weights @ matrix @ weights)
+    assert_allclose(centred.diagonal(), np.diag(matrix), atol=1e-12)

@@ -16,6 +16,7 @@ from mercer.htest import HSIC, Gamma, Permutation, Spectrum, WildBootstrap
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
 from mercer.htest.dependence.sums.centered_gram import LowRankGram, TiledGram, centered_gram
 from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations, permutations
+from mercer.htest.dependence.sums.dense_gram import DenseGram
 from mercer.htest.dependence.sums.permuted_dense import permuted_sums
 from mercer.htest.dependence.sums.permuted_trace import DiagonalTrace, Distance1DTrace, LowRankTrace
 from mercer.htest.nulls import share
@@ -342,3 +343,20 @@ def test_refusals():
         HSIC(None, "rbf")
     with pytest.raises(TypeError, match="null must be a null"):
         HSIC(null=999)
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.0), Laplace(0.5)])
+def test_arrays_of_few_observations_give_what_tiles_give(kernel):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(90, 3))
+    y = x[:, :2] ** 2 + rng.normal(size=(90, 2))
+    pair = variables((kernel, kernel), (x, y))
+    arrays = HSICEvidence.of(*pair, null=Gamma())
+    tiles = HSICEvidence(*(TiledGram(variable) for variable in pair))
+    assert isinstance(arrays.first, DenseGram)
+    assert_allclose(arrays.observed, tiles.observed, rtol=1e-10)
+    assert_allclose(arrays.moments(), tiles.moments(), rtol=1e-10)
+    exact = np.sum(np.linalg.eigvalsh(arrays.first.array) ** 3)
+    assert_allclose(arrays.first.cube_trace, exact, rtol=1e-10)
+    assert_allclose(arrays.skewness(), tiles.skewness(), rtol=1e-3)  # tiles estimate small ones
+    assert_allclose(arrays.first.eigenvalues(5), tiles.first.eigenvalues(5), rtol=1e-8)

@@ -130,6 +130,12 @@ def test_asymptotic_nulls_warn_when_samples_are_small(samples):
         UME(null=WeightedChi2()).test(*samples, rng=0)
 
 
+def test_the_squared_witness_has_no_chi_square_limit():
+    x, y = np.random.default_rng(0).normal(size=(2, 600, 2))
+    with pytest.raises(NoRule, match="no chi-square limit: use a null that"):
+        UME(null=Chi2()).test(x, y, rng=0)
+
+
 def test_formula_and_draws_give_one_p_value():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(600, 2)), rng.normal(0.08, 1.0, size=(600, 2))

@@ -180,3 +180,14 @@ def test_arguments_are_not_written_into():
     MMD().test(x, y, rng=0)
     assert_array_equal(x, X)
     assert_array_equal(y, Y)
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.0), Energy(), Energy(1.5), Linear()])
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("unbiased", [True, False])
+def test_a_matrix_in_memory_gives_what_tiles_give(kernel, width, unbiased):
+    pooled = pool(kernel, X[:, :width], Y[:, :width])
+    in_memory = QuadraticEvidence(pooled, unbiased, null=Gamma())
+    by_tiles = QuadraticEvidence(pooled, unbiased, null=Permutation(9))
+    assert_allclose(in_memory.observed, by_tiles.observed, rtol=1e-10)
+    assert_allclose(in_memory.moments(), by_tiles.moments(), rtol=1e-10)

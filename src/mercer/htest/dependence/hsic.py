@@ -65,7 +65,7 @@ class HSIC(PairTest):
     def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value."""
         variables = self._variables(x, y)
-        evidence = HSICEvidence.of(*variables, self.unbiased)
+        evidence = HSICEvidence.of(*variables, self.unbiased, self.null)
         judgement = self.null.judge(evidence, rng)
         notes = blind_kernel_notes([v.kernel for v in variables], [v.name for v in variables])
         return independence_result(self, variables, evidence.observed, judgement, notes)

@@ -15,8 +15,12 @@ from mercer.backend import count
 from mercer.htest.dependence.null_spectrum import rescaled_weights
 from mercer.htest.dependence.sums.centered_gram import CenteredGram, centered_grams
 from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations, permutations
+from mercer.htest.dependence.sums.dense_gram import (
+    grams_for_eigenvalues,
+    grams_for_moments,
+)
 from mercer.htest.dependence.sums.permuted_trace import PermutedTrace, permuted_trace
-from mercer.htest.nulls import Permutation, WildBootstrap
+from mercer.htest.nulls import Gamma, Null, Permutation, Spectrum, WildBootstrap
 from mercer.htest.serial_dependence import block_length, lag_means, signed_forms
 from mercer.rkhs.measures import unbiased_hsic
 from mercer.rkhs.paired_samples import Variable
@@ -37,9 +41,16 @@ class HSICEvidence:
         self.n = count(first.variable.points)
 
     @classmethod
-    def of(cls, x: Variable, y: Variable, unbiased: bool = False) -> HSICEvidence:
-        """The evidence of two variables, with low-rank matrices where these are faster."""
-        return cls(*centered_grams(x.widened(), y.widened()), unbiased)
+    def of(
+        cls, x: Variable, y: Variable, unbiased: bool = False, null: Null | None = None
+    ) -> HSICEvidence:
+        """The evidence of two variables for this null, by the matrices that are fastest for it."""
+        grams = centered_grams
+        if isinstance(null, Gamma):
+            grams = grams_for_moments
+        elif isinstance(null, Spectrum):
+            grams = grams_for_eigenvalues
+        return cls(*grams(x.widened(), y.widened()), unbiased)
 
     @cached_property
     def trace(self) -> PermutedTrace:

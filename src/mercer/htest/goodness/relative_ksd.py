@@ -15,6 +15,7 @@ from mercer.htest.goodness.score_models import model_of
 from mercer.htest.goodness.stein_sample import MIN_OBSERVATIONS, SteinSample, sample_of
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.intervals import Interval
+from mercer.htest.named_law import NamedLaw
 from mercer.htest.result import Result
 from mercer.kernels.base import Kernel
 from mercer.kernels.stein import Stein
@@ -145,19 +146,18 @@ class RelativeKSD(HypothesisTest):
 
     def test(self, x: Any, *, rng: Any = None) -> RelativeResult:
         """The statistic and its two-sided p-value; `rng` is not used."""
-        from scipy.stats import halfnorm
-
         difference = _DiscrepancyDifference(*self._samples(x))
         error = difference.error
         z = abs(difference.value) / error if error > 0 else 0.0
-        tail = max(float(halfnorm.sf(z)), float(np.finfo(np.float64).tiny))
+        law = NamedLaw("halfnorm")
+        tail = max(float(law.sf(z)), float(np.finfo(np.float64).tiny))
         return RelativeResult(
             difference.value,
             tail,
             self,
             np.empty(0, dtype=np.float64),
             observed=z,
-            law=halfnorm(),
+            law=law,
             discrepancies=difference.discrepancies,
             error=error,
             size=difference.n,

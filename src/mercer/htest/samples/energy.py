@@ -54,13 +54,13 @@ class Energy(HypothesisTest):
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The energy distance and its p-value."""
-        evidence = self._evidence(x, y)
+        evidence = self._evidence(x, y, self.null)
         judgement = self.null.judge(evidence, rng)
         columns = evidence.pooled.columns
         mixed = columns is not None and len(columns.names) > 1
         notes = (_UNITS,) if mixed else ()
         return two_sample_result(self, evidence.pooled, evidence.observed, judgement, notes)
 
-    def _evidence(self, x: Any, y: Any) -> QuadraticEvidence:
+    def _evidence(self, x: Any, y: Any, null: Null | None = None) -> QuadraticEvidence:
         kernel = in_own_units(kernels.Energy(self.power), x, y)
-        return QuadraticEvidence(pool(kernel, x, y), unbiased=False, scale=2.0)
+        return QuadraticEvidence(pool(kernel, x, y), unbiased=False, scale=2.0, null=null)

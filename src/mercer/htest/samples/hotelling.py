@@ -12,6 +12,7 @@ from mercer import validate
 from mercer.backend import to_numpy
 from mercer.config import settings
 from mercer.htest.hypothesis_test import HypothesisTest
+from mercer.htest.named_law import NamedLaw
 from mercer.htest.nulls import Judgement, Null, Permutation
 from mercer.htest.samples.mean_difference import whitened
 from mercer.htest.samples.pooled_sample import Pooled, labellings, pool, within
@@ -34,12 +35,10 @@ class FisherF(Null):
 
     def judge(self, evidence: FDistributed, rng: Any = None) -> Judgement:
         """Survival function of the F distribution at the observed ratio."""
-        from scipy.stats import f
-
         if not isinstance(evidence, FDistributed):
             raise self._lacking("F distribution")
         ratio, (first, second) = evidence.f_ratio()
-        law, observed = f(first, second), float(ratio)
+        law, observed = NamedLaw("f", (first, second)), float(ratio)
         return Judgement.by_tail(law.sf(observed), observed, law)
 
 

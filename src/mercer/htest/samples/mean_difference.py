@@ -136,10 +136,6 @@ class DifferenceEvidence(ABC):
         """0: labellings are not compared beyond the rounding of float64."""
         return 0.0
 
-    def chi_square(self) -> tuple[float, int]:
-        """The statistic and its degrees of freedom."""
-        return self.observed, self.degrees
-
     @abstractmethod
     def _values(self, found: Difference) -> np.ndarray:
         """The statistic of every difference."""
@@ -158,6 +154,10 @@ class NormalizedEvidence(DifferenceEvidence):
         self.rank = self.difference.features.shape[1]
         self.degrees = max(self.rank, 1)  # where nothing varies the statistic is 0, and p is 1
         self.ridge = _RIDGE * (1 / n + 1 / (len(features) - n))
+
+    def chi_square(self) -> tuple[float, int]:
+        """The statistic and its degrees of freedom."""
+        return self.observed, self.degrees
 
     def _values(self, found: Difference) -> np.ndarray:
         if self.rank == 0:

@@ -64,6 +64,6 @@ class MMD(HypothesisTest):
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The statistic and its p-value."""
-        evidence = QuadraticEvidence(pool(self.kernel, x, y), self.unbiased)
+        evidence = QuadraticEvidence(pool(self.kernel, x, y), self.unbiased, null=self.null)
         judgement = self.null.judge(evidence, rng)
         return two_sample_result(self, evidence.pooled, evidence.observed, judgement)

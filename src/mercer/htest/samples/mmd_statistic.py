@@ -22,12 +22,14 @@ from mercer.gram.eigen import ask_for_eigenpairs
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import PairSums, labelled
 from mercer.gram.resampling_weights import CodedColumns
-from mercer.htest.nulls import Permutation, WildBootstrap
+from mercer.htest.nulls import Gamma, Null, Permutation, WildBootstrap
 from mercer.htest.samples.mmd_series import block_forms, pooled_block
 from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, within
 from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels import facts
 from mercer.kernels.base import Kernel
+from mercer.rkhs.centred_grams import CentredArray, centred_in_memory
+from mercer.rkhs.distance_covariance_1d import CentredDistances
 from mercer.rkhs.sample_rows import widened
 
 _SIGNS = np.array([-1.0, 1.0])
@@ -207,14 +209,26 @@ class Discrepancies:
 class QuadraticEvidence:
     """MMD^2 by one kernel, as evidence for every null of `MMD` and `Energy`."""
 
-    def __init__(self, pooled: Pooled, unbiased: bool, scale: float = 1.0) -> None:
-        self.pooled, self._scale = pooled, scale
-        self.discrepancies = Discrepancies(pooled, [pooled.kernel], unbiased)
+    def __init__(
+        self, pooled: Pooled, unbiased: bool, scale: float = 1.0, null: Null | None = None
+    ) -> None:
+        self.pooled, self._scale, self._unbiased = pooled, scale, unbiased
+        # nulls that resample need sums of many labellings, the others moments of one matrix
+        self._once = pooled.weights is None and (null is None or isinstance(null, Gamma))
+
+    @cached_property
+    def discrepancies(self) -> Discrepancies:
+        """MMD^2 of any labelling."""
+        return Discrepancies(self.pooled, [self.pooled.kernel], self._unbiased)
 
     @property
     def observed(self) -> float:
         """The statistic in full precision."""
-        return self._scale * float(self.discrepancies.observed[0])
+        if self._in_memory is None:
+            return self._scale * float(self.discrepancies.observed[0])
+        if not self._unbiased:
+            return self._scale * max(self._form, 0.0)
+        return self._scale * self._without_diagonal(self._in_memory)
 
     # ---- protocols of nulls -------------------------------------------------------------
 
@@ -233,7 +247,7 @@ class QuadraticEvidence:
         """
         if self.pooled.weights is not None:
             return self._form, *self._signed_moments()
-        w, centred = self.pooled.contrast, self._centred
+        w, centred = self.pooled.contrast, self._in_memory or self._centred
         total, s2, s4 = len(w), float(w @ w), float(np.sum(w**4))
         diagonal = to_numpy(centred.diagonal()).astype(np.float64)
         trace, a, f = diagonal.sum(), diagonal @ diagonal, centred.inner(centred)
@@ -314,7 +328,26 @@ class QuadraticEvidence:
         return float(diagonal.sum()) / correction, 2 * pairs / correction**2
 
     @cached_property
+    def _in_memory(self) -> CentredDistances | CentredArray | None:
+        """The centred matrix, where it is needed once and small enough."""
+        return centred_in_memory(self.pooled.kernel, self.pooled.points) if self._once else None
+
+    def _without_diagonal(self, centred: CentredDistances | CentredArray) -> float:
+        """MMD^2 over pairs i != j, which centring does not change."""
+        n, m = self.pooled.n, self.pooled.m
+        first, second = np.repeat([1.0, 0.0], [n, m]), np.repeat([0.0, 1.0], [n, m])
+        diagonal = centred.diagonal()
+        within = [
+            (centred.form(v) - float(diagonal @ v)) / (size * (size - 1))
+            for v, size in ((first, n), (second, m))
+        ]
+        # centred rows add up to 0: the sum between the samples is minus that within one
+        return sum(within) + 2 * centred.form(first) / (n * m)
+
+    @cached_property
     def _form(self) -> float:
+        if self._in_memory is not None:
+            return self._in_memory.form(self.pooled.contrast)
         return scalar(self.pooled.gram.quad(self.pooled.contrast))
 
 

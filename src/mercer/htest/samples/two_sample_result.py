@@ -18,10 +18,9 @@ from mercer.htest.nulls import Judgement, Permutation
 from mercer.htest.result import ExplainedResult, thinned_rows
 from mercer.htest.sample_notes import (
     attainable_note,
-    copied_rows_note,
     log_labellings,
     raised_to_attainable,
-    shared_rows_note,
+    sample_rows_notes,
 )
 from mercer.htest.samples.attribution import Features, features_of
 from mercer.htest.samples.effect import Effect, Measured, measured, witness_of
@@ -227,8 +226,7 @@ def _sample_notes(test: HypothesisTest, pooled: Pooled, judgement: Judgement) ->
     notes: tuple[str, ...] = ()
     if null is None or isinstance(null, Permutation):
         notes = attainable_note(log_labellings(sizes, null), len(judgement.draws), "labellings")
-    copies = copied_rows_note(pooled.first), copied_rows_note(pooled.second, name="y")
-    return (*notes, *shared_rows_note(pooled.first, pooled.second), *copies[0], *copies[1])
+    return (*notes, *sample_rows_notes(pooled.first, pooled.second))
 
 
 def _html(title: str, rows: Mapping[str, str]) -> str:

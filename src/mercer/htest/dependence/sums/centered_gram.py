@@ -10,13 +10,13 @@ from math import isqrt, sqrt
 import numpy as np
 
 from mercer import linalg
-from mercer.backend import on_gpu, to_numpy
+from mercer.backend import count, on_gpu, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, LowRank, cholesky, top_eigenpairs
 from mercer.gram.lazy import Centered
 from mercer.htest.dependence.null_spectrum import cube_sum
-from mercer.htest.dependence.sums.distance_covariance_1d import distance_rows
 from mercer.kernels import Energy, facts
+from mercer.rkhs.distance_covariance_1d import CentredDistances, centred_cube_trace
 from mercer.rkhs.paired_samples import Variable
 from mercer.rkhs.sample_rows import taken
 
@@ -177,32 +177,35 @@ class Distance1D(CenteredGram):
     tiled: TiledGram
 
     @cached_property
+    def distances(self) -> CentredDistances:
+        """K~ of the numbers, float64."""
+        x = to_numpy(self.variable.points)[:, 0].astype(np.float64)
+        return CentredDistances(x - x.mean())
+
+    @property
     def numbers(self) -> np.ndarray:
         """x less its mean, float64: (n,)."""
-        x = to_numpy(self.variable.points)[:, 0].astype(np.float64)
-        return x - x.mean()
+        return self.distances.numbers
 
-    @cached_property
+    @property
     def row_sums(self) -> np.ndarray:
         """Row sums of D: (n,)."""
-        return distance_rows(self.numbers)
+        return self.distances.row_sums
 
     @cached_property
     def diagonal(self) -> np.ndarray:
         """The diagonal of K~: (n,)."""
-        n = len(self.row_sums)
-        return self.row_sums / n - self.row_sums.sum() / (2 * n**2)
+        return self.distances.diagonal()
 
     @cached_property
     def squared_norm(self) -> float:
-        """|HDH|^2 / 4, from |D|^2 = 2 n sum_i x_i^2 and the row sums of D."""
-        n, x, rows = len(self.row_sums), self.numbers, self.row_sums
-        return (2 * n * (x @ x) - 2 * (rows @ rows) / n + (rows.sum() / n) ** 2) / 4
+        """|HDH|^2 / 4."""
+        return self.distances.inner(self.distances)
 
     @cached_property
     def cube_trace(self) -> float:
-        """tr K~^3, from tiles."""
-        return self.tiled.cube_trace
+        """tr K~^3, exactly."""
+        return centred_cube_trace(self.numbers)
 
     @cached_property
     def norm(self) -> float:
@@ -223,7 +226,7 @@ def centered_grams(x: Variable, y: Variable) -> tuple[CenteredGram, CenteredGram
 
     Products of factors with r and s columns take r s transforms, those of tiles n: so r s < n.
     """
-    n = x.gram.shape[0]
+    n = count(x.points)
     max_rank = max(isqrt(n), 2)
     if on_gpu(x.points):
         max_rank = min(max_rank, _MAX_COLUMNS_ON_GPU)
@@ -238,7 +241,7 @@ def centered_grams(x: Variable, y: Variable) -> tuple[CenteredGram, CenteredGram
 
 def centered_gram(variable: Variable, max_rank: int) -> CenteredGram:
     """K~, low-rank if a factor with at most `max_rank` columns equals it up to rounding."""
-    if variable.kernel == _DISTANCE and variable.width == 1:
+    if on_line(variable):
         return Distance1D(variable, TiledGram(variable))
     if not facts(variable.kernel).positive_definite:
         return TiledGram(variable)
@@ -249,6 +252,11 @@ def centered_gram(variable: Variable, max_rank: int) -> CenteredGram:
     if len(factor.pivots) > max_rank:
         return TiledGram(variable)
     return low_rank_gram(variable, to_numpy(factor.columns).astype(np.float64))
+
+
+def on_line(variable: Variable) -> bool:
+    """Whether a variable are numbers with distances as their kernel."""
+    return variable.kernel == _DISTANCE and variable.width == 1
 
 
 def low_rank_gram(variable: Variable, a: np.ndarray) -> LowRankGram:

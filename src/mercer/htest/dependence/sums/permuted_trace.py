@@ -27,10 +27,11 @@ from mercer.gram.combine import Dense
 from mercer.gram.threads import spans
 from mercer.htest.dependence.sums.centered_gram import CenteredGram, Distance1D, LowRankGram
 from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
-from mercer.htest.dependence.sums.distance_covariance_1d import distance_sums, seconds_for
+from mercer.htest.dependence.sums.dense_gram import DenseGram
 from mercer.htest.dependence.sums.permuted_dense import permuted_sums
 from mercer.htest.dependence.sums.permuted_low_rank import permuted_norms
 from mercer.kernels.base import Points
+from mercer.rkhs.distance_covariance_1d import centred_products, distance_sums, seconds_for
 
 _SECONDS_PER_PAIR = 1.5e-8  # measured, for a pair of observations and one coset, by diagonals
 
@@ -96,6 +97,8 @@ class DiagonalTrace(PermutedTrace):
     @cached_property
     def observed(self) -> float:
         """sum_ij K~_ij L~_ij."""
+        if isinstance(self.first, DenseGram) and isinstance(self.second, DenseGram):
+            return float(np.vdot(self.first.array, self.second.array))
         return self.first.matrix().inner(self.second.matrix())
 
     def cyclic(self, permutations: CyclicPermutations) -> np.ndarray:
@@ -168,7 +171,7 @@ class Distance1DTrace(PermutedTrace):
     @cached_property
     def observed(self) -> float:
         """tr(K~ L~), by sorting."""
-        return float(self.permuted(np.arange(len(self.first.numbers))[None, :])[0])
+        return self.first.distances.inner(self.second.distances)
 
     def cyclic(self, permutations: CyclicPermutations) -> np.ndarray:
         """The traces by diagonals, or one by one."""
@@ -181,7 +184,7 @@ class Distance1DTrace(PermutedTrace):
 
     def permuted(self, orders: np.ndarray) -> np.ndarray:
         """sum_ij D~_ij E~_p(i)p(j) / 4 from sums over the distances D and E and over their rows."""
-        x, y, n = self.first, self.second, orders.shape[1]
-        total = x.row_sums.sum() * y.row_sums.sum() / n**2
+        x, y = self.first, self.second
         crossed = np.array([x.row_sums @ y.row_sums[order] for order in orders])
-        return (distance_sums(x.numbers, y.numbers, orders) - 2 * crossed / n + total) / 4
+        products = distance_sums(x.numbers, y.numbers, orders)
+        return centred_products(products, crossed, x.row_sums, y.row_sums)

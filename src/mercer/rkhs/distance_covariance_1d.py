@@ -10,12 +10,19 @@ sort of the ranks of y, bit by bit, vectorised over all numbers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from mercer.backend import is_numpy
 from mercer.gram.threads import in_order, spans
+from mercer.kernels.base import Kernel, Points
+from mercer.kernels.radial import Energy
 from mercer.native import has_compiler, is_quick, native_loop
+
+_DISTANCE = Energy()
 
 # Seconds for a number, a level of the tree or sort, and a permutation; measured on one core.
 _SECONDS_COMPILED, _SECONDS_SORTED = 4e-9, 9e-8
@@ -23,6 +30,56 @@ _SECONDS_TO_LOAD, _SECONDS_TO_COMPILE = 0.05, 2.0  # for the loop, stored on dis
 _TREE_ARGUMENTS = "double* double* long* double* double* long long"
 _ENTRIES_PER_TASK = 200_000  # numbers sorted at a time: they stay in cache
 _ARRAYS_PER_TASK = 16  # temporaries of that size in `sorted_forms`
+_MAX_DENSE = 200  # numbers of which all pairs take less time than sorting
+_PAIRS_AT_A_TIME = 16_384  # of `_concordant`: their differences stay in the level-2 cache
+_MIN_COMPILED = 500  # numbers from which a stored loop is worth loading for one pairing
+_MAX_GRIDDED = 20_000  # numbers for which the grid of `gridded_form` stays below 20 MB
+
+
+@dataclass(frozen=True)
+class CentredDistances:
+    """A = -HDH / 2 with D_ij = |x_i - x_j|: the centred energy kernel of numbers, by sorting."""
+
+    numbers: np.ndarray  # float64, of mean 0: (n,)
+
+    @classmethod
+    def of(cls, kernel: Kernel, points: Points) -> CentredDistances | None:
+        """Those of float64 numbers compared by `Energy()`; None for others."""
+        if kernel != _DISTANCE or not is_numpy(points) or points.shape[1:] != (1,):
+            return None
+        numbers = points[:, 0]
+        return cls(numbers - numbers.mean()) if numbers.dtype == np.float64 else None
+
+    @cached_property
+    def row_sums(self) -> np.ndarray:
+        """Row sums of D: (n,)."""
+        return distance_rows(self.numbers)
+
+    def diagonal(self) -> np.ndarray:
+        """The diagonal of A: (n,)."""
+        n = len(self.row_sums)
+        return self.row_sums / n - self.row_sums.sum() / (2 * n**2)
+
+    def form(self, w: np.ndarray) -> float:
+        """w'Aw: squared cumulative weights less their mean, integrated over the line."""
+        order = np.argsort(self.numbers)
+        cumulative = np.cumsum(w[order] - w.mean())[:-1]
+        return float(np.diff(self.numbers[order]) @ cumulative**2)
+
+    def inner(self, other: CentredDistances) -> float:
+        """sum_ij A_ij B_ij."""
+        if other is self:  # |D|^2 = 2 n sum_i x_i^2
+            products = 2 * len(self.numbers) * float(self.numbers @ self.numbers)
+        else:
+            products = distance_sum(self.numbers, other.numbers)
+        crossed = self.row_sums @ other.row_sums
+        return float(centred_products(products, crossed, self.row_sums, other.row_sums))
+
+
+def centred_products(products: Any, crossed: Any, x_rows: np.ndarray, y_rows: np.ndarray) -> Any:
+    """<HDH, HEH> / 4 from <D, E>, the inner product of the row sums of D and E, and these."""
+    n = len(x_rows)
+    return (products - 2 * crossed / n + x_rows.sum() * y_rows.sum() / n**2) / 4
 
 
 def distance_sums(x: np.ndarray, y: np.ndarray, orders: np.ndarray) -> np.ndarray:
@@ -53,6 +110,29 @@ def distance_sums(x: np.ndarray, y: np.ndarray, orders: np.ndarray) -> np.ndarra
     return np.concatenate(list(results))
 
 
+def distance_sum(x: np.ndarray, y: np.ndarray) -> float:
+    """sum_ij |x_i - x_j| |y_i - y_j| of one pairing.
+
+    Examples
+    --------
+    >>> distance_sum(np.array([0.0, 1.0, 3.0]), np.array([1.0, 2.0, 0.0]))
+    16.0
+    """
+    if len(x) <= _MAX_DENSE:
+        return float(np.vdot(np.abs(x[:, None] - x), np.abs(y[:, None] - y)))
+    order = np.argsort(x)
+    x, y = x[order], y[order]
+    pairs = len(x) * float(x @ y) - float(x.sum()) * float(y.sum())
+    if len(x) >= _MIN_COMPILED and is_quick(_tree, _TREE_ARGUMENTS):
+        by_y = np.argsort(y)
+        rank = np.empty((1, len(y)), dtype=np.int64)
+        rank[0, by_y] = np.arange(len(y))
+        return 4 * float(compiled_forms(x, y[by_y], rank)[0]) - 2 * pairs
+    if len(x) > _MAX_GRIDDED:
+        return float(distance_sums(x, y, np.arange(len(x))[None, :])[0])
+    return 4 * gridded_form(x, y) - 2 * pairs
+
+
 def distance_rows(x: np.ndarray) -> np.ndarray:
     """sum_j |x_i - x_j|: (n,)."""
     order = np.argsort(x, kind="stable")
@@ -61,6 +141,33 @@ def distance_rows(x: np.ndarray) -> np.ndarray:
     rows = np.empty(n, dtype=np.float64)
     rows[order] = (2 * np.arange(1, n + 1) - n) * ordered - 2 * below + below[-1]
     return rows
+
+
+def centred_cube_trace(x: np.ndarray) -> float:
+    """tr A^3 of A = -HDH / 2 with D_ij = |x_i - x_j|, in O(n log n).
+
+    With gaps d_g between the sorted numbers and s_g = g/n, A has the non-zero eigenvalues of the matrix
+    n sqrt(d_g d_h) s_g (1 - s_h), g <= h: the covariances of a Brownian bridge. The product of three of
+    them is n^3 d_g s_g^2 d_h s_h (1 - s_h) d_k (1 - s_k)^2 for g <= h <= k, so that the sum over all
+    triples follows from cumulative sums.
+
+    Examples
+    --------
+    >>> centred_cube_trace(np.array([0.0, 2.0]))  # the eigenvalues are 1 and 0
+    1.0
+    """
+    n, gaps = len(x), np.diff(np.sort(x))
+    shares = np.arange(1, n) / n
+    first, middle, last = (
+        n * gaps * f for f in (shares**2, shares * (1 - shares), (1 - shares) ** 2)
+    )
+    before, after = np.cumsum(first) - first, np.cumsum(last[::-1])[::-1] - last
+    return float(
+        6 * np.sum(before * middle * after)
+        + 3 * np.sum(first * middle * after)  # g = h < k
+        + 3 * np.sum(before * middle * last)  # g < h = k
+        + np.sum(middle**3)
+    )
 
 
 def seconds_for(n: int, permutations: int) -> float:
@@ -127,6 +234,54 @@ def sorted_forms(x: np.ndarray, y: np.ndarray, ranks: np.ndarray) -> np.ndarray:
             [positions[~above].reshape(shape), positions[above].reshape(shape)], axis=2
         )
         rank = np.concatenate([low, high], axis=2)
+    return total
+
+
+def gridded_form(x: np.ndarray, y: np.ndarray) -> float:
+    """The sum of one pairing with x increasing, by a grid of intervals of ranks in x and in y.
+
+    Pairs within an interval of x, and other pairs within an interval of y, are compared one by one. What
+    remains, pairs in different intervals of both, follows from the sums of 1, x, y and xy over the cells
+    of the grid.
+    """
+    n = len(x)
+    width = round(2 * n ** (1 / 3))  # balances comparisons, 3 ns each, and cells, 7 ns each
+    side, by_y = -(-n // width), np.argsort(y)
+    interval = np.arange(n) // width
+    in_y = np.empty(n, dtype=np.int64)
+    in_y[by_y] = interval
+    extra = side * width - n
+    # what fills the last interval has the largest x and the smallest y, or conversely: no concordant pair
+    total = _concordant(_filled(x, extra, x[-1], width), _filled(y, extra, y[by_y[0]], width))
+    total += _concordant(
+        _filled(x[by_y], extra, x[0], width),
+        _filled(y[by_y], extra, y[by_y[-1]], width),
+        _filled(interval[by_y], extra, -1, width),
+    )
+    cells = interval * side + in_y
+    sums = [np.bincount(cells, v, side**2).reshape(side, side) for v in (None, x, y, x * y)]
+    before = [np.cumsum(np.cumsum(s[:-1, :-1], axis=0), axis=1).ravel() for s in sums]
+    later = [s[1:, 1:].ravel() for s in sums]
+    signed = zip(before, reversed(later), (1, -1, -1, 1), strict=True)
+    return total + sum(sign * float(a @ b) for a, b, sign in signed)
+
+
+def _filled(values: np.ndarray, extra: int, filling: float, width: int) -> np.ndarray:
+    """Values in rows of `width`, the last one filled up."""
+    return np.concatenate([values, np.full(extra, filling)]).reshape(-1, width)
+
+
+def _concordant(x: np.ndarray, y: np.ndarray, group: np.ndarray | None = None) -> float:
+    """Sum of (x_j - x_i) (y_j - y_i) over pairs of a row with x_i < x_j and y_i < y_j, of two groups."""
+    total, rows = 0.0, max(_PAIRS_AT_A_TIME // x.shape[1] ** 2, 1)
+    for start in range(0, len(x), rows):
+        chunk = slice(start, start + rows)
+        x_steps, y_steps = (v[chunk, None, :] - v[chunk, :, None] for v in (x, y))
+        for steps in (x_steps, y_steps):
+            np.maximum(steps, 0.0, out=steps)
+        if group is not None:
+            x_steps *= group[chunk, None, :] != group[chunk, :, None]
+        total += float(np.vdot(x_steps, y_steps))
     return total
 
 
