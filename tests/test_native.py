@@ -11,8 +11,8 @@ import pytest
 
 from mercer import native
 from mercer.gram import fast_exp, stein_tiles
-from mercer.htest.dependence.sums import distance_covariance_1d
 from mercer.learn.machines import smo_compiled
+from mercer.rkhs import distance_covariance_1d
 
 pytest.importorskip("numba")
 

@@ -29,7 +29,7 @@ def centered_array(matrix: LazyMatrix) -> np.ndarray:
            [-1.,  1.]])
     """
     array = np.array(matrix.dense(), dtype=np.float64)
-    means = array @ np.full(len(array), 1 / len(array))
+    means = array @ np.ones(len(array)) / len(array)  # exact where all entries are equal
     array -= (means - means.mean())[:, None]
     array -= means
     return array

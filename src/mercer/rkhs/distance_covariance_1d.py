@@ -30,9 +30,8 @@ _SECONDS_TO_LOAD, _SECONDS_TO_COMPILE = 0.05, 2.0  # for the loop, stored on dis
 _TREE_ARGUMENTS = "double* double* long* double* double* long long"
 _ENTRIES_PER_TASK = 200_000  # numbers sorted at a time: they stay in cache
 _ARRAYS_PER_TASK = 16  # temporaries of that size in `sorted_forms`
-_MAX_DENSE = 200  # numbers of which all pairs take less time than sorting
+_MAX_DENSE = 128  # numbers of which all pairs take less time than sorting
 _PAIRS_AT_A_TIME = 16_384  # of `_concordant`: their differences stay in the level-2 cache
-_MIN_COMPILED = 500  # numbers from which a stored loop is worth loading for one pairing
 _MAX_GRIDDED = 20_000  # numbers for which the grid of `gridded_form` stays below 20 MB
 
 
@@ -123,7 +122,7 @@ def distance_sum(x: np.ndarray, y: np.ndarray) -> float:
     order = np.argsort(x)
     x, y = x[order], y[order]
     pairs = len(x) * float(x @ y) - float(x.sum()) * float(y.sum())
-    if len(x) >= _MIN_COMPILED and is_quick(_tree, _TREE_ARGUMENTS):
+    if is_quick(_tree, _TREE_ARGUMENTS):
         by_y = np.argsort(y)
         rank = np.empty((1, len(y)), dtype=np.int64)
         rank[0, by_y] = np.arange(len(y))

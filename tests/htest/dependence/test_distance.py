@@ -144,3 +144,10 @@ def test_cubes_and_forms_of_numbers_are_those_of_the_matrix():
     centred = distance_covariance_1d.CentredDistances(x)
     assert_allclose(centred.form(weights), weights @ matrix @ weights)
     assert_allclose(centred.diagonal(), np.diag(matrix), atol=1e-12)
+
+
+def test_the_grid_is_as_exact_as_the_compiled_tree(monkeypatch):
+    x, y = np.random.default_rng(5).normal(size=(2, 700))
+    compiled = distance_covariance_1d.distance_sum(x, y)
+    monkeypatch.setattr(distance_covariance_1d, "is_quick", lambda *_: False)
+    assert_allclose(distance_covariance_1d.distance_sum(x, y), compiled, rtol=1e-12)
