@@ -74,11 +74,8 @@ def _radial(kernel: Kernel, profile: Profile, x: np.ndarray, y: np.ndarray) -> T
 
 
 def _energy(kernel: Energy, x: np.ndarray, y: np.ndarray) -> Tile:
-    squares = distance_tiles(x, x if y is x else y, kernel.raised)
-    norms = kernel.raised(squared_norms(x))
-    return _EnergyTiles(
-        squares, norms, norms if y is x else kernel.raised(squared_norms(y)), kernel
-    )
+    norms = [to_numpy(kernel.raised(squared_norms(points))) for points in (x, y)]
+    return _EnergyTiles(distance_tiles(x, y, kernel.raised), norms[0], norms[1], kernel)
 
 
 def distance_tiles(x: Points, y: Points, profile: Profile) -> Tile:

@@ -265,7 +265,7 @@ def gridded_form(x: np.ndarray, y: np.ndarray) -> float:
     return total + sum(sign * float(a @ b) for a, b, sign in signed)
 
 
-def _filled(values: np.ndarray, extra: int, filling: float, width: int) -> np.ndarray:
+def _filled(values: np.ndarray, extra: int, filling: Any, width: int) -> np.ndarray:
     """Values in rows of `width`, the last one filled up."""
     return np.concatenate([values, np.full(extra, filling)]).reshape(-1, width)
 

@@ -358,5 +358,5 @@ def test_arrays_of_few_observations_give_what_tiles_give(kernel):
     assert_allclose(arrays.moments(), tiles.moments(), rtol=1e-10)
     exact = np.sum(np.linalg.eigvalsh(arrays.first.array) ** 3)
     assert_allclose(arrays.first.cube_trace, exact, rtol=1e-10)
-    assert_allclose(arrays.skewness(), tiles.skewness(), rtol=1e-3)  # tiles estimate small ones
+    assert_allclose(arrays.skewness(), tiles.skewness(), rtol=1e-2)  # tiles estimate small ones
     assert_allclose(arrays.first.eigenvalues(5), tiles.first.eigenvalues(5), rtol=1e-8)

@@ -260,7 +260,7 @@ def value_of(kernel: Kernel, formula: Formula, x: Points, y: Points, path: Any) 
         norms_x = kernel.diag(x)
         norms_y = norms_x if y is x else kernel.diag(y)
         norms = formula.input("sum", norms_x, norms_y, (path, Energy, kernel.power))
-        return (norms - kernel._raised(formula.input("r2", x, y, path, kernel._raised))) * 0.5
+        return (norms - kernel.raised(formula.input("r2", x, y, path, kernel.raised))) * 0.5
     if isinstance(kernel, InputWrapper):
         inner_x = kernel.move(x)
         inner_y = inner_x if y is x else kernel.move(y)

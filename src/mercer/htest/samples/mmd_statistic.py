@@ -28,7 +28,7 @@ from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, within
 from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels import facts
 from mercer.kernels.base import Kernel
-from mercer.rkhs.centred_grams import CentredArray, centred_in_memory
+from mercer.rkhs.centred_grams import CentredArray, CentredGram, centred_in_memory
 from mercer.rkhs.distance_covariance_1d import CentredDistances
 from mercer.rkhs.sample_rows import widened
 
@@ -247,10 +247,10 @@ class QuadraticEvidence:
         """
         if self.pooled.weights is not None:
             return self._form, *self._signed_moments()
-        w, centred = self.pooled.contrast, self._in_memory or self._centred
+        w = self.pooled.contrast
         total, s2, s4 = len(w), float(w @ w), float(np.sum(w**4))
-        diagonal = to_numpy(centred.diagonal()).astype(np.float64)
-        trace, a, f = diagonal.sum(), diagonal @ diagonal, centred.inner(centred)
+        diagonal, f = _diagonal_and_squares(self._in_memory or self._centred)
+        trace, a = diagonal.sum(), diagonal @ diagonal
         m4, m22 = s4 / total, (s2**2 - s4) / (total * (total - 1))
         m31, three = -s4 / (total * (total - 1)), total * (total - 1) * (total - 2)
         m211, m1111 = (2 * s4 - s2**2) / three, (3 * s2**2 - 6 * s4) / (three * (total - 3))
@@ -349,6 +349,11 @@ class QuadraticEvidence:
         if self._in_memory is not None:
             return self._in_memory.form(self.pooled.contrast)
         return scalar(self.pooled.gram.quad(self.pooled.contrast))
+
+
+def _diagonal_and_squares(centred: CentredGram) -> tuple[np.ndarray, float]:
+    """The diagonal, float64, and the squared Frobenius norm."""
+    return to_numpy(centred.diagonal()).astype(np.float64), centred.inner(centred)
 
 
 def _plus(coded: CodedColumns) -> Plus:
