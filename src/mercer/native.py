@@ -96,6 +96,7 @@ def _compile(build: Builder, signature: str) -> Any:
     from numba import types
 
     kinds = {"float": types.float32, "double": types.float64, "long": types.int64}
+    kinds["byte"] = types.uint8  # in arrays only
     arguments = [
         types.CPointer(kinds[word[:-1]]) if word.endswith("*") else kinds[word]
         for word in signature.split()

@@ -1,4 +1,4 @@
-"""Further lazy matrices: reweighted, rounded, dense, and of low rank."""
+"""Further lazy matrices: of pairs of points, reweighted, rounded, dense, and of low rank."""
 
 from __future__ import annotations
 
@@ -6,10 +6,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer import validate
-from mercer.backend import Array, astype, double, namespace, transposed, zeros
+from mercer.backend import Array, astype, count, double, namespace, transposed, zeros
+from mercer.gram.gaussian_stripes import GaussianLoops
 from mercer.gram.lazy import Changed, LazyMatrix, Product
 from mercer.gram.resampling_weights import WeightColumns
 from mercer.gram.threads import spans
+
+
+class OfPairs(LazyMatrix):
+    """A matrix with an entry for every pair of points, of `x` (rows) and `y` (columns)."""
+
+    x: Any
+    y: Any  # x itself where there is one sample
+    _like: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return count(self.x), count(self.y)
+
+    @property
+    def like(self) -> Array:
+        """An array of the library, device and dtype of the blocks."""
+        return self._like
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether x and y are one sample."""
+        return self.y is self.x
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,6 +95,10 @@ class Rounded(Changed):
     def block(self, rows: slice, columns: slice, /) -> Array:
         """The block, rounded."""
         return astype(self.matrix.block(rows, columns), self.like.dtype)
+
+    @property
+    def _writer(self) -> GaussianLoops | None:
+        return self.matrix._writer
 
 
 class Dense(LazyMatrix):

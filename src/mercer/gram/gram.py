@@ -20,8 +20,10 @@ from mercer.backend import (
     take_rows,
 )
 from mercer.config import settings
-from mercer.gram.lazy import OfPairs
-from mercer.gram.tiles import GaussianTiles, tile_maker
+from mercer.gram.combine import OfPairs
+from mercer.gram.gaussian_stripes import GaussianLoops
+from mercer.gram.gaussian_tiles import GaussianTiles
+from mercer.gram.tiles import tile_maker
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import prepare
 from mercer.kernels.take import taken
@@ -104,6 +106,10 @@ class Gram(OfPairs):
             )
             tile[rows, places] = astype(self.kernel.diag(chosen), tile.dtype)
         return tile
+
+    @property
+    def _loops(self) -> GaussianLoops | None:
+        return self._tile.loops if isinstance(self._tile, GaussianTiles) else None
 
     def _bag_rows(
         self, rows: slice, columns: slice, weights: np.ndarray, edges: np.ndarray

@@ -10,6 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer.backend import Array, count, is_array, is_numpy, take_rows, to_numpy
+from mercer.gram.gaussian_stripes import GaussianLoops
+from mercer.gram.gaussian_tiles import GaussianTiles
 from mercer.gram.stein_tiles import Join
 from mercer.gram.stein_tiles import join as stein_join
 from mercer.gram.tiles import Tile, distance_tiles, stein_parts, tile_maker
@@ -46,6 +48,14 @@ class Family:
 
     def __len__(self) -> int:
         return len(self.kernels)
+
+    @property
+    def loops(self) -> GaussianLoops | None:
+        """Compiled loops over runs of tiles, of a family of one Gaussian kernel; else None."""
+        node = self._nodes[0]
+        if isinstance(node, _Unshared) and isinstance(node.tile, GaussianTiles):
+            return node.tile.loops
+        return None
 
     def tiles(self, rows: slice, columns: slice) -> Iterator[Array]:
         """The tile of every kernel, one after the other; the caller may write into it."""

@@ -14,7 +14,6 @@ from mercer import validate
 from mercer.backend import (
     Array,
     astype,
-    count,
     double,
     is_numpy,
     itemsize,
@@ -28,6 +27,7 @@ from mercer.backend import (
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram.device_engine import device_engine
+from mercer.gram.gaussian_stripes import GaussianLoops, plain
 from mercer.gram.resampling_weights import (
     BYTES_PER_DECODED_COLUMN,
     CodedColumns,
@@ -35,21 +35,28 @@ from mercer.gram.resampling_weights import (
     Resamples,
     WeightColumns,
 )
-from mercer.gram.threads import WIDE_BYTES, in_order, side, spans
+from mercer.gram.threads import (
+    MAX_FEW_VECTORS,
+    WIDE_BYTES,
+    in_order,
+    side,
+    spans,
+)
 from mercer.gram.tile_products import (
-    FilledRows,
     RowBlocks,
     RowForms,
     RowProducts,
     SymmetricRowProducts,
     column_sums,
+    filling,
+    stripe_rows,
 )
 
 Product = Callable[[Array], Array]  # v -> K v in float64
 
 _MAX_ENTRIES_OF_ONE_BLOCK = 500_000  # up to here one block costs less than to start threads
 # With more columns the transposed product of a tile costs more than to compute the tile again.
-_MAX_COLUMNS_BY_SYMMETRY = 16
+_MAX_COLUMNS_BY_SYMMETRY = MAX_FEW_VECTORS
 
 
 class LazyMatrix(ABC):
@@ -97,10 +104,11 @@ class LazyMatrix(ABC):
             return self._fused.times(v)
         if n * m <= _MAX_ENTRIES_OF_ONE_BLOCK:
             return astype(self._one_block() @ v, double(v))
+        v = v if self._loops is None else plain(v)
         out = zeros((n, v.shape[1]), v, dtype=double(v))
-        tiles = spans(n, side(self.like))
+        tiles = spans(n, stripe_rows(self, v.shape[1]))
         if self.symmetric and v.shape[1] <= _MAX_COLUMNS_BY_SYMMETRY:
-            work, tasks = SymmetricRowProducts(self, v), range(len(tiles))
+            work, tasks = SymmetricRowProducts(self, v, tiles), range(len(tiles))
             stripes = self._run(work, tasks, held=8 * n * v.shape[1])
             for rows, (at_rows, below) in zip(tiles, stripes, strict=True):
                 out[rows, :] += at_rows
@@ -125,6 +133,7 @@ class LazyMatrix(ABC):
             return self._quad(w, diagonal)
         w = validate.vectors(w, self.shape[0], self.like, "w")
         wide = astype(w if w.ndim == 2 else w[:, None], self.like.dtype)
+        wide = wide if self._loops is None else plain(wide)
         forms = self._quad(DenseColumns(wide), diagonal)
         return forms if w.ndim == 2 else forms[0]
 
@@ -147,9 +156,9 @@ class LazyMatrix(ABC):
             block, all_w = self._one_block(), w.rows(slice(0, n))
             forms = column_sums(all_w, block @ all_w)
         else:
-            tasks = range(len(spans(n, side(self.like))))
+            tiles = spans(n, stripe_rows(self, w.width))
             bytes_per_task = WIDE_BYTES + 3 * BYTES_PER_DECODED_COLUMN * w.width
-            terms = self._run(RowForms(self, w), tasks, held=bytes_per_task)
+            terms = self._run(RowForms(self, w), tiles, held=bytes_per_task)
             forms = sum(terms, zeros((w.width,), self.like, double(self.like)))
         return forms if diagonal else forms - self._diagonal_terms(w)
 
@@ -221,7 +230,8 @@ class LazyMatrix(ABC):
         tiles = spans(n, side(self.like))
         if is_numpy(self.like) and settings().executor is None:  # threads share the array
             out = np.empty((n, m), dtype=self.like.dtype)
-            for _ in self._run(FilledRows(self, out), range(len(tiles))):
+            fill, tasks = filling(self, self._writer, out)
+            for _ in self._run(fill, tasks):
                 pass
             return out
         out = zeros((n, m), self.like)
@@ -237,10 +247,20 @@ class LazyMatrix(ABC):
         """Whether a GPU computes the tiles."""
         return on_gpu(self.like)
 
+    @property
+    def _loops(self) -> GaussianLoops | None:
+        """Compiled loops over runs of tiles; None where there are none."""
+        return None
+
     @cached_property
     def _fused(self) -> Any:
         """The fused tiles of the matrix on a GPU; None where there are none."""
         return device_engine().fused_matrix(self) if self._for_gpu else None
+
+    @property
+    def _writer(self) -> GaussianLoops | None:
+        """Compiled loops that write the matrix, or its rounded form, into an array."""
+        return self._loops
 
     def _one_block(self) -> Array:
         return self.block(slice(0, self.shape[0]), slice(0, self.shape[1]))
@@ -262,29 +282,6 @@ class LazyMatrix(ABC):
     def __repr__(self) -> str:
         n, m = self.shape
         return f"<{type(self).__name__} {n} x {m} {self.like.dtype}>"
-
-
-class OfPairs(LazyMatrix):
-    """A matrix with an entry for every pair of points, of `x` (rows) and `y` (columns)."""
-
-    x: Any
-    y: Any  # x itself where there is one sample
-    _like: Array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return count(self.x), count(self.y)
-
-    @property
-    def like(self) -> Array:
-        """An array of the library, device and dtype of the blocks."""
-        return self._like
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether x and y are one sample."""
-        return self.y is self.x
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -31,9 +31,24 @@ from mercer.backend import (
 )
 from mercer.config import settings
 from mercer.gram.device_engine import device_engine
+from mercer.gram.gaussian_stripes import (
+    MAX_LABELLINGS_TOGETHER,
+    GaussianLoops,
+    PairWeights,
+    takes,
+)
 from mercer.gram.kernel_family import Family
 from mercer.gram.resampling_weights import CodedColumns
-from mercer.gram.threads import MIN_COLUMNS_FOR_WIDE_TILES, in_order, side, spans, while_wanted
+from mercer.gram.threads import (
+    MAX_FEW_VECTORS,
+    MIN_COLUMNS_FOR_WIDE_TILES,
+    TILE,
+    in_order,
+    rows_of_stripe,
+    side,
+    spans,
+    while_wanted,
+)
 
 _MIN_ROWS_OF_TILE = 128  # smaller tiles cost more in calls than in arithmetic
 _MIN_STRIPES = 16  # small samples get smaller tiles, so that every thread has several stripes
@@ -104,9 +119,12 @@ def labelled(
     n = family.shape[0]
     stripes = 1 if on_accelerator(family.like) else _MIN_STRIPES
     size = min(side(family.like), max(_MIN_ROWS_OF_TILE, -(-n // stripes)))
+    size = size if family.loops is None else rows_of_stripe(n, MAX_FEW_VECTORS + 1)
     shift, units = _scales(family)
-    columns = _decoded_labels(coded, tables, family.like, n, precise)
-    work = _FormsStripe(family, labels, weights, shift, units, columns, size)
+    work = _gaussian_stripe(family, labels, weights, (shift, units), coded, tables, size, precise)
+    if work is None:
+        columns = _decoded_labels(coded, tables, family.like, n, precise)
+        work = _FormsStripe(family, labels, weights, shift, units, columns, size)
     kinds, width = len(tables), 0 if coded is None else coded.width
     rows = np.zeros((len(family), n), dtype=np.float64)
     squares = np.zeros(len(family), dtype=np.float64)
@@ -221,6 +239,59 @@ class _FormsStripe:
         if is_numpy(tile):
             return float(np.vdot(tile, tile))
         return float(xp.sum(tile * tile))
+
+
+@dataclass(frozen=True)
+class _GaussianFormsStripe:
+    """The same as `_FormsStripe` for one Gaussian kernel, in compiled loops."""
+
+    loops: GaussianLoops
+    n: int
+    pairs: PairWeights
+    scales: tuple[float, float]  # shift and unit
+    size: int
+
+    @property
+    def bytes_per_stripe(self) -> int:
+        """Memory of a stripe: a tile and its rounded copy, labels of 512 labellings and products, row sums."""
+        return 8 * (2 * self.size * TILE + 3 * MAX_LABELLINGS_TOGETHER * TILE + self.n)
+
+    def __call__(self, i: int) -> Labelled:
+        rows = spans(self.n, self.size)[i]
+        sums = np.zeros((1, self.n - rows.start), dtype=np.float64)
+        exact = np.zeros((1, len(self.pairs.labels)), dtype=np.float64)
+        forms = np.zeros((1, len(self.pairs.tables), len(self.pairs.codes)), dtype=np.float64)
+        size = rows.stop - rows.start
+        of_rows, of_columns, unused = sums[0, :size], sums[0, size:], np.zeros(size)
+        squares = 0.0
+        for columns, across in ((rows, unused), (slice(rows.stop, self.n), of_columns)):
+            into = of_rows, across, exact[0], forms[0]
+            squares += self.loops.add_pair_sums(rows, columns, self.pairs, self.scales, into)
+        shift = np.array([self.scales[0]])
+        return Labelled(PairSums(shift, sums, np.array([squares]), exact), forms)
+
+
+def _gaussian_stripe(
+    family: Family,
+    labels: np.ndarray,
+    weights: np.ndarray | None,
+    scales: tuple[np.ndarray, np.ndarray],
+    coded: CodedColumns | None,
+    tables: Sequence[np.ndarray],
+    size: int,
+    precise: bool,
+) -> _GaussianFormsStripe | None:
+    """Stripes in compiled loops; None where there are none for the kernels, the precision or the codes."""
+    loops = family.loops
+    if loops is None or (coded is not None and not takes(coded.codes)):
+        return None
+    kind = np.dtype(np.float64 if precise else np.float32)
+    if kind.itemsize > family.like.dtype.itemsize:
+        return None
+    values = np.stack(tables).astype(kind) if len(tables) else np.empty((0, 1), kind)
+    pairs = PairWeights.of(family.like, labels, weights, coded, values)
+    shift, unit = float(scales[0][0]), 1.0 if precise else float(scales[1][0])
+    return _GaussianFormsStripe(loops, family.shape[0], pairs, (shift, unit), size)
 
 
 @dataclass(frozen=True)

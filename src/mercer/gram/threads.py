@@ -22,6 +22,9 @@ Answer = TypeVar("Answer")
 # products and quadratic forms of 4,000 points took equal time (within 10%) with 256 to 640, and up to a quarter
 # more with 1,024.
 TILE = 480
+_STRIPES_OF_FEW_VECTORS, _STRIPES = 64, 32
+MAX_FEW_VECTORS = 16  # in a product
+_MIN_ROWS_OF_STRIPE = 128  # smaller tiles cost more in calls than in arithmetic
 GPU_TILE = 4096  # rows and columns of a tile of torch on a GPU: 128 MiB, a thousandth of its memory
 # Columns of a product from which wider tiles are faster, because fewer products are added up.
 MIN_COLUMNS_FOR_WIDE_TILES = 512
@@ -40,6 +43,16 @@ def width(v: Array) -> int:
     if v.shape[1] < MIN_COLUMNS_FOR_WIDE_TILES:
         return TILE
     return max(WIDE_BYTES // (TILE * itemsize(v)), 1)
+
+
+def rows_of_stripe(n: int, vectors: int = 1) -> int:
+    """Rows of a stripe of tiles in compiled loops: small enough that 16 threads find several stripes each.
+
+    It depends on the sizes alone, so that sums do not depend on the number of threads. With many vectors, BLAS
+    copies all of them for each stripe, and larger stripes are faster.
+    """
+    stripes = _STRIPES_OF_FEW_VECTORS if vectors <= MAX_FEW_VECTORS else _STRIPES
+    return min(max(-(-n // stripes), _MIN_ROWS_OF_STRIPE), TILE)
 
 
 def spans(n: int, size: int = TILE, first: int = 0) -> list[slice]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from mercer.backend import Array, astype, double, is_numpy, namespace, zeros
-from mercer.gram.resampling_weights import WeightColumns
-from mercer.gram.threads import side, spans, while_wanted, width
+from mercer.gram.gaussian_stripes import GaussianLoops, takes
+from mercer.gram.resampling_weights import CodedColumns, DenseColumns, WeightColumns
+from mercer.gram.threads import rows_of_stripe, side, spans, while_wanted, width
 
 # BLAS multiplies a tile with four columns in the time of two; with a few more it is much slower.
 _COLUMNS_PER_PRODUCT = 4
@@ -27,6 +29,9 @@ class Blocks(Protocol):
     @property
     def symmetric(self) -> bool: ...
 
+    @property
+    def _loops(self) -> GaussianLoops | None: ...
+
     def block(self, rows: slice, columns: slice, /) -> Array: ...
 
 
@@ -39,7 +44,11 @@ class RowProducts:
 
     def __call__(self, rows: slice) -> Array:
         total = _Accumulator((rows.stop - rows.start, self.v.shape[1]), self.v)
-        for columns in while_wanted(spans(self.matrix.shape[1], width(self.v))):
+        loops, m = self.matrix._loops, self.matrix.shape[1]
+        if loops is not None:
+            loops.add_products(rows, slice(0, m), self.v, total.value, self.matrix.symmetric)
+            return total.value
+        for columns in while_wanted(spans(m, width(self.v))):
             total.add(self.matrix.block(rows, columns), self.v[columns, :])
         return total.value
 
@@ -53,13 +62,18 @@ class SymmetricRowProducts:
 
     matrix: Blocks
     v: Array
+    stripes: list[slice]
 
     def __call__(self, i: int) -> tuple[Array, Array]:
         n, xp = self.matrix.shape[0], namespace(self.v)
-        rows = spans(n, side(self.matrix.like))[i]
+        rows, loops = self.stripes[i], self.matrix._loops
         at_rows = zeros((rows.stop - rows.start, self.v.shape[1]), self.v, double(self.v))
-        at_rows += _narrow_product(self.matrix.block(rows, rows), self.v[rows, :])
         below = zeros((n - rows.stop, self.v.shape[1]), self.v, double(self.v))
+        if loops is not None:
+            loops.add_products(rows, rows, self.v, at_rows, symmetric=True)
+            loops.add_products_of_both(rows, slice(rows.stop, n), self.v, at_rows, below)
+            return at_rows, below
+        at_rows += _narrow_product(self.matrix.block(rows, rows), self.v[rows, :])
         for columns in while_wanted(spans(n, width(self.v), first=rows.stop)):
             tile = self.matrix.block(rows, columns)
             at_rows += _narrow_product(tile, self.v[columns, :])
@@ -71,24 +85,36 @@ class SymmetricRowProducts:
 
 @dataclass(frozen=True)
 class RowForms:
-    """i -> the contribution of rows i to w'Kw; a symmetric matrix needs tiles on and above the diagonal."""
+    """rows -> their contribution to w'Kw; a symmetric matrix needs tiles on and above the diagonal."""
 
     matrix: Blocks
     w: WeightColumns
 
-    def __call__(self, i: int) -> Array:
+    def __call__(self, rows: slice) -> Array:
         n = self.matrix.shape[0]
-        rows = spans(n, side(self.matrix.like))[i]
         row_weights = self.w.rows(rows)
         total = _Accumulator(row_weights.shape, row_weights)
-        step = width(row_weights)
-        above = [] if self.matrix.symmetric else spans(rows.start, step)
-        for columns in while_wanted(above + spans(n, step, first=rows.stop)):
-            total.add(self.matrix.block(rows, columns), self.w.rows(columns))
+        beside = [slice(rows.stop, n)]
+        if not self.matrix.symmetric:
+            beside = [slice(0, rows.start), *beside]
+        for columns in beside:
+            self._add(total, rows, columns)
         if self.matrix.symmetric:
             total.value *= 2.0
         total.add(self.matrix.block(rows, rows), row_weights)
         return column_sums(row_weights, total.value)
+
+    def _add(self, total: _Accumulator, rows: slice, columns: slice) -> None:
+        """Add K[rows, columns] @ w[columns]."""
+        loops = self.matrix._loops
+        if loops is not None and isinstance(self.w, CodedColumns) and takes(self.w.codes):
+            loops.add_coded_products(rows, columns, self.w, total.value)
+        elif loops is not None and isinstance(self.w, DenseColumns):
+            loops.add_products(rows, columns, self.w.array, total.value, False)
+        else:
+            step = width(total.value)
+            for span in while_wanted(spans(columns.stop, step, first=columns.start)):
+                total.add(self.matrix.block(rows, span), self.w.rows(span))
 
 
 @dataclass(frozen=True)
@@ -101,6 +127,18 @@ class RowBlocks:
         tiles = spans(self.matrix.shape[1], side(self.matrix.like))
         blocks = [self.matrix.block(rows, columns) for columns in while_wanted(tiles)]
         return namespace(self.matrix.like).concat(blocks, axis=1)
+
+
+@dataclass(frozen=True)
+class WrittenRows:
+    """rows -> None: writes K[rows, :] into the rows of an array, in compiled loops."""
+
+    loops: GaussianLoops
+    out: np.ndarray
+    symmetric: bool
+
+    def __call__(self, rows: slice) -> None:
+        self.loops.write(rows, self.out[rows], self.symmetric)
 
 
 @dataclass(frozen=True)
@@ -122,6 +160,21 @@ class FilledRows:
             self.out[rows, columns] = tile
             if mirrored and columns != rows:
                 self.out[columns, rows] = np.asarray(tile).T
+
+
+def filling(
+    matrix: Blocks, writer: GaussianLoops | None, out: np.ndarray
+) -> tuple[Callable[[Any], None], Sequence[Any]]:
+    """Work and tasks that write a matrix into an array, in compiled loops where it has a writer."""
+    n = matrix.shape[0]
+    if writer is None:
+        return FilledRows(matrix, out), range(len(spans(n, side(matrix.like))))
+    return WrittenRows(writer, out, matrix.symmetric), spans(n, rows_of_stripe(n))
+
+
+def stripe_rows(matrix: Blocks, vectors: int) -> int:
+    """Rows of a stripe of tiles in products with so many vectors."""
+    return side(matrix.like) if matrix._loops is None else rows_of_stripe(matrix.shape[0], vectors)
 
 
 def column_sums(a: Array, b: Array) -> Array:

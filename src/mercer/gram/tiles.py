@@ -14,7 +14,8 @@ from operator import add, mul
 import numpy as np
 
 from mercer.backend import Array, is_numpy, take_rows, to_numpy
-from mercer.gram.fast_exp import compiled_exp, exponential, exponential_sums
+from mercer.gram.fast_exp import exponential
+from mercer.gram.gaussian_tiles import AugmentedProduct, GaussianTiles, ScaledDifferences1D
 from mercer.gram.stein_tiles import SteinParts, SteinTile, join
 from mercer.kernels.algebra import Multiple, Product, Sum
 from mercer.kernels.base import Kernel, Points
@@ -65,11 +66,11 @@ def _radial(kernel: Kernel, profile: Profile, x: np.ndarray, y: np.ndarray) -> T
     out, exp = x.dtype, exponential(x.shape[0] * y.shape[0])
     if x.shape[1] == 1:  # differences on the line are exact
         if isinstance(kernel, RBF) and x.dtype == y.dtype:
-            return GaussianTiles(_ScaledDifferences1D(x, y, -kernel.rate), out, exp)
+            return GaussianTiles(ScaledDifferences1D(x, y, -kernel.rate), out, exp)
         return _Pairwise(kernel, x, y)
     x, y, care = conditioned(x, y, profile)
     if isinstance(kernel, RBF) and not care:
-        return GaussianTiles(Exponents(*_augmented(x, y, -kernel.rate), out), out, exp)
+        return GaussianTiles(AugmentedProduct(*_augmented(x, y, -kernel.rate), out), out, exp)
     return _RadialTiles(*_augmented(x, y, 1.0), out, profile, (x, y) if care else None)
 
 
@@ -129,58 +130,6 @@ class _Distances:
     def __call__(self, rows: slice, columns: slice) -> Array:
         a, b = take_rows(self.x, rows), take_rows(self.y, columns)
         return squared_distances(a, b, self.profile)
-
-
-@dataclass(frozen=True)
-class GaussianTiles:
-    """Tiles of exp(exponent), computed in place."""
-
-    exponents: Callable[[slice, slice], np.ndarray]
-    dtype: np.dtype
-    exp: Callable[[np.ndarray], np.ndarray]
-
-    def __call__(self, rows: slice, columns: slice) -> np.ndarray:
-        return self.exp(self.exponents(rows, columns))
-
-    def bag_rows(
-        self, rows: slice, columns: slice, weights: np.ndarray, edges: np.ndarray
-    ) -> np.ndarray | None:
-        """Weighted sums of the rows from edge to edge, without forming the block; None if not compiled."""
-        if self.exp is not compiled_exp:
-            return None
-        exponents = self.exponents(rows, columns)
-        sums = np.empty((len(edges) - 1, exponents.shape[1]), dtype=self.dtype)
-        exponential_sums(exponents, weights.astype(self.dtype, copy=False), edges, sums)
-        return sums
-
-
-@dataclass(frozen=True)
-class Exponents:
-    """Tiles of a matrix product, row factor times column factor."""
-
-    row_factor: np.ndarray
-    column_factor: np.ndarray
-    dtype: np.dtype
-
-    def __call__(self, rows: slice, columns: slice) -> np.ndarray:
-        return (self.row_factor[rows] @ self.column_factor[:, columns]).astype(
-            self.dtype, copy=False
-        )
-
-
-@dataclass(frozen=True)
-class _ScaledDifferences1D:
-    """A factor times squared differences of points on the line."""
-
-    x: np.ndarray
-    y: np.ndarray
-    factor: float
-
-    def __call__(self, rows: slice, columns: slice) -> np.ndarray:
-        r2 = self.x[rows] - self.y[columns, 0]
-        r2 *= r2
-        r2 *= self.factor
-        return r2
 
 
 @dataclass(frozen=True)

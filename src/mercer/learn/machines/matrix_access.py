@@ -6,7 +6,7 @@ Only `DenseKernelRows` holds the n x n matrix; it is for few points and for matr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,10 @@ from mercer.backend import (
 from mercer.config import settings
 from mercer.gram import Gram
 from mercer.gram.fast_exp import compiled_exp
-from mercer.gram.threads import in_order, spans
-from mercer.gram.tiles import Exponents, GaussianTiles, tile_maker
+from mercer.gram.gaussian_stripes import GaussianLoops
+from mercer.gram.gaussian_tiles import AugmentedProduct, GaussianTiles
+from mercer.gram.threads import in_order, rows_of_stripe, spans
+from mercer.gram.tiles import tile_maker
 from mercer.kernels.base import DotProduct, Kernel, Points
 from mercer.kernels.dot import Linear
 from mercer.kernels.smooth import radial_form
@@ -41,7 +43,6 @@ _MAX_POINTS_AT_ONCE = 512  # up to here all rows are computed together, beyond a
 _VALUES_PER_TILE = 2**18  # 2 MiB in float64, which stay in cache
 _MAX_CHEAP_COLUMNS = 100  # beyond, computing a kernel value costs more than reading it from memory
 _ROWS_PER_STRIP = 256  # of a symmetric matrix, of which the columns up to the diagonal are computed
-_TASKS_PER_THREAD = 4  # so that threads that finish early find more work
 _VALUES_PER_DEVICE_TILE = 2**25  # 256 MiB in float64; a few arrays of that size are in use at once
 
 
@@ -151,7 +152,10 @@ class TiledRows(KernelRows):
     def _gaussian(self) -> RowSource | None:
         """Factors of the exponent of a Gaussian kernel; None for others, and where rows are float64 of float32."""
         exponents = getattr(self._square, "exponents", None)
-        if not isinstance(exponents, Exponents) or exponents.row_factor.dtype != self._x.dtype:
+        if (
+            not isinstance(exponents, AugmentedProduct)
+            or exponents.row_factor.dtype != self._x.dtype
+        ):
             return None
         return RowSource.gaussian(exponents.row_factor, exponents.column_factor)
 
@@ -172,8 +176,12 @@ class TiledRows(KernelRows):
         return rows
 
     def times(self, index: np.ndarray, weights: np.ndarray, /) -> np.ndarray:
-        tasks = spans(self._columns, -(-self._columns // (_TASKS_PER_THREAD * settings().workers)))
-        work = _TiledProduct(self._tile, index, weights)
+        work: Any = _TiledProduct(self._tile, index, weights)
+        loops = self._tile.loops if isinstance(self._tile, GaussianTiles) else None
+        if loops is not None:
+            column = weights.astype(self._x.dtype)[:, None]
+            work = _GaussianProduct(loops.transposed.at_columns(index), column)
+        tasks = spans(self._columns, rows_of_stripe(self._columns))
         return np.concatenate(list(in_order(work, tasks, parallel=True, shown=False)))
 
     def onto(self, columns: np.ndarray) -> KernelRows:
@@ -204,6 +212,19 @@ class _TiledProduct:
                 target = slice(span.start - columns.start, span.stop - columns.start)
                 total[target] += weights.astype(tile.dtype) @ tile
         return total
+
+
+@dataclass(frozen=True)
+class _GaussianProduct:
+    """rows -> K[rows, :] @ v, in compiled loops."""
+
+    loops: GaussianLoops
+    v: np.ndarray
+
+    def __call__(self, rows: slice) -> np.ndarray:
+        total = np.zeros((rows.stop - rows.start, 1), dtype=np.float64)
+        self.loops.add_products(rows, slice(0, len(self.v)), self.v, total, symmetric=False)
+        return total[:, 0]
 
 
 class DeviceRows(KernelRows):

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.backend import Array, count, is_array, take_rows, to_numpy
 from mercer.errors import NoRule
 from mercer.gram import Gram, LazyMatrix
-from mercer.gram.lazy import OfPairs
+from mercer.gram.combine import OfPairs
 from mercer.kernels.algebra import Constant, Multiple, Product, Sum
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import Tensor
