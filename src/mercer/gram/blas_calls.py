@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,8 @@ import numpy as np
 @cache
 def routines(dtype: np.dtype) -> np.ndarray:
     """Addresses of gemm, gemv and dot of this dtype: (3,)."""
-    from scipy.linalg import cython_blas
-
+    published = import_module("scipy.linalg.cython_blas").__pyx_capi__
     letter = "s" if dtype.itemsize == 4 else "d"
-    published = cython_blas.__pyx_capi__
     return np.array([_address(published[letter + name]) for name in ("gemm", "gemv", "dot")])
 
 

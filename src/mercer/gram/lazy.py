@@ -21,6 +21,7 @@ from mercer.backend import (
     on_gpu,
     ones,
     scalar,
+    to_numpy,
     transposed,
     zeros,
 )
@@ -35,13 +36,7 @@ from mercer.gram.resampling_weights import (
     Resamples,
     WeightColumns,
 )
-from mercer.gram.threads import (
-    MAX_FEW_VECTORS,
-    WIDE_BYTES,
-    in_order,
-    side,
-    spans,
-)
+from mercer.gram.threads import MAX_FEW_VECTORS, WIDE_BYTES, in_order, side, spans
 from mercer.gram.tile_products import (
     RowBlocks,
     RowForms,
@@ -55,8 +50,6 @@ from mercer.gram.tile_products import (
 Product = Callable[[Array], Array]  # v -> K v in float64
 
 _MAX_ENTRIES_OF_ONE_BLOCK = 500_000  # up to here one block costs less than to start threads
-# With more columns the transposed product of a tile costs more than to compute the tile again.
-_MAX_COLUMNS_BY_SYMMETRY = MAX_FEW_VECTORS
 
 
 class LazyMatrix(ABC):
@@ -104,10 +97,10 @@ class LazyMatrix(ABC):
             return self._fused.times(v)
         if n * m <= _MAX_ENTRIES_OF_ONE_BLOCK:
             return astype(self._one_block() @ v, double(v))
-        v = v if self._loops is None else plain(v)
+        v = v if self._loops is None else plain(to_numpy(v))
         out = zeros((n, v.shape[1]), v, dtype=double(v))
         tiles = spans(n, stripe_rows(self, v.shape[1]))
-        if self.symmetric and v.shape[1] <= _MAX_COLUMNS_BY_SYMMETRY:
+        if self.symmetric and v.shape[1] <= MAX_FEW_VECTORS:
             work, tasks = SymmetricRowProducts(self, v, tiles), range(len(tiles))
             stripes = self._run(work, tasks, held=8 * n * v.shape[1])
             for rows, (at_rows, below) in zip(tiles, stripes, strict=True):
@@ -133,7 +126,7 @@ class LazyMatrix(ABC):
             return self._quad(w, diagonal)
         w = validate.vectors(w, self.shape[0], self.like, "w")
         wide = astype(w if w.ndim == 2 else w[:, None], self.like.dtype)
-        wide = wide if self._loops is None else plain(wide)
+        wide = wide if self._loops is None else plain(to_numpy(wide))
         forms = self._quad(DenseColumns(wide), diagonal)
         return forms if w.ndim == 2 else forms[0]
 

@@ -289,7 +289,7 @@ def _gaussian_stripe(
     if kind.itemsize > family.like.dtype.itemsize:
         return None
     values = np.stack(tables).astype(kind) if len(tables) else np.empty((0, 1), kind)
-    pairs = PairWeights.of(family.like, labels, weights, coded, values)
+    pairs = PairWeights.of(to_numpy(family.like), labels, weights, coded, values)
     shift, unit = float(scales[0][0]), 1.0 if precise else float(scales[1][0])
     return _GaussianFormsStripe(loops, family.shape[0], pairs, (shift, unit), size)
 

@@ -23,7 +23,9 @@ Answer = TypeVar("Answer")
 # more with 1,024.
 TILE = 480
 _STRIPES_OF_FEW_VECTORS, _STRIPES = 64, 32
-MAX_FEW_VECTORS = 16  # in a product
+# Vectors up to which a product uses symmetry; with more, the transposed product of a tile costs more than to
+# compute the tile again.
+MAX_FEW_VECTORS = 16
 _MIN_ROWS_OF_STRIPE = 128  # smaller tiles cost more in calls than in arithmetic
 GPU_TILE = 4096  # rows and columns of a tile of torch on a GPU: 128 MiB, a thousandth of its memory
 # Columns of a product from which wider tiles are faster, because fewer products are added up.

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mercer.backend import Array, astype, double, is_numpy, namespace, zeros
+from mercer.backend import Array, astype, double, is_numpy, namespace, to_numpy, zeros
 from mercer.gram.gaussian_stripes import GaussianLoops, takes
 from mercer.gram.resampling_weights import CodedColumns, DenseColumns, WeightColumns
 from mercer.gram.threads import rows_of_stripe, side, spans, while_wanted, width
@@ -46,7 +46,8 @@ class RowProducts:
         total = _Accumulator((rows.stop - rows.start, self.v.shape[1]), self.v)
         loops, m = self.matrix._loops, self.matrix.shape[1]
         if loops is not None:
-            loops.add_products(rows, slice(0, m), self.v, total.value, self.matrix.symmetric)
+            whole, into = slice(0, m), to_numpy(total.value)
+            loops.add_products(rows, whole, to_numpy(self.v), into, self.matrix.symmetric)
             return total.value
         for columns in while_wanted(spans(m, width(self.v))):
             total.add(self.matrix.block(rows, columns), self.v[columns, :])
@@ -70,8 +71,9 @@ class SymmetricRowProducts:
         at_rows = zeros((rows.stop - rows.start, self.v.shape[1]), self.v, double(self.v))
         below = zeros((n - rows.stop, self.v.shape[1]), self.v, double(self.v))
         if loops is not None:
-            loops.add_products(rows, rows, self.v, at_rows, symmetric=True)
-            loops.add_products_of_both(rows, slice(rows.stop, n), self.v, at_rows, below)
+            v, into = to_numpy(self.v), to_numpy(at_rows)
+            loops.add_products(rows, rows, v, into, symmetric=True)
+            loops.add_products_of_both(rows, slice(rows.stop, n), v, into, to_numpy(below))
             return at_rows, below
         at_rows += _narrow_product(self.matrix.block(rows, rows), self.v[rows, :])
         for columns in while_wanted(spans(n, width(self.v), first=rows.stop)):
@@ -108,9 +110,10 @@ class RowForms:
         """Add K[rows, columns] @ w[columns]."""
         loops = self.matrix._loops
         if loops is not None and isinstance(self.w, CodedColumns) and takes(self.w.codes):
-            loops.add_coded_products(rows, columns, self.w, total.value)
+            loops.add_coded_products(rows, columns, self.w, to_numpy(total.value))
         elif loops is not None and isinstance(self.w, DenseColumns):
-            loops.add_products(rows, columns, self.w.array, total.value, False)
+            into = to_numpy(total.value)
+            loops.add_products(rows, columns, to_numpy(self.w.array), into, symmetric=False)
         else:
             step = width(total.value)
             for span in while_wanted(spans(columns.stop, step, first=columns.start)):
