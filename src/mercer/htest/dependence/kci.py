@@ -29,7 +29,7 @@ from mercer.rkhs.sample_rows import taken
 _BANDWIDTH_FACTORS = (0.5, 1.0, 2.0, 4.0)  # of the median distance of z, candidates for regressions
 _FACTOR_TOLERANCE = 1e-6  # share of the trace that the features of a variable may miss
 _FACTOR_COPIES = 6  # of a factor in memory at the same time
-_GRAM_COPIES = 5  # of a Gram matrix: residuals of x and y, the matrix of z, regressions, temporaries
+_GRAM_COPIES = 5  # of a Gram matrix: residuals of x and y, the matrix of z, and temporaries
 _MIN_ROWS_FOR_GRAM = 1000  # with fewer, features of any number take less than a second
 _ROWS_PER_PROBED_ROW = 8  # of the subsample whose rank tells whether features are worth a try
 _ROWS_PER_FEATURE = 3  # with more features than that, products with the Gram matrix cost less
