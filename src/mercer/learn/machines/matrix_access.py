@@ -85,6 +85,10 @@ class DenseKernelRows(KernelRows):
     def store(self) -> RowStore:
         return RowStore.full(self.matrix)
 
+    def part(self, index: np.ndarray) -> SubmatrixRows:
+        """The submatrix at some positions."""
+        return SubmatrixRows(self, index)
+
     def times(self, index: np.ndarray, weights: np.ndarray, /) -> np.ndarray:
         product = weights.astype(self.matrix.dtype) @ self.matrix[index, : len(self)]
         return product.astype(np.float64)
@@ -102,6 +106,10 @@ class SubmatrixRows(KernelRows):
 
     def store(self) -> RowStore:
         return RowStore.of_submatrix(self._whole.matrix, self._places)
+
+    def part(self, index: np.ndarray) -> SubmatrixRows:
+        """The submatrix at some positions of this one."""
+        return SubmatrixRows(self._whole, self._places[index])
 
     def times(self, index: np.ndarray, weights: np.ndarray, /) -> np.ndarray:
         return self._whole.times(self._places[index], weights)[self._places]
@@ -338,6 +346,8 @@ def dense_rows(kernel: Kernel, x: Points) -> DenseKernelRows:
     """The matrix of a kernel on checked points, in memory."""
     if isinstance(kernel, Precomputed):
         return DenseKernelRows(kernel.pairwise(x, x))
+    if count(x) <= _MAX_POINTS_OF_A_PLAIN_CALL and is_numpy(x):
+        return _plain_matrix(kernel, x)
     if _is_cheap(kernel, x):
         return TiledRows(kernel, to_numpy(x)).dense()
     return DenseKernelRows(to_numpy(Gram(kernel, x).dense()))

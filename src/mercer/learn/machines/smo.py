@@ -25,6 +25,7 @@ from mercer.learn.machines.smo_compiled import (
 from mercer.native import has_compiler
 
 _STEPS_PER_COEFFICIENT = 4  # between attempts to solve for the free coefficients and to shrink
+_MIN_STEPS_PER_CALL = 1000  # of the compiled loop: fewer take less time than what is between
 _MAX_SLOPES_PER_CALL = 400_000_000  # half a second of compiled steps, for which Ctrl-C has to wait
 _COMPILED_ROUNDS = (
     5  # compiled steps are so cheap that the linear system pays every fifth time only
@@ -182,11 +183,12 @@ class Block:
         """
         steps_taken = rounds = 0
         while steps_taken < max_steps:
+            compiled = _use_compiled(spent + steps_taken)
             at_once = min(
-                _STEPS_PER_COEFFICIENT * len(self.b), max(_MAX_SLOPES_PER_CALL // len(self.b), 1)
+                max(_STEPS_PER_COEFFICIENT * len(self.b), _MIN_STEPS_PER_CALL if compiled else 0),
+                max(_MAX_SLOPES_PER_CALL // len(self.b), 1),
             )
             now = min(at_once, max_steps - steps_taken)
-            compiled = _use_compiled(spent + steps_taken)
             steps = (self._compiled if compiled else self._numpy)(tolerance, now)
             steps_taken += steps
             if steps < now:

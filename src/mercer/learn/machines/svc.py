@@ -20,7 +20,13 @@ from mercer.features.random_state import state
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.take import taken
 from mercer.learn.machines.decomposition import max_working_set
-from mercer.learn.machines.matrix_access import SubmatrixRows, dense_rows, kernel_rows
+from mercer.learn.machines.matrix_access import (
+    DenseKernelRows,
+    KernelRows,
+    SubmatrixRows,
+    dense_rows,
+    kernel_rows,
+)
 from mercer.learn.machines.platt import PlattSigmoid
 from mercer.learn.machines.precomputed import Precomputed
 from mercer.learn.machines.smo import Dual, DualSolution
@@ -260,16 +266,11 @@ class SVC(ClassifierMixin, Machine):
         """Solve all two-class problems for all C."""
         ordered, positions = increasing(C)
         solved: list[list[tuple[np.ndarray, DualSolution]]] = [[] for _ in ordered]
-        several = data.k > 2 and len(data.codes) <= max_working_set()
-        shared = dense_rows(data.kernel, data.points) if several else None
+        data = data.with_matrix() if data.k > 2 else data
         for index, signs in self._multiclass.problems(data.codes, data.k):
-            if shared is None:
-                rows = kernel_rows(data.kernel, data.at(index).points)
-            else:
-                rows = shared if len(index) == len(shared) else SubmatrixRows(shared, index)
             factors = data.factors[index]
             solutions = self._solve_path(
-                rows, lambda c, s=signs, w=factors: hinge_dual(s, c * w), ordered
+                data.rows(index), lambda c, s=signs, w=factors: hinge_dual(s, c * w), ordered
             )
             for problems, solution in zip(solved, solutions, strict=True):
                 problems.append((index, solution))
@@ -322,11 +323,8 @@ class SVC(ClassifierMixin, Machine):
         )
         values = np.empty((len(codes), 1 if k == 2 else k), dtype=np.float64)
         for train, test in folds.split(codes, codes):
-            training = data.at(train)
-            (expansion,) = self._train(training, [self.C])
-            scores = self._scores(
-                expansion.values(data.kernel, training.points, data.at(test).points)
-            )
+            (expansion,) = self._train(data.at(train), [self.C])
+            scores = self._scores(data.values(expansion, train, test))
             values[test] = scores[:, None] if k == 2 else scores
         mass = np.ones(len(codes), dtype=np.float64) if weights is None else weights
         labels = [1] if k == 2 else range(k)
@@ -344,13 +342,37 @@ class _LabelledPoints:
     codes: np.ndarray
     factors: np.ndarray
     k: int
+    matrix: DenseKernelRows | SubmatrixRows | None = None  # where several problems share it
+
+    def with_matrix(self) -> _LabelledPoints:
+        """The same data with the matrix of the kernel, unless that is too large."""
+        if self.matrix is not None or len(self.codes) > max_working_set():
+            return self
+        return replace(self, matrix=dense_rows(self.kernel, self.points))
 
     def at(self, index: np.ndarray) -> _LabelledPoints:
         """The subset at these positions, in increasing order."""
         if len(index) == len(self.codes):
             return self
-        points = taken(self.points, index)
-        return replace(self, points=points, codes=self.codes[index], factors=self.factors[index])
+        points, matrix = taken(self.points, index), self.matrix
+        matrix = None if matrix is None else matrix.part(index)
+        codes, factors = self.codes[index], self.factors[index]
+        return replace(self, points=points, codes=codes, factors=factors, matrix=matrix)
+
+    def rows(self, index: np.ndarray) -> KernelRows:
+        """The matrix of the subset at these positions."""
+        if self.matrix is None:
+            return kernel_rows(self.kernel, self.at(index).points)
+        return self.matrix if len(index) == len(self.codes) else self.matrix.part(index)
+
+    def values(
+        self, expansion: SupportExpansion, train: np.ndarray, test: np.ndarray
+    ) -> np.ndarray:
+        """Decision values at the positions `test` of functions learnt at the positions `train`: (m, P)."""
+        if isinstance(self.matrix, DenseKernelRows):
+            block = self.matrix.matrix[np.ix_(test, train[expansion.index])]
+            return block @ expansion.weights + expansion.offsets
+        return expansion.values(self.kernel, self.at(train).points, self.at(test).points)
 
 
 def _fit_all(machines: list[SVC], X: Any, y: Any, sample_weight: Any) -> list[Any]:
@@ -365,6 +387,7 @@ def _fit_all(machines: list[SVC], X: Any, y: Any, sample_weight: Any) -> list[An
     check_definite(kernel, points, hard=any(inf == m.C for m in machines))
     factors = first._weight_factors(codes, weights)
     data = _LabelledPoints(kernel, points, codes, factors, len(first.classes_))
+    data = data.with_matrix() if any(m.probability for m in machines) else data
     expansions = first._train(data, [m.C for m in machines])
     for machine, expansion in zip(machines, expansions, strict=True):
         machine._copy_fitted(first)
