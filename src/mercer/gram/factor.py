@@ -160,7 +160,8 @@ class _Pivoted:
         self.rows[r : r + added, :] = fresh[:added, :]
         self.remaining = xp.clip(self.remaining - xp.sum(squares[:added, :], axis=0), 0, None)
         self.pivots += pivots[:added]
-        self.remaining[array_like(np.asarray(pivots[:added]), self.remaining, xp.int64)] = 0.0
+        for p in pivots[:added]:  # the array standard has no assignment to several indices
+            self.remaining[p] = 0.0
         return added
 
     def _reserve(self, number: int) -> None:
