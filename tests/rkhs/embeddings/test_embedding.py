@@ -182,6 +182,23 @@ def test_ridge_by_the_dense_formula():
     assert_allclose(law.weights([0.5]), expected, rtol=1e-9)
 
 
+def test_expectations_are_weighted_sums_of_the_outcomes():
+    """Solved for the function, against the weights of every new point; also of a posterior."""
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(80, 2))
+    y = np.sin(x) + 0.1 * rng.normal(size=(80, 2))
+    law = ConditionalEmbedding.fit(x, y, kernel_x=K, kernel_y=RBF(1.2), ridge=0.3)
+    posterior = law.bayes_rule(Gaussian([0.0, 0.0], np.eye(2)))
+    for fitted, outcomes in ((law, y), (posterior, x)):
+        weights, new = fitted.weights(x[:5] + 0.1), x[:5] + 0.1
+        assert_allclose(
+            fitted.expectation(lambda v: v[:, 0] > 0, new),
+            weights.T @ (outcomes[:, 0] > 0),
+            atol=1e-9,
+        )
+        assert_allclose(fitted.expectation(np.exp, new), weights.T @ np.exp(outcomes), atol=1e-9)
+
+
 def test_leave_one_out_is_that_of_the_loop():
     from mercer.rkhs.embeddings.conditional_embedding import _RIDGES, _leave_one_out_ridge
 

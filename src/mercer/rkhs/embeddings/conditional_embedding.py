@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from mercer import linalg, validate
-from mercer.backend import Array, count, take_rows, to_numpy
+from mercer.backend import Array, array_like, count, take_rows, to_numpy
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram import Gram, ridge_solve
@@ -30,6 +30,18 @@ _RIDGES = 10.0 ** np.arange(-8, 2)
 _MAX_POINTS_FOR_SELECTION = 1000
 
 
+class LinearMap(Protocol):
+    """A matrix M by its products."""
+
+    def __call__(self, k: Array, /) -> Array:
+        """M k for (n, m)."""
+        ...
+
+    def adjoint(self, v: np.ndarray, /) -> Array:
+        """M'v for (n, k)."""
+        ...
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ConditionalEmbedding:
     """Conditional mean embedding mu(x) = E[l(Y, .) | X = x] ~ sum_i b_i(x) l(y_i, .).
@@ -42,7 +54,7 @@ class ConditionalEmbedding:
     kernel_x, kernel_y : Kernel
     x, y : points
         Paired samples of the condition and the outcome.
-    solve : function (n, m) -> (n, m)
+    solve : LinearMap
         Map from k(x_i, new x_j) to the weights; created by `fit`.
 
     Examples
@@ -62,7 +74,7 @@ class ConditionalEmbedding:
     kernel_y: Kernel
     x: Points
     y: Points
-    solve: Callable[[Array], Array]
+    solve: LinearMap
 
     @classmethod
     def fit(
@@ -99,10 +111,7 @@ class ConditionalEmbedding:
 
     def weights(self, x: Any) -> Array:
         """Weights b_i(x_j), a column for each new point: (n, m)."""
-        points, _ = read(self.kernel_x, x, None, "x")
-        if self._doubled:
-            points = widened_for(self.kernel_x, points)
-        return self.solve(Gram(self.kernel_x, self.x, points).dense())
+        return self.solve(Gram(self.kernel_x, self.x, self._conditions(x)).dense())
 
     def __call__(self, x: Any) -> Function:
         """Embeddings of the distributions of Y given each x, as functions of y."""
@@ -121,7 +130,12 @@ class ConditionalEmbedding:
                 f"function must return one value for each of the {count(self.y)} observations, got "
                 f"shape {values.shape}"
             )
-        return to_numpy(self.weights(x)).T @ values
+        # b(x)'g = k(x)'M'g: a column for each function is solved for, not for each new point
+        columns = values if values.ndim == 2 else values[:, None]
+        gram = Gram(self.kernel_x, self._conditions(x), self.x)
+        coefficients = array_like(to_numpy(self.solve.adjoint(columns)), gram.like)
+        result = to_numpy(gram @ coefficients).astype(np.float64)
+        return result if values.ndim == 2 else result[:, 0]
 
     # ---- rules of probability ---------------------------------------------------------
 
@@ -165,6 +179,11 @@ class ConditionalEmbedding:
         solve = _MatrixProduct(inverse)
         return ConditionalEmbedding(self.kernel_y, self.kernel_x, self.y, self.x, solve)
 
+    def _conditions(self, x: Any) -> Points:
+        """New points x, in float64 if the sample is."""
+        points, _ = read(self.kernel_x, x, None, "x")
+        return widened_for(self.kernel_x, points) if self._doubled else points
+
     @property
     def _doubled(self) -> bool:
         """Whether x is in float64: as passed by the user, or because the ridge is small."""
@@ -197,6 +216,10 @@ class _RidgeSolve:
     def __call__(self, k: Array) -> Array:
         return ridge_solve(self.gram, k, self.ridge)
 
+    def adjoint(self, v: np.ndarray) -> Array:
+        """The same, as the matrix is symmetric."""
+        return self(array_like(v, self.gram.like))
+
 
 @dataclass(frozen=True, eq=False)
 class _MatrixProduct:
@@ -206,6 +229,10 @@ class _MatrixProduct:
 
     def __call__(self, k: Array) -> Array:
         return self.matrix @ to_numpy(k)
+
+    def adjoint(self, v: np.ndarray) -> Array:
+        """M'v."""
+        return self.matrix.T @ v
 
 
 def _leave_one_out_ridge(kernel_x: Kernel, kernel_y: Kernel, x: Points, y: Points) -> float:
