@@ -106,21 +106,43 @@ def nystrom(rates: Rates) -> None:
 
 
 def classifiers() -> None:
-    """Other learners on tensors of the device."""
-    from mercer.learn import SVC, KernelLogistic
+    """Support vector machines and logistic regression, beside the CPU of the same machine."""
+    from sklearn.datasets import make_classification
 
-    n = 5000
-    x, fresh = normal(n, 10), normal(n, 10)
-    y, wanted = ((s[:, :3].prod(dim=1) > 0).long() for s in (x, fresh))
-    for learner in (KernelLogistic(RBF(2.0)), SVC(RBF(2.0))):
+    from mercer.learn import SVC, SVR, KernelLogistic, OneClassSVC
+
+    header(
+        "Classifiers and machines, d = 20, float32",
+        "learner",
+        "n",
+        "seconds",
+        "CPU",
+        "right",
+        "bar",
+    )
+    cases = [
+        (SVC(), 5_000, None),
+        (SVC(), 20_000, None),
+        (SVR(), 20_000, None),
+        (OneClassSVC(), 20_000, None),
+        (KernelLogistic(), 10_000, None),
+        (SVC(), 100_000, 5.0),
+    ]
+    for learner, n, bar in cases:
+        x, y = make_classification(
+            2 * n, 20, n_informative=10, n_redundant=5, flip_y=0.2, class_sep=0.5, random_state=0
+        )
+        points, fresh = x[:n].astype(np.float32), x[n:].astype(np.float32)
+        target = y[:n].astype(np.float64) if isinstance(learner, SVR) else y[:n]
+        tensor = torch.as_tensor(points, device="cuda")
+        learner.fit(tensor[:3000], target[:3000])
+        t = timed(lambda m=learner, a=tensor, b=target: m.fit(a, b))
+        found = np.asarray(learner.predict(torch.as_tensor(fresh, device="cuda")))
+        right = f"{np.mean((found > 0.5) == y[n:]):.1%}" if hasattr(learner, "classes_") else ""
+        cpu = timed(lambda m=learner, a=points, b=target: m.fit(a, b)) if bar is None else None
+        shown = "" if cpu is None else f"{cpu:.2f}"
         name = type(learner).__name__
-        try:
-            t = timed(lambda learner=learner: learner.fit(x, y))
-            found = learner.predict(fresh)
-            right = float((torch.as_tensor(found).cpu() == wanted.cpu()).double().mean())
-            print(f"\n{name}, n = {n:,}, d = 10: {t:.2f} s, {right:.1%} of new points right.")
-        except (TypeError, ValueError, RuntimeError) as why:
-            print(f"\n{name} on tensors of the device: {type(why).__name__}, {why}")
+        row(name, f"{n:,}", f"{t:.2f}", shown, right, "" if bar is None else met(t, bar))
 
 
 def _truth(x: Any) -> Any:

@@ -27,6 +27,8 @@ class DeviceEngine:
         (n, block, table, seeds, chunk, like) -> columns of random signs on the device.
     uploaded_columns : callable
         (codes, table, seeds, like) -> weight columns of the host, copied to the device.
+    code_bytes : callable
+        like -> bytes of codes of weight columns that the device takes at once.
     circular_correlations : callable
         (matrices, matrices) -> their circular cross-correlations, as in `gram.circular_correlation`.
     squared_correlations : callable
@@ -44,6 +46,7 @@ class DeviceEngine:
     permuted_columns: Callable[..., Any]
     sign_columns: Callable[..., Any]
     uploaded_columns: Callable[..., Any]
+    code_bytes: Callable[..., int]
     circular_correlations: Callable[..., Any]
     squared_correlations: Callable[..., Any]
     shifted_sums: Callable[..., Any]

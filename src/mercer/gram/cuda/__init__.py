@@ -20,6 +20,7 @@ ENGINE = DeviceEngine(
     permuted_columns=weight_columns.device_columns,
     sign_columns=weight_columns.device_signs,
     uploaded_columns=weight_columns.uploaded_columns,
+    code_bytes=weight_columns.code_bytes,
     circular_correlations=device_correlation.circular_correlations,
     squared_correlations=device_correlation.squared_correlations,
     shifted_sums=permuted_products.shifted_sums,

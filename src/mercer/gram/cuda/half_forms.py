@@ -26,7 +26,7 @@ _RELEASE_WITH_WIDE_SUMS = (2, 8)  # of torch: products of halves can be returned
 _TILES = {
     "light": {"BM": 128, "BN": 64, "num_warps": 4},
     "heavy": {"BM": 128, "BN": 64, "num_warps": 4},
-    "plain": {"BM": 128, "BN": 32, "num_warps": 4},
+    "plain": {"BM": 128, "BN": 64, "num_warps": 4},
     "double": {"BM": 64, "BN": 32, "num_warps": 4},
 }  # tile shapes by `Plan.needs`
 

@@ -32,7 +32,7 @@ class Operand:
         str  # "r2", "dot", "l1", "steps", "sum"; "stein": "steps" that gives the two before it too
     )
     halves: bool  # whether by dot products of halves, or by sums over columns
-    x: Any  # (n, k) of half precision, or (n, d) as the points are
+    x: Any  # (n, k) of half precision, or (d, n): a column of the points after the other
     y: Any
     norms_x: Any  # (n,): |x_i|^2 for "r2", -a_i's_i for "steps", the numbers themselves for "sum"
     norms_y: Any
@@ -40,8 +40,8 @@ class Operand:
 
     @property
     def width(self) -> int:
-        """The number of columns of x."""
-        return 0 if self.x is None else int(self.x.shape[1])
+        """The number of columns of the points, or of their halves."""
+        return 0 if self.x is None else int(self.x.shape[1 if self.halves else 0])
 
 
 def operand_of(each: Input, like: Any, tolerance: float) -> Operand | None:
@@ -96,8 +96,9 @@ def halves(x: Any) -> tuple[Any, Any]:
 def _plain(each: Input, x: Any, y: Any) -> Operand | None:
     if x.shape[1] > _MAX_COLUMNS_FUSED:
         return None
-    tall_x = _tall(x)
-    return Operand(each.kind, False, tall_x, tall_x if y is x else _tall(y), None, None, 1.0)
+    columns_x = _tall(x).T.contiguous()
+    columns_y = columns_x if y is x else _tall(y).T.contiguous()
+    return Operand(each.kind, False, columns_x, columns_y, None, None, 1.0)
 
 
 def _steps(each: Input, x: Any, y: Any) -> Operand:

@@ -35,8 +35,10 @@ def arguments(plan: Plan) -> str:
 
 
 def _named_arrays(o: Operand, j: int) -> dict[str, Any]:
-    """The arrays of an operand by their names in the code."""
+    """The arrays of an operand, and the strides of columns, by their names in the code."""
     named = {f"x{j}": o.x, f"y{j}": o.y, f"nx{j}": o.norms_x, f"ny{j}": o.norms_y}
+    if o.x is not None and not o.halves:
+        named |= {f"stride_x{j}": o.x.shape[1], f"stride_y{j}": o.y.shape[1]}
     return {name: value for name, value in named.items() if value is not None}
 
 
@@ -132,7 +134,7 @@ def _differences(plan: Plan, o: Operand, j: int, unrolled: bool, across: str) ->
 
     def column(name: str, side: str, offset: int) -> str:
         where, shape = ("rows", "[:, None]") if side == "x" else ("columns", across)
-        at = f"{side}{j} + {where}{wide} * {o.width} + {offset} + part{j}"
+        at = f"{side}{j} + stride_{side}{j}{wide} * ({offset} + part{j}) + {where}"
         return f"    {name}{j} = tl.load({at}){shape}"
 
     lines = [column("a", "x", 0), column("b", "y", 0)]

@@ -66,7 +66,7 @@ def sums_kernel(plan: Plan, columns: int, squares: bool) -> Any:
 
 def values_kernel(plan: Plan) -> Any:
     """The compiled `values` of a plan."""
-    lines, store, scales = plan.formula.lines, inputs(plan), []
+    lines, store, scales = plan.formula.lines, inputs(plan, len(plan.operands) == 1), []
     for k, value in enumerate(plan.formula.values):
         known = int(value[1:]) + 1 if value.startswith("t") else 0
         store += [line for line in lines[:known] if line]

@@ -12,6 +12,8 @@ from mercer.gram.cuda.device_weights import random_signs, two_valued
 from mercer.gram.cuda.operands import ROWS_PER_TILE
 
 _GROUP = 64  # columns that share a generator, as on the host; also converted to float64 at a time
+_BYTES_PER_CODE = 4  # a sign of half precision, and its copy in random order
+_FREE_ON_HOST = 2**32  # for Triton's interpreter
 _ORDER_STREAM = 2**32 - 1  # the number of the generator that draws the order of summation
 
 Seeds = Callable[[int], np.random.SeedSequence]  # number of a group of 64 columns -> its seed
@@ -114,6 +116,14 @@ def uploaded_columns(
         group = torch.as_tensor(codes[c : c + _GROUP]).to(like.device)
         signs[:n, c : c + len(group)] = (2 * group.half() - 1).T
     return _window(signs, slice(0, k), 0, table, like, n, seeds)
+
+
+def code_bytes(like: Any) -> int:
+    """Bytes of codes to be signs on the device at once: with their copies they take a quarter of its memory."""
+    import torch
+
+    free = torch.cuda.mem_get_info(like.device)[0] if like.is_cuda else _FREE_ON_HOST
+    return int(free) // (4 * _BYTES_PER_CODE)
 
 
 def _groups(seeds: Seeds, chunk: slice) -> tuple[int, list[np.random.SeedSequence]]:

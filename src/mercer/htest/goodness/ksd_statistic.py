@@ -9,11 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from mercer.backend import on_gpu, to_numpy
-from mercer.config import settings
 from mercer.gram import Gram, SignWeights
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import PairSums, labelled
-from mercer.gram.resampling_weights import CodedColumns
+from mercer.gram.resampling_weights import CodedColumns, codes_at_once
 from mercer.htest.goodness.stein_sample import SteinSample
 from mercer.htest.nulls import WildBootstrap
 from mercer.htest.serial_dependence import across_blocks, block_length, first_lag_means, lag_means
@@ -136,7 +135,7 @@ class SteinForms:
         on_device = on_gpu(like) and not precise
         like = like if on_device else np.empty(0, dtype=np.float32)
         signs = SignWeights(self.n, null.resamples, block=null.block or 1, rng=seed)
-        for chunk in signs.chunks(settings().memory // 4):
+        for chunk in signs.chunks(codes_at_once(like)):
             coded = signs.columns(chunk, like)
             yield coded.after_ones() if chunk.start == 0 else coded
 

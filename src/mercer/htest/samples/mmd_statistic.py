@@ -15,13 +15,12 @@ from math import exp, sqrt
 import numpy as np
 
 from mercer.backend import Array, array_like, on_gpu, scalar, to_numpy
-from mercer.config import settings
 from mercer.errors import NoRule
 from mercer.gram import Centered, LazyMatrix, Reweighted, top_eigenpairs
 from mercer.gram.eigen import ask_for_eigenpairs
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import PairSums, labelled
-from mercer.gram.resampling_weights import CodedColumns
+from mercer.gram.resampling_weights import CodedColumns, codes_at_once
 from mercer.htest.nulls import Gamma, Null, Permutation, WildBootstrap
 from mercer.htest.samples.mmd_series import block_forms, pooled_block
 from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, within
@@ -133,7 +132,7 @@ class Discrepancies:
     def _resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         labels = labellings(self.pooled.n, self.pooled.m, null, seed)
         parts = []
-        for chunk in within(columns, labels.chunks(settings().memory // 4)):
+        for chunk in within(columns, labels.chunks(codes_at_once(self._codes_like))):
             coded = labels.columns(chunk, self._codes_like)
             parts.append(self._values(self._forms(coded), _plus(coded)))
         return np.concatenate(parts, axis=1)
