@@ -48,7 +48,7 @@ def main() -> None:
         "two_sample": lambda: tests.two_sample(known),
         "independence": lambda: tests.independence(known),
         "goodness": lambda: tests.goodness(known),
-        "aggregated": tests.aggregated,
+        "aggregated": lambda: tests.aggregated(known),
         "agreement": tests.agreement,
         "products": lambda: products.products(known),
         "solvers": learners.solvers,
