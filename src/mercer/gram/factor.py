@@ -11,6 +11,7 @@ from mercer.backend import (
     Array,
     array_like,
     astype,
+    detached,
     double,
     eps,
     itemsize,
@@ -145,7 +146,7 @@ class _Pivoted:
         xp, missing = namespace(self.remaining), [p for p in candidates if p not in self._columns]
         if missing:
             block = transposed(self.matrix._columns_at(np.asarray(missing)))
-            block = xp.asarray(astype(block, self.remaining.dtype), copy=True)
+            block = xp.asarray(detached(astype(block, self.remaining.dtype)), copy=True)
             self._columns.update((p, block[k, :]) for k, p in enumerate(missing))
         return xp.stack([self._columns[p] for p in candidates])
 
