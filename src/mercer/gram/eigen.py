@@ -46,6 +46,9 @@ _COPIES = 3  # of the matrix while LAPACK computes eigenvectors; of the basis wh
 _MAX_BYTES_HELD = (
     2**28
 )  # of a matrix with cheap tiles: a product from memory takes half the time of tiles
+_MAX_BYTES_IN_CACHE = (
+    2**24
+)  # of a matrix; beyond, a product with 2 columns takes half the time of one with 12
 _MAX_KRYLOV_COLUMNS = 256  # without restarts: then orthogonalising takes as long as the products
 _MAX_COLUMNS_FOR_SYMV = (
     2  # 1,000 rows: 0.14 ms for two columns, 0.32 ms by a matrix product; 4: 0.28, 0.41
@@ -169,7 +172,8 @@ def _without_restarts(matrix: LazyMatrix, k: int, max_columns: int) -> tuple[Arr
     The tolerance is tighter than that of `_block_davidson`, because a few more products are cheap.
     """
     n = matrix.shape[0]
-    width = max(k, 2 if _holds(matrix) else _MIN_BLOCK_COLUMNS)
+    cached = _holds(matrix) and n**2 * itemsize(matrix.like) <= _MAX_BYTES_IN_CACHE
+    width = max(k, 2 if cached else _MIN_BLOCK_COLUMNS)
     most = min(max(max_columns, _affordable_columns(matrix)), _MAX_KRYLOV_COLUMNS, n // 2)
     if not is_numpy(matrix.like) or is_single(matrix.like) or 2 * width > most:
         return None

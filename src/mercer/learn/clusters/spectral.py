@@ -11,7 +11,8 @@ from sklearn.cluster import KMeans
 from mercer import validate
 from mercer.backend import array_like, astype, count, to_numpy
 from mercer.features.random_state import state
-from mercer.gram import Gram, Reweighted, top_eigenpairs
+from mercer.gram import Gram, LazyMatrix, Reweighted, top_eigenpairs
+from mercer.gram.eigen import held_if_small
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import read
 from mercer.kernels.radial import RBF
@@ -101,7 +102,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         for name in ("n_clusters", "n_init"):
             validate.whole(name, getattr(self, name))
         kernel, points = self._local(X)
-        gram = Gram(kernel, points)
+        gram = held_if_small(Gram.of_checked(kernel, points))
         n = gram.shape[0]
         refuse_more_clusters_than_points(self.n_clusters, n)
         degrees = _degrees(gram)
@@ -154,7 +155,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         return self.kernel_, points
 
 
-def _degrees(gram: Gram) -> np.ndarray:
+def _degrees(gram: LazyMatrix) -> np.ndarray:
     """Row sums, all of them positive."""
     degrees = to_numpy(gram.row_sums())
     bad = degrees <= 0
