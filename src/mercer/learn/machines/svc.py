@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from math import inf
 from typing import Any, Self
@@ -17,16 +17,8 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer import validate
 from mercer.features.random_state import state
-from mercer.kernels.base import Kernel, Points
-from mercer.kernels.take import taken
-from mercer.learn.machines.decomposition import max_working_set
-from mercer.learn.machines.matrix_access import (
-    DenseKernelRows,
-    KernelRows,
-    SubmatrixRows,
-    dense_rows,
-    kernel_rows,
-)
+from mercer.kernels.base import Kernel
+from mercer.learn.machines.labelled_points import LabelledPoints
 from mercer.learn.machines.platt import PlattSigmoid
 from mercer.learn.machines.precomputed import Precomputed
 from mercer.learn.machines.smo import Dual, DualSolution
@@ -262,7 +254,7 @@ class SVC(ClassifierMixin, Machine):
             )
         return factors[codes] * (1.0 if weights is None else weights)
 
-    def _train(self, data: _LabelledPoints, C: Sequence[float]) -> list[SupportExpansion]:
+    def _train(self, data: LabelledPoints, C: Sequence[float]) -> list[SupportExpansion]:
         """Solve all two-class problems for all C."""
         ordered, positions = increasing(C)
         solved: list[list[tuple[np.ndarray, DualSolution]]] = [[] for _ in ordered]
@@ -301,7 +293,7 @@ class SVC(ClassifierMixin, Machine):
         positions = train.astype(np.float64)[:, None]
         _, points, codes, _ = machine._accept_labels(positions, y)
         factors = machine._weight_factors(codes, None)
-        data = _LabelledPoints(kernel, points, codes, factors, len(machine.classes_))
+        data = LabelledPoints(kernel, points, codes, factors, len(machine.classes_))
         block = kernel.matrix.take(test, axis=0).take(train, axis=1)
         values = [
             block.take(expansion.index, axis=1) @ expansion.weights + expansion.offsets
@@ -309,7 +301,7 @@ class SVC(ClassifierMixin, Machine):
         ]
         return [machine._labels(machine._scores(v)) for v in values]
 
-    def _calibrate(self, data: _LabelledPoints, weights: np.ndarray | None) -> list[PlattSigmoid]:
+    def _calibrate(self, data: LabelledPoints, weights: np.ndarray | None) -> list[PlattSigmoid]:
         """A sigmoid for each class (one for two classes), fitted to cross-validated decision values."""
         codes, k = data.codes, data.k
         fewest = int(np.bincount(codes).min())
@@ -333,48 +325,6 @@ class SVC(ClassifierMixin, Machine):
         ]
 
 
-@dataclass(frozen=True)
-class _LabelledPoints:
-    """Training data: points, the class number of each, and the factor of C at each."""
-
-    kernel: Kernel
-    points: Points
-    codes: np.ndarray
-    factors: np.ndarray
-    k: int
-    matrix: DenseKernelRows | SubmatrixRows | None = None  # where several problems share it
-
-    def with_matrix(self) -> _LabelledPoints:
-        """The same data with the matrix of the kernel, unless that is too large."""
-        if self.matrix is not None or len(self.codes) > max_working_set():
-            return self
-        return replace(self, matrix=dense_rows(self.kernel, self.points))
-
-    def at(self, index: np.ndarray) -> _LabelledPoints:
-        """The subset at these positions, in increasing order."""
-        if len(index) == len(self.codes):
-            return self
-        points, matrix = taken(self.points, index), self.matrix
-        matrix = None if matrix is None else matrix.part(index)
-        codes, factors = self.codes[index], self.factors[index]
-        return replace(self, points=points, codes=codes, factors=factors, matrix=matrix)
-
-    def rows(self, index: np.ndarray) -> KernelRows:
-        """The matrix of the subset at these positions."""
-        if self.matrix is None:
-            return kernel_rows(self.kernel, self.at(index).points)
-        return self.matrix if len(index) == len(self.codes) else self.matrix.part(index)
-
-    def values(
-        self, expansion: SupportExpansion, train: np.ndarray, test: np.ndarray
-    ) -> np.ndarray:
-        """Decision values at the positions `test` of functions learnt at the positions `train`: (m, P)."""
-        if isinstance(self.matrix, DenseKernelRows):
-            block = self.matrix.matrix[np.ix_(test, train[expansion.index])]
-            return block @ expansion.weights + expansion.offsets
-        return expansion.values(self.kernel, self.at(train).points, self.at(test).points)
-
-
 def _fit_all(machines: list[SVC], X: Any, y: Any, sample_weight: Any) -> list[Any]:
     """Fit machines that differ in C only."""
     if not machines:
@@ -386,7 +336,7 @@ def _fit_all(machines: list[SVC], X: Any, y: Any, sample_weight: Any) -> list[An
     points = first._precise_points(points)
     check_definite(kernel, points, hard=any(inf == m.C for m in machines))
     factors = first._weight_factors(codes, weights)
-    data = _LabelledPoints(kernel, points, codes, factors, len(first.classes_))
+    data = LabelledPoints(kernel, points, codes, factors, len(first.classes_))
     data = data.with_matrix() if any(m.probability for m in machines) else data
     expansions = first._train(data, [m.C for m in machines])
     for machine, expansion in zip(machines, expansions, strict=True):
