@@ -74,17 +74,18 @@ def _version(name: str) -> str | None:
 
 
 class Limits:
-    """The best rates seen so far, on all cores; `measure` again and again as the runs go on.
+    """The best rates seen so far, on all cores or fewer; `measure` again and again as the runs go on.
 
     `gemm[dtype]` in flop/s, `exp[name, dtype]` in values/s: NumPy's and, with numba, mercer's
     compiled one. Every core works by itself, and their rates are added.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or cores()
         self.gemm: dict[str, float] = {}
         self.exp: dict[tuple[str, str], float] = {}
         self.history: list[dict[str, float]] = []
-        self._pool = ThreadPoolExecutor(cores())
+        self._pool = ThreadPoolExecutor(self.threads)
 
     def measure(self, repeats: int = 1) -> None:
         """Keep the best of what was seen before and of `repeats` new runs."""
@@ -121,14 +122,14 @@ class Limits:
 
     def _on_all_cores(self, rate: Callable[[], float]) -> float:
         """The sum of the rates of threads that start together, BLAS on one thread each."""
-        start = threading.Barrier(cores())
+        start = threading.Barrier(self.threads)
 
         def run(_: int) -> float:
             start.wait()
             return rate()
 
         with ThreadpoolController().limit(limits=1, user_api="blas"):
-            return sum(self._pool.map(run, range(cores())))
+            return sum(self._pool.map(run, range(self.threads)))
 
 
 def _gemm_rate(dtype: str, size: int = 768, times: int = 4) -> float:

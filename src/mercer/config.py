@@ -124,7 +124,8 @@ class config:
         such as ``"512MiB"`` or ``"2 GB"``; at least 16 MiB. Each thread also works on a few tiles of
         2 MiB, and the first compiled loop (with numba) loads a compiler of about 130 MiB.
     threads : int or None
-        Number of tile threads; None: one for every core the process may use.
+        Number of tile threads, and of BLAS threads in large factorizations; None: one for every core
+        the process may use.
     executor : object with ``submit``, or None
         Runs the tiles instead of the threads of mercer: an executor of `concurrent.futures`, or a
         cluster client with the same method.

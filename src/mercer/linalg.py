@@ -16,9 +16,12 @@ from threading import RLock
 from typing import Any
 
 from mercer.backend import Array, ArrayT, is_numpy, namespace
+from mercer.config import settings
 
 # Entries of a matrix up to which BLAS uses one thread anyway (OpenBLAS: 64 x 64).
 _MAX_ENTRIES_UNTHREADED = 64**2
+# Multiplications of a matrix product up to which OpenBLAS uses one thread anyway.
+_MAX_MULTIPLICATIONS_UNTHREADED = 2**18
 # Entries up to which a factorization gets one BLAS thread. On a busy machine with two cores, eigh of
 # order 500, 1,000, 1,500 and 2,000 took 0.07, 0.7, 1.8 and 4.3 s with one thread, and 1.2 to 4.3, 7.0,
 # 10.5 and 23 s with two (qr and svd alike; cholesky and solve only below order 500). On an idle
@@ -27,7 +30,7 @@ _MAX_ENTRIES_ONE_THREAD = 2000**2
 
 
 def threads_for(matrix: Array) -> AbstractContextManager[Any]:
-    """The BLAS threads for a factorization of this matrix: one up to order 2,000, all above it.
+    """The BLAS threads for a factorization of this matrix: one up to order 2,000, those of the settings above.
 
     A stack of matrices (..., n, m) is factorized one matrix at a time. Arrays of other libraries than
     NumPy are left to their library.
@@ -35,7 +38,16 @@ def threads_for(matrix: Array) -> AbstractContextManager[Any]:
     entries = matrix.shape[-2] * matrix.shape[-1]
     if _MAX_ENTRIES_UNTHREADED < entries <= _MAX_ENTRIES_ONE_THREAD and is_numpy(matrix):
         return one_blas_thread()
+    if entries > _MAX_ENTRIES_ONE_THREAD and is_numpy(matrix):
+        return blas_threads(settings().workers)
     return nullcontext()
+
+
+def threads_for_product(multiplications: int) -> AbstractContextManager[Any]:
+    """The BLAS threads for a product of NumPy arrays outside of tiles: those of the settings."""
+    if multiplications <= _MAX_MULTIPLICATIONS_UNTHREADED:
+        return nullcontext()
+    return blas_threads(settings().workers)
 
 
 # ---- factorizations -------------------------------------------------------------------------
@@ -114,23 +126,24 @@ def _factorized(name: str, a: Array, *others: Array, **options: Any) -> Any:
 # ---- the number of BLAS threads -------------------------------------------------------------
 
 
-class one_blas_thread:
-    """Keep every BLAS of the process at one thread inside a `with` block.
+class blas_threads:
+    """Limit every BLAS of the process to a number of threads inside a `with` block.
 
     Blocks may be nested and may overlap in several Python threads: the first to begin records the
-    number of threads of each library, and the last to end restores it. A library that is loaded while
-    blocks are open is limited by the next block that begins. A number of threads set by other code in
-    the meantime is kept.
+    number of threads of each library, the lowest limit is in force, and the last to end restores the
+    numbers. A library that is loaded while blocks are open is limited by the next block that begins. A
+    number of threads set by other code in the meantime is kept.
     """
 
-    __slots__ = ("_per_thread",)
+    __slots__ = ("_limit", "_per_thread")
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._per_thread: list[tuple[_Library, int]] = []  # libraries with a number for each thread
 
     def __enter__(self) -> None:
-        _begin(id(self))
-        self._per_thread = _limit_this_thread()
+        _begin(id(self), self._limit)
+        self._per_thread = _limit_this_thread(self._limit)
 
     def __exit__(self, *exc: object) -> None:
         _end(id(self))
@@ -141,6 +154,15 @@ class one_blas_thread:
         # An interrupt can strike on the way into __exit__ or in the middle of it.
         if id(self) in _open or (_before and not _open):
             _end(id(self))
+
+
+class one_blas_thread(blas_threads):
+    """Keep every BLAS of the process at one thread inside a `with` block."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(1)
 
 
 class _Library:
@@ -164,21 +186,19 @@ def _openblas_setter(library: Any) -> Callable[[int], Any] | None:
 
 
 _lock = RLock()
-_open: set[int] = set()  # the ids of the blocks that are open
+_open: dict[int, int] = {}  # the id of each block that is open, and its limit
 _before: dict[str, int] = {}  # path of a library -> its threads before the first block
+_limited: dict[str, int] = {}  # path of a library -> its threads as set here
 _libraries: dict[str, _Library] = {}  # by path
 _modules = 0  # number of imported modules at the last search for libraries
 
 
-def _begin(block: int) -> None:
+def _begin(block: int, limit: int) -> None:
     try:
         with _lock:
-            _open.add(block)
+            _open[block] = limit
             _find_libraries()
-            for path, library in _libraries.items():
-                if path not in _before and not library.of_thread and library.get() != 1:
-                    _before[path] = library.get()
-                    library.set(1)
+            _enforce()
     except BaseException:  # an interrupt must not leave the block open either
         _end(block)
         raise
@@ -186,32 +206,48 @@ def _begin(block: int) -> None:
 
 def _end(block: int) -> None:
     with _lock:
-        _open.discard(block)
-        if not _open:
+        _open.pop(block, None)
+        if _open:
+            _enforce()
+        else:
             _restore()
+
+
+def _enforce() -> None:
+    """Bring all libraries to the lowest limit of the open blocks, or to fewer threads that they had before."""
+    limit = min(_open.values())
+    for path, library in _libraries.items():
+        threads = 0 if library.of_thread else library.get()
+        if path in _before and threads != _limited[path]:
+            continue  # changed by other code
+        target = min(limit, _before.get(path, threads))
+        if threads != target:
+            _before.setdefault(path, threads)
+            _limited[path] = target
+            library.set(target)
 
 
 def _restore() -> None:
     """Restore the numbers of threads; if interrupted, `__del__` or the next block completes it."""
     for path, threads in list(_before.items()):
-        if _libraries[path].get() == 1:  # not changed by other code
+        if _libraries[path].get() == _limited.get(path):  # not changed by other code
             _libraries[path].set(threads)
         _before.pop(path, None)
 
 
-def _limit_this_thread() -> list[tuple[_Library, int]]:
+def _limit_this_thread(limit: int) -> list[tuple[_Library, int]]:
     """Limit libraries that have a number for each thread; returns their numbers in this thread."""
-    limited = [(each, each.get()) for each in _libraries.values() if each.of_thread]
-    for library, _ in limited:
-        library.set(1)
-    return limited
+    numbers = [(each, each.get()) for each in _libraries.values() if each.of_thread]
+    for library, threads in numbers:
+        library.set(min(threads, limit))
+    return numbers
 
 
 def one_blas_thread_for_good() -> None:
     """Limit the calling thread, one that mercer started, to one BLAS thread permanently."""
     with _lock:
         _find_libraries()
-    _limit_this_thread()
+    _limit_this_thread(1)
 
 
 def _find_libraries() -> None:

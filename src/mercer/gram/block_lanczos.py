@@ -77,7 +77,9 @@ def _orthonormal(rows: np.ndarray, basis: np.ndarray) -> tuple[np.ndarray, np.nd
 def _normalised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """L^-1 rows and the Cholesky factor L of rows rows'; the rows and None where they are dependent."""
     potrf, trtri = _lapack()
-    lower, failed = potrf(rows @ rows.T, lower=True)
+    inner = rows @ rows.T
+    with linalg.threads_for(inner):
+        lower, failed = potrf(inner, lower=True)
     diagonal = lower.diagonal()
     if failed or not diagonal.min() > _MIN_DIAGONAL_RATIO * diagonal.max():
         return rows, None

@@ -101,6 +101,10 @@ class GaussianLoops:
         """Loops over K'."""
         return replace(self, left=plain(self.right.T), right=plain(self.left.T))
 
+    def at(self, index: np.ndarray) -> GaussianLoops:
+        """Loops over some rows of K and the same columns."""
+        return replace(self, left=self.left[index], right=plain(self.right[:, index]))
+
     def at_columns(self, index: np.ndarray) -> GaussianLoops:
         """Loops over some columns of K."""
         return replace(self, right=plain(self.right[:, index]))

@@ -21,14 +21,13 @@ from mercer.backend import (
     on_gpu,
     ones,
     scalar,
-    to_numpy,
     transposed,
     zeros,
 )
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.gram.device_engine import device_engine
-from mercer.gram.gaussian_stripes import GaussianLoops, plain
+from mercer.gram.gaussian_stripes import GaussianLoops
 from mercer.gram.resampling_weights import (
     BYTES_PER_DECODED_COLUMN,
     CodedColumns,
@@ -44,8 +43,10 @@ from mercer.gram.tile_products import (
     SymmetricRowProducts,
     column_sums,
     filling,
+    laid_out,
     stripe_rows,
 )
+from mercer.linalg import threads_for_product
 
 Product = Callable[[Array], Array]  # v -> K v in float64
 
@@ -96,8 +97,9 @@ class LazyMatrix(ABC):
         if self._fused is not None:
             return self._fused.times(v)
         if n * m <= _MAX_ENTRIES_OF_ONE_BLOCK:
-            return astype(self._one_block() @ v, double(v))
-        v = v if self._loops is None else plain(to_numpy(v))
+            with threads_for_product(n * m * v.shape[1]):
+                return astype(self._one_block() @ v, double(v))
+        v = laid_out(self, v)
         out = zeros((n, v.shape[1]), v, dtype=double(v))
         tiles = spans(n, stripe_rows(self, v.shape[1]))
         if self.symmetric and v.shape[1] <= MAX_FEW_VECTORS:
@@ -126,8 +128,7 @@ class LazyMatrix(ABC):
             return self._quad(w, diagonal)
         w = validate.vectors(w, self.shape[0], self.like, "w")
         wide = astype(w if w.ndim == 2 else w[:, None], self.like.dtype)
-        wide = wide if self._loops is None else plain(to_numpy(wide))
-        forms = self._quad(DenseColumns(wide), diagonal)
+        forms = self._quad(DenseColumns(laid_out(self, wide)), diagonal)
         return forms if w.ndim == 2 else forms[0]
 
     def _quad_resampled(self, w: Resamples, diagonal: bool) -> Array:
@@ -146,12 +147,12 @@ class LazyMatrix(ABC):
             all_w = w.rows(slice(0, n))
             forms = column_sums(all_w, self._times(all_w))
         elif n * n <= _MAX_ENTRIES_OF_ONE_BLOCK:
-            block, all_w = self._one_block(), w.rows(slice(0, n))
-            forms = column_sums(all_w, block @ all_w)
+            with threads_for_product(n * n * w.width):
+                all_w = w.rows(slice(0, n))
+                forms = column_sums(all_w, self._one_block() @ all_w)
         else:
-            tiles = spans(n, stripe_rows(self, w.width))
-            bytes_per_task = WIDE_BYTES + 3 * BYTES_PER_DECODED_COLUMN * w.width
-            terms = self._run(RowForms(self, w), tiles, held=bytes_per_task)
+            held = WIDE_BYTES + 3 * BYTES_PER_DECODED_COLUMN * w.width
+            terms = self._run(RowForms(self, w), spans(n, stripe_rows(self, w.width)), held)
             forms = sum(terms, zeros((w.width,), self.like, double(self.like)))
         return forms if diagonal else forms - self._diagonal_terms(w)
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer.backend import Array, astype, double, is_numpy, namespace, to_numpy, zeros
-from mercer.gram.gaussian_stripes import GaussianLoops, takes
+from mercer.gram.gaussian_stripes import GaussianLoops, plain, takes
 from mercer.gram.resampling_weights import CodedColumns, DenseColumns, WeightColumns
 from mercer.gram.threads import rows_of_stripe, side, spans, while_wanted, width
 
@@ -178,6 +178,11 @@ def filling(
 def stripe_rows(matrix: Blocks, vectors: int) -> int:
     """Rows of a stripe of tiles in products with so many vectors."""
     return side(matrix.like) if matrix._loops is None else rows_of_stripe(matrix.shape[0], vectors)
+
+
+def laid_out(matrix: Blocks, v: Array) -> Array:
+    """v in the layout that the loops of a matrix need, if it has any."""
+    return v if matrix._loops is None else plain(to_numpy(v))
 
 
 def column_sums(a: Array, b: Array) -> Array:

@@ -28,6 +28,7 @@ from mercer.gram.fast_exp import compiled_exp
 from mercer.gram.gaussian_stripes import GaussianLoops
 from mercer.gram.gaussian_tiles import AugmentedProduct, GaussianTiles
 from mercer.gram.threads import in_order, rows_of_stripe, spans
+from mercer.gram.tile_products import WrittenRows
 from mercer.gram.tiles import tile_maker
 from mercer.kernels.base import DotProduct, Kernel, Points
 from mercer.kernels.dot import Linear
@@ -36,6 +37,7 @@ from mercer.kernels.take import taken
 from mercer.learn.machines.precomputed import Precomputed
 from mercer.learn.machines.row_store import RowSource, RowStore, padded, padded_block
 from mercer.learn.machines.smo_compiled import is_quickly_compiled
+from mercer.linalg import one_blas_thread
 
 MAX_DENSE_POINTS = 2048  # 32 MiB in float64; up to here a problem is solved as one block
 _MAX_POINTS_OF_A_PLAIN_CALL = 100  # up to here preparing tiles costs more than they save
@@ -145,7 +147,12 @@ class TiledRows(KernelRows):
         self.diagonal = np.asarray(kernel.diag(x), dtype=np.float64)
 
     def block(self, index: np.ndarray, /) -> np.ndarray:
-        block = padded_block(self._square(index, index))
+        loops = _loops(self._square)
+        if loops is None:
+            with one_blas_thread():
+                block = padded_block(self._square(index, index))
+        else:
+            block = padded_block(_gaussian_block(loops.at(index)))
         np.fill_diagonal(block, self.diagonal[index])
         return block
 
@@ -185,7 +192,7 @@ class TiledRows(KernelRows):
 
     def times(self, index: np.ndarray, weights: np.ndarray, /) -> np.ndarray:
         work: Any = _TiledProduct(self._tile, index, weights)
-        loops = self._tile.loops if isinstance(self._tile, GaussianTiles) else None
+        loops = _loops(self._tile)
         if loops is not None:
             column = weights.astype(self._x.dtype)[:, None]
             work = _GaussianProduct(loops.transposed.at_columns(index), column)
@@ -220,6 +227,21 @@ class _TiledProduct:
                 target = slice(span.start - columns.start, span.stop - columns.start)
                 total[target] += weights.astype(tile.dtype) @ tile
         return total
+
+
+def _loops(tile: Any) -> GaussianLoops | None:
+    """Compiled loops over tiles of a Gaussian kernel; None where there are none."""
+    return tile.loops if isinstance(tile, GaussianTiles) else None
+
+
+def _gaussian_block(loops: GaussianLoops) -> np.ndarray:
+    """The matrix of Gaussian loops, its rows written on all threads."""
+    n, m = len(loops.left), loops.right.shape[1]
+    block = np.empty((n, m), loops.left.dtype)
+    tasks = spans(n, rows_of_stripe(n))
+    for _ in in_order(WrittenRows(loops, block, False), tasks, parallel=True, shown=False):
+        pass
+    return block
 
 
 @dataclass(frozen=True)
