@@ -111,3 +111,13 @@ def test_every_loop_is_one_function_that_can_be_stored(build, signature):
     native.native_loop(build, signature, uses)
     key = native._key(build, signature, uses)
     assert any(native._read(path / f"{key}.o") for path in native._folders(build))
+
+
+def test_vectors_fill_the_units_and_other_code_of_numba_keeps_its_generator():
+    """LLVM would use half of the vector units of processors with AVX-512."""
+    registry = pytest.importorskip("numba").core.registry
+    before = registry.cpu_target.target_context._internal_codegen
+    with native._full_vectors():
+        features = registry.cpu_target.target_context._internal_codegen._tm_features
+        assert features.endswith("-prefer-256-bit")
+    assert registry.cpu_target.target_context._internal_codegen is before

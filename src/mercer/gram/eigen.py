@@ -179,7 +179,8 @@ def _without_restarts(matrix: LazyMatrix, k: int, max_columns: int) -> tuple[Arr
         return None
     start = np.random.default_rng(0).standard_normal((n, width))
     times = repeated_product(matrix)
-    return block_lanczos(lambda v: to_numpy(times(v)), start, k, _KRYLOV_TOLERANCE, most)
+    with linalg.blas_threads(settings().workers):
+        return block_lanczos(lambda v: to_numpy(times(v)), start, k, _KRYLOV_TOLERANCE, most)
 
 
 def _block_davidson(
