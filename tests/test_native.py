@@ -115,7 +115,7 @@ def test_every_loop_is_one_function_that_can_be_stored(build, signature):
 
 def test_vectors_fill_the_units_and_other_code_of_numba_keeps_its_generator():
     """LLVM would use half of the vector units of processors with AVX-512."""
-    registry = pytest.importorskip("numba").core.registry
+    registry: Any = pytest.importorskip("numba").core.registry
     before = registry.cpu_target.target_context._internal_codegen
     with native._full_vectors():
         features = registry.cpu_target.target_context._internal_codegen._tm_features

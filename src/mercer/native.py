@@ -121,7 +121,7 @@ def _full_vectors() -> Iterator[None]:
         def _customize_tm_features(self) -> str:
             return f"{super()._customize_tm_features()},{_FULL_VECTORS}".strip(",")
 
-    context = registry.cpu_target.target_context
+    context: Any = registry.cpu_target.target_context
     usual = getattr(context, "_internal_codegen", None)
     if usual is None:  # another version of numba
         yield
