@@ -11,6 +11,7 @@ from mercer.gram.gaussian_stripes import GaussianLoops
 from mercer.gram.lazy import Changed, LazyMatrix, Product
 from mercer.gram.resampling_weights import WeightColumns
 from mercer.gram.threads import spans
+from mercer.linalg import threads_for_product
 
 
 class OfPairs(LazyMatrix):
@@ -131,7 +132,9 @@ class Dense(LazyMatrix):
 
     def _times(self, v: Array) -> Array:
         if self.array.dtype == double(v):
-            return self.array @ v
+            n, m = self.shape
+            with threads_for_product(n * m * v.shape[1]):
+                return self.array @ v
         return super()._times(v)
 
     def block(self, rows: slice, columns: slice, /) -> Array:

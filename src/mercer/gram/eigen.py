@@ -277,9 +277,10 @@ def _dense_product(dense: Array) -> Product:
     (symv,) = get_blas_funcs(("symv",), (dense,))
 
     def times(v: Array) -> Array:
-        if v.shape[1] > _MAX_COLUMNS_FOR_SYMV:
-            return transposed(transposed(v) @ dense)  # BLAS: twice as fast as K v
-        columns = [symv(1.0, dense.T, v[:, j]) for j in range(v.shape[1])]  # .T: Fortran order
+        with linalg.threads_for_product(v.shape[1] * len(dense) ** 2):
+            if v.shape[1] > _MAX_COLUMNS_FOR_SYMV:
+                return transposed(transposed(v) @ dense)  # BLAS: twice as fast as K v
+            columns = [symv(1.0, dense.T, v[:, j]) for j in range(v.shape[1])]  # .T: Fortran order
         return np.stack(columns, axis=1)
 
     return times

@@ -11,6 +11,7 @@ from mercer.backend import Array, array_like, astype, namespace, scalar, zeros
 from mercer.gram import LazyMatrix, Reweighted, ridge_solve
 from mercer.gram.positive_definite import add_to_diagonal, solve_positive
 from mercer.learn.regression.losses import SmoothLoss
+from mercer.linalg import threads_for_product
 
 _MAX_HALVINGS = 40  # of a step, before it is given up: 1e-12 of its length
 _MAX_STALLED_STEPS = 3  # shortened steps without progress, after which only rounding remains
@@ -68,7 +69,8 @@ class Penalised:
         """K a in float64: (n,)."""
         if isinstance(self.matrix, LazyMatrix):
             return astype(self.matrix @ array_like(a, self.matrix.like), a.dtype)
-        return self.matrix @ a
+        with threads_for_product(int(a.shape[0]) ** 2):
+            return self.matrix @ a
 
     def _directly(self, matrix: Array, f: Array, w: Array, g: Array) -> Array:
         """Solve the system of a dense matrix by Cholesky, on the points of positive curvature."""
@@ -79,7 +81,9 @@ class Penalised:
         rows = xp.take(matrix, active, axis=0)  # (active, n)
         system = root[:, None] * xp.take(rows, active, axis=1) * root[None, :]
         add_to_diagonal(system, 2 * self.ridge)
-        solved = solve_positive(system, root[:, None] * (rows @ right))
+        with threads_for_product(2 * int(rows.shape[0]) * int(rows.shape[1])):
+            image = rows @ right
+        solved = solve_positive(system, root[:, None] * image)
         if solved is None:
             raise ValueError(
                 "the kernel must be positive definite, but its matrix is not: use a larger ridge, "
