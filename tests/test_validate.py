@@ -53,9 +53,7 @@ def test_rows_that_are_tensors_are_stacked_with_their_gradients():
     found = validate.points(rows)
     found.sum().backward()
     assert_array_equal(rows[0].grad, [1.0, 1.0])
-    with pytest.raises(
-        TypeError, match="x must be one tensor, got tensors inside lists: stack them"
-    ):
+    with pytest.raises(TypeError, match="x must be one tensor, got a list of tensors: stack them"):
         validate.points([[value for value in row] for row in rows])  # noqa: C416
 
 
@@ -180,3 +178,17 @@ def test_messages_are_short_whatever_came():
     assert len(validate.shown(list(range(1000)))) < 200
     with pytest.raises(TypeError, match=r"got numpy\.ndarray of shape \(500, 2\)$"):
         validate.instance("kernel", np.zeros((500, 2)), str, "a kernel")
+
+
+def test_tensors_of_apple_gpus_are_refused():
+    class OnApple(torch.Tensor):
+        __module__ = "torch"
+
+        @property
+        def device(self):
+            return torch.device("mps")
+
+    with pytest.raises(
+        TypeError, match=r"x must be on a device with float64, got mps: pass \.cpu\(\)"
+    ):
+        validate.points(torch.zeros(3, 2).as_subclass(OnApple), "x")

@@ -345,9 +345,7 @@ def _stacked(rows: Sequence[Any], name: str) -> Array:
             f"{name} is ragged: every point needs the same number of values{_BAGS_HINT * bags}"
         ) from None
     except (TypeError, RuntimeError):  # tensors that require gradients, or on other devices
-        raise TypeError(
-            f"{name} must be one tensor, got tensors inside lists: stack them"
-        ) from None
+        raise TypeError(f"{name} must be one tensor, got a list of tensors: stack them") from None
 
 
 def _real_array(x: np.ndarray, name: str) -> np.ndarray:
@@ -381,8 +379,7 @@ def _real_tensor(x: Any, name: str) -> Array:
         )
     if is_torch(x) and x.device.type == "mps":
         raise TypeError(
-            f"{name} must be on the CPU or on a GPU with float64, got a tensor on {x.device}: Apple GPUs "
-            "compute in float32 only, and sums of kernel values need float64. Pass .cpu() of it"
+            f"{name} must be on a device with float64, got {x.device}: pass .cpu() of it"
         )
     xp = namespace(x)
     if xp.isdtype(x.dtype, "complex floating"):

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mercer.backend import Array, on_gpu
+from mercer.config import settings
+
 
 @dataclass(frozen=True)
 class DeviceEngine:
@@ -65,3 +68,8 @@ def register_engine(load: Callable[[], DeviceEngine]) -> None:
 def device_engine() -> DeviceEngine:
     """The registered engine; its modules are imported by the first call."""
     return _loaders[0]()
+
+
+def codes_at_once(like: Array) -> int:
+    """Bytes of codes to generate at once: a quarter of the memory budget; on a GPU, what its memory takes."""
+    return device_engine().code_bytes(like) if on_gpu(like) else settings().memory // 4

@@ -49,19 +49,15 @@ def largest_eigenvalue(
     diagonal: list[float] = []
     beside: list[float] = []
     value = error = 0.0
-    for step in range(1, min(_MAX_STEPS, n) + 1):
-        vector, known = times(images[-1]), xp.concat(basis, axis=1)
-        dual = known if metric is None else xp.concat(images, axis=1)
+    last_step = min(_MAX_STEPS, n)
+    for step in range(1, last_step + 1):
+        vector = times(images[-1])
         diagonal.append(scalar(xp.sum(vector * images[-1])))
-        for _ in range(2):  # twice, for rounding
-            vector = vector - known @ (transposed(dual) @ vector)
+        vector = _orthogonalized(vector, basis, images)
         image = vector if metric is None else metric(vector)
         length = _norm(vector, image)
-        if (
-            step % _CHECK_INTERVAL == 0
-            or length <= _TOLERANCE * max(diagonal)
-            or step == min(_MAX_STEPS, n)
-        ):
+        converged = length <= _TOLERANCE * max(diagonal)
+        if converged or step % _CHECK_INTERVAL == 0 or step == last_step:
             value, last = _top(diagonal, beside)
             error = length * last
             if error <= _TOLERANCE * value:
@@ -79,6 +75,15 @@ def largest_eigenvalue(
             stacklevel=4,
         )
     return value
+
+
+def _orthogonalized(vector: Array, basis: list[Array], images: list[Array]) -> Array:
+    """The vector minus its projection onto the basis, whose images under the metric are given."""
+    xp = namespace(vector)
+    known, dual = xp.concat(basis, axis=1), xp.concat(images, axis=1)
+    for _ in range(2):  # twice, for rounding
+        vector = vector - known @ (transposed(dual) @ vector)
+    return vector
 
 
 def _norm(vector: Array, image: Array) -> float:

@@ -21,7 +21,6 @@ from mercer.backend import (
     to_numpy,
     transposed,
 )
-from mercer.config import settings
 from mercer.gram.device_engine import device_engine
 from mercer.gram.threads import in_order, spans
 from mercer.linalg import one_blas_thread
@@ -326,11 +325,6 @@ class SignWeights(Resamples):
         rng = _generator(self._seed, number)
         bits = np.unpackbits(rng.integers(0, 256, (GROUP, -(-blocks // 8)), dtype=np.uint8), axis=1)
         return np.repeat(bits[:, :blocks], self._block, axis=1)[:, : self._n]
-
-
-def codes_at_once(like: Array) -> int:
-    """Bytes of codes to generate at once: a quarter of the memory budget; on a GPU, what its memory takes."""
-    return device_engine().code_bytes(like) if on_gpu(like) else settings().memory // 4
 
 
 def _uploaded(coded: CodedColumns, seeds: Callable[[int], np.random.SeedSequence]) -> Any:

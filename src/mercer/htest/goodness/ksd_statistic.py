@@ -10,9 +10,10 @@ import numpy as np
 
 from mercer.backend import on_gpu, to_numpy
 from mercer.gram import Gram, SignWeights
+from mercer.gram.device_engine import codes_at_once
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import PairSums, labelled
-from mercer.gram.resampling_weights import CodedColumns, codes_at_once
+from mercer.gram.resampling_weights import CodedColumns
 from mercer.htest.goodness.stein_sample import SteinSample
 from mercer.htest.nulls import WildBootstrap
 from mercer.htest.serial_dependence import across_blocks, block_length, first_lag_means, lag_means

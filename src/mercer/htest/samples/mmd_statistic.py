@@ -17,10 +17,11 @@ import numpy as np
 from mercer.backend import Array, array_like, on_gpu, scalar, to_numpy
 from mercer.errors import NoRule
 from mercer.gram import Centered, LazyMatrix, Reweighted, top_eigenpairs
+from mercer.gram.device_engine import codes_at_once
 from mercer.gram.eigen import ask_for_eigenpairs
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import PairSums, labelled
-from mercer.gram.resampling_weights import CodedColumns, codes_at_once
+from mercer.gram.resampling_weights import CodedColumns
 from mercer.htest.nulls import Gamma, Null, Permutation, WildBootstrap
 from mercer.htest.samples.mmd_series import block_forms, pooled_block
 from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, within
