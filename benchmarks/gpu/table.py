@@ -2,24 +2,30 @@
 
 python -m benchmarks.gpu.table                                    # the table of docs/install.md
 python -m benchmarks.gpu.table --sizes 1000 10000 --limit 2 --only "SVC|MMD"
+python -m benchmarks.gpu.table --on gpu > gpu.jsonl               # on one side only, a line for each row,
+python -m benchmarks.gpu.table --on cpu > cpu.jsonl               # and both sides together:
+python -m benchmarks.gpu.table --merge gpu.jsonl cpu.jsonl
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import re
 import signal
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from mercer.errors import MemoryBudgetError
 from mercer.htest import FSSD, ME, NFSIC, SCF, UME, Permutation, WildBootstrap
 from mercer.rkhs import Gaussian
 
@@ -32,14 +38,6 @@ _TOLERANCE = 1e-3  # of support vector machines: their default
 
 
 @dataclass(frozen=True)
-class Cell:
-    """What became of one run: seconds, or why there are none."""
-
-    seconds: float | None
-    problem: str = ""
-
-
-@dataclass(frozen=True)
 class Row:
     """A test or a learner, and what it is given: n -> run(convert)."""
 
@@ -49,35 +47,98 @@ class Row:
 
 def table(sizes: Sequence[int] = SIZES, limit: float = 4.0, only: str = "", first: int = 0) -> None:
     """Print a row for each test and learner: seconds on the GPU, and how many times faster than the CPU."""
-    signal.signal(signal.SIGALRM, _late)
+    chosen = [row for row in rows()[first:] if re.search(only, row.name)]
     print(
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {RESAMPLES} resamples, float32"
     )
+    sides = [[measure(row, sizes, limit) for row in chosen] for measure in (on_gpu, on_cpu)]
+    merged(*sides)
+
+
+def merged(gpu: Sequence[dict[str, Any]], cpu: Sequence[dict[str, Any]]) -> None:
+    """Print the table of what was measured on both sides."""
+    host, sizes = (
+        {line["name"]: line for line in cpu},
+        max((line["sizes"] for line in gpu), key=len),
+    )
     print(f"\n| name | {' | '.join(f'n = {n:,}' for n in sizes)} |\n|{'-|' * (1 + len(sizes))}")
     slower, failed = [], []
-    for row in rows()[first:]:
-        if not re.search(only, row.name):
-            continue
-        shown = []
-        cpu = Cell(0.0)
-        for n in sizes:
-            gpu = _measured(row, n, _on_gpu, limit, warm=n == min(sizes))
-            if cpu.seconds is not None:  # a larger problem takes longer still
-                cpu = _measured(row, n, _on_cpu, limit, warm=n == min(sizes))
-            shown.append(_shown(gpu, cpu, limit))
-            if gpu.seconds is not None and cpu.seconds is not None:
-                if n >= 5_000 and gpu.seconds > cpu.seconds:
-                    slower.append(
-                        f"{row.name} at {n:,}: {gpu.seconds:.3f} s, CPU {cpu.seconds:.3f} s"
-                    )
-            elif gpu.seconds is None:
-                failed.append(f"{row.name} at {n:,}: {gpu.problem}")
-                break
-        print(
-            f"| {row.name} | {' | '.join(shown + [''] * (len(sizes) - len(shown)))} |", flush=True
-        )
+    for line in gpu:
+        beside = host.get(line["name"], {"seconds": [], "problem": ""})["seconds"]
+        cells = []
+        for n, seconds, other in zip_longest(sizes, line["seconds"], beside):
+            known = seconds is not None and other is not None
+            ratio = f", {other / seconds:.2g} x" if known else ""
+            cells.append("" if seconds is None else f"{seconds:.2g} s{ratio}")
+            if known and n >= 5_000 and seconds > other:
+                slower.append(f"{line['name']} at {n:,}: {seconds:.3f} s, CPU {other:.3f} s")
+        print(f"| {line['name']} | {' | '.join(cells)} |", flush=True)
+        if line["problem"]:
+            failed.append(f"{line['name']} at {sizes[len(line['seconds'])]:,}: {line['problem']}")
     for title, lines in (("Slower than the CPU", slower), ("Without a time on the GPU", failed)):
         print(f"\n{title}: {len(lines)}", *lines, sep="\n* ", flush=True)
+
+
+def on_gpu(row: Row, sizes: Sequence[int], limit: float) -> dict[str, Any]:
+    """Seconds at each size on the GPU, up to the first that fails or takes longer than the limit."""
+    seconds: list[float] = []
+    problem = _timed_sizes(row, sizes, _to_gpu, limit, torch.cuda.synchronize, seconds.append)
+    torch.cuda.empty_cache()
+    return {"name": row.name, "sizes": list(sizes), "seconds": seconds, "problem": problem}
+
+
+def on_cpu(row: Row, sizes: Sequence[int], limit: float) -> dict[str, Any]:
+    """The same on the CPU, in a process of its own, which can be ended within a factorization."""
+    fork = get_context("fork")
+    here, there = fork.Pipe(duplex=False)
+    work = fork.Process(
+        target=_timed_sizes, args=(row, sizes, _to_cpu, limit, lambda: None, there.send)
+    )
+    work.start()
+    there.close()
+    seconds: list[float] = []
+    end = time.monotonic() + _COMPILATION
+    try:
+        while len(seconds) < len(sizes) and here.poll(max(end - time.monotonic(), 0)):
+            seconds.append(here.recv())
+            end = time.monotonic() + 2 * limit
+    except EOFError:
+        pass
+    work.kill()
+    work.join()
+    return {"name": row.name, "sizes": list(sizes), "seconds": seconds, "problem": ""}
+
+
+def _timed_sizes(
+    row: Row,
+    sizes: Sequence[int],
+    convert: Callable[[np.ndarray], Any],
+    limit: float,
+    synchronize: Callable[[], None],
+    report: Callable[[float], None],
+) -> str:
+    """Report the seconds of one run at each size, after a first one that compiles; returns what stopped it."""
+    signal.signal(signal.SIGALRM, _late)
+    warnings.simplefilter("ignore")
+    try:
+        for i, n in enumerate(sizes):
+            run = row.work(n, convert)
+            for compiles in (True, False) if i == 0 else (False,):
+                synchronize()
+                signal.setitimer(signal.ITIMER_REAL, _COMPILATION if compiles else limit)
+                start = time.perf_counter()
+                run()
+                synchronize()
+                seconds = time.perf_counter() - start
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            report(seconds)
+    except TimeoutError:
+        return f"more than {limit:g} s"
+    except Exception as error:  # what a row of the table shows
+        return f"{type(error).__name__}: {str(error)[:300]}".replace("\n", " ")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return ""
 
 
 def rows() -> list[Row]:
@@ -152,52 +213,16 @@ def _learner_of(case: Any) -> Any:
     return work
 
 
-def _on_gpu(x: np.ndarray) -> Any:
+def _to_gpu(x: np.ndarray) -> Any:
     return torch.as_tensor(x.astype(np.float32), device="cuda")
 
 
-def _on_cpu(x: np.ndarray) -> np.ndarray:
+def _to_cpu(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float32)
 
 
 def _late(number: int, frame: object) -> None:
     raise TimeoutError
-
-
-def _measured(row: Row, n: int, convert: Any, limit: float, *, warm: bool) -> Cell:
-    """The seconds of one run, after a first one if it is to be `warm`; it may take `limit` seconds."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            run = row.work(n, convert)
-            for repeat in range(2 if warm else 1):
-                compiles = warm and not repeat
-                signal.setitimer(signal.ITIMER_REAL, _COMPILATION if compiles else limit)
-                torch.cuda.synchronize()
-                start = time.perf_counter()
-                run()
-                torch.cuda.synchronize()
-                seconds = time.perf_counter() - start
-            return Cell(seconds)
-    except TimeoutError:
-        return Cell(None, f"more than {limit:g} s")
-    except MemoryBudgetError as error:
-        return Cell(None, f"memory: {str(error)[:200]}")
-    except Exception as error:  # a cell of the table
-        return Cell(None, f"{type(error).__name__}: {str(error)[:300]}".replace("\n", " "))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        torch.cuda.empty_cache()
-
-
-def _shown(gpu: Cell, cpu: Cell, limit: float) -> str:
-    if gpu.seconds is None:
-        return re.split("[: ]", gpu.problem)[0] if "more" not in gpu.problem else gpu.problem
-    if cpu.seconds is not None:
-        return f"{gpu.seconds:.3g} s, {cpu.seconds / gpu.seconds:.2g} x"
-    return f"{gpu.seconds:.3g} s" + (
-        f", > {limit / gpu.seconds:.2g} x" if "more" in cpu.problem else ""
-    )
 
 
 def main() -> None:
@@ -206,8 +231,19 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=4.0, help="seconds of a cell")
     parser.add_argument("--only", default="", help="a regular expression for names")
     parser.add_argument("--first", type=int, default=0, help="rows to leave out")
+    parser.add_argument("--on", choices=("gpu", "cpu"), help="measure one side, as JSON lines")
+    parser.add_argument("--merge", nargs=2, help="files of both sides, of the GPU first")
     options = parser.parse_args()
-    table(options.sizes, options.limit, options.only, options.first)
+    if options.merge:
+        sides = (Path(f).read_text().splitlines() for f in options.merge)
+        merged(*([json.loads(line) for line in lines] for lines in sides))
+    elif options.on:
+        measure = {"gpu": on_gpu, "cpu": on_cpu}[options.on]
+        for row in rows()[options.first :]:
+            if re.search(options.only, row.name):
+                print(json.dumps(measure(row, options.sizes, options.limit)), flush=True)
+    else:
+        table(options.sizes, options.limit, options.only, options.first)
 
 
 if __name__ == "__main__":
