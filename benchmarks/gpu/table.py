@@ -64,11 +64,13 @@ def merged(gpu: Sequence[dict[str, Any]], cpu: Sequence[dict[str, Any]]) -> None
     print(f"\n| name | {' | '.join(f'n = {n:,}' for n in sizes)} |\n|{'-|' * (1 + len(sizes))}")
     slower, failed = [], []
     for line in gpu:
-        beside = host.get(line["name"], {"seconds": [], "problem": ""})["seconds"]
+        beside = host[line["name"]]["seconds"] if line["name"] in host else []
         cells = []
         for n, seconds, other in zip_longest(sizes, line["seconds"], beside):
             known = seconds is not None and other is not None
             ratio = f", {other / seconds:.2g} x" if known else ""
+            if seconds is not None and beside and other is None and seconds < line["limit"]:
+                ratio = f", > {line['limit'] / seconds:.2g} x"  # the CPU took longer than the limit
             cells.append("" if seconds is None else f"{seconds:.2g} s{ratio}")
             if known and n >= 5_000 and seconds > other:
                 slower.append(f"{line['name']} at {n:,}: {seconds:.3f} s, CPU {other:.3f} s")
@@ -84,7 +86,13 @@ def on_gpu(row: Row, sizes: Sequence[int], limit: float) -> dict[str, Any]:
     seconds: list[float] = []
     problem = _timed_sizes(row, sizes, _to_gpu, limit, torch.cuda.synchronize, seconds.append)
     torch.cuda.empty_cache()
-    return {"name": row.name, "sizes": list(sizes), "seconds": seconds, "problem": problem}
+    return {
+        "name": row.name,
+        "sizes": list(sizes),
+        "limit": limit,
+        "seconds": seconds,
+        "problem": problem,
+    }
 
 
 def on_cpu(row: Row, sizes: Sequence[int], limit: float) -> dict[str, Any]:
@@ -106,7 +114,13 @@ def on_cpu(row: Row, sizes: Sequence[int], limit: float) -> dict[str, Any]:
         pass
     work.kill()
     work.join()
-    return {"name": row.name, "sizes": list(sizes), "seconds": seconds, "problem": ""}
+    return {
+        "name": row.name,
+        "sizes": list(sizes),
+        "limit": limit,
+        "seconds": seconds,
+        "problem": "",
+    }
 
 
 def _timed_sizes(
