@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.errors import MemoryBudgetError
+from mercer.gram import LazyMatrix
 from mercer.kernels import RBF, Delta, Energy, Laplace, Linear, Sigmoid, median_bandwidth
 from mercer.rkhs import cka, coco, dhsic, hsic, kcca, nocco
 
@@ -239,6 +241,18 @@ def test_full_rank_and_low_rank_agree_with_tiles(measure):
     want = measure(RBF(1.0), RBF(0.5), x, y)
     with mercer.config(memory="16MiB", threads=1):
         assert_allclose(measure(RBF(1.0), RBF(0.5), x, y), want, rtol=1e-8)
+
+
+@pytest.mark.parametrize("measure", [coco, partial(kcca, ridge=0.01), partial(nocco, ridge=0.01)])
+def test_low_rank_factors_need_no_pass_over_the_tiles(monkeypatch, measure):
+    x = np.random.default_rng(0).normal(size=(2, 2000))
+    expected = measure(RBF(1.0), RBF(1.0), *x)
+
+    def refuse(matrix):
+        raise AssertionError("a pass over all tiles, for factors of few columns")
+
+    monkeypatch.setattr(LazyMatrix, "row_sums", refuse)
+    assert measure(RBF(1.0), RBF(1.0), *x) == expected
 
 
 def test_coco_beyond_the_budget_is_that_of_the_dense_matrices():

@@ -85,7 +85,7 @@ def coco(kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any) -> fl
     >>> coco(None, None, x, x**2)
     0.166...
     """
-    grams = _centred(kernel_x, kernel_y, x, y, 2, "coco")
+    grams = _grams(kernel_x, kernel_y, x, y, 2, "coco")
     return largest_covariance(*grams, "coco") / grams[0].shape[0]
 
 
@@ -118,7 +118,7 @@ def kcca(
     True
     """
     validate.positive("ridge", ridge)
-    grams = _centred(kernel_x, kernel_y, x, y, 2, "kcca")
+    grams = _grams(kernel_x, kernel_y, x, y, 2, "kcca")
     first, second = shrinkages(*grams, ridge, "kcca", formed=False)
     value = min(largest_singular_value(first, second), 1.0)
     changes = [shrinkage_change(operator.residual, first.n * ridge) for operator in (first, second)]
@@ -155,7 +155,7 @@ def nocco(
     True
     """
     validate.positive("ridge", ridge)
-    grams = _centred(kernel_x, kernel_y, x, y, 2, "nocco")
+    grams = _grams(kernel_x, kernel_y, x, y, 2, "nocco")
     first, second = shrinkages(*grams, ridge, "nocco", formed=True)
     # tr(R) grows by tr(E) / c at most, and both R are at most 1
     _warn_of_residuals("nocco", first.n, (first.residual + second.residual) / (first.n * ridge))
@@ -252,12 +252,12 @@ def product_distance(grams: Sequence[LazyMatrix]) -> float:
 # ---- private ------------------------------------------------------------------------------
 
 
-def _centred(
+def _grams(
     kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any, least: int, what: str
 ) -> tuple[LazyMatrix, LazyMatrix]:
-    """Lazy centred Gram matrices K~ and L~ of both variables."""
+    """Lazy Gram matrices K and L of both variables; to centre a low-rank factor needs no row sums."""
     gram_x, gram_y = (
-        Gram(kernel, *recentred(kernel, points)).centered()
+        Gram(kernel, *recentred(kernel, points))
         for kernel, points in paired_points((kernel_x, kernel_y), (x, y), least=least, what=what)
     )
     return gram_x, gram_y

@@ -24,7 +24,7 @@ from mercer.backend import (
     transposed,
 )
 from mercer.config import settings
-from mercer.gram import Centered, Gram, LazyMatrix, cholesky
+from mercer.gram import Gram, LazyMatrix, cholesky
 from mercer.gram.eigen import repeated_product
 from mercer.gram.lanczos import largest_eigenvalue
 from mercer.gram.positive_definite import add_to_diagonal, factored, inverse_positive, lower_factor
@@ -92,7 +92,7 @@ class SolvedOperator(Operator):
 
 
 def largest_covariance(first: LazyMatrix, second: LazyMatrix, what: str) -> float:
-    """The square root of the largest eigenvalue of the product K~L~ of two centred Gram matrices.
+    """The square root of the largest eigenvalue of K~L~, of two Gram matrices that are not centred yet.
 
     From few columns where there is a low-rank factor, else by products with tiles, of which nothing
     is stored: about 30 of them, O(n^2) each. `what` is the name of the caller in the message of
@@ -102,18 +102,18 @@ def largest_covariance(first: LazyMatrix, second: LazyMatrix, what: str) -> floa
     if left is not None and right is not None:
         return largest_singular_value(left, right)
     if left is not None:
-        return _largest_beside(left, second)
+        return _largest_beside(left, second.centered())
     if right is not None:
-        return _largest_beside(right, first)
+        return _largest_beside(right, first.centered())
     like = astype(first.like, double(first.like))
-    times, metric = repeated_product(first), repeated_product(second)
+    times, metric = repeated_product(first.centered()), repeated_product(second.centered())
     return largest_eigenvalue(times, like, first.shape[0], metric=metric) ** 0.5
 
 
 def shrinkages(
     first: LazyMatrix, second: LazyMatrix, ridge: float, what: str, *, formed: bool
 ) -> tuple[Operator, Operator]:
-    """Shrinkage operators K~ (K~ + c I)^-1 of two variables, with c = n ridge.
+    """Shrinkage operators K~ (K~ + c I)^-1 of two Gram matrices, not centred yet, with c = n ridge.
 
     Low-rank where a factor has few columns, or where dense matrices do not fit the memory budget: then
     `residual` is the trace of what is left out. Otherwise from a Cholesky factor of K~ + c I; where
@@ -192,61 +192,60 @@ def trace_of_product(left: Operator, right: Operator) -> float:
     return scalar(namespace(root).sum(root * other.times(root)))
 
 
-def _of_few_columns(centred: LazyMatrix, what: str) -> LowRankOperator | None:
+def _of_few_columns(gram: LazyMatrix, what: str) -> LowRankOperator | None:
     """K~ = AA' with few columns, or the positive part of an indefinite matrix; None: use tiles."""
-    if not _definite(centred):
-        return _by_directions(principal(centred, what))
-    columns = _centred_columns(centred)
-    if columns is None and is_single(centred.like):  # tiles would round products to float32
-        return _by_directions(principal(centred, what))
+    if not _definite(gram):
+        return _by_directions(principal(gram.centered(), what))
+    columns = _centred_columns(gram)
+    if columns is None and is_single(gram.like):  # tiles would round products to float32
+        return _by_directions(principal(gram.centered(), what))
     return None if columns is None else LowRankOperator(columns)
 
 
-def _largest_beside(columns: LowRankOperator, gram: LazyMatrix) -> float:
+def _largest_beside(columns: LowRankOperator, centred: LazyMatrix) -> float:
     """The same from W of a low-rank operator WW', and products with tiles of the other matrix."""
-    times, root = repeated_product(gram), array_like(columns.array, gram.like)
+    times, root = repeated_product(centred), array_like(columns.array, centred.like)
     across = transposed(root)
     return largest_eigenvalue(lambda v: across @ times(root @ v), root, root.shape[1]) ** 0.5
 
 
-def _low_rank_shrinkage(centred: LazyMatrix, ridge: float, what: str) -> LowRankOperator | None:
+def _low_rank_shrinkage(gram: LazyMatrix, ridge: float, what: str) -> LowRankOperator | None:
     """The shrinkage operator by a low-rank factor, cut short where dense matrices do not fit."""
-    if not _definite(centred):
-        return _by_directions(principal(centred, what), ridge)
-    residual, columns = 0.0, _centred_columns(centred, ridge)
-    n = centred.shape[0]
+    if not _definite(gram):
+        return _by_directions(principal(gram.centered(), what), ridge)
+    residual, columns = 0.0, _centred_columns(gram, ridge)
+    n = gram.shape[0]
     if columns is None:
         if DENSE_COPIES * 8 * n**2 <= settings().memory:
             return None
-        residual, columns = _leading_columns(centred)
+        residual, columns = _leading_columns(gram)
     if n * ridge >= MIN_RELATIVE_RIDGE * scalar(namespace(columns).sum(columns**2)):
         return LowRankOperator(_shrunk_root(columns, n * ridge), residual=residual)
     return _by_directions(directions_of(columns), ridge, residual)
 
 
-def _full_rank_shrinkage(centred: LazyMatrix, ridge: float, what: str, *, formed: bool) -> Operator:
+def _full_rank_shrinkage(gram: LazyMatrix, ridge: float, what: str, *, formed: bool) -> Operator:
+    centred = gram.centered()
     operator = dense_shrinkage(centred, ridge, formed=formed)
     return _by_directions(principal(centred, what), ridge) if operator is None else operator
 
 
-def _leading_columns(centred: LazyMatrix) -> tuple[float, Array]:
+def _leading_columns(gram: LazyMatrix) -> tuple[float, Array]:
     """Trace of the residual and centred columns of the largest factor that fits."""
-    matrix = centred.matrix if isinstance(centred, Centered) else centred
-    fits = settings().memory // (8 * _FACTOR_COPIES * matrix.shape[0])
-    factor = cholesky(matrix, most=max(min(_MAX_COLUMNS, fits), 2))
+    fits = settings().memory // (8 * _FACTOR_COPIES * gram.shape[0])
+    factor = cholesky(gram, most=max(min(_MAX_COLUMNS, fits), 2))
     xp = namespace(factor.columns)
     return factor.residual, factor.columns - xp.mean(factor.columns, axis=0)
 
 
-def _definite(centred: LazyMatrix) -> bool:
+def _definite(gram: LazyMatrix) -> bool:
     """Whether the kernel is known to be positive definite."""
-    inner = centred.matrix if isinstance(centred, Centered) else centred
-    return isinstance(inner, Gram) and facts(inner.kernel).positive_definite is True
+    return isinstance(gram, Gram) and facts(gram.kernel).positive_definite is True
 
 
-def _centred_columns(centred: LazyMatrix, ridge: float | None = None) -> Array | None:
+def _centred_columns(gram: LazyMatrix, ridge: float | None = None) -> Array | None:
     """A with K~ = AA', exact for the ridge, and few columns; None where there is no such factor."""
-    factor = low_rank(centred.matrix, ridge) if isinstance(centred, Centered) else None
+    factor = low_rank(gram, ridge)
     if factor is None:
         return None
     return factor.columns - namespace(factor.columns).mean(factor.columns, axis=0)
