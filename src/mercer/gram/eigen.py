@@ -162,7 +162,7 @@ def largest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         if not (n <= _MAX_ROWS_DIVIDE_AND_CONQUER and 3 * k > n):
             values, vectors = eigh(matrix, subset_by_index=(n - k, n - 1), check_finite=False)
         if len(values) < k:
-            values, vectors = np.linalg.eigh(matrix)
+            values, vectors = linalg.eigh(matrix)
     return values[::-1][:k], vectors[:, ::-1][:, :k]
 
 
