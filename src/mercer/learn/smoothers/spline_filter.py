@@ -325,4 +325,4 @@ def _inverse(a: np.ndarray) -> np.ndarray:
     if len(a) == 2:
         adjugate = np.array([[a[1, 1], -a[0, 1]], [-a[1, 0], a[0, 0]]])
         return adjugate / (a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0])
-    return np.moveaxis(np.linalg.inv(np.moveaxis(a, (0, 1), (-2, -1))), (-2, -1), (0, 1))
+    return np.moveaxis(linalg.inv(np.moveaxis(a, (0, 1), (-2, -1))), (-2, -1), (0, 1))
