@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 
 import mercer
 from mercer import features
@@ -237,6 +238,17 @@ def test_exact_at_landmarks_and_never_too_large():
     left = RBF(2.0)(X) - z @ z.T
     assert np.linalg.eigvalsh(left)[0] > -1e-10
     assert_allclose(fitted.error_, np.mean(np.diagonal(left)), rtol=1e-9)
+
+
+def test_error_belongs_to_the_points_of_fit_as_they_were():
+    points = X.copy()
+    fitted = Nystrom(RBF(2.0), 15, random_state=0).fit(points)
+    before = fitted.error_
+    points += 1.0
+    assert fitted.error_ == before
+    assert pickle.loads(pickle.dumps(fitted)).error_ == before
+    with pytest.raises(NotFittedError, match="not fitted"):
+        _ = Nystrom(RBF(2.0)).error_
 
 
 def test_rank_and_objects():

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import validate
 from mercer.backend import Array, array_like, astype, count, double, eps, namespace
@@ -64,7 +65,7 @@ class Nystrom(FeatureMap):
     landmarks_ : points
     error_ : float
         Mean of k(x, x) - |z(x)|^2 over the points of `fit`, never negative; n times it is the trace
-        norm of K - ZZ'.
+        norm of K - ZZ'. Estimated from 2,000 points where there are more; computed when it is read.
     kernel_ : Kernel
 
     References
@@ -101,17 +102,22 @@ class Nystrom(FeatureMap):
         candidates = np.arange(n) if pool >= n else np.sort(rng.choice(n, pool, replace=False))
         at = candidates[rule.choose(kernel, taken(points, candidates), self.n_components, rng)]
         self.landmarks_ = taken(points, at)
-        fitted = NystromMap(kernel, self.landmarks_, inverse_root(kernel, self.landmarks_))
-        self.error_ = _mean_residual(fitted, points, rng)
-        return fitted
+        sample = np.arange(n)
+        if n > _MAX_POINTS_FOR_ERROR:
+            sample = np.sort(rng.choice(n, _MAX_POINTS_FOR_ERROR, replace=False))
+        self._points_for_error = taken(points, sample)  # a copy, which the caller cannot change
+        return NystromMap(kernel, self.landmarks_, inverse_root(kernel, self.landmarks_))
+
+    @property
+    def error_(self) -> float:
+        """Mean of k(x, x) - |z(x)|^2 over the points of `fit`, or over 2,000 of them where there are more."""
+        check_is_fitted(self)
+        return _mean_residual(self.map_, self._bound, self._points_for_error)
 
 
-def _mean_residual(fitted: NystromMap, points: Points, rng: np.random.Generator) -> float:
-    """Mean of k(x, x) - |z(x)|^2 over the points, or over a random subsample of many."""
-    n = count(points)
-    if n > _MAX_POINTS_FOR_ERROR:
-        points = taken(points, np.sort(rng.choice(n, _MAX_POINTS_FOR_ERROR, replace=False)))
-    z, diagonal = fitted(points), fitted.kernel.diag(points)
+def _mean_residual(fitted: Map, kernel: Kernel, points: Points) -> float:
+    """Mean of k(x, x) - |z(x)|^2 over the points."""
+    z, diagonal = fitted(points), kernel.diag(points)
     xp = namespace(z)
     wide = astype(z, double(z))
     residual = astype(diagonal, double(diagonal)) - xp.linalg.vecdot(wide, wide)

@@ -7,11 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from mercer.errors import NotConverged
 from mercer.features import KMeansPlusPlus
 from mercer.kernels import RBF, Exponential, Linear
 from mercer.learn import Batches, KernelLogistic, NystromLogistic, Parquet
+from mercer.learn.landmarks import nystrom_logistic
 from tests.support.arrays import torch
 
 RNG = np.random.default_rng(8)
@@ -50,6 +52,19 @@ def test_conditions_on_few_landmarks(y):
     assert_allclose(residual.sum(axis=0), 0, atol=1e-4)
     assert fitted.n_iter_ < 15
     assert fitted.n_passes_ > fitted.n_iter_
+
+
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_kernel_values_in_memory_and_recomputed_ones_give_the_same(y, intercept, monkeypatch):
+    weights = RNG.uniform(0.2, 2, size=600)
+    learner = NystromLogistic(
+        KERNEL, 0.3, landmarks=LANDMARKS, intercept=intercept, tolerance=1e-10
+    )
+    stored = clone(learner).fit(X, y, sample_weight=weights)
+    monkeypatch.setattr(nystrom_logistic, "_STORED_SHARE", 2**50)
+    streamed = clone(learner).fit(X, y, sample_weight=weights)
+    assert_allclose(stored.decision_function(X), streamed.decision_function(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", ["batches", "parquet", "memory map", "tensor", "float32"])

@@ -16,7 +16,8 @@ from mercer.kernels import facts
 _ROUNDING = 1e-14  # share of the trace below which the remainder of a factor is float64 rounding
 _MIN_ROWS = 600  # below, LAPACK decomposes the matrix as fast as a factor is computed
 _TRIAL_COLUMNS = 16  # of a first factor, which tells how fast the remainder falls
-_EARLY_SLACK = 3  # by which that first factor overestimates ranks that are low (2 in the plane)
+# Overestimate by that first factor that is allowed; in the plane it is 3 times at n = 1,000, about 4 at 2,000.
+_EARLY_SLACK = 3
 _TRIAL_SHARE = 16  # of the rows: columns of a second factor
 _MAX_RANK_SHARE = 3  # of the rows: with more columns the decomposition of the matrix is as fast
 _FACTOR_COPIES = 5  # of a factor in memory at the same time

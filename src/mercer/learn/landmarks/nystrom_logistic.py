@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,14 +16,19 @@ from mercer.backend import (
     Array,
     array_like,
     astype,
+    count,
     double,
     is_array,
+    itemsize,
     namespace,
+    on_gpu,
     scalar,
     take_rows,
     to_numpy,
+    transposed,
     zeros,
 )
+from mercer.config import settings
 from mercer.errors import NotConverged
 from mercer.features.choose_landmarks import LandmarkRule
 from mercer.gram import Gram, LazyMatrix
@@ -35,7 +42,14 @@ from mercer.learn.landmarks.nystrom_ridge import OnLandmarks
 from mercer.learn.landmarks.ridge_solvers import check_affordable, preconditioner
 from mercer.learn.regression.kernel_logistic import ProbabilityMixin
 from mercer.learn.regression.links import Bernoulli, Categorical, Link
+from mercer.linalg import threads_for_product
 from mercer.rkhs.function import Function
+
+Turn = Callable[[Array, Array], tuple[Array, Array]]  # directions of c and b -> Z'r and sums of r
+
+_STORED_SHARE = (
+    4  # of the memory budget: below this part of it, the kernel values are computed once
+)
 
 
 class NystromLogistic(ProbabilityMixin, OnLandmarks):
@@ -45,7 +59,8 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
     k(l_j, .), with an intercept that is not penalised; of more than two classes one f each
     (multinomial). `ridge` belongs to the **summed** loss. By Newton's method, whose systems are
     solved by conjugate gradients with the preconditioner of `ConjugateGradients`: every step of
-    either is a pass over the data.
+    either is a pass over the data. Kernel values of float64 points that take less than a quarter of the
+    memory budget are computed once for all passes.
 
     Parameters
     ----------
@@ -152,9 +167,8 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
         outer = preconditioner(lower, sample, total * link.bound, 2 * float(self.ridge))
         width = 1 if two else len(self.classes_)
         unit = (1 / (link.bound * total)) ** 0.5 if self.intercept else 0.0
-        return StreamedLikelihood(
-            self._passes(source), link, float(self.ridge), lower, outer, width, unit
-        )
+        kind = StoredLikelihood if _may_be_stored(source, lower) else StreamedLikelihood
+        return kind(self._passes(source), link, float(self.ridge), lower, outer, width, unit)
 
     def _accept_both(self, X: Any, y: Any, sample_weight: Any) -> Any:
         kernel, points, codes, weights = self._accept_labels(X, y, sample_weight)
@@ -215,7 +229,7 @@ class StreamedLikelihood:
     def look(self, point: Array) -> Look:
         """Value and gradient by one pass; curvature by one more for every v."""
         c, b = self._coefficients(point)
-        total, extras = self._pass(c, b, None, None)
+        total, extras, turn = self._at(c, b)
         xp = namespace(point)
         smooth = self._smooth(c)
         value = scalar(extras[0]) + self.ridge * scalar(xp.sum(c * smooth))
@@ -223,7 +237,7 @@ class StreamedLikelihood:
 
         def curvature(v: Array) -> Array:
             dc, db = self._coefficients(v)
-            products, sums = self._pass(c, b, dc, db)
+            products, sums = turn(dc, db)
             return self._outward(products + 2 * self.ridge * self._smooth(dc), sums[1:])
 
         return Look(value, gradient, curvature)
@@ -241,6 +255,10 @@ class StreamedLikelihood:
         by_point = xp.permute_dims(self.outer, (1, 0)) @ by_coefficients
         return xp.concat([by_point, self.unit * sums[None, :]])
 
+    def _at(self, c: Array, b: Array) -> tuple[Array, Array, Turn]:
+        """Z'r for the slopes r at ZMt + 1b', their sums, and how both change with c and b."""
+        return *self._pass(c, b, None, None), partial(self._pass, c, b)
+
     def _pass(self, c: Array, b: Array, dc: Array | None, db: Array | None) -> tuple[Array, Array]:
         self.passes += 1
         xp = namespace(c)
@@ -255,6 +273,42 @@ class StreamedLikelihood:
         assert total is not None  # the source has batches: it was read before
         assert extras is not None
         return total, extras
+
+
+@dataclass(eq=False)
+class StoredLikelihood(StreamedLikelihood):
+    """The same where Z is one batch in memory: all curvatures at a point share its probabilities."""
+
+    def __post_init__(self) -> None:
+        ((design, self._hot, weights),) = self.rows()
+        self._z = design.dense()
+        self._weights = None if weights is None else array_like(weights, self._z)[:, None]
+
+    def _at(self, c: Array, b: Array) -> tuple[Array, Array, Turn]:
+        xp = namespace(c)
+        values = self._times(self._z, c) + b[None, :]
+        p, lost = self.link.mean(values), self.link.lost(values, self._hot)
+        lost = lost if self._weights is None else lost * self._weights[:, 0]
+        product, sums = self._back(p - self._hot, xp.sum(lost))
+        self.passes += 1
+
+        def turn(dc: Array, db: Array) -> tuple[Array, Array]:
+            self.passes += 1
+            change = self.link.change(p, self._times(self._z, dc) + db[None, :])
+            return self._back(change, 0 * sums[0])
+
+        return product, sums, turn
+
+    def _back(self, r: Array, first: Array) -> tuple[Array, Array]:
+        """Z'Wr, and a number followed by the sums of Wr."""
+        xp = namespace(r)
+        r = r if self._weights is None else r * self._weights
+        return self._times(transposed(self._z), r), xp.concat([first[None], xp.sum(r, axis=0)])
+
+    @staticmethod
+    def _times(matrix: Array, v: Array) -> Array:
+        with threads_for_product(int(matrix.shape[0]) * int(matrix.shape[1]) * int(v.shape[1])):
+            return matrix @ v
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +333,17 @@ class _Residual:
         if self.weights is not None:
             r, lost = r * self.weights[rows][:, None], lost * self.weights[rows]
         return r, xp.concat([xp.sum(lost)[None], xp.sum(r, axis=0)])
+
+
+def _may_be_stored(source: Source, lower: Array) -> bool:
+    """Whether Z is a single batch in float64 on the host that takes a small part of the memory budget."""
+    if not (isinstance(source, InMemory) and source.single) or on_gpu(lower):
+        return False
+    points = source.points
+    if is_array(points) and itemsize(points) < itemsize(lower):
+        return False
+    needed = itemsize(lower) * count(points) * int(lower.shape[0])
+    return needed <= settings().memory // _STORED_SHARE
 
 
 def _labels(y: Any) -> np.ndarray:
