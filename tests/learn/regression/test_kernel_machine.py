@@ -29,6 +29,7 @@ from mercer.learn import (
     Squared,
     SquaredHinge,
 )
+from mercer.learn.regression import kernel_machine
 from mercer.learn.target_scale import spread, weighted_median
 from tests.support.arrays import torch
 
@@ -347,6 +348,25 @@ def test_beyond_the_budget_landmarks_give_the_exact_solution_where_the_rank_is_l
     new = np.random.default_rng(2).normal(size=(50, 2))
     assert_allclose(ours._values(new), exact._values(new), atol=1e-6)
     assert_allclose(ours.intercept_, exact.intercept_, atol=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(
+    "loss", [Squared(), Huber(0.3), Pinball(0.3), SquaredHinge(), Hinge()], ids=str
+)
+@pytest.mark.parametrize("kernel", [Linear(), RBF(2.0).select(0)], ids=["linear", "line"])
+def test_factors_of_low_rank_give_the_solution_of_the_dense_matrix(
+    kernel, loss, intercept, monkeypatch
+):
+    y = np.sign(NOISY) if loss.margin else NOISY
+    weights = np.random.default_rng(2).uniform(0.5, 2, size=1000)
+    machine = KernelMachine(loss, kernel, 0.3, intercept=intercept, tolerance=1e-12)
+    factored = clone(machine).fit(BEYOND, y, weights)
+    monkeypatch.setattr(kernel_machine, "low_rank_matrix", lambda _: None)
+    dense = clone(machine).fit(BEYOND, y, weights)
+    assert_allclose(factored.function_.weights, dense.function_.weights, rtol=1e-7, atol=1e-7)
+    assert_allclose(factored._values(BEYOND), dense._values(BEYOND), atol=1e-8)
+    assert not np.array_equal(factored.function_.weights, dense.function_.weights)
 
 
 def test_few_landmarks_are_still_close():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mercer.backend import Array, namespace, scalar
 from mercer.gram.positive_definite import add_to_diagonal, factored
-from mercer.learn.regression.landmark_matrix import LandmarkMatrix
+from mercer.learn.regression.landmark_matrix import FactoredMatrix
 from mercer.learn.regression.newton import Fit
 
 _STEP_FRACTION = 0.995  # of the distance to the boundary that a step goes
@@ -23,7 +23,7 @@ class Box:
     f = sum_i v_i k(x_i, .) / (2 ridge), and b is the multiplier of the sum.
     """
 
-    matrix: Array | LandmarkMatrix
+    matrix: Array | FactoredMatrix
     y: Array
     low: Array
     high: Array
@@ -95,7 +95,7 @@ def minimise(box: Box, iterations: int, tolerance: float) -> Fit:
 
 def _inverse(box: Box, diagonal: Array) -> Callable[[Array], Array] | None:
     """B -> (K / 2 ridge + D)^-1 B; None where the matrix is not positive definite."""
-    if isinstance(box.matrix, LandmarkMatrix):
+    if isinstance(box.matrix, FactoredMatrix):
         return box.matrix.factored_with(2 * box.ridge, diagonal)
     system = box.matrix / (2 * box.ridge)
     add_to_diagonal(system, diagonal)

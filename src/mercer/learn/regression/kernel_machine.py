@@ -20,7 +20,11 @@ from mercer.kernels.take import taken
 from mercer.learn.kernel_learner import KernelPredictor, with_intercept
 from mercer.learn.regression import interior_point
 from mercer.learn.regression.dense_or_refuse import affordable
-from mercer.learn.regression.landmark_matrix import LandmarkMatrix, landmark_matrix
+from mercer.learn.regression.landmark_matrix import (
+    LandmarkMatrix,
+    landmark_matrix,
+    low_rank_matrix,
+)
 from mercer.learn.regression.losses import (
     Loss,
     PiecewiseLinearLoss,
@@ -98,10 +102,13 @@ class RepresenterMachine(KernelPredictor):
     def _matrix(self, kernel: Kernel, points: Points, loss: Loss | None) -> tuple[Any, Array]:
         """The kernel matrix, and ones (n,) in float64.
 
-        Beyond the budget it is lazy for a smooth loss, and approximated by landmarks otherwise.
+        A matrix of low rank comes as a product, unless the loss is None, that of several classes. Beyond the budget it is lazy for a smooth loss, and approximated by landmarks otherwise.
         """
         gram = Gram.of_checked(kernel, points)
         each = ones((gram.shape[0],), gram.like, double(gram.like))
+        low_rank = None if loss is None else low_rank_matrix(gram)
+        if low_rank is not None:
+            return low_rank, each
         if affordable(gram, _MATRIX_COPIES):
             return astype(gram.dense(), double(gram.like)), each
         return gram if isinstance(loss, SmoothLoss) else landmark_matrix(gram, self), each
@@ -178,7 +185,8 @@ class KernelMachine(RepresenterMachine):
     Notes
     -----
     Needs three copies of the kernel matrix in float64: Newton's method for smooth losses, an interior
-    point method for others. Beyond the memory budget the systems of smooth losses are solved on
+    point method for others. Where its numerical rank is low, as that of `Linear()`, a pivoted Cholesky
+    factor takes its place, and a step takes time linear in n. Beyond the memory budget the systems of smooth losses are solved on
     tiles, by preconditioned conjugate gradients (`mercer.gram.ridge_solve`). For other losses the
     kernel matrix is then approximated by up to 1,000 landmarks, chosen by pivoted Cholesky (Fine and
     Scheinberg 2001), and the warning `Approximated` says how much of its trace they leave out. A

@@ -1,4 +1,4 @@
-"""Kernel matrices through landmarks, K ~ ZZ', for solvers whose dense matrix exceeds the memory budget."""
+"""Kernel matrices as products ZZ': of low rank, or approximated where they exceed the memory budget."""
 
 from __future__ import annotations
 
@@ -10,12 +10,23 @@ from typing import Any
 import numpy as np
 
 from mercer import linalg
-from mercer.backend import Array, array_like, eps, is_numpy, namespace, scalar, to_numpy, transposed
+from mercer.backend import (
+    Array,
+    array_like,
+    eps,
+    is_numpy,
+    is_single,
+    namespace,
+    scalar,
+    to_numpy,
+    transposed,
+)
 from mercer.config import settings
 from mercer.errors import Approximated, MemoryBudgetError
 from mercer.gram import Gram, cholesky
 from mercer.gram.gram import trial_matrix
 from mercer.gram.positive_definite import add_to_diagonal, factored
+from mercer.kernels import facts
 
 _MAX_LANDMARKS = (
     1000  # as NystromRidge has by default; a step for 20,000 points then takes a second
@@ -24,18 +35,20 @@ _REMAINDER = 1e-12  # share of the trace that the landmarks may leave out
 _FACTOR_COPIES = (
     6  # of Z in memory: while it grows, twice its columns and a copy; then weighted rows
 )
+_ROUNDING = 1e-14  # share of the trace below which the remainder of a factor is float64 rounding
+_MIN_ROWS_FOR_FACTOR = 1000  # below, a dense fit takes about as long as a factor
+_MIN_ROWS_PER_COLUMN = (
+    32  # of a factor of low rank: to find that there are more takes a tenth of a fit
+)
+_MAX_RANK = 256  # of a factor of low rank
 _NEGATIVE = 1e-9  # an eigenvalue below minus this share of the largest one is not due to rounding
 
 
 @dataclass(frozen=True, eq=False)
-class LandmarkMatrix:
-    """K ~ ZZ' with Z (n, r); its range is that of the kernel functions of r landmarks (`pivots`).
-
-    The r x r rows of Z at the landmarks are lower triangular.
-    """
+class FactoredMatrix:
+    """K = ZZ' with Z (n, r), r far below n."""
 
     features: Array
-    pivots: np.ndarray
 
     def __matmul__(self, v: Array) -> Array:
         """ZZ'v for (n,) or (n, k)."""
@@ -61,6 +74,32 @@ class LandmarkMatrix:
 
         return solve
 
+    def ridge_solved(self, weights: Array, right: Array, ridge: float) -> Array | None:
+        """(WK + ridge I)^-1 B for (n, k), by (I - WZ (ridge I + Z'WZ)^-1 Z') / ridge (Woodbury)."""
+        z = self.features
+        weighted = weights[:, None] * z
+        system = transposed(z) @ weighted
+        add_to_diagonal(system, ridge)
+        inner = factored(system)
+        if inner is None:
+            return None
+
+        def once(b: Array) -> Array:
+            return (b - weighted @ inner(transposed(z) @ b)) / ridge
+
+        solution = once(right)
+        return solution + once(right - weighted @ (transposed(z) @ solution) - ridge * solution)
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkMatrix(FactoredMatrix):
+    """K ~ ZZ' whose range is that of the kernel functions of r landmarks (`pivots`).
+
+    The r x r rows of Z at the landmarks are lower triangular.
+    """
+
+    pivots: np.ndarray
+
     def eigenpairs(self) -> tuple[Array, Array]:
         """Eigenvalues of ZZ' in increasing order, those of rounding left out, and eigenvectors (n, r)."""
         z = self.features
@@ -81,6 +120,24 @@ class LandmarkMatrix:
         from scipy.linalg import solve_triangular
 
         return solve_triangular(lower, right, lower=True, trans=1, check_finite=False)
+
+
+def low_rank_matrix(gram: Gram) -> FactoredMatrix | None:
+    """ZZ' that equals the kernel matrix up to rounding; None where its rank is not low.
+
+    None as well where it is not float64 in NumPy, or the kernel is not known to be positive definite.
+    """
+    n = gram.shape[0]
+    if n < _MIN_ROWS_FOR_FACTOR or not is_numpy(gram.like) or is_single(gram.like):
+        return None
+    if not facts(gram.kernel).positive_definite:
+        return None
+    most = min(n // _MIN_ROWS_PER_COLUMN, settings().memory // (_FACTOR_COPIES * 8 * n))
+    if most < 1:
+        return None
+    most = min(most, _MAX_RANK)
+    factor = cholesky(gram, tolerance=_ROUNDING, most=most)
+    return FactoredMatrix(factor.columns) if 0 < len(factor.pivots) < most else None
 
 
 def landmark_matrix(gram: Gram, learner: Any) -> LandmarkMatrix:

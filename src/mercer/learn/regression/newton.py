@@ -1,6 +1,7 @@
 """Newton's method for a smooth loss with an RKHS penalty: every step is a weighted ridge problem.
 
-The kernel matrix is dense or lazy; with a lazy one the ridge problems are solved by conjugate gradients.
+The kernel matrix is dense, lazy or a product of factors of low rank; with a lazy one the ridge problems are
+solved by conjugate gradients.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from mercer.backend import Array, array_like, astype, namespace, scalar, zeros
 from mercer.gram import LazyMatrix, Reweighted, ridge_solve
 from mercer.gram.positive_definite import add_to_diagonal, solve_positive
+from mercer.learn.regression.landmark_matrix import FactoredMatrix
 from mercer.learn.regression.losses import SmoothLoss
 from mercer.linalg import threads_for_product
 
@@ -31,7 +33,7 @@ class Fit:
 class Penalised:
     """sum_i w_i l(y_i, f(x_i) + b) + ridge |f|^2 of a kernel matrix K."""
 
-    matrix: Array | LazyMatrix
+    matrix: Array | LazyMatrix | FactoredMatrix
     y: Array
     loss: SmoothLoss
     ridge: float
@@ -58,6 +60,9 @@ class Penalised:
             w = 2 * self.weights
         if isinstance(self.matrix, LazyMatrix):
             solved = self._on_tiles(self.matrix, f, w, g)
+        elif isinstance(self.matrix, FactoredMatrix):
+            right = xp.stack([w * f - g, w], axis=1)
+            solved = _definite(self.matrix.ridge_solved(w, right, 2 * self.ridge))
         else:
             solved = self._directly(self.matrix, f, w, g)
         if not self.intercept:
@@ -128,6 +133,16 @@ def minimise(problem: Penalised, iterations: int, tolerance: float) -> Fit:
         if still and (length == 1.0 or still == _MAX_STALLED_STEPS):
             return Fit(a, b, step, max(gap, 0.0))
     return Fit(a, b, iterations, gap)
+
+
+def _definite(solved: Array | None) -> Array:
+    """The solution of a system that must be positive definite."""
+    if solved is None:
+        raise ValueError(
+            "the kernel must be positive definite, but its matrix is not: use a larger ridge, "
+            "or another kernel"
+        )
+    return solved
 
 
 def _put(out: Array, rows: Array, values: Array) -> Array:
