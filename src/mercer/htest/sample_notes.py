@@ -193,5 +193,5 @@ def _odd_numbers(position: int, number: int) -> np.ndarray:
 
 def _hashed(values: np.ndarray, odd: np.ndarray) -> np.ndarray:
     """sum_j odd_j bits_j modulo 2^64, the high bits of a float folded into its low ones."""
-    bits = (values.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: -0.0 becomes 0.0
-    return ((bits ^ (bits >> np.uint64(32))) * odd).sum(axis=1, dtype=np.uint64)
+    bits = np.add(values, 0.0, dtype=np.float64, order="C").view(np.uint64)  # -0.0 becomes 0.0
+    return (bits ^ (bits >> np.uint64(32))) @ odd

@@ -38,12 +38,13 @@ class Linear(DotProduct):
         return x if self.metric is None else x @ array_like(_factor(self.metric), x)
 
     def accept(self, x: Any, name: str = "x") -> Points:
-        x = validate.points(x, name)
-        if self.metric is not None and x.shape[1] != len(self.metric):
-            raise ValueError(
-                f"metric must have one row per column of {name}: "
-                f"got {len(self.metric)} rows for {x.shape[1]} columns"
-            )
+        if self.metric is not None:
+            x = validate.points(x, name)
+            if x.shape[1] != len(self.metric):
+                raise ValueError(
+                    f"metric must have one row per column of {name}: "
+                    f"got {len(self.metric)} rows for {x.shape[1]} columns"
+                )
         return super().accept(x, name)
 
     def on(self, inner: Kernel) -> Kernel:

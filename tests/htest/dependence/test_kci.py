@@ -64,6 +64,15 @@ def test_a_smoother_is_ridge_regression_twice():
     assert_allclose(chosen.degrees, n - np.trace(left(chosen)), rtol=1e-10)
 
 
+def test_directions_of_more_features_than_observations():
+    features = np.random.default_rng(0).normal(size=(20, 50))
+    directions = KernelDirections.of_factor(features)
+    centred = features - features.mean(axis=0)
+    assert directions.vectors.shape == (20, 19)
+    rebuilt = (directions.vectors * (20 * directions.values)) @ directions.vectors.T
+    assert_allclose(rebuilt, centred @ centred.T, atol=1e-10)
+
+
 def test_slack_uses_more_degrees_of_freedom_and_less_bias():
     rng = np.random.default_rng(1)
     z = rng.standard_normal((300, 2))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.htest import SCF, Permutation
+from mercer.htest import MMD, SCF, Permutation
 from mercer.rkhs import Empirical
 from tests.support.arrays import torch
 from tests.support.htest_levels import cell
@@ -104,3 +104,11 @@ def test_widths_must_fit_the_samples(samples):
         SCF(frequencies=[[1.0, 2.0]]).test(*samples)
     with pytest.raises(ValueError, match="bandwidth must have 3 columns"):
         SCF([1.0, 2.0]).test(*samples)
+
+
+def test_the_kernel_of_its_effect_is_computed_when_asked_for(samples):
+    result = SCF(1.0).test(*samples, rng=0)
+    assert "kernel" not in vars(result.pooled)
+    by_mmd = MMD().test(*samples, rng=0)
+    assert result.thinned(20).kernel == result.kernel == by_mmd.kernel
+    assert result.effect() == by_mmd.effect()

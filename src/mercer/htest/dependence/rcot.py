@@ -52,16 +52,16 @@ class RandomFeatureTest(ConditionalTest):
         """Features of x, perhaps with z: (n, features)."""
 
     def _features_of_given(self, given: Variable, rng: np.random.Generator) -> list[np.ndarray]:
-        """Sets of features of z, of which each regression takes the one that predicts better.
+        """Sets of standardised features of z, of which each regression takes the one that predicts better.
 
         The second set also has features of single columns of numbers: the bandwidth that fits the
         distances over all columns is too wide for the effect of one of many columns.
         """
-        joint = _random_features(given, self.given_features, rng)
-        single = None
-        if self.kernel_z is None:
-            single = _single_column_features(given, self.given_features, rng)
-        return [joint] if single is None else [joint, np.hstack([joint, single])]
+        joint = _standardized(_random_features(given, self.given_features, rng))
+        if self.kernel_z is not None:
+            return [joint]
+        single = _single_column_features(given, self.given_features, rng)
+        return [joint] if single is None else [joint, np.hstack([joint, _standardized(single)])]
 
     def _evidence(
         self, variables: tuple[Variable, ...], z: Any, rng: np.random.Generator
@@ -70,7 +70,7 @@ class RandomFeatureTest(ConditionalTest):
         number = 2 * self.given_features + self.features**2
         check_affordable(count(conditioning.points), number, "features", _FEATURE_COPIES)
         sets = self._features_of_given(conditioning, rng)
-        candidates = [KernelDirections.of_factor(_standardized(features)) for features in sets]
+        candidates = [KernelDirections.of_factor(features) for features in sets]
         features_x = self._features_of_x(x, conditioning, rng)
         features_y = _random_features(y, self.features, rng)
         residuals_x, residuals_y = (
@@ -211,5 +211,6 @@ def _fourier_features(points: Any, omega: np.ndarray, rng: np.random.Generator) 
 def _standardized(values: np.ndarray) -> np.ndarray:
     """Features of mean 0 and variance 1; constant ones become 0."""
     centred = values - values.mean(axis=0)
-    deviation = centred.std(axis=0)
-    return centred / np.where(deviation > _MIN_DEVIATION, deviation, np.inf)
+    deviation = np.sqrt(np.einsum("ij,ij->j", centred, centred) / len(centred))
+    centred /= np.where(deviation > _MIN_DEVIATION, deviation, np.inf)
+    return centred

@@ -85,12 +85,14 @@ class KernelDirections:
         xp = namespace(features)
         a = astype(features, double(features))
         a = a - xp.mean(a, axis=0)
-        eigenvalues, vectors = linalg.eigh(transposed(a) @ a)  # increasing
-        values = to_numpy(eigenvalues)
+        n, wide = a.shape[0], a.shape[1] > a.shape[0]
+        eigenvalues, vectors = linalg.eigh(a @ transposed(a) if wide else transposed(a) @ a)
+        values = to_numpy(eigenvalues)  # increasing
         significant = values > _EIGENVALUE_TOLERANCE * np.max(values, initial=0.0)
         first = len(values) - int(np.count_nonzero(significant))
-        rotation = vectors[:, first:] / xp.sqrt(eigenvalues[first:])
-        return cls(values[first:] / a.shape[0], a @ rotation)
+        if wide:
+            return cls(values[first:] / n, vectors[:, first:])
+        return cls(values[first:] / n, a @ (vectors[:, first:] / xp.sqrt(eigenvalues[first:])))
 
     @property
     def ridges(self) -> np.ndarray:

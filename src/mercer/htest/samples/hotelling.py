@@ -14,7 +14,7 @@ from mercer.config import settings
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.named_law import NamedLaw
 from mercer.htest.nulls import Judgement, Null, Permutation
-from mercer.htest.samples.mean_difference import whitened
+from mercer.htest.samples.mean_difference import whitening
 from mercer.htest.samples.pooled_sample import Pooled, labellings, pool, within
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.dot import Linear
@@ -97,8 +97,10 @@ class HotellingEvidence:
                 "Hotelling takes no weighted samples: use ME(Linear(), locations=...) or MMD(Linear())"
             )
         self.pooled, total = pooled, pooled.n + pooled.m
-        self.points = whitened(to_numpy(pooled.points).astype(np.float64))
-        rank = self.points.shape[1]
+        points = to_numpy(pooled.points).astype(np.float64, copy=False)
+        self.centred = points - np.full(total, 1 / total) @ points
+        self.whitening = whitening(self.centred)
+        rank = self.whitening.shape[1]
         if total - rank - 1 < 1:
             raise ValueError(
                 f"Hotelling needs more points than dimensions: got {total} points in {rank} "
@@ -108,14 +110,21 @@ class HotellingEvidence:
 
     @cached_property
     def observed(self) -> float:
-        n = self.pooled.n
-        delta = self.points[:n].mean(axis=0) - self.points[n:].mean(axis=0)
-        return float(self._values(np.array([delta @ delta]))[0])
+        """T^2 of the observed labelling."""
+        n, m = self.pooled.n, self.pooled.m
+        # the centred points add up to zero, so that the sums of the samples are opposite
+        delta = np.full(n, 1 / n + 1 / m) @ self.centred[:n] @ self.whitening
+        return float(self._values(delta @ delta))
+
+    @cached_property
+    def points(self) -> np.ndarray:
+        """Points whose covariance over the pooled sample is the identity: (n + m, r)."""
+        return self.centred @ self.whitening
 
     def f_ratio(self) -> tuple[float, tuple[int, int]]:
         """T^2 on the scale of an F distribution, and its degrees of freedom."""
         rank, residual = self.f_degrees
-        return self.observed * residual / (rank * (len(self.points) - 2)), self.f_degrees
+        return self.observed * residual / (rank * (len(self.centred) - 2)), self.f_degrees
 
     def tolerance(self) -> float:
         """0: labellings are not compared beyond the rounding of float64."""
@@ -134,6 +143,6 @@ class HotellingEvidence:
 
     def _values(self, squared: np.ndarray) -> np.ndarray:
         """T^2 from |delta|^2."""
-        total, n = len(self.points), self.pooled.n
+        total, n = len(self.centred), self.pooled.n
         between = np.minimum(n * (total - n) / total**2 * squared, 1 - 1e-15)
         return (total - 2) * between / (1 - between)

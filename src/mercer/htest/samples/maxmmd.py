@@ -40,7 +40,7 @@ class KernelsTest(HypothesisTest):
         evidence = self._kind(*pool_for(self.kernels, x, y))
         judgement = self.null.judge(evidence, rng)
         best = int(np.argmax(evidence.each))
-        pooled = replace(evidence.pooled, kernel=evidence.kernels[best])
+        pooled = replace(evidence.pooled, given_kernel=evidence.kernels[best])
         notes = sees_most(evidence.kernels, best)
         return two_sample_result(self, pooled, evidence.observed, judgement, notes)
 

@@ -202,11 +202,20 @@ def moments(z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def whitened(z: np.ndarray) -> np.ndarray:
     """Uncorrelated combinations of variance one over all points: (N, r), r the rank."""
     z = z - z.mean(axis=0)
-    size = np.sqrt(np.mean(z**2, axis=0))
+    return z @ whitening(z)
+
+
+def whitening(centred: np.ndarray) -> np.ndarray:
+    """W with centred @ W uncorrelated and of variance one over all points: (p, r), r the rank."""
+    scatter = centred.T @ centred / len(centred)
+    size = np.sqrt(scatter.diagonal())
     varies = size > 1e-14 * np.max(size, initial=0.0)
-    z = z[:, varies] / size[varies]
-    if z.shape[1] == 0:
-        return z
-    values, vectors = linalg.eigh(z.T @ z / len(z))
+    if not varies.all():
+        size, scatter = size[varies], scatter[np.ix_(varies, varies)]
+    if len(size) == 0:
+        return np.zeros((len(varies), 0), dtype=np.float64)
+    values, vectors = linalg.eigh(scatter / np.outer(size, size))
     significant = values > _RELATIVE_RANK * values[-1]
-    return z @ (vectors[:, significant] / np.sqrt(values[significant]))
+    combinations = np.zeros((len(varies), np.count_nonzero(significant)), dtype=np.float64)
+    combinations[varies] = vectors[:, significant] / np.sqrt(values[significant]) / size[:, None]
+    return combinations

@@ -93,7 +93,7 @@ class MMDAgg(HypothesisTest):
             values, discrepancies.tie_tolerances, shares(self.weights, len(kernels))
         )
         judgement = Judgement.resampled(float(combined.scores[0]), combined.scores[1:])
-        pooled = replace(pooled, kernel=kernels[combined.best])
+        pooled = replace(pooled, given_kernel=kernels[combined.best])
         number = max(combined.rejecting(LEVEL), 1) if judgement.pvalue <= LEVEL else 0
         notes = rejecting(kernels, combined.best, number)
         return two_sample_result(self, pooled, judgement.observed, judgement, notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
@@ -30,7 +30,7 @@ from mercer.rkhs.sample_rows import joined, one_sample, recentred, taken
 class Pooled:
     """Two samples as one: the first `n` points are the first sample's."""
 
-    kernel: Kernel  # bound to columns
+    given_kernel: Kernel | None  # bound to columns; None: the default of the points
     points: Points
     n: int
     m: int
@@ -38,6 +38,11 @@ class Pooled:
     columns: Columns | None
     samples: tuple[Any, Any] | None = None  # as they were handed in
     origin: Array | None = None  # (d,), what was subtracted from the points of both samples
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """Kernel by which the samples are compared; a test without one computes it when asked for it."""
+        return self.given_kernel or median_rbf(self.points, name="x and y")
 
     @property
     def unmoved(self) -> Points:
@@ -73,7 +78,14 @@ class Pooled:
         if self.samples is not None:
             samples = taken(self.samples[0], first), taken(self.samples[1], second)
         points = taken(self.points, np.concatenate([first, self.n + second]))
-        return replace(self, points=points, n=len(first), m=len(second), samples=samples)
+        return replace(
+            self,
+            given_kernel=self.kernel,
+            points=points,
+            n=len(first),
+            m=len(second),
+            samples=samples,
+        )
 
 
 def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
@@ -108,11 +120,11 @@ def pool_for(kernels: Sequence[Kernel] | None, x: Any, y: Any) -> tuple[Pooled, 
         if frame is None:
             pooled = pool(VECTOR_KERNEL, x, y)
             kernels = collection(pooled.points)
-            return replace(pooled, kernel=kernels[len(kernels) // 4]), kernels
+            return replace(pooled, given_kernel=kernels[len(kernels) // 4]), kernels
         kernels = frame_collection(stacked_table(frame, points[1]))
     pooled = pool(reduce(add, kernels), x, y)
     bound_kernels = unfolded(pooled.kernel, len(kernels))
-    return replace(pooled, kernel=bound_kernels[0]), bound_kernels
+    return replace(pooled, given_kernel=bound_kernels[0]), bound_kernels
 
 
 def in_own_units(kernel: Kernel, x: Any, y: Any) -> Kernel:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer import validate
-from mercer.backend import to_numpy
+from mercer.backend import is_single, to_numpy
 from mercer.htest.feature_tests import frozen, is_number
 from mercer.htest.nulls import Chi2, Null
 from mercer.htest.samples.learn_locations import best_frequencies
@@ -102,11 +102,19 @@ class SCF(FeatureTest):
         self, x: Any, y: Any, rng: np.random.Generator
     ) -> tuple[NormalizedEvidence, Pooled, SCF]:
         """Smoothed sines and cosines of both samples."""
-        pooled = pool(None, x, y)
-        x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
-        _, a, b = prepare(VECTOR_KERNEL, x, y)
-        points = np.concatenate([to_numpy(a), to_numpy(b)]).astype(np.float64)
-        used = self._fixed(points, as_table(x, "x") is not None, rng)
+        first, second = (s.points if isinstance(s, Empirical) else s for s in (x, y))
+        frame = as_table(first, "x") is not None
+        pooled = pool(None if frame else VECTOR_KERNEL, x, y)
+        if (
+            not frame
+        ):  # the kernel of effects takes far longer than the test: computed when asked for
+            pooled = replace(pooled, given_kernel=None)
+        if frame or is_single(pooled.points):  # which were rounded when they were moved
+            _, a, b = prepare(VECTOR_KERNEL, first, second)
+            points = np.concatenate([to_numpy(a), to_numpy(b)]).astype(np.float64)
+        else:
+            points = to_numpy(pooled.unmoved)
+        used = self._fixed(points, frame, rng)
         centred = points if used.center is None else points - used.center
         theta = np.append(used.frequencies.ravel(), 0.0)
         z, _ = FrequencyFeatures(centred / used.bandwidth).push(theta)
