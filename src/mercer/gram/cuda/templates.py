@@ -147,3 +147,47 @@ def shifted(out, first, others, shifts, n, diagonals, number, MATRICES: tl.const
         total += value
     tl.store(out + d * number + chosen, tl.sum(total, 1), mask=chosen < number)
 '''
+
+PIVOTED = '''import triton
+import triton.language as tl
+
+
+@triton.jit(do_not_specialize=["k"])
+def search(remaining, pivots, roots, traces, n, k, BN: tl.constexpr):
+    """Pivot k, the first place of the largest remaining entry, its root, and the sum of all entries."""
+    best = tl.full((), -1.0, tl.float64)
+    total = tl.zeros((), tl.float64)
+    place = tl.zeros((), tl.int64)
+    for start in range(0, n, BN):
+        places = start + tl.arange(0, BN)
+        values = tl.load(remaining + places, mask=places < n, other=-1.0)
+        total += tl.sum(tl.where(places < n, values, 0.0), 0)
+        largest = tl.max(values, 0)
+        first = tl.min(tl.where(values == largest, places, n), 0)
+        place = tl.where(largest > best, first.to(tl.int64), place)
+        best = tl.maximum(largest, best)
+    tl.store(pivots + k, place)
+    tl.store(roots + k, tl.sqrt(best))
+    tl.store(traces + k, total)
+
+
+@triton.jit(do_not_specialize=["k"])
+def row(dense, rows, remaining, pivots, roots, n, k, BK: tl.constexpr, BN: tl.constexpr):
+    """Row k of the factor, (dense[p] - sum_j rows[j, p] rows[j]) / root, and what remains."""
+    columns = tl.program_id(0) * BN + tl.arange(0, BN)
+    inside = columns < n
+    pivot = tl.load(pivots + k)
+    total = tl.zeros((BK, BN), tl.float64)
+    for start in range(0, k, BK):
+        earlier = start + tl.arange(0, BK)
+        at = earlier.to(tl.int64) * n
+        weights = tl.load(rows + at + pivot, mask=earlier < k, other=0.0)
+        mask = (earlier < k)[:, None] & inside[None, :]
+        total += weights[:, None] * tl.load(rows + at[:, None] + columns[None, :], mask=mask, other=0.0)
+    value = tl.load(dense + pivot * n + columns, mask=inside, other=0.0).to(tl.float64)
+    value = (value - tl.sum(total, 0)) / tl.load(roots + k)
+    rest = tl.load(remaining + columns, mask=inside, other=0.0) - value * value
+    rest = tl.where((columns == pivot) | (rest < 0.0), 0.0, rest)
+    tl.store(rows + tl.full((), 1, tl.int64) * k * n + columns, value, mask=inside)
+    tl.store(remaining + columns, rest, mask=inside)
+'''

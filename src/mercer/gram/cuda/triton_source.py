@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from mercer.gram.cuda.plan import Plan
-from mercer.gram.cuda.templates import BAGS, DIAGONALS, PRODUCT, SHIFTED, SUMS, VALUES
+from mercer.gram.cuda.templates import BAGS, DIAGONALS, PIVOTED, PRODUCT, SHIFTED, SUMS, VALUES
 from mercer.gram.cuda.tile import arguments, dtype, filled, head, inputs, prologue, tile
 
 _MAX_TILE_SUMS = 4  # accumulators of the size of a tile that fit into registers
@@ -95,6 +95,12 @@ def diagonals_kernel(plan: Plan) -> Any:
 def shifted_kernel() -> Any:
     """The compiled `shifted`, which needs no plan."""
     return compiled(SHIFTED)["shifted"]
+
+
+def pivoted_kernels() -> tuple[Any, Any]:
+    """The compiled `search` and `row` of a pivoted Cholesky factor, which need no plan."""
+    module = compiled(PIVOTED)
+    return module["search"], module["row"]
 
 
 @cache
