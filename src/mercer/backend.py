@@ -128,7 +128,9 @@ def for_gpu(x: Any) -> bool:
 
 def is_numpy(array: object, *others: object) -> TypeGuard[np.ndarray]:
     """Whether all are NumPy arrays."""
-    return isinstance(array, np.ndarray) and all(isinstance(a, np.ndarray) for a in others)
+    if not isinstance(array, np.ndarray):
+        return False
+    return not others or all(isinstance(a, np.ndarray) for a in others)
 
 
 def is_held(x: Any) -> bool:

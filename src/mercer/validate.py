@@ -115,6 +115,8 @@ def points_or_objects(x: object, name: str = "x") -> Any:
 
 def real(x: object, name: str) -> Array:
     """Array of float32 or float64, of any shape, not yet checked for NaN."""
+    if type(x) is np.ndarray and x.dtype == np.float64:
+        return x
     array = _array(x, name)
     return _real_array(array, name) if is_numpy(array) else _real_tensor(array, name)
 
@@ -140,7 +142,7 @@ def finite(x: ArrayT, name: str) -> ArrayT:
     if 0 in x.shape:
         return x
     xp = namespace(x)
-    largest = scalar(xp.max(xp.abs(x)))
+    largest = float(np.abs(x).max()) if is_numpy(x) else scalar(xp.max(xp.abs(x)))
     if math.isnan(largest) or math.isinf(largest):
         bad = ~xp.isfinite(x)
         rows = xp.any(bad, axis=-1) if x.ndim > 1 else bad

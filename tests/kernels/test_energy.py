@@ -71,3 +71,15 @@ def test_power_is_at_most_two():
     r = np.linalg.norm(x[:, None] - x, axis=2) ** 2.5
     n = np.linalg.norm(x, axis=1) ** 2.5
     assert np.linalg.eigvalsh(n[:, None] + n - r)[0] < -1e-3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_finite_at_the_largest_points_that_are_accepted(dtype, power):
+    """`finite_diagonal` promises this, so that values at accepted points are not checked."""
+    limit = 0.999 * np.sqrt(np.finfo(dtype).max / (16 * 3))
+    x = np.array([[limit] * 3, [-limit] * 3, [0.0] * 3], dtype=dtype)
+    assert Energy.finite_diagonal
+    assert np.isfinite(Energy(power).diag(Energy(power).accept(x))).all()
+    with pytest.raises(ValueError, match="squares overflow"):
+        Energy(power).accept(1.01 * x)

@@ -75,8 +75,9 @@ def _radial(kernel: Kernel, profile: Profile, x: np.ndarray, y: np.ndarray) -> T
 
 
 def _energy(kernel: Energy, x: np.ndarray, y: np.ndarray) -> Tile:
-    norms = [to_numpy(kernel.raised(squared_norms(points))) for points in (x, y)]
-    return _EnergyTiles(distance_tiles(x, y, kernel.raised), norms[0], norms[1], kernel)
+    x_norms = to_numpy(kernel.raised(squared_norms(x)))
+    y_norms = x_norms if y is x else to_numpy(kernel.raised(squared_norms(y)))
+    return _EnergyTiles(distance_tiles(x, y, kernel.raised), x_norms, y_norms, kernel)
 
 
 def distance_tiles(x: Points, y: Points, profile: Profile) -> Tile:

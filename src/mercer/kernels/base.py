@@ -37,6 +37,9 @@ class Kernel(ABC):
 
     takes_categories = False  # whether codes of categories are valid points
     expensive = False  # whether values cost so much that matrices of them are cached
+    finite_diagonal = (
+        False  # whether k(x, x) is finite wherever |x|^2 is, whatever the parameters are
+    )
     __array_ufunc__ = None  # NumPy leaves `number * kernel` to the kernel
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -216,7 +219,7 @@ def _to_plain_numbers(kernel: Kernel) -> None:
     """Replace numbers of NumPy among the fields by those of Python."""
     for field in fields(cast(Any, kernel)):
         value: Any = getattr(kernel, field.name)
-        if isinstance(value, bool) or not isinstance(value, Real):
+        if type(value) is float or isinstance(value, bool) or not isinstance(value, Real):
             continue
         plain: Any = int if isinstance(value, Integral) and field.type != "float" else float
         with suppress(OverflowError):  # the kernel refuses such a number, by name

@@ -38,6 +38,8 @@ def prepare(kernel: Kernel, x: Any, y: Any = None) -> tuple[Kernel, Points, Poin
 def accepted(kernel: Kernel, x: Any, name: str) -> Points:
     """`x` as points with finite k(x, x), and so, by Cauchy-Schwarz, finite k(x, y)."""
     points = kernel.accept(x, name)
+    if kernel.finite_diagonal:  # `accept` has refused points whose squares overflow
+        return points
     with np.errstate(all="ignore"):
         diagonal = kernel.diag(points)
     xp = namespace(diagonal)

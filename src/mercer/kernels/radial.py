@@ -203,6 +203,8 @@ class Energy(Kernel):
            [0., 0., 2.]])
     """
 
+    finite_diagonal = True
+
     power: float = 1.0
 
     def __post_init__(self) -> None:

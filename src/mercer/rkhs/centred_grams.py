@@ -34,7 +34,7 @@ def centred_grams(pairs: Sequence[tuple[Kernel, Points]]) -> tuple[CentredGram, 
     on_line = [distances for distances in numbers if distances is not None]
     if len(on_line) == len(pairs):
         return tuple(on_line)
-    grams = [Gram(kernel, *recentred(kernel, points)) for kernel, points in pairs]
+    grams = [Gram.of_checked(kernel, *recentred(kernel, points)) for kernel, points in pairs]
     if all(fits_array(gram) for gram in grams):
         return tuple(CentredArray(centered_array(gram)) for gram in grams)
     return tuple(gram.centered() for gram in grams)
@@ -45,7 +45,7 @@ def centred_in_memory(kernel: Kernel, points: Points) -> CentredDistances | Cent
     numbers = CentredDistances.of(kernel, points)
     if numbers is not None:
         return numbers
-    gram = Gram(kernel, points)
+    gram = Gram.of_checked(kernel, points)
     return CentredArray(centered_array(gram)) if fits_array(gram) else None
 
 

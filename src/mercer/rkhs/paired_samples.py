@@ -106,7 +106,7 @@ class Variable:
     @property
     def gram(self) -> Gram:
         """The Gram matrix of the observations."""
-        return Gram(self.kernel, self.points)
+        return Gram.of_checked(self.kernel, self.points)
 
     @property
     def width(self) -> int | None:

@@ -52,10 +52,9 @@ class Pooled:
     @property
     def contrast(self) -> np.ndarray:
         """1/n on the first sample and -1/m on the second, or the weights so signed: (n + m,)."""
-        signs = np.repeat([1.0, -1.0], [self.n, self.m])
         if self.weights is not None:
-            return signs * self.weights
-        return signs / np.repeat([self.n, self.m], [self.n, self.m])
+            return np.repeat([1.0, -1.0], [self.n, self.m]) * self.weights
+        return np.concatenate([np.full(self.n, 1 / self.n), np.full(self.m, -1 / self.m)])
 
     @property
     def gram(self) -> Gram:
