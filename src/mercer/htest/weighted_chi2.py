@@ -157,9 +157,9 @@ def _saddle(value: float, weights: np.ndarray, side: int) -> float:
         ratios = weights / (1 - 2 * s * weights)
         slope = float(ratios.sum()) - value - (1 / s if side else 0.0)
         low, high = (s, high) if slope < 0 else (low, s)
-        step = slope / (2 * float(ratios @ ratios) + (1 / s**2 if side else 0.0))
+        step = slope / (2 * float(ratios @ ratios) + (1 / s / s if side else 0.0))
         newton = s - step
-        inside = low <= newton <= high
+        inside = low < newton < high or newton == s  # never at an end, which may be a pole
         s = newton if inside else (low + high) / 2
         if inside and abs(step) < _STEP_TOLERANCE * abs(s):
             break
