@@ -64,13 +64,14 @@ def merged(gpu: Sequence[dict[str, Any]], cpu: Sequence[dict[str, Any]]) -> None
     print(f"\n| name | {' | '.join(f'n = {n:,}' for n in sizes)} |\n|{'-|' * (1 + len(sizes))}")
     slower, failed = [], []
     for line in gpu:
-        beside = host[line["name"]]["seconds"] if line["name"] in host else []
+        other_side = host.get(line["name"], {"seconds": [], "problem": "", "limit": 0.0})
+        beside, late = other_side["seconds"], other_side["problem"].startswith("more than")
         cells = []
         for n, seconds, other in zip_longest(sizes, line["seconds"], beside):
             known = seconds is not None and other is not None
             ratio = f", {other / seconds:.2g} x" if known else ""
-            if seconds is not None and beside and other is None and seconds < line["limit"]:
-                ratio = f", > {line['limit'] / seconds:.2g} x"  # the CPU took longer than the limit
+            if late and seconds is not None and other is None and seconds < other_side["limit"]:
+                ratio = f", > {other_side['limit'] / seconds:.2g} x"
             cells.append("" if seconds is None else f"{seconds:.2g} s{ratio}")
             if known and n >= 5_000 and seconds > other:
                 slower.append(f"{line['name']} at {n:,}: {seconds:.3f} s, CPU {other:.3f} s")
@@ -99,19 +100,21 @@ def on_cpu(row: Row, sizes: Sequence[int], limit: float) -> dict[str, Any]:
     """The same on the CPU, in a process of its own, which can be ended within a factorization."""
     fork = get_context("fork")
     here, there = fork.Pipe(duplex=False)
-    work = fork.Process(
-        target=_timed_sizes, args=(row, sizes, _to_cpu, limit, lambda: None, there.send)
-    )
+    work = fork.Process(target=_send_times, args=(there, row, sizes, limit))
     work.start()
     there.close()
     seconds: list[float] = []
-    end = time.monotonic() + _COMPILATION
+    problem, end = f"more than {limit:g} s", time.monotonic() + _COMPILATION
     try:
-        while len(seconds) < len(sizes) and here.poll(max(end - time.monotonic(), 0)):
-            seconds.append(here.recv())
+        while here.poll(max(end - time.monotonic(), 0)):
+            message = here.recv()
+            if isinstance(message, str):
+                problem = message
+                break
+            seconds.append(message)
             end = time.monotonic() + 2 * limit
     except EOFError:
-        pass
+        problem = "the process ended"
     work.kill()
     work.join()
     return {
@@ -119,8 +122,13 @@ def on_cpu(row: Row, sizes: Sequence[int], limit: float) -> dict[str, Any]:
         "sizes": list(sizes),
         "limit": limit,
         "seconds": seconds,
-        "problem": "",
+        "problem": problem,
     }
+
+
+def _send_times(pipe: Any, row: Row, sizes: Sequence[int], limit: float) -> None:
+    """Send the seconds at each size on the CPU, and at the end what stopped it."""
+    pipe.send(_timed_sizes(row, sizes, _to_cpu, limit, lambda: None, pipe.send))
 
 
 def _timed_sizes(
