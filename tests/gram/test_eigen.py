@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 
 import mercer
 from mercer.gram import Dense, Gram, LowRank, Reweighted, eigen, top_eigenpairs
-from mercer.gram.block_lanczos import block_lanczos
+from mercer.gram.block_lanczos import _leading, block_lanczos
 from mercer.kernels import RBF, Delta, Matern
 
 RNG = np.random.default_rng(0)
@@ -37,6 +37,17 @@ def test_one_pair_and_many(kernel, k):
 def test_few_pairs_of_medium_matrices(n, k):
     """Where block Lanczos takes over from LAPACK."""
     checked(Gram(RBF(2.0), X[:n]), k, RBF(2.0)(X[:n]))
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-15, 0.0])
+def test_leading_pairs_in_the_basis_are_those_of_the_complete_decomposition(spread):
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(30, 30))
+    inner = 2 * np.eye(30) + spread * (noise + noise.T)
+    values, vectors = _leading(inner, 4)
+    assert_allclose(values, np.linalg.eigvalsh(inner)[::-1][:4], rtol=1e-12)
+    assert_allclose(inner @ vectors, vectors * values, atol=1e-12)
+    assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-12)
 
 
 def test_krylov_spaces_of_low_rank_are_left_to_restarts():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,7 @@ _GROWTH_BETWEEN_CHECKS = (
 _MIN_DIAGONAL_RATIO = (
     1e-5  # of a Cholesky factor; below, the block is too close to linearly dependent
 )
+_MAX_ROWS_UNTHREADED = 32  # of a Cholesky factor, for which BLAS starts no threads
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -46,8 +48,7 @@ def block_lanczos(
         inner[size - width : size, :size] = across.T
         block = _orthonormal(images - across.T @ basis[:size], basis[:size])
         if block is not None and size >= next_check:
-            values, rotation = linalg.eigh(inner[:size, :size])
-            values, rotation = values[::-1][:k], rotation[:, ::-1][:, :k]
+            values, rotation = _leading(inner[:size, :size], k)
             residuals = (
                 rotation[size - width :].T @ block[1]
             )  # of the Ritz vectors, in the next block
@@ -76,9 +77,9 @@ def _orthonormal(rows: np.ndarray, basis: np.ndarray) -> tuple[np.ndarray, np.nd
 
 def _normalised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """L^-1 rows and the Cholesky factor L of rows rows'; the rows and None where they are dependent."""
-    potrf, trtri = _lapack()
+    potrf, trtri, _ = _lapack()
     inner = rows @ rows.T
-    with linalg.threads_for(inner):
+    with linalg.threads_for(inner) if len(inner) > _MAX_ROWS_UNTHREADED else nullcontext():
         lower, failed = potrf(inner, lower=True)
     diagonal = lower.diagonal()
     if failed or not diagonal.min() > _MIN_DIAGONAL_RATIO * diagonal.max():
@@ -86,10 +87,21 @@ def _normalised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     return trtri(lower, lower=True)[0] @ rows, lower
 
 
+def _leading(inner: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k largest eigenvalues in decreasing order, and eigenvectors (size, k): less work than all of them."""
+    size, syevr = len(inner), _lapack()[2]
+    with linalg.threads_for(inner):
+        values, rotation, count, _, failed = syevr(inner, range="I", il=size - k + 1, iu=size)
+        if failed or count < k:  # as where nearly all eigenvalues are equal
+            values, rotation = linalg.eigh(inner)
+            values, rotation = values[-k:], rotation[:, -k:]
+    return values[:k][::-1], rotation[:, ::-1]
+
+
 @cache
-def _lapack() -> tuple[Any, Any]:
-    """Cholesky factors and inverses of triangles, without the checks of `numpy.linalg`: blocks are narrow."""
+def _lapack() -> tuple[Any, Any, Any]:
+    """Cholesky factors, inverses of triangles and eigenpairs, without the checks of `numpy.linalg`."""
     from scipy.linalg.lapack import get_lapack_funcs
 
-    potrf, trtri = get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
-    return potrf, trtri
+    potrf, trtri, syevr = get_lapack_funcs(("potrf", "trtri", "syevr"), dtype=np.float64)
+    return potrf, trtri, syevr
