@@ -95,7 +95,7 @@ def different(points: Points) -> np.ndarray:
         keys = np.array([repr(take_rows(points, slice(i, i + 1))) for i in range(count(points))])
         return np.unique(keys, return_index=True)[1]
     values = to_numpy(points).reshape(count(points), -1)
-    first = np.argsort(values[:, 0], kind="stable")
+    first = np.argsort(values[:, 0])  # where all differ, there is no other order
     if np.all(values[first[1:], 0] != values[first[:-1], 0]):
         return first
     order = np.lexsort(values.T[::-1])

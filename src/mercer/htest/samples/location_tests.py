@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mercer import validate
-from mercer.backend import array_like, take_rows
+from mercer.backend import array_like, is_numpy, take_rows
 from mercer.htest.feature_tests import (
     SEED,
     WithArrays,
@@ -74,12 +74,22 @@ class LocationTest(FeatureTest):
         """Evidence from features at the original points: `pool` may shift them, and k may depend on that."""
         pooled = pool(self.kernel, x, y)
         x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
-        kernel, a, b = prepare(pooled.kernel, x, y)
-        locations, shown = _chosen(self.locations, kernel, pooled, joined(a, b), rng)
-        z = np.concatenate([features(kernel, a, locations), features(kernel, b, locations)])
+        kernel = pooled.kernel
+        plain = _is_read(x) and _is_read(y)
+        if not plain:
+            kernel, x, y = prepare(kernel, x, y)
+        points = joined(x, y)
+        locations, shown = _chosen(self.locations, kernel, pooled, points, rng)
+        samples = (points,) if plain else (x, y)
+        z = np.concatenate([features(kernel, sample, locations) for sample in samples])
         test: Any = self  # a dataclass, as all subclasses are
         used = replace(test, kernel=self.kernel or pooled.kernel, locations=shown)
         return self.kind(z, pooled.n, pooled.weights), pooled, used
+
+
+def _is_read(x: Any) -> bool:
+    """Whether a sample that `pool` has checked is its own checked points: plain float64 numbers."""
+    return is_numpy(x) and x.ndim == 2 and x.dtype == np.float64
 
 
 def _chosen(
