@@ -145,8 +145,7 @@ def finite(x: ArrayT, name: str) -> ArrayT:
     largest = float(np.abs(x).max()) if is_numpy(x) else scalar(xp.max(xp.abs(x)))
     if math.isnan(largest) or math.isinf(largest):
         bad = ~xp.isfinite(x)
-        rows = xp.any(bad, axis=-1) if x.ndim > 1 else bad
-        flags = xp.astype(rows, xp.int64)
+        flags = xp.astype(xp.any(bad, axis=-1) if x.ndim > 1 else bad, xp.int64)
         count, first = int(xp.sum(flags)), int(xp.argmax(flags))
         raise ValueError(
             f"{name} has NaN or infinite values in {count} of {x.shape[0]} points "
@@ -232,7 +231,8 @@ def vectors(v: Any, n: int, like: Array, name: str) -> Array:
     if v.ndim not in (1, 2) or v.shape[0] != n or v.shape[-1] == 0:
         raise ValueError(f"{name} must have shape ({n},) or ({n}, k), got {tuple(v.shape)}")
     finite(v, name)
-    return array_like(v, like, dtype=_float_of(v, like))
+    single, xp = str(v.dtype).endswith("float32"), namespace(like)
+    return array_like(v, like, dtype=xp.float32 if single else xp.float64)
 
 
 def vector(v: Any, name: str) -> Array:
@@ -274,11 +274,6 @@ def instance(name: str, value: object, kind: type, needed: str) -> None:
     """Require an instance of `kind`; `needed` describes it in the message."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {needed}, got {shown(value)}")
-
-
-def _float_of(v: Array, like: Array) -> Any:
-    xp = namespace(like)
-    return xp.float32 if str(v.dtype).endswith("float32") else xp.float64
 
 
 def holds_objects(x: object) -> bool:
