@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier, Thread, local
@@ -20,14 +19,8 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 import mercer
 from mercer import linalg
 from mercer.gram import Gram
-from mercer.htest import MMD, Permutation
 from mercer.kernels import RBF
-from mercer.learn import (  # loads SciPy's BLAS, too, before it is counted
-    SVC,
-    KernelRidge,
-    NystromRidge,
-    SpectralClustering,
-)
+from mercer.learn import SpectralClustering  # loads SciPy's BLAS, too, before it is counted
 from mercer.linalg import one_blas_thread
 
 SOURCE = Path(mercer.__file__).parent
@@ -353,29 +346,6 @@ def test_the_lowest_limit_of_overlapping_blocks_is_in_force(three):
         second.__exit__()
         assert set(blas_threads()) == {2}
     assert set(blas_threads()) == {3}
-
-
-@pytest.mark.parametrize("name", ["product", "forms", "ridge", "SVC", "landmarks", "MMD"])
-def test_one_thread_is_one_thread(three, name):
-    """The other threads of the process, those of BLAS among them, do nothing that could be measured."""
-    x = np.random.default_rng(0).normal(size=(2300, 8))
-    kernel, small = RBF(2.0), x[:600]
-    v = np.random.default_rng(1).normal(size=(600, 300))
-    calls = {
-        "product": lambda: Gram(kernel, small) @ v,
-        "forms": lambda: Gram(kernel, small).quad(v),
-        "ridge": lambda: KernelRidge(kernel, 0.1).fit(x, x[:, 0]),
-        "SVC": lambda: SVC(kernel).fit(x, x[:, 0] > x[:, 1]),
-        "landmarks": lambda: NystromRidge(kernel, landmarks=200).fit(x, x[:, 0]),
-        "MMD": lambda: MMD(kernel, null=Permutation(200)).test(x[:1000], x[1000:2000], rng=0),
-    }
-    with mercer.config(threads=1):
-        calls[name]()  # compiles
-        time.sleep(0.05)  # threads of BLAS that ran before go to sleep
-        process, thread = time.process_time(), time.thread_time()
-        calls[name]()
-        process, thread = time.process_time() - process, time.thread_time() - thread
-    assert process - thread <= 0.1 * process + 0.02
 
 
 @pytest.mark.parametrize("n", [5, 100])
