@@ -178,17 +178,3 @@ def test_messages_are_short_whatever_came():
     assert len(validate.shown(list(range(1000)))) < 200
     with pytest.raises(TypeError, match=r"got numpy\.ndarray of shape \(500, 2\)$"):
         validate.instance("kernel", np.zeros((500, 2)), str, "a kernel")
-
-
-def test_tensors_of_apple_gpus_are_refused():
-    class OnApple(torch.Tensor):
-        __module__ = "torch"
-
-        @property
-        def device(self):
-            return torch.device("mps")
-
-    with pytest.raises(
-        TypeError, match=r"x must be on a device with float64, got mps: pass \.cpu\(\)"
-    ):
-        validate.points(torch.zeros(3, 2).as_subclass(OnApple), "x")

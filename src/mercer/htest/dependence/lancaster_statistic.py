@@ -14,9 +14,9 @@ from operator import mul
 
 import numpy as np
 
-from mercer.backend import count
+from mercer.backend import Array, array_like, count, on_gpu
 from mercer.config import settings
-from mercer.gram import Centered, LazyMatrix
+from mercer.gram import Centered, LazyMatrix, LowRank
 from mercer.htest.dependence.dhsic_statistic import seeds
 from mercer.htest.dependence.hsic_statistic import mean_tolerance
 from mercer.htest.dependence.null_spectrum import limit_skewness, limit_weights, rescaled_weights
@@ -76,7 +76,7 @@ class HadamardGram(LazyCenteredGram):
     @cached_property
     def centered(self) -> Centered:
         """H(K~ o L~)H."""
-        return Centered.of(self.first.matrix() * self.second.matrix())
+        return Centered.of(_product(self.first.matrix(), self.second.matrix()))
 
     @cached_property
     def norm(self) -> float:
@@ -84,7 +84,7 @@ class HadamardGram(LazyCenteredGram):
         return sqrt(max(self.squared_norm, 0.0))
 
     def _reordered(self, order: np.ndarray) -> LazyMatrix:
-        return self.first.matrix(order) * self.second.matrix(order)
+        return _product(self.first.matrix(order), self.second.matrix(order))
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class InteractionEvidence:
     @cached_property
     def matrix(self) -> LazyMatrix:
         """K~ o L~ o M~, lazily."""
-        return reduce(mul, (gram.matrix() for gram in self.grams))
+        return _product(*(gram.matrix() for gram in self.grams))
 
     @cached_property
     def observed(self) -> float:
@@ -184,3 +184,18 @@ class InteractionEvidence:
     @cached_property
     def _tensor(self) -> PermutedTensor:
         return permuted_tensor(self._matrices)
+
+
+def _product(*matrices: LazyMatrix) -> LazyMatrix:
+    """The entrywise product. Factors are on the host: beside matrices on a GPU they are copied there."""
+    on_device = next((m.like for m in matrices if on_gpu(m.like)), None)
+    if on_device is None:
+        return reduce(mul, matrices)
+    return reduce(mul, (_copied(matrix, on_device) for matrix in matrices))
+
+
+def _copied(matrix: LazyMatrix, like: Array) -> LazyMatrix:
+    """The matrix on the device of `like`, if it is a factor on the host."""
+    if isinstance(matrix, LowRank) and not on_gpu(matrix.like):
+        return LowRank(array_like(matrix.features, like))
+    return matrix
