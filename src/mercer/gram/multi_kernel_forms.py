@@ -9,6 +9,7 @@ rounding to float32 would break the ties, and the caller asks for float64 (`prec
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
@@ -49,6 +50,7 @@ from mercer.gram.threads import (
     spans,
     while_wanted,
 )
+from mercer.linalg import one_blas_thread
 
 _MIN_ROWS_OF_TILE = 128  # smaller tiles cost more in calls than in arithmetic
 _MIN_STRIPES = 16  # small samples get smaller tiles, so that every thread has several stripes
@@ -133,11 +135,13 @@ def labelled(
     tasks = range(len(spans(n, size)))
     parallel = is_numpy(family.like) and n > 2 * _MIN_ROWS_OF_TILE
     per_stripe = in_order(work, tasks, parallel=parallel, held=work.bytes_per_stripe)
-    for span, stripe in zip(spans(n, size), per_stripe, strict=True):
-        rows[:, span.start :] += stripe.sums.rows
-        squares += stripe.sums.squares
-        exact += stripe.sums.forms
-        forms += stripe.forms
+    # Several BLAS threads would make the products of few points slower, on a busy machine many times.
+    with one_blas_thread() if is_numpy(family.like) else nullcontext():
+        for span, stripe in zip(spans(n, size), per_stripe, strict=True):
+            rows[:, span.start :] += stripe.sums.rows
+            squares += stripe.sums.squares
+            exact += stripe.sums.forms
+            forms += stripe.forms
     return Labelled(PairSums(shift, rows, squares, exact), forms)
 
 
