@@ -145,16 +145,13 @@ def _memory(options: Options) -> Table:
 def measure(n: int, d: int, memory: str) -> dict[str, float]:
     """Bytes more than before, processor seconds, and the residual of the eigenpairs."""
     import time
-    from importlib.util import find_spec
 
     import mercer
-    from benchmarks.footprint import peak, resident
-    from mercer.gram import fast_exp
+    from benchmarks.footprint import load_compiled_loops, peak, resident
 
     x = np.random.default_rng(0).standard_normal((n, d))
     kernel = RBF((2.0 * d) ** 0.5)
-    if find_spec("numba") is not None:
-        fast_exp._loops()  # an import, too
+    load_compiled_loops()
     KernelPCA(2, kernel=kernel).fit(x[:50])
     before, start = resident(), time.process_time()
     with mercer.config(memory=memory):

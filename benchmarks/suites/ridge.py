@@ -8,7 +8,6 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,10 @@ import numpy as np
 
 import mercer
 from benchmarks import peers
-from benchmarks.footprint import peak, resident
+from benchmarks.footprint import load_compiled_loops, peak, resident
 from benchmarks.machine import Limits
 from benchmarks.report import Bar, Options, Report, Table
 from benchmarks.timing import Contender, Timing, interleaved
-from mercer.gram import fast_exp
 from mercer.kernels import RBF
 from mercer.learn import KernelRidge, NystromRidge
 
@@ -258,8 +256,7 @@ def _plain(times: Times) -> dict[str, Any]:
 
 def measure(what: str, n: int) -> dict[str, float]:
     """Bytes before, and how many more at most, of one fit."""
-    if find_spec("numba") is not None:
-        fast_exp._loops()  # an import, too
+    load_compiled_loops()
     x, y = problem(n)
     with tempfile.TemporaryDirectory() as folder:
         if what == "streamed":

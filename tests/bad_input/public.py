@@ -39,6 +39,7 @@ NO_DATA: dict[str, str] = {
     "mercer.kernels.Transformed.move": _FORMULA,
     "mercer.kernels.Stein.move": _FORMULA,
     "mercer.kernels.Tensor.spans": _FORMULA,
+    "mercer.kernels.Energy.raised": _FORMULA,
     "mercer.kernels.Kernel.exp": _NUMBERS,
     "mercer.kernels.Kernel.select": _NUMBERS,
     "mercer.kernels.Kernel.with_params": _NUMBERS,
@@ -60,6 +61,7 @@ NO_DATA: dict[str, str] = {
     "mercer.kernels.Rule.find": "calls what was registered",
     # gram
     "mercer.gram.Factor": _MADE,
+    "mercer.gram.Gram.of_checked": "trusts points that a door has checked",
     "mercer.gram.cholesky": _MATRICES,
     "mercer.gram.Hadamard": _MATRICES,
     "mercer.gram.Centered": _MADE,
@@ -75,6 +77,7 @@ NO_DATA: dict[str, str] = {
     "mercer.gram.Resamples.chunks": "takes a budget",
     "mercer.gram.Resamples.columns": "takes a slice",
     # rkhs
+    "mercer.rkhs.Function.of_checked": "trusts points that a door has checked",
     "mercer.rkhs.Function.inner": "takes functions; test_no_function tries others",
     "mercer.rkhs.Function.plot": "takes Axes; tests/plot tries others",
     "mercer.rkhs.MercerExpansion": _MADE,

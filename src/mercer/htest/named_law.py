@@ -18,7 +18,7 @@ class NamedLaw:
     Examples
     --------
     >>> law = NamedLaw("chi2", (2,))  # an exponential distribution of mean 2
-    >>> law.sf(2.0), law.mean()
+    >>> float(law.sf(2.0)), float(law.mean())
     (0.3678..., 2.0)
     """
 

@@ -116,14 +116,15 @@ def weighted_chi2_pdf(value: float, weights: np.ndarray) -> float:
     weights, value = weights[weights > 0] / top, value / top
     if value > 2000 + 10 * weights.sum():
         return 0.0
-    return max(_inverted(value, weights, _saddle(value, weights, 0), pole=0), 0.0) / top
+    return max(_inverted(value, weights, _saddle(value, weights, 0), pole=False), 0.0) / top
 
 
-def _inverted(value: float, weights: np.ndarray, c: float, pole: int = 1) -> float:
-    """1/(2 pi i) int exp(K(s) - s value) s^-pole ds along a parabola through the saddle point c."""
+def _inverted(value: float, weights: np.ndarray, c: float, *, pole: bool = True) -> float:
+    """1/(2 pi i) int exp(K(s) - s value) / s ds, or without the 1/s, along a parabola through the saddle point c."""
     gaps = 1 - 2 * c * weights
-    bend = float(np.sum(2 * weights**2 / gaps**2)) + pole / c**2
-    twist = float(np.sum(8 * weights**3 / gaps**3)) - 2 * pole / c**3
+    bend, twist = float(np.sum(2 * weights**2 / gaps**2)), float(np.sum(8 * weights**3 / gaps**3))
+    if pole:
+        bend, twist = bend + 1 / c**2, twist - 2 / c**3
     width = bend**-0.5
     parabola = float(np.clip(twist / (6 * bend), 0.05 / width, 0.5 / width))
     total = top = 0.0
@@ -133,7 +134,8 @@ def _inverted(value: float, weights: np.ndarray, c: float, pole: int = 1) -> flo
         with np.errstate(over="ignore", invalid="ignore"):
             s = c + parabola * u**2 + 1j * u
             log = -0.5 * np.sum(np.log(1 - 2 * s[:, None] * weights), axis=1) - s * value
-            nodes = np.exp(log - pole * np.log(s)) * (1 - 2j * parabola * u) * du
+            log = log - np.log(s) if pole else log  # without a pole, s may be 0
+            nodes = np.exp(log) * (1 - 2j * parabola * u) * du
         if start == 0:
             nodes[0] /= 2
         total += float(np.nansum(nodes.real))
