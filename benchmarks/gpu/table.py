@@ -87,13 +87,7 @@ def on_gpu(row: Row, sizes: Sequence[int], limit: float) -> dict[str, Any]:
     seconds: list[float] = []
     problem = _timed_sizes(row, sizes, _to_gpu, limit, torch.cuda.synchronize, seconds.append)
     torch.cuda.empty_cache()
-    return {
-        "name": row.name,
-        "sizes": list(sizes),
-        "limit": limit,
-        "seconds": seconds,
-        "problem": problem,
-    }
+    return _record(row, sizes, limit, seconds, problem)
 
 
 def on_cpu(row: Row, sizes: Sequence[int], limit: float) -> dict[str, Any]:
@@ -117,6 +111,13 @@ def on_cpu(row: Row, sizes: Sequence[int], limit: float) -> dict[str, Any]:
         problem = "the process ended"
     work.kill()
     work.join()
+    return _record(row, sizes, limit, seconds, problem)
+
+
+def _record(
+    row: Row, sizes: Sequence[int], limit: float, seconds: list[float], problem: str
+) -> dict[str, Any]:
+    """A line of the table as JSON: seconds at the sizes that were reached, and what stopped it."""
     return {
         "name": row.name,
         "sizes": list(sizes),

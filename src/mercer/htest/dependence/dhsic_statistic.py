@@ -19,16 +19,15 @@ from mercer.htest.dependence.hsic_statistic import mean_tolerance
 from mercer.htest.dependence.null_spectrum import limit_skewness, limit_weights, rescaled_weights
 from mercer.htest.dependence.sums.cyclic_permutations import (
     IndependentShifts,
-    draws_shifts,
     permutations,
 )
 from mercer.htest.dependence.sums.permutation_moments import MatrixSums, dhsic_moments
 from mercer.htest.dependence.sums.permuted_tensor import (
+    PermutableMatrix,
     PermutedTensor,
+    TensorEvidence,
     UncenteredGram,
-    permuted_tensor,
     shifted_tensor_sums,
-    tensor_faster_than_shifts,
 )
 from mercer.htest.nulls import Bootstrap, Permutation, WildBootstrap
 from mercer.htest.serial_dependence import block_length, lag_means, signed_forms
@@ -39,7 +38,7 @@ from mercer.rkhs.paired_samples import Variable
 _SAMPLES_PER_GENERATOR = 64  # bootstrap samples with one generator, so that chunks do not matter
 
 
-class JointEvidence:
+class JointEvidence(TensorEvidence):
     """dHSIC of several variables, observed, permuted and bootstrapped.
 
     t + prod_k mean_ij K^k_ij - 2 u with t = mean_ij prod_k K^k_ij and u = mean_i prod_k r^k_i, r^k
@@ -111,20 +110,8 @@ class JointEvidence:
     # ---- private ------------------------------------------------------------------------
 
     @cached_property
-    def _matrices(self) -> list[UncenteredGram]:
+    def _matrices(self) -> Sequence[PermutableMatrix]:
         return [UncenteredGram(gram) for gram in self.grams]
-
-    def _tensor_for(self, null: Permutation) -> PermutedTensor | None:
-        """The sums for permutations drawn one by one; None where shifts are drawn."""
-        return self._short_tensor if draws_shifts(self.n, null) else self._tensor
-
-    @cached_property
-    def _short_tensor(self) -> PermutedTensor | None:
-        return tensor_faster_than_shifts(self._matrices)
-
-    @cached_property
-    def _tensor(self) -> PermutedTensor:
-        return permuted_tensor(self._matrices)
 
     @cached_property
     def _sums(self) -> list[MatrixSums]:

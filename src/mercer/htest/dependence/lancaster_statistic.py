@@ -7,6 +7,7 @@ and (x, y) with the kernel k~ l~ on (x, y).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import isqrt, prod, sqrt
@@ -29,15 +30,13 @@ from mercer.htest.dependence.sums.centered_gram import (
 )
 from mercer.htest.dependence.sums.cyclic_permutations import (
     IndependentShifts,
-    draws_shifts,
     permutations,
 )
 from mercer.htest.dependence.sums.permutation_moments import MatrixSums, product_moments
 from mercer.htest.dependence.sums.permuted_tensor import (
-    PermutedTensor,
-    permuted_tensor,
+    PermutableMatrix,
+    TensorEvidence,
     shifted_tensor_sums,
-    tensor_faster_than_shifts,
 )
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.serial_dependence import block_length, lag_means, signed_forms
@@ -102,7 +101,7 @@ class _PermutableCenteredGram:
         return None
 
 
-class InteractionEvidence:
+class InteractionEvidence(TensorEvidence):
     """(K~ o L~ o M~)_++ / n^2, under the null hypothesis that all three variables are independent."""
 
     def __init__(self, grams: tuple[CenteredGram, ...]) -> None:
@@ -170,20 +169,8 @@ class InteractionEvidence:
         return reduce(mul, (lag_means(gram.matrix()) for gram in self.grams))
 
     @cached_property
-    def _matrices(self) -> list[_PermutableCenteredGram]:
+    def _matrices(self) -> Sequence[PermutableMatrix]:
         return [_PermutableCenteredGram(gram) for gram in self.grams]
-
-    def _tensor_for(self, null: Permutation) -> PermutedTensor | None:
-        """The sums for permutations drawn one by one; None where shifts are drawn."""
-        return self._short_tensor if draws_shifts(self.n, null) else self._tensor
-
-    @cached_property
-    def _short_tensor(self) -> PermutedTensor | None:
-        return tensor_faster_than_shifts(self._matrices)
-
-    @cached_property
-    def _tensor(self) -> PermutedTensor:
-        return permuted_tensor(self._matrices)
 
 
 def _product(*matrices: LazyMatrix) -> LazyMatrix:

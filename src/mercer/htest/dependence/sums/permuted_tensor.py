@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from math import isqrt, prod
 from operator import mul
 from typing import Protocol
@@ -26,7 +26,8 @@ from mercer.gram import Gram, LazyMatrix, cholesky
 from mercer.gram.device_engine import device_engine
 from mercer.gram.shifted_sums import shifted_sums
 from mercer.gram.threads import in_order, spans
-from mercer.htest.dependence.sums.cyclic_permutations import IndependentShifts
+from mercer.htest.dependence.sums.cyclic_permutations import IndependentShifts, draws_shifts
+from mercer.htest.nulls import Permutation
 from mercer.kernels import facts
 from mercer.rkhs.sample_rows import taken
 
@@ -131,6 +132,29 @@ def shifted_tensor_sums(
     """The sums with all matrices but the first shifted: (b,)."""
     first, *others = (m.matrix(shifts.base) for m in matrices)
     return shifted_sums(first, others, shifts.values)
+
+
+class TensorEvidence(ABC):
+    """Evidence whose permuted statistics are sums of products of permuted matrices."""
+
+    n: int
+
+    @cached_property
+    @abstractmethod
+    def _matrices(self) -> Sequence[PermutableMatrix]:
+        """One matrix for each variable."""
+
+    def _tensor_for(self, null: Permutation) -> PermutedTensor | None:
+        """The sums for permutations drawn one by one; None where shifts are drawn."""
+        return self._short_tensor if draws_shifts(self.n, null) else self._tensor
+
+    @cached_property
+    def _short_tensor(self) -> PermutedTensor | None:
+        return tensor_faster_than_shifts(self._matrices)
+
+    @cached_property
+    def _tensor(self) -> PermutedTensor:
+        return permuted_tensor(self._matrices)
 
 
 def _factors(
