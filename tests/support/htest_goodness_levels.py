@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import expon, norm, pareto, uniform
 from sklearn.mixture import GaussianMixture
 
 from mercer.htest import (
@@ -126,6 +126,23 @@ def of_families() -> Iterator[Cell]:
         yield cell(Composite(two, KSD, resamples=19), drawn(mixed(d)), (200,))
 
 
+def pareto_from_zero(x: np.ndarray) -> Any:
+    """The Pareto distribution with the shape and scale of maximum likelihood."""
+    return pareto(*pareto.fit(x, floc=0))
+
+
+def of_fitted_supports() -> Iterator[Cell]:
+    """Families whose bounds are fitted, so that observations lie on them."""
+    families = (
+        (expon, named("exponential from 7 on", lambda rng, n: (7 + rng.exponential(2.0, n),))),
+        (uniform, named("uniform between -3 and 9", lambda rng, n: (rng.uniform(-3, 9, n),))),
+        (pareto_from_zero, named("Pareto", lambda rng, n: (0.3 + 0.3 * rng.pareto(1.5, n),))),
+    )
+    for fit, problem in families:
+        yield cell(Composite(fit, KSD, resamples=39), problem, (30,))
+    yield cell(Composite(expon, KSD, resamples=39), families[0][1], (100,))
+
+
 def against_draws() -> Iterator[Cell]:
     for d in DIMENSIONS:
         for test in (MMD(null=P), ME(), MMDAgg(null=P)):
@@ -203,6 +220,7 @@ CELLS = {
         of_two_models,
         against_draws,
         of_families,
+        of_fitted_supports,
         at_locations,
         learnt,
         with_borders,

@@ -22,7 +22,7 @@ from mercer.htest import (
     WildBootstrap,
 )
 from mercer.kernels import RBF, InverseMultiquadric, Stein, median_bandwidth
-from mercer.rkhs import Gaussian
+from mercer.rkhs import Gaussian, Uniform
 
 B = WildBootstrap(199)
 
@@ -170,3 +170,88 @@ def test_wrong_arguments():
         Composite(lambda v: 7).test(x)
     with pytest.raises(TypeError, match="something that can be sampled"):
         Composite(lambda v: lambda z: -z, KSD, resamples=2).test(x)
+
+
+# ---- parameters in the support ------------------------------------------------------------------
+
+
+def pareto_from_zero(v):
+    return scipy.stats.pareto(*scipy.stats.pareto.fit(v, floc=0))
+
+
+def box(v):
+    return Uniform(v.min(axis=0), v.max(axis=0))
+
+
+ON_BOUNDS = [  # a family, a draw from it, and how many observations its fit puts on bounds
+    (scipy.stats.expon, lambda rng: 7.0 + rng.exponential(2.0, 80), 1),
+    (scipy.stats.uniform, lambda rng: rng.uniform(-3.0, 1e3, 80), 2),
+    (pareto_from_zero, lambda rng: 0.3 * (1 + rng.pareto(1.5, 80)), 1),
+    (box, lambda rng: rng.uniform(size=(80, 2)), 4),
+]
+
+
+@pytest.mark.parametrize("by", [KSD, KSDAgg, FSSD, by_draws])
+@pytest.mark.parametrize(("fit", "draw", "number"), ON_BOUNDS)
+def test_fitted_bounds_are_those_of_each_sample(fit, draw, number, by):
+    x = draw(np.random.default_rng(0))
+    test = Composite(fit, by, resamples=19)
+    result = test.test(x, rng=0)
+    assert result.pvalue > 0.05
+    assert np.isfinite(test.statistic(x))
+    if by is not by_draws:
+        assert result.size == 80 - number
+        assert f"{number} observation" in result.notes[1]
+
+
+def test_observations_on_fitted_bounds_are_left_out_by_hand():
+    """The exponential distribution: given the minimum, the others are draws from it."""
+    x = 5.0 + np.random.default_rng(1).exponential(2.0, 40)
+    result = Composite(scipy.stats.expon, KSD, resamples=9).test(x, rng=3)
+    null = []
+    for sample in (
+        x,
+        *(
+            scipy.stats.expon(x.min(), x.mean() - x.min()).rvs(40, random_state=g)
+            for g in map(
+                np.random.default_rng, np.random.default_rng(3).integers(2**63, size=10)[1:]
+            )
+        ),
+    ):
+        z = np.log(np.delete(sample, sample.argmin()) - sample.min())[:, None]
+        rate = 1 / (sample.mean() - sample.min())  # z has the score 1 - rate e^z
+
+        def score(z, rate=rate):
+            return 1 - rate * np.exp(z)
+
+        h = Stein(InverseMultiquadric(median_bandwidth(z)), score)(z)
+        null.append(h.mean() / np.diag(h).mean())
+    assert_allclose(np.array([result.observed, *result.null]), null, rtol=1e-6)
+    assert int(x.argmin()) not in result.points(39).indices
+    assert set(result.points(39).indices) == set(range(40)) - {int(x.argmin())}
+
+
+def test_other_shapes_between_fitted_bounds_are_seen():
+    rng = np.random.default_rng(0)
+    assert Composite(scipy.stats.uniform, KSD, resamples=39).test(rng.beta(3, 3, 150)).rejects()
+    assert Composite(scipy.stats.expon, KSD, resamples=39).test(rng.gamma(4.0, size=150)).rejects()
+
+
+def test_points_outside_of_a_support_that_is_not_fitted_are_refused():
+    x = np.random.default_rng(0).exponential(size=50)
+
+    def from_zero(v):
+        return scipy.stats.expon(0.0, v.mean())
+
+    assert Composite(from_zero, KSD, resamples=9).test(x, rng=0).size == 50
+    for value in (0.0, -1.0):
+        with pytest.raises(ValueError, match="x has 1 point outside of the support of the model"):
+            Composite(from_zero, KSD, resamples=9).test(np.r_[x, value], rng=0)
+    with pytest.raises(ValueError, match="outside of the support of the model"):
+        KSD(scipy.stats.expon(x.min(), 1.0)).test(x)
+
+    def by_moments(v):
+        return scipy.stats.uniform(v.mean() - v.std(), 2 * v.std())
+
+    with pytest.raises(ValueError, match="support contains the sample that it was fitted to"):
+        Composite(by_moments, KSD, resamples=9).test(x, rng=0)

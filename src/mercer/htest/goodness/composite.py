@@ -16,6 +16,7 @@ from mercer.frames import Table
 from mercer.gram.threads import in_order
 from mercer.htest.aggregation import aggregated, shares
 from mercer.htest.goodness.against_draws import DrawsTest, drawn
+from mercer.htest.goodness.fitted_support import interior, strictly_inside
 from mercer.htest.goodness.fssd import FSSD
 from mercer.htest.goodness.goodness_result import GoodnessResult
 from mercer.htest.goodness.ksd import KSD
@@ -26,7 +27,7 @@ from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import share
 from mercer.htest.result import Result
 from mercer.kernels.stein import Stein
-from mercer.rkhs.sample_rows import one_sample
+from mercer.rkhs.sample_rows import one_sample, taken
 
 _SEED = 0  # makes `statistic`, which has no rng, deterministic
 _RELATIVE_TOLERANCE = 100 * float(np.finfo(np.float64).eps)  # of sums in different orders
@@ -93,6 +94,11 @@ class Composite(HypothesisTest):
     discrepancy). p = (1 + #{bootstrapped >= observed}) / (1 + resamples), which is valid if the
     estimate of the parameters is consistent.
 
+    Where a bound of the support is fitted (the location of an exponential distribution, the ends of a
+    uniform one, the scale of a Pareto), the observations that determine it lie on it. A test with a
+    score leaves them out, in every sample: given them, the others are draws from the model between the
+    bounds.
+
     Parameters
     ----------
     fit : function, estimator or distribution
@@ -133,11 +139,13 @@ class Composite(HypothesisTest):
 
     def statistic(self, x: Any) -> float:
         """The statistic of the test of the fitted model, with a fixed seed."""
-        points = _numbers(one_sample(x, "x"))
+        sample = one_sample(x, "x")
+        points = _numbers(sample)
         test = self._test(_fitted(self.fit, points, validate.generator(_SEED)))
         if isinstance(test, KSDAgg):  # its statistic depends on ranks among the resamples
             return self.test(x, rng=_SEED).statistic
-        return test.statistic(x)
+        rows = self._interior(test, points)
+        return test.statistic(x if len(rows) == len(points) else taken(sample, rows))
 
     def test(self, x: Any, *, rng: Any = None) -> Result:
         """The statistic and its p-value, with models fitted to x and to every resample."""
@@ -146,36 +154,53 @@ class Composite(HypothesisTest):
         model = _fitted(self.fit, points, rng)
         test = self._test(model)
         first, *seeds = (int(s) for s in rng.integers(2**63, size=1 + self.resamples))
-        plain = test.test(sample, rng=first)
-        statistics = _statistics(test, points, validate.generator(first))  # as in `plain`
-        refit = _Refit(self, model, len(points))
+        refit = _Refit(self, test, model, len(points))
+        rows = self._interior(test, points)
+        sample = sample if len(rows) == len(points) else taken(sample, rows)
+        plain = _at_rows(test.test(sample, rng=first), rows, len(points))
+        statistics = _statistics(test, points[rows], validate.generator(first))  # as in `plain`
         values = np.stack(
             [statistics, *in_order(refit, seeds, parallel=False)], axis=1
         )  # (k, 1 + B)
         scores = _scores(test, values)
         observed = float(scores[0]) if len(values) > 1 else plain.statistic
-        note = f"Parametric bootstrap: the model was refitted to {self.resamples:,} samples drawn from it."
-        return self._with_null(plain, model, observed, scores, note)
+        notes = _notes(self.resamples, len(points) - len(rows))
+        return self._with_null(plain, model, observed, scores, notes)
 
     def _test(self, model: Any) -> HypothesisTest:
         test = self.by(model)
         validate.instance("by(model)", test, HypothesisTest, "a goodness-of-fit test")
         return test
 
+    def _interior(self, test: HypothesisTest, points: np.ndarray) -> np.ndarray:
+        """Positions of the observations that are not on bounds of the support that were fitted to them."""
+        everything = np.arange(len(points))
+        if not _needs_interior(test, points):
+            return everything
+        rng = np.random.default_rng(_SEED)
+        model = cast(Any, test).model
+        other = self._test(_fitted(self.fit, drawn(model, len(points), rng), rng))
+        return interior(model, cast(Any, other).model, points)
+
     def _with_null(
-        self, plain: Result, model: Any, statistic: float, scores: np.ndarray, note: str
+        self,
+        plain: Result,
+        model: Any,
+        statistic: float,
+        scores: np.ndarray,
+        notes: tuple[str, ...],
     ) -> Result:
         """The result of the test of the fitted model with the bootstrapped null distribution."""
         changes = {
             "statistic": statistic,
             "pvalue": share(scores[1:], float(scores[0])),
             "null": scores[1:],
-            "notes": (note,),
+            "notes": notes,
             "observed": float(scores[0]),
             "law": None,
         }
         if not isinstance(plain, GoodnessResult):
-            return replace(plain, **changes | {"notes": (note, *plain.notes)})
+            return replace(plain, **changes | {"notes": (*notes, *plain.notes)})
         unchanged = {f.name: getattr(plain, f.name) for f in fields(GoodnessResult)}
         return CompositeResult(**unchanged | changes | {"test": self, "fitted": model})
 
@@ -185,14 +210,44 @@ class _Refit:
     """Statistics of a sample drawn from the model with a seed, and of the model fitted to that sample."""
 
     composite: Composite
+    test: HypothesisTest  # of the model
     model: Any
     n: int
 
     def __call__(self, seed: int) -> np.ndarray:
         rng = np.random.default_rng(seed)
         sample = drawn(self.model, self.n, rng)
-        refitted = _fitted(self.composite.fit, sample, rng)
-        return _statistics(self.composite._test(refitted), sample, rng)
+        test = self.composite._test(_fitted(self.composite.fit, sample, rng))
+        if _needs_interior(test, sample):
+            sample = sample[interior(cast(Any, test).model, cast(Any, self.test).model, sample)]
+        return _statistics(test, sample, rng)
+
+
+def _needs_interior(test: HypothesisTest, points: np.ndarray) -> bool:
+    """Whether the test has a score on a bounded support, and observations on its bounds or beyond."""
+    if isinstance(test, DrawsTest) or not hasattr(test, "model"):
+        return False
+    return not strictly_inside(cast(Any, test).model, points)
+
+
+def _at_rows(result: Result, rows: np.ndarray, n: int) -> Result:
+    """The result of the observations in `rows`, which remembers their positions among n."""
+    if len(rows) == n or not isinstance(result, GoodnessResult):
+        return result
+    return replace(result, sample=replace(result.sample, places=rows))
+
+
+def _notes(resamples: int, on_bounds: int) -> tuple[str, ...]:
+    """What was refitted, and how many observations were left out."""
+    note = f"Parametric bootstrap: the model was refitted to {resamples:,} samples drawn from it."
+    if on_bounds == 0:
+        return (note,)
+    observations = "observation lies" if on_bounds == 1 else "observations lie"
+    return (
+        note,
+        f"{on_bounds:,} {observations} on the bounds of the support that were fitted to the sample; "
+        "the statistic is that of the others, here and in the refitted samples.",
+    )
 
 
 def _statistics(test: HypothesisTest, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
