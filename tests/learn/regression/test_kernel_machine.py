@@ -140,6 +140,7 @@ def test_two_classes_either_way():
     """A multinomial model of two classes with ridge r is the binary one with ridge r / 2."""
     binary = KernelLogistic(RBF(1.0), 0.1).fit(X, SIGNS)
     learner = KernelLogistic(RBF(1.0), 0.2)
+    learner.ridge_ = 0.2
     learner._check()
     kernel, points, codes, _ = learner._accept_labels(X, SIGNS)
     fits = learner._multinomial(kernel(points), np.eye(2)[codes], np.ones(150), 2.0**-52)

@@ -42,13 +42,18 @@ _MATRIX_COPIES = 3  # of the kernel matrix that the solvers need
 class RepresenterMachine(KernelPredictor):
     """Base of machines that minimise a loss over a_i and b in f = sum_i a_i k(x_i, .) + b."""
 
-    ridge: float
+    ridge: Any  # a positive number; None where the learner chooses it
+    ridge_: float
     intercept: bool
     max_iter: int
     tolerance: float
 
     def _check(self) -> None:
         validate.positive("ridge", self.ridge)
+        self.ridge_ = float(self.ridge)
+        self._check_solver()
+
+    def _check_solver(self) -> None:
         validate.truth("intercept", self.intercept)
         validate.whole("max_iter", self.max_iter)
         validate.between("tolerance", self.tolerance, 0.0, 1.0)
@@ -59,12 +64,12 @@ class RepresenterMachine(KernelPredictor):
         if not loss.margin:
             y, weights, loss, centre = self._in_units(y, weights, loss)
         if isinstance(loss, SmoothLoss):
-            problem = Penalised(matrix, y, loss, float(self.ridge), weights, bool(self.intercept))
+            problem = Penalised(matrix, y, loss, self.ridge_, weights, bool(self.intercept))
             fit = minimise(problem, self.max_iter, self.tolerance)
         elif isinstance(loss, PiecewiseLinearLoss):
             low, high = loss.interval(y)
             box = interior_point.Box(
-                matrix, y, low * weights, high * weights, float(self.ridge), bool(self.intercept)
+                matrix, y, low * weights, high * weights, self.ridge_, bool(self.intercept)
             )
             fit = interior_point.minimise(box, self.max_iter, self.tolerance)
         else:
