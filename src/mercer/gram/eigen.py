@@ -1,9 +1,10 @@
-"""The largest eigenvalues of lazy matrices: block Lanczos on tiles, and LAPACK for small matrices."""
+"""The largest eigenvalues of lazy matrices: Lanczos methods on tiles or arrays, LAPACK for small matrices."""
 
 from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from mercer.gram.block_lanczos import block_lanczos
 from mercer.gram.combine import Dense, Held, Reweighted
 from mercer.gram.gram import Gram
 from mercer.gram.lazy import Centered, LazyMatrix, Product
+from mercer.gram.single_vector_lanczos import single_vector_lanczos
 from mercer.kernels.radial import RBF
 from mercer.linalg import one_blas_thread
 
@@ -40,6 +42,12 @@ _MAX_ROWS_DIVIDE_AND_CONQUER = (
 _ROWS_PER_PAIR = (
     60  # from here on block Lanczos is faster than LAPACK: 10 of 1,000 take 32 and 65 ms
 )
+# Few pairs by Lanczos from a single vector: 5 of 200 and 1,000 rows take 0.6 and 3 ms in two dimensions, 1.4 and 6 ms
+# in twenty; LAPACK 1.5 ms, block Lanczos 8 and 16 ms. More pairs take more steps, and are bounded less often.
+_MIN_ROWS_SINGLE_VECTOR = 150
+_ROWS_PER_PAIR_SINGLE_VECTOR = 40
+_MAX_PAIRS_SINGLE_VECTOR = 10
+_MAX_STEPS_SINGLE_VECTOR = 80  # 5 pairs take 20 to 50; other roads are as fast beyond
 _MIN_BLOCK_COLUMNS = 12  # a product with fewer columns takes as long
 _TINY = float(np.finfo(np.float64).tiny)
 _COPIES = 3  # of the matrix while LAPACK computes eigenvectors; of the basis while it grows
@@ -61,8 +69,9 @@ def top_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     """The k largest eigenvalues in decreasing order, and their eigenvectors (n, k) of norm 1.
 
     Block Lanczos with full orthogonalisation and thick restarts, a few columns per pass over the
-    tiles, until the residuals are below 1e-9 (float32: 1e-5) of the largest eigenvalue; small
-    matrices are decomposed by LAPACK. The sign makes the largest entry of a vector positive. Raises
+    tiles, until the residuals are below 1e-9 (float32: 1e-5) of the largest eigenvalue; few pairs of a
+    medium matrix come from a single vector, where none can have been missed, and small matrices are
+    decomposed by LAPACK. The sign makes the largest entry of a vector positive. Raises
     `MemoryBudgetError` where the k vectors and the subspace that contains them do not fit.
     """
     validate.instance("matrix", matrix, LazyMatrix, "a LazyMatrix, such as Gram(kernel, x)")
@@ -74,7 +83,11 @@ def top_eigenpairs(matrix: LazyMatrix, k: int) -> tuple[Array, Array]:
     if k > n:
         raise ValueError(f"k must be at most the number of points, {n}, got {k}")
     ask_for_eigenpairs(matrix, k)
-    if _densely(n, k):
+    matrix = _in_cache(matrix, k)
+    pairs = _from_single_vector(matrix, k)
+    if pairs is not None:
+        values, vectors = pairs
+    elif _densely(n, k):
         values, vectors = _dense_eigenpairs(matrix, k)
     else:
         width, max_columns = _plan(matrix, k)
@@ -164,6 +177,36 @@ def largest(matrix: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         if len(values) < k:
             values, vectors = linalg.eigh(matrix)
     return values[::-1][:k], vectors[:, ::-1][:, :k]
+
+
+def _from_single_vector(matrix: LazyMatrix, k: int) -> tuple[Array, Array] | None:
+    """Eigenpairs by `single_vector_lanczos` of a matrix that `_in_cache` holds; None where that finds none."""
+    inner, means = (
+        (matrix.matrix, matrix.row_means) if isinstance(matrix, Centered) else (matrix, None)
+    )
+    if not (isinstance(inner, Dense) and _suits_single_vector(matrix, k)):
+        return None
+    steps = min(_MAX_STEPS_SINGLE_VECTOR, len(inner.array) // 4)
+    means = None if means is None else to_numpy(means)
+    return single_vector_lanczos(to_numpy(inner.array), means, k, steps)
+
+
+def _in_cache(matrix: LazyMatrix, k: int) -> LazyMatrix:
+    """The matrix, or what it centres, as an array where `single_vector_lanczos` may find the pairs."""
+    if not _suits_single_vector(matrix, k):
+        return matrix
+    if isinstance(matrix, Centered):
+        inner = matrix.matrix
+        return matrix if isinstance(inner, Dense) else replace(matrix, matrix=Held(inner))
+    return matrix if isinstance(matrix, Dense | Reweighted) else Held(matrix)
+
+
+def _suits_single_vector(matrix: LazyMatrix, k: int) -> bool:
+    """Whether few pairs are wanted of a float64 matrix in NumPy that the cache of a processor can hold."""
+    n = matrix.shape[0]
+    few = k <= _MAX_PAIRS_SINGLE_VECTOR and _ROWS_PER_PAIR_SINGLE_VECTOR * k <= n
+    sized = n >= _MIN_ROWS_SINGLE_VECTOR and 8 * n**2 <= min(_MAX_BYTES_IN_CACHE, settings().memory)
+    return few and sized and is_numpy(matrix.like) and matrix.like.dtype == np.float64
 
 
 def _without_restarts(matrix: LazyMatrix, k: int, max_columns: int) -> tuple[Array, Array] | None:
