@@ -1,11 +1,13 @@
 """Products, forms, MMD and learners on 1 to 16 threads, against the floor of as many threads.
 
 The floor is that of the engine suite, 2nm(d+v)/GEMM + nm/exp seconds, with rates measured on the same number of
-threads; of forms, and of MMD, half of it, because a symmetric matrix needs half of its tiles. About two minutes.
+threads; of forms, and of MMD, half of it, because a symmetric matrix needs half of its tiles. Every time is printed
+as soon as it is measured. About a minute and a half on 16 cores; after `_SECONDS` what is left is not measured.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +23,9 @@ from mercer.htest import MMD, Permutation
 from mercer.kernels import RBF
 from mercer.learn import SVC, KernelRidge, NystromRidge
 
-_COUNTS = (1, 2, 4, 8, 16)
+_COUNTS = (1, 16, 4, 2)  # the bars need the first two, which come first
+_SECONDS = 150.0  # after which no other time is measured
+_SECONDS_OF_AN_OPERATION = 1.5  # after which it is not repeated
 _D, _PERMUTATIONS, _LANDMARKS = 10, 500, 1000
 _KERNEL = RBF(3.0)
 
@@ -34,22 +38,90 @@ class Operation:
     floor: Callable[[Limits], float] | None = None
 
 
+@dataclass(frozen=True)
+class Measured:
+    """The operations, and their times and the limits by the number of threads, as far as they were measured."""
+
+    operations: dict[str, Operation]
+    times: dict[int, dict[str, Timing]]
+    limits: dict[int, Limits]
+
+    def to_floor(self, threads: int) -> Iterator[tuple[str, float]]:
+        """The ratio to its floor of each operation that has one."""
+        for name, timing in self.times[threads].items():
+            floor = self.operations[name].floor
+            if floor is not None:
+                yield name, timing.best / floor(self.limits[threads])
+
+    def speedups(self, threads: int) -> Iterator[tuple[str, float]]:
+        """How many times faster than on one thread each operation is."""
+        alone = self.times[1]
+        for name, timing in self.times[threads].items():
+            if name in alone:
+                yield name, alone[name].best / timing.best
+
+    def busy(self, threads: int) -> Iterator[tuple[str, float]]:
+        """Processor time over time on the clock."""
+        for name, timing in self.times[threads].items():
+            yield name, min(timing.cpu) / min(timing.wall)
+
+
 def run(options: Options) -> Report:
-    """Time every operation on every number of threads."""
-    operations = _operations(1_200 if options.quick else 20_000)
-    times: dict[int, dict[str, Timing]] = {}
-    limits: dict[int, Limits] = {}
+    """Time every operation on every number of threads, as far as the seconds go."""
+    measured = Measured(_operations(1_200 if options.quick else 20_000), {}, {})
+    try:
+        _measure(measured, options)
+    except KeyboardInterrupt:
+        options.console.print("interrupted: what was measured follows")
+    tables = [_limits(measured.limits), _ratios(measured), _speedups(measured), _used(measured)]
+    raw = {c: {name: t.wall for name, t in each.items()} for c, each in measured.times.items()}
+    bars = [] if options.quick else _bars(measured)
+    return Report("Many cores", tables, bars, raw, name="many_cores")
+
+
+def _measure(measured: Measured, options: Options) -> None:
+    """Fill in times and limits, a line for each time."""
+    end = time.monotonic() + _SECONDS
+    for name, operation in measured.operations.items():  # compiles, and starts the threads
+        start = time.perf_counter()
+        operation.call()
+        options.console.print(f"first call: {name}: {time.perf_counter() - start:.2f} s")
     for threads in [count for count in _COUNTS if count <= cores()]:
-        options.console.print(f"[dim]{threads} threads[/]")
-        limits[threads] = Limits(threads)
-        limits[threads].measure(2 if options.quick else 5)
+        limits = measured.limits[threads] = Limits(threads)
+        limits.measure(2 if options.quick else 5)
+        rates = {**limits.gemm, **{f"exp {kind}": limits.best_exp(kind)[1] for kind in limits.gemm}}
+        shown = ", ".join(f"{key} {rate / 1e9:.4g}" for key, rate in rates.items())
+        options.console.print(f"{threads} threads: 10^9 operations a second: {shown}")
+        times = measured.times[threads] = {}
         with mercer.config(threads=threads):
-            contenders = {name: Contender(each.call) for name, each in operations.items()}
-            times[threads] = interleaved(contenders, options.repeats)
-    tables = [_limits(limits), _ratios(operations, times, limits), _speedups(times), _used(times)]
-    raw = {c: {name: t.wall for name, t in each.items()} for c, each in times.items()}
-    bars = [] if options.quick else _bars(operations, times, limits)
-    return Report("Many cores", tables, bars, raw)
+            for name, operation in measured.operations.items():
+                if time.monotonic() > end:
+                    options.console.print(f"{threads} threads: {name}: no time left")
+                    continue
+                times[name] = _timed(operation, options.repeats)
+                options.console.print(_line(measured, threads, name))
+
+
+def _timed(operation: Operation, repeats: int) -> Timing:
+    """Times of an operation, which is repeated while that takes no longer than a second or two."""
+    timing = Timing([], [])
+    while len(timing.wall) < repeats and sum(timing.wall) < _SECONDS_OF_AN_OPERATION:
+        again = interleaved({"": Contender(operation.call)}, 1)[""]
+        timing.wall.extend(again.wall)
+        timing.cpu.extend(again.cpu)
+    return timing
+
+
+def _line(measured: Measured, threads: int, name: str) -> str:
+    """What was measured of an operation on so many threads."""
+    parts = [f"{threads:2} threads: {name}: {1000 * measured.times[threads][name].best:,.1f} ms"]
+    for text, figures in (
+        ("{:.2f} x floor", measured.to_floor(threads)),
+        ("{:.2f} x faster than one", measured.speedups(threads)),
+        ("{:.1f} cores busy", measured.busy(threads)),
+    ):
+        parts += [text.format(figure) for other, figure in figures if other == name]
+    return ", ".join(parts)
 
 
 def _operations(n: int) -> dict[str, Operation]:
@@ -118,7 +190,7 @@ def _mmd_floor(n: int) -> Callable[[Limits], float]:
 
 def _limits(limits: dict[int, Limits]) -> Table:
     rows = []
-    for threads, each in limits.items():
+    for threads, each in sorted(limits.items()):
         row: dict[str, Any] = {"threads": threads}
         row |= {f"GEMM {dtype}, GFLOP/s": rate / 1e9 for dtype, rate in each.gemm.items()}
         row |= {
@@ -128,59 +200,45 @@ def _limits(limits: dict[int, Limits]) -> Table:
     return Table("Limits", rows, "Rates of processor time, added over the threads.")
 
 
-def _ratios(
-    operations: dict[str, Operation], times: dict[int, dict[str, Timing]], limits: dict[int, Limits]
-) -> Table:
-    rows = []
-    for name, operation in operations.items():
-        if operation.floor is not None:
-            row: dict[str, Any] = {"operation": name}
-            for threads, each in times.items():
-                floor = operation.floor(limits[threads])
-                row |= {
-                    f"{threads}: ms": 1000 * each[name].best,
-                    f"{threads}: / floor": each[name].best / floor,
-                }
-            rows.append(row)
-    return Table("Time on so many threads, and its ratio to the floor of as many", rows)
+def _ratios(measured: Measured) -> Table:
+    rows: dict[str, dict[str, Any]] = {}
+    for threads in sorted(measured.times):
+        for name, ratio in measured.to_floor(threads):
+            best = measured.times[threads][name].best
+            row = rows.setdefault(name, {"operation": name})
+            row |= {f"{threads}: ms": 1000 * best, f"{threads}: / floor": ratio}
+    title = "Time on so many threads, and its ratio to the floor of as many"
+    return Table(title, list(rows.values()))
 
 
-def _speedups(times: dict[int, dict[str, Timing]]) -> Table:
-    first = times[1]
-    rows = []
-    for name, alone in first.items():
-        row: dict[str, Any] = {"operation": name, "1 thread, s": alone.best}
-        row |= {f"{c} threads": alone.best / each[name].best for c, each in times.items() if c > 1}
-        rows.append(row)
-    return Table("Speedup over one thread", rows)
+def _speedups(measured: Measured) -> Table:
+    rows = {
+        name: {"operation": name, "1 thread, s": timing.best}
+        for name, timing in measured.times.get(1, {}).items()
+    }
+    for threads in sorted(set(measured.times) - {1}):
+        for name, speedup in measured.speedups(threads):
+            rows[name][f"{threads} threads"] = speedup
+    return Table("Speedup over one thread", list(rows.values()))
 
 
-def _used(times: dict[int, dict[str, Timing]]) -> Table:
-    rows = []
-    for name in times[1]:
-        row: dict[str, Any] = {"operation": name}
-        row |= {f"{c} threads": min(t[name].cpu) / min(t[name].wall) for c, t in times.items()}
-        rows.append(row)
+def _used(measured: Measured) -> Table:
+    rows: dict[str, dict[str, Any]] = {}
+    for threads in sorted(measured.times):
+        for name, busy in measured.busy(threads):
+            rows.setdefault(name, {"operation": name})[f"{threads} threads"] = busy
     note = "Processor time over time on the clock: more than the number of threads would be too many of them."
-    return Table("Cores in use", rows, note)
+    return Table("Cores in use", list(rows.values()), note)
 
 
-def _bars(
-    operations: dict[str, Operation], times: dict[int, dict[str, Timing]], limits: dict[int, Limits]
-) -> list[Bar]:
-    def to_floor(threads: int) -> Iterator[tuple[str, float]]:
-        for name, operation in operations.items():
-            if operation.floor is not None:
-                yield name, times[threads][name].best / operation.floor(limits[threads])
-
+def _bars(measured: Measured) -> list[Bar]:
     bars = []
-    for threads in (c for c in (2, 16) if c in times):
-        bars += worst(f"time / floor on {threads} threads", 1.5, to_floor(threads))
-        used = ((name, min(t.cpu) / min(t.wall) / threads) for name, t in times[threads].items())
+    for threads in (c for c in (2, 16) if c in measured.times):
+        for name, ratio in measured.to_floor(threads):
+            bars.append(Bar(f"time / floor on {threads} threads: {name}", 1.5, ratio))
+        used = ((name, busy / threads) for name, busy in measured.busy(threads))
         bars += worst(f"cores in use / threads, {threads} threads", 1.1, used)
-    if 16 in times:
-        for name, operation in operations.items():
-            if operation.floor is None:
-                speedup = times[1][name].best / times[16][name].best
-                bars.append(Bar(f"speedup on 16 threads: {name}", 6.0, speedup, at_least=True))
+    for name, speedup in measured.speedups(16) if 16 in measured.times else ():
+        if measured.operations[name].floor is None:
+            bars.append(Bar(f"speedup on 16 threads: {name}", 6.0, speedup, at_least=True))
     return bars

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 
 import mercer
-from mercer.gram import Dense, Gram, LowRank, ridge_solve, solve, top_eigenpairs
+from mercer.gram import Dense, Gram, LowRank, positive_definite, ridge_solve, solve, top_eigenpairs
 from mercer.kernels import RBF, Matern, Sigmoid
 from tests.support.arrays import LIBRARIES, to_numpy
 
@@ -105,3 +105,19 @@ def test_top_eigenpairs_refuses():
         top_eigenpairs(Gram(RBF(), X[:5], X[:6]), 1)
     with pytest.raises(ValueError, match="symmetric"):
         top_eigenpairs(Gram(RBF(), X[:5], X[5:10]), 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("columns", [None, 1, 3, 9])
+def test_substitution_in_blocks_agrees_with_lapack(monkeypatch, dtype, columns):
+    monkeypatch.setattr(positive_definite, "_MIN_ROWS_FOR_SUBSTITUTION", 100)
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(1_100, 1_100))
+    matrix = (a @ a.T / 1_100 + np.eye(1_100)).astype(dtype)
+    right = rng.normal(size=1_100 if columns is None else (1_100, columns)).astype(dtype)
+    substitute = positive_definite.factored(matrix.copy())
+    assert substitute is not None
+    found, tolerance = substitute(right), 200 * np.finfo(dtype).eps
+    assert found.shape == right.shape
+    assert found.dtype == dtype
+    assert_allclose(found, np.linalg.solve(matrix, right), rtol=tolerance, atol=tolerance)

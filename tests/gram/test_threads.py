@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose
 import mercer
 from mercer.gram import Gram
 from mercer.gram.thread_pool import ThreadPool
-from mercer.gram.threads import in_order
+from mercer.gram.threads import TILE, for_each, in_order, stripes
 from mercer.kernels import RBF
 
 
@@ -210,3 +210,48 @@ def test_the_number_of_threads_changes_no_digit():
             sums.append(Gram(RBF(), x).row_sums())
     assert all((each == sums[0]).all() for each in sums)
     assert_allclose(sums[0], RBF()(x).sum(axis=1), rtol=1e-10)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_for_each_does_every_task_once_and_raises_what_a_task_raises(threads):
+    done = np.zeros(300, dtype=np.int64)
+
+    def count(task: int) -> None:
+        done[task] += 1
+
+    def fail(task: int) -> None:
+        done[task] += 1
+        if task == 7:
+            raise ZeroDivisionError
+
+    with mercer.config(threads=threads):
+        for_each(count, range(300))
+        assert np.all(done == 1)
+        with pytest.raises(ZeroDivisionError):
+            for_each(fail, range(300))
+    assert done[:8].tolist() == [2] * 8
+    assert done.max() == 2
+
+
+@pytest.mark.parametrize("n", [1, 63, 1000, 20_000, 300_001])
+@pytest.mark.parametrize("columns", [1, 700, 20_000])
+@pytest.mark.parametrize("vectors", [1, 1000])
+def test_stripes_cover_the_rows_in_order(n, columns, vectors):
+    found = stripes(n, columns, vectors)
+    sizes = [rows.stop - rows.start for rows in found]
+    assert np.array_equal(np.concatenate([np.arange(n)[rows] for rows in found]), np.arange(n))
+    assert max(sizes) <= TILE
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_products_do_not_depend_on_the_number_of_threads_or_on_stripes():
+    rng = np.random.default_rng(0)
+    x, y, v = rng.normal(size=(8_200, 3)), rng.normal(size=(6_200, 3)), rng.normal(size=(6_200, 2))
+    results = []
+    for threads in (1, 2, 5):
+        with mercer.config(threads=threads):
+            results.append(Gram(RBF(1.0), x, y) @ v)
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
+    rows = [0, 479, 480, 5_000, 8_199]
+    assert_allclose(results[0][rows], RBF(1.0)(x[rows], y) @ v, rtol=1e-10, atol=1e-10)

@@ -21,6 +21,7 @@ from mercer.backend import (
     on_gpu,
     ones,
     scalar,
+    to_numpy,
     transposed,
     zeros,
 )
@@ -42,9 +43,10 @@ from mercer.gram.tile_products import (
     RowProducts,
     SymmetricRowProducts,
     column_sums,
-    filling,
+    filled,
     laid_out,
     stripe_rows,
+    write_products,
 )
 from mercer.linalg import threads_for_product
 
@@ -103,14 +105,15 @@ class LazyMatrix(ABC):
         out = zeros((n, v.shape[1]), v, dtype=double(v))
         tiles = spans(n, stripe_rows(self, v.shape[1]))
         if self.symmetric and v.shape[1] <= MAX_FEW_VECTORS:
-            work, tasks = SymmetricRowProducts(self, v, tiles), range(len(tiles))
-            stripes = self._run(work, tasks, held=8 * n * v.shape[1])
-            for rows, (at_rows, below) in zip(tiles, stripes, strict=True):
+            work = SymmetricRowProducts(self, v, tiles)
+            products = self._run(work, range(len(tiles)), held=8 * n * v.shape[1])
+            for rows, (at_rows, below) in zip(tiles, products, strict=True):
                 out[rows, :] += at_rows
                 out[rows.stop :, :] += below
+        elif self._loops is not None and settings().executor is None:
+            write_products(self, self._loops, to_numpy(v), to_numpy(out))
         else:
-            stripes = self._run(RowProducts(self, v), tiles)
-            for rows, at_rows in zip(tiles, stripes, strict=True):
+            for rows, at_rows in zip(tiles, self._run(RowProducts(self, v), tiles), strict=True):
                 out[rows, :] = at_rows
         return out
 
@@ -211,8 +214,8 @@ class LazyMatrix(ABC):
 
     def dense(self) -> Array:
         """The matrix as an array; `MemoryBudgetError` where it does not fit into the memory budget."""
-        n, m = self.shape
-        need, budget = n * m * itemsize(self.like), settings().memory
+        (n, m), budget = self.shape, settings().memory
+        need = n * m * itemsize(self.like)
         if need > budget:
             raise MemoryBudgetError(
                 f"the dense {n} x {m} matrix takes {need / 2**20:,.0f} MiB and the budget is "
@@ -223,11 +226,7 @@ class LazyMatrix(ABC):
             return self._one_block()
         tiles = spans(n, side(self.like))
         if is_numpy(self.like) and settings().executor is None:  # threads share the array
-            out = np.empty((n, m), dtype=self.like.dtype)
-            fill, tasks = filling(self, self._writer, out)
-            for _ in self._run(fill, tasks):
-                pass
-            return out
+            return filled(self, self._writer, np.empty((n, m), self.like.dtype), self._run)
         out = zeros((n, m), self.like)
         stripes = self._run(RowBlocks(self), tiles, held=side(self.like) * m * itemsize(self.like))
         for rows, stripe in zip(tiles, stripes, strict=True):

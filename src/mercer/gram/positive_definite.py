@@ -17,8 +17,15 @@ from mercer.backend import (
     namespace,
     scalar,
     set_diagonal,
+    to_numpy,
 )
+from mercer.gram.threads import spans
 
+_MIN_ROWS_FOR_SUBSTITUTION = 4000  # below, LAPACK's substitution takes a few milliseconds
+_COLUMNS_OF_SUBSTITUTION = (
+    512  # of L at a time: on the diagonal 1 MiB, which one thread solves from its cache
+)
+_MAX_COLUMNS_SUBSTITUTED = 4  # with more right-hand sides LAPACK reads L less often
 _MAX_TRIES = 12  # tenfold increases of the diagonal shift, from rounding to about 1e-4 of the trace
 
 
@@ -55,11 +62,50 @@ def factored(matrix: Array) -> Callable[[Array], Array] | None:
     if info != 0:
         return None
 
+    in_blocks = _Substitution(factor) if len(factor) >= _MIN_ROWS_FOR_SUBSTITUTION else None
+
     def solve(right: Array) -> Array:
         with linalg.threads_for(factor):
+            if in_blocks is not None and in_blocks.takes(right):
+                return in_blocks(to_numpy(right))
             return cho_solve((factor, True), right, check_finite=False)
 
     return solve
+
+
+class _Substitution:
+    """B -> (LL')^-1 B for a lower factor L (n, n) in Fortran order and a few columns B.
+
+    LAPACK uses one thread for each column, and copies L on the way. Here products of a block of columns of L with
+    vectors, which BLAS computes on all threads, do nearly all of the work.
+    """
+
+    def __init__(self, factor: np.ndarray) -> None:
+        self._factor, self._spans = factor, spans(len(factor), _COLUMNS_OF_SUBSTITUTION)
+        self._diagonal = [np.asfortranarray(factor[b, b]) for b in self._spans]
+
+    def takes(self, right: Array) -> bool:
+        """Whether B has few columns of the dtype of the factor."""
+        few = right.ndim == 1 or right.shape[1] <= _MAX_COLUMNS_SUBSTITUTED
+        return few and right.dtype == self._factor.dtype
+
+    def __call__(self, right: np.ndarray) -> np.ndarray:
+        solved = np.array(right, order="F")
+        for column in solved[None] if right.ndim == 1 else solved.T:
+            self._solve(column)
+        return solved
+
+    def _solve(self, x: np.ndarray) -> None:
+        """Replace x by (LL')^-1 x."""
+        from scipy.linalg.blas import get_blas_funcs
+
+        (trsv,) = get_blas_funcs(("trsv",), (self._factor,))
+        for b, diagonal in zip(self._spans, self._diagonal, strict=True):
+            x[b] = trsv(diagonal, x[b], lower=1)
+            x[b.stop :] -= self._factor[b.stop :, b] @ x[b]
+        for b, diagonal in zip(self._spans[::-1], self._diagonal[::-1], strict=True):
+            x[b] -= x[b.stop :] @ self._factor[b.stop :, b]
+            x[b] = trsv(diagonal, x[b], lower=1, trans=1)
 
 
 def inverse_positive(matrix: Array) -> Array | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +12,17 @@ import numpy as np
 from mercer.backend import Array, astype, double, is_numpy, namespace, to_numpy, zeros
 from mercer.gram.gaussian_stripes import GaussianLoops, plain, takes
 from mercer.gram.resampling_weights import CodedColumns, DenseColumns, WeightColumns
-from mercer.gram.threads import rows_of_stripe, side, spans, while_wanted, width
+from mercer.gram.threads import (
+    for_each,
+    rows_of_stripe,
+    side,
+    spans,
+    stripes,
+    while_wanted,
+    width,
+)
+
+Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator]  # work and tasks -> the answers
 
 # BLAS multiplies a tile with four columns in the time of two; with a few more it is much slower.
 _COLUMNS_PER_PRODUCT = 4
@@ -145,6 +156,20 @@ class WrittenRows:
 
 
 @dataclass(frozen=True)
+class WrittenProducts:
+    """rows -> None: adds K[rows, :] @ v to the rows of an array of zeros, in compiled loops."""
+
+    loops: GaussianLoops
+    v: np.ndarray
+    out: np.ndarray  # float64 (n, k)
+    symmetric: bool
+
+    def __call__(self, rows: slice) -> None:
+        columns = slice(0, len(self.v))
+        self.loops.add_products(rows, columns, self.v, self.out[rows], self.symmetric)
+
+
+@dataclass(frozen=True)
 class FilledRows:
     """i -> writes tiles (i, j) into a NumPy array; a symmetric matrix needs those on and above the diagonal.
 
@@ -165,14 +190,20 @@ class FilledRows:
                 self.out[columns, rows] = np.asarray(tile).T
 
 
-def filling(
-    matrix: Blocks, writer: GaussianLoops | None, out: np.ndarray
-) -> tuple[Callable[[Any], None], Sequence[Any]]:
-    """Work and tasks that write a matrix into an array, in compiled loops where it has a writer."""
-    n = matrix.shape[0]
+def filled(matrix: Blocks, writer: GaussianLoops | None, out: np.ndarray, run: Run) -> np.ndarray:
+    """The array with the matrix, written in compiled loops where it has a writer, else by the tasks of `run`."""
     if writer is None:
-        return FilledRows(matrix, out), range(len(spans(n, side(matrix.like))))
-    return WrittenRows(writer, out, matrix.symmetric), spans(n, rows_of_stripe(n))
+        tiles = range(len(spans(matrix.shape[0], side(matrix.like))))
+        deque(run(FilledRows(matrix, out), tiles), maxlen=0)
+    else:
+        for_each(WrittenRows(writer, out, matrix.symmetric), stripes(*matrix.shape))
+    return out
+
+
+def write_products(matrix: Blocks, loops: GaussianLoops, v: np.ndarray, out: np.ndarray) -> None:
+    """Add K @ v to an array (n, k) of zeros, in compiled loops."""
+    n, m = matrix.shape
+    for_each(WrittenProducts(loops, v, out, matrix.symmetric), stripes(n, m, v.shape[1]))
 
 
 def stripe_rows(matrix: Blocks, vectors: int) -> int:

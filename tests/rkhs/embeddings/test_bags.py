@@ -9,7 +9,13 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from mercer.kernels import RBF
 from mercer.rkhs import Bags, Empirical, Gaussian
+from mercer.rkhs.embeddings import bags as bags_module
+from mercer.rkhs.embeddings.as_bags import as_bags
+from mercer.rkhs.embeddings.as_batch import batch_of
+from mercer.rkhs.embeddings.bags import tensor_bags
+from mercer.rkhs.embeddings.batch import inner_products
 
 
 @pytest.fixture
@@ -180,3 +186,25 @@ def test_refused_frames():
         Bags.from_frame(pl.DataFrame({"who": [1], "x": [1.0]}).lazy(), "who")
     with pytest.raises(TypeError, match="names of one type"):
         Bags.from_frame(pd.DataFrame({"who": ["a", 1], "x": [1.0, 2.0]}), "who")
+
+
+def test_tensors_of_a_gpu_are_checked_together_and_give_the_same_batch(monkeypatch):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    x = [torch.as_tensor(rng.normal(size=(m, 2))) for m in (3, 1, 4)]
+    one_by_one = batch_of(RBF(1.0), x)
+    assert tensor_bags(x) is None
+    monkeypatch.setattr(bags_module, "on_gpu", lambda bag: isinstance(bag, torch.Tensor))
+    joined = tensor_bags(x)
+    assert isinstance(joined, Bags)
+    assert joined.sizes.tolist() == [3, 1, 4]
+    together = batch_of(RBF(1.0), x)
+    expected = inner_products(RBF(1.0), one_by_one, one_by_one)
+    assert_allclose(inner_products(RBF(1.0), together, together), expected)
+    assert as_bags(x, draws=1, rng=0).sizes.tolist() == [3, 1, 4]
+    x[1][0, 0] = np.nan
+    assert tensor_bags(x) is None  # the check of each names the bag
+    with pytest.raises(ValueError, match=r"x\[1\]"):
+        batch_of(RBF(1.0), x)
+    assert tensor_bags([x[0], x[2][:, :1]]) is None
+    assert tensor_bags([x[0], x[2].to(torch.float32)]) is None

@@ -6,7 +6,7 @@ Only `DenseKernelRows` holds the n x n matrix; it is for few points and for matr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ from mercer.gram import Gram
 from mercer.gram.fast_exp import compiled_exp
 from mercer.gram.gaussian_stripes import GaussianLoops
 from mercer.gram.gaussian_tiles import AugmentedProduct, GaussianTiles
-from mercer.gram.threads import in_order, rows_of_stripe, spans
-from mercer.gram.tile_products import WrittenRows
+from mercer.gram.threads import for_each, in_order, rows_of_stripe, spans, stripes
+from mercer.gram.tile_products import WrittenProducts, WrittenRows
 from mercer.gram.tiles import tile_maker
 from mercer.kernels.base import DotProduct, Kernel, Points
 from mercer.kernels.dot import Linear
@@ -152,7 +152,7 @@ class TiledRows(KernelRows):
             with one_blas_thread():
                 block = padded_block(self._square(index, index))
         else:
-            block = padded_block(_gaussian_block(loops.at(index)))
+            block = _gaussian_block(loops.at(index))
         np.fill_diagonal(block, self.diagonal[index])
         return block
 
@@ -191,13 +191,17 @@ class TiledRows(KernelRows):
         return rows
 
     def times(self, index: np.ndarray, weights: np.ndarray, /) -> np.ndarray:
-        work: Any = _TiledProduct(self._tile, index, weights)
         loops = _loops(self._tile)
-        if loops is not None:
-            column = weights.astype(self._x.dtype)[:, None]
-            work = _GaussianProduct(loops.transposed.at_columns(index), column)
-        tasks = spans(self._columns, rows_of_stripe(self._columns))
-        return np.concatenate(list(in_order(work, tasks, parallel=True, shown=False)))
+        if loops is None:
+            work = _TiledProduct(self._tile, index, weights)
+            tasks = spans(self._columns, rows_of_stripe(self._columns))
+            return np.concatenate(list(in_order(work, tasks, parallel=True, shown=False)))
+        column, product = weights.astype(self._x.dtype)[:, None], np.zeros((self._columns, 1))
+        across = loops.transposed.at_columns(index)
+        for_each(
+            WrittenProducts(across, column, product, False), stripes(self._columns, len(index))
+        )
+        return product[:, 0]
 
     def onto(self, columns: np.ndarray) -> KernelRows:
         return TiledRows(self._kernel, self._x, self._x[columns])
@@ -235,26 +239,12 @@ def _loops(tile: Any) -> GaussianLoops | None:
 
 
 def _gaussian_block(loops: GaussianLoops) -> np.ndarray:
-    """The matrix of Gaussian loops, its rows written on all threads."""
+    """The matrix of Gaussian loops with columns of zeros up to `padded` many, its rows written on all threads."""
     n, m = len(loops.left), loops.right.shape[1]
-    block = np.empty((n, m), loops.left.dtype)
-    tasks = spans(n, rows_of_stripe(n))
-    for _ in in_order(WrittenRows(loops, block, False), tasks, parallel=True, shown=False):
-        pass
+    block = np.empty((n, padded(m)), loops.left.dtype)
+    block[:, m:] = 0
+    for_each(WrittenRows(loops, block, False), stripes(n, m))
     return block
-
-
-@dataclass(frozen=True)
-class _GaussianProduct:
-    """rows -> K[rows, :] @ v, in compiled loops."""
-
-    loops: GaussianLoops
-    v: np.ndarray
-
-    def __call__(self, rows: slice) -> np.ndarray:
-        total = np.zeros((rows.stop - rows.start, 1), dtype=np.float64)
-        self.loops.add_products(rows, slice(0, len(self.v)), self.v, total, symmetric=False)
-        return total[:, 0]
 
 
 class DeviceRows(KernelRows):

@@ -12,7 +12,7 @@ from mercer.backend import count, is_array, is_numpy
 from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.embeddings.as_batch import batch_of
-from mercer.rkhs.embeddings.bags import Bags
+from mercer.rkhs.embeddings.bags import Bags, tensor_bags
 from mercer.rkhs.gaussian import Gaussian
 from mercer.rkhs.mixture import Mixture
 from mercer.rkhs.uniform import Dirac, Uniform
@@ -25,6 +25,7 @@ def as_bags(x: Any, *, draws: int, rng: Any, name: str = "X") -> Bags:
 
     The checks and their messages are those of `MeanMap`.
     """
+    x = tensor_bags(x) or x
     if isinstance(x, Bags):
         return x
     frame = as_table(x, name)

@@ -15,7 +15,7 @@ from mercer.gram.bag_sums import Segments
 from mercer.kernels.base import Kernel, Points
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.embeddings.atoms import Boxes, Gaussians, width
-from mercer.rkhs.embeddings.bags import Bags
+from mercer.rkhs.embeddings.bags import Bags, tensor_bags
 from mercer.rkhs.embeddings.batch import AtomBlock, DistributionBatch
 from mercer.rkhs.gaussian import Gaussian
 from mercer.rkhs.mixture import Mixture
@@ -40,6 +40,7 @@ def batch_of(
         return x
     if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind == "O":
         x = x.tolist()  # an array of objects, as scikit-learn passes it
+    x = tensor_bags(x) or x
     if is_array(x):  # every row a vector, or a bag of as many points as the others
         return diracs(kernel, x, name) if x.ndim < 3 else _equal_bags(kernel, x, name)
     if isinstance(x, Bags):

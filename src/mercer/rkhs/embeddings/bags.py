@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, EqualByValue, is_array, namespace, take_rows, to_numpy
+from mercer.backend import (
+    Array,
+    EqualByValue,
+    device,
+    is_array,
+    itemsize,
+    namespace,
+    on_gpu,
+    take_rows,
+    to_numpy,
+)
 from mercer.frames import table
 from mercer.gram.bag_sums import Segments
 from mercer.kernels.take import taken
@@ -241,6 +251,24 @@ class Bags(EqualByValue, Sequence[Empirical]):
         rows = to_numpy(self.values if values is None else values)
         weighted = rows * self.segments.shares[:, None]
         return np.add.reduceat(weighted, self.offsets[:-1], axis=0, dtype=np.float64)
+
+
+def tensor_bags(x: Any) -> Bags | None:
+    """Bags from a list of finite tensors (n_i, d) on a GPU; None for anything else.
+
+    They are joined first and checked together: every check of a tensor there waits for the device.
+    """
+    if not isinstance(x, list | tuple) or not x or not all(map(is_array, x)):
+        return None
+    if not all(on_gpu(bag) and bag.ndim == 2 and 0 not in bag.shape for bag in x):
+        return None
+    if len({(bag.shape[1], bag.dtype, device(bag)) for bag in x}) > 1 or itemsize(x[0]) < 4:
+        return None
+    xp = namespace(x[0])
+    values = xp.concat(list(x))
+    if not xp.isdtype(values.dtype, "real floating") or not bool(xp.all(xp.isfinite(values))):
+        return None
+    return _trusted(values, np.cumsum([0, *(int(bag.shape[0]) for bag in x)]), None, None)
 
 
 def _trusted(values: Array, offsets: np.ndarray, weights: Any, names: Any) -> Bags:
