@@ -51,6 +51,17 @@ class VersionedEstimator(BaseEstimator):
             )
         super().__setstate__(attributes)
 
+    def _takes(self, X: np.ndarray, reset: bool) -> bool:
+        """Whether an array needs no further check by scikit-learn: no names of columns, the right width.
+
+        Sets `n_features_in_` in `fit`.
+        """
+        if hasattr(self, "feature_names_in_"):
+            return False
+        if reset:
+            self.n_features_in_ = X.shape[1]
+        return getattr(self, "n_features_in_", None) == X.shape[1]
+
 
 class KernelEstimator(VersionedEstimator):
     """scikit-learn estimator whose parameters may be kernels.
@@ -183,17 +194,6 @@ class KernelEstimator(VersionedEstimator):
             return False
         objects = validate.holds_objects(X) or validate.holds_distributions(X)
         return not (objects or as_table(X, "X") is not None)
-
-    def _takes(self, X: np.ndarray, reset: bool) -> bool:
-        """Whether an array needs no further check by scikit-learn: no names of columns, the right width.
-
-        Sets `n_features_in_` in `fit`.
-        """
-        if hasattr(self, "feature_names_in_"):
-            return False
-        if reset:
-            self.n_features_in_ = X.shape[1]
-        return getattr(self, "n_features_in_", None) == X.shape[1]
 
     def _check_width(self, width: int, *, reset: bool) -> None:
         if reset:

@@ -58,10 +58,10 @@ class Gram(OfPairs):
         self._set(*prepare(kernel, x, y))
 
     @classmethod
-    def of_checked(cls, kernel: Kernel, points: Points) -> Gram:
+    def of_checked(cls, kernel: Kernel, x: Points, y: Points | None = None) -> Gram:
         """The matrix of points that the kernel has accepted before, which are not checked again."""
         gram = cls.__new__(cls)
-        gram._set(kernel, points, None)
+        gram._set(kernel, x, y)
         return gram
 
     def _set(self, kernel: Kernel, x: Points, y: Points | None) -> None:

@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
@@ -149,8 +148,10 @@ def with_intercept(values: Array, intercept: float | np.ndarray) -> Array:
     return values + array_like(intercept, values)
 
 
-def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
+def checked(estimator: VersionedEstimator, X: Any, **how: Any) -> Any:
     """Finite float64 numbers (n, p), and y where one is given, checked by scikit-learn."""
+    if _is_plain(X, **how) and estimator._takes(X, how.get("reset", True)):
+        return (X, how["y"]) if "y" in how else X
     frames.refuse_masked(X, "X")
     frames.refuse_masked(how.get("y"), "y")
     frame = as_table(X, "X")
@@ -158,6 +159,13 @@ def checked(estimator: BaseEstimator, X: Any, **how: Any) -> Any:
         frames.numbers(frame, "X")  # refuses categories
     how = {name: on_host(value) for name, value in how.items()}
     return validate_data(estimator, on_host(X), dtype=np.float64, **how)
+
+
+def _is_plain(X: Any, *, ensure_min_samples: int = 1, **how: Any) -> bool:
+    """Whether scikit-learn's checks would return X and y unchanged."""
+    if not needs_no_conversion(X, ensure_min_samples) or X.dtype != np.float64:
+        return False
+    return "y" not in how or plain_targets(how["y"], len(X))
 
 
 def on_host(x: Any) -> Any:

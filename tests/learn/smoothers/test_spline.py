@@ -15,6 +15,7 @@ import mercer
 from mercer.kernels import Sobolev
 from mercer.learn import GCV, LeaveOneOut, RidgePath, SmoothingSpline
 from mercer.learn.smoothers import spline as spline_module
+from mercer.learn.smoothers import spline_filter
 from mercer.learn.smoothers.spline_filter import SplineProblem
 
 RNG = np.random.default_rng(0)
@@ -22,6 +23,14 @@ X = np.sort(RNG.uniform(3, 8, size=60))
 Y = np.sin(X) + 0.2 * RNG.normal(size=60)
 LENGTH = X[-1] - X[0]
 AT = np.linspace(3, 8, 101)
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def either_loop(request, monkeypatch):
+    """The filter in NumPy, or in machine code."""
+    if request.param == "compiled":
+        pytest.importorskip("numba")
+    monkeypatch.setattr(spline_filter, "is_quickly_compiled", lambda: request.param == "compiled")
 
 
 @pytest.mark.parametrize("lam", [1e-3, 1e-1, 10.0])
@@ -52,6 +61,7 @@ def test_the_system_of_equations_is_solved(order):
     assert_allclose(spline.predict(X[:, None]), fitted, atol=1e-8)
 
 
+@pytest.mark.usefixtures("either_loop")
 @pytest.mark.parametrize("order", [1, 2])
 def test_the_filter_is_the_dense_solution(order, monkeypatch):
     """One column in O(n), against the eigendecomposition that serves several."""
@@ -70,6 +80,7 @@ def test_the_filter_is_the_dense_solution(order, monkeypatch):
     assert_allclose(line.polynomial_, dense.polynomial_, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.usefixtures("either_loop")
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
 @pytest.mark.parametrize("smoothing", [1e-12, 1e-6, 1e-1])
 def test_the_filter_against_rational_arithmetic(order, smoothing):

@@ -123,15 +123,9 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
         if self._knots is not None:
             values = self._knots(u[:, 0])
             return values[:, 0] if self._one else values
-        learnt = self.function_
         # beyond the data f is a polynomial: on the left by k(0, .), on the right by the formula itself
-        right = np.maximum(u, 0.0)
-        rows = max(_VALUES_PER_BLOCK // len(learnt.points), 1)
-        blocks = [
-            learnt.kernel.pairwise(right[span], learnt.points) @ learnt.weights
-            for span in spans(len(u), rows)
-        ]
-        fitted = self._null(u) @ self.polynomial_ + np.concatenate(blocks)
+        penalised = _values(self.function_, np.maximum(u, 0.0))
+        fitted = self._null(u) @ self.polynomial_ + penalised
         return fitted[:, 0] if self._one else fitted
 
     def _solve_line(
@@ -140,7 +134,8 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
         """Solve for one column in O(n), and set the fitted attributes."""
         n, order = len(y), np.argsort(u[:, 0], kind="stable")
         problem = SplineProblem(u[order, 0], y[order], self.order)
-        ridges = path.on(problem.penalised_trace(_basis(null[order])))
+        chooses = path.ridges is None  # by the size of the matrix
+        ridges = path.on(problem.penalised_trace(_basis(null[order])) if chooses else 0.0)
         single = problem.smoothed(ridges) if len(ridges) == 1 else None
         self.path_ = problem.scores(problem.passes(ridges) if single is None else [single])
         self.smoothing_ = best(path, self.path_)
@@ -151,9 +146,10 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
         c = np.empty_like(sorted_c)
         c[order] = sorted_c
         self._knots = Knots.of(problem.u, states)
-        self.function_ = Function(kernel, u, c)
-        rows = order[np.linspace(0, n - 1, min(n, _ROWS_FOR_POLYNOMIAL)).astype(np.int64)]
-        rest = self._knots(u[rows, 0]) - Gram(kernel, u[rows], u) @ c
+        self.function_ = Function.of_checked(kernel, u, c, None)
+        few = np.linspace(0, n - 1, min(n, _ROWS_FOR_POLYNOMIAL)).astype(np.int64)
+        rows = order[few]
+        rest = states[few, 0] - _values(self.function_, u[rows])
         self.polynomial_ = linalg.lstsq(null[rows], rest)[0]
 
     def _solve(
@@ -190,6 +186,16 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
             return np.ones((len(u), 1), dtype=np.float64)
         parts = [legvander(2 * column - 1, self.order - 1)[:, 1:] for column in u.T]
         return np.concatenate([np.ones((len(u), 1), dtype=np.float64), *parts], axis=1)
+
+
+def _values(function: Function, u: np.ndarray) -> np.ndarray:
+    """Values of a function at checked points, a block of kernel values at a time."""
+    rows = max(_VALUES_PER_BLOCK // len(function.points), 1)
+    blocks = [
+        function.kernel.pairwise(u[span], function.points) @ function.weights
+        for span in spans(len(u), rows)
+    ]
+    return np.concatenate(blocks)
 
 
 def _additive(kernel: Kernel, columns: int) -> Kernel:

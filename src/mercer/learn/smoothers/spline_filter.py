@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from math import comb, factorial, isqrt
 
 import numpy as np
@@ -24,6 +25,7 @@ from mercer import linalg
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.learn.regression.ridge_path import RidgeScores
+from mercer.learn.smoothers.spline_loop import compiled_informations, is_quickly_compiled
 
 _VALUES_AT_A_TIME = (
     2**19
@@ -91,7 +93,8 @@ class SplineProblem:
                 f"budget is {budget / 2**20:,.0f} MiB: use fewer points, or raise mercer.config(memory=...)"
             )
         sides = np.stack([gaps[::-1], gaps]), np.stack([self.y[::-1], self.y])
-        j, e = _informations(*sides, smoothings, m)
+        informations = compiled_informations if is_quickly_compiled() else _informations
+        j, e = informations(*sides, smoothings, m)
         signs = (-1.0) ** np.arange(m)  # derivatives of the mirrored function
         mirror = (signs[:, None] * signs)[:, :, None, None]
         covariance = _inverse(j[:, :, :, 0, ::-1] + mirror * j[:, :, :, 1])
@@ -154,6 +157,7 @@ class Knots:
         return values
 
 
+@cache
 def _two_point_taylor(m: int) -> np.ndarray:
     """Coefficients of the polynomial of degree 2m - 1 with given derivatives at 0, then at 1: (2m, 2m)."""
     system = np.zeros((2 * m, 2 * m), dtype=np.float64)
