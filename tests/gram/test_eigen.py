@@ -29,7 +29,7 @@ def checked(matrix, k, dense):
 @pytest.mark.parametrize("k", [1, 3, 40, 150])
 @pytest.mark.parametrize("kernel", [RBF(2.0), Matern(1.5, 2.0)])
 def test_one_pair_and_many(kernel, k):
-    checked(Gram(kernel, X), k, kernel(X))
+    checked(Gram(kernel, X), k, kernel.pairwise(X, X))
 
 
 @pytest.mark.parametrize("n", [300, 700])
@@ -59,7 +59,7 @@ def test_krylov_spaces_of_low_rank_are_left_to_restarts():
 def test_restarts_lose_nothing(monkeypatch):
     monkeypatch.setattr(eigen, "_MAX_KRYLOV_COLUMNS", 0)
     monkeypatch.setattr(eigen, "_MIN_BLOCK_COLUMNS", 1)
-    checked(Gram(Matern(1.5, 2.0), X), 20, Matern(1.5, 2.0)(X))
+    checked(Gram(Matern(1.5, 2.0), X), 20, Matern(1.5, 2.0).pairwise(X, X))
 
 
 def test_equal_eigenvalues():

@@ -18,12 +18,15 @@ from mercer.backend import (
     on_gpu,
     set_diagonal,
     take_rows,
+    to_numpy,
 )
 from mercer.config import settings
 from mercer.gram.combine import OfPairs
 from mercer.gram.gaussian_stripes import GaussianLoops
 from mercer.gram.gaussian_tiles import GaussianTiles
-from mercer.gram.tiles import tile_maker
+from mercer.gram.threads import TILE
+from mercer.gram.tile_products import filled, symmetrize
+from mercer.gram.tiles import ByFormula, tile_maker
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import prepare
 from mercer.kernels.take import taken
@@ -132,6 +135,24 @@ class Gram(OfPairs):
         """k(x_i, x_i): (n,)."""
         self._need_square("diagonal")
         return self.kernel.diag(self.x) if self.symmetric else self.kernel.paired(self.x, self.y)
+
+
+def kernel_matrix(kernel: Kernel, x: np.ndarray, y: np.ndarray) -> Array:
+    """The dense matrix of checked points, in tiles where the kernel has quicker ones than its formula.
+
+    It is exactly symmetric where y is x. The memory budget does not limit it, because the matrix itself was
+    asked for.
+    """
+    gram = Gram.of_checked(kernel, x, y)
+    if isinstance(gram._tile, ByFormula):
+        return kernel.pairwise(x, y)
+    if not gram.symmetric:
+        return gram._filled()
+    if len(x) <= TILE or settings().executor is not None:
+        matrix = to_numpy(gram._filled())
+        symmetrize(matrix)
+        return matrix
+    return filled(gram, None, np.empty(gram.shape, dtype=gram.like.dtype), gram._run)
 
 
 def trial_matrix(kernel: Kernel, points: Points) -> Array:

@@ -26,7 +26,6 @@ from mercer.backend import (
     zeros,
 )
 from mercer.config import settings
-from mercer.errors import MemoryBudgetError
 from mercer.gram.device_engine import device_engine
 from mercer.gram.gaussian_stripes import GaussianLoops
 from mercer.gram.resampling_weights import (
@@ -45,6 +44,7 @@ from mercer.gram.tile_products import (
     column_sums,
     filled,
     laid_out,
+    refuse_beyond_budget,
     stripe_rows,
     write_products,
 )
@@ -214,14 +214,11 @@ class LazyMatrix(ABC):
 
     def dense(self) -> Array:
         """The matrix as an array; `MemoryBudgetError` where it does not fit into the memory budget."""
-        (n, m), budget = self.shape, settings().memory
-        need = n * m * itemsize(self.like)
-        if need > budget:
-            raise MemoryBudgetError(
-                f"the dense {n} x {m} matrix takes {need / 2**20:,.0f} MiB and the budget is "
-                f"{budget / 2**20:,.0f} MiB: use @, quad or sum, which never hold it, or raise "
-                "mercer.config(memory=...)"
-            )
+        refuse_beyond_budget(*self.shape, itemsize(self.like))
+        return self._filled()
+
+    def _filled(self) -> Array:
+        n, m = self.shape
         if n * m <= side(self.like) ** 2:
             return self._one_block()
         tiles = spans(n, side(self.like))

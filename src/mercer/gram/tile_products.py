@@ -10,6 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer.backend import Array, astype, double, is_numpy, namespace, to_numpy, zeros
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError
 from mercer.gram.gaussian_stripes import GaussianLoops, plain, takes
 from mercer.gram.resampling_weights import CodedColumns, DenseColumns, WeightColumns
 from mercer.gram.threads import (
@@ -26,6 +28,7 @@ Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator]  # work and task
 
 # BLAS multiplies a tile with four columns in the time of two; with a few more it is much slower.
 _COLUMNS_PER_PRODUCT = 4
+_MAX_AVERAGED = 64  # rows of a block whose two halves are averaged: 32 KiB, a level-1 cache
 
 
 class Blocks(Protocol):
@@ -184,10 +187,24 @@ class FilledRows:
         rows = spans(self.matrix.shape[0], step)[i]
         first = rows.start if mirrored else 0
         for columns in while_wanted(spans(self.matrix.shape[1], step, first=first)):
-            tile = self.matrix.block(rows, columns)
+            tile = np.asarray(self.matrix.block(rows, columns))
+            if mirrored and columns == rows:
+                symmetrize(tile)
             self.out[rows, columns] = tile
             if mirrored and columns != rows:
-                self.out[columns, rows] = np.asarray(tile).T
+                self.out[columns, rows] = tile.T
+
+
+def symmetrize(square: np.ndarray) -> None:
+    """Make a matrix that is symmetric up to rounding exactly so, in place."""
+    n = len(square)
+    if n <= _MAX_AVERAGED:
+        square[...] = (square + square.T) / 2
+        return
+    upper, lower = slice(0, n // 2), slice(n // 2, n)
+    square[lower, upper] = square[upper, lower].T
+    symmetrize(square[upper, upper])
+    symmetrize(square[lower, lower])
 
 
 def filled(matrix: Blocks, writer: GaussianLoops | None, out: np.ndarray, run: Run) -> np.ndarray:
@@ -204,6 +221,17 @@ def write_products(matrix: Blocks, loops: GaussianLoops, v: np.ndarray, out: np.
     """Add K @ v to an array (n, k) of zeros, in compiled loops."""
     n, m = matrix.shape
     for_each(WrittenProducts(loops, v, out, matrix.symmetric), stripes(n, m, v.shape[1]))
+
+
+def refuse_beyond_budget(n: int, m: int, itemsize: int) -> None:
+    """Refuse a dense n x m matrix that does not fit into the memory budget."""
+    need, budget = n * m * itemsize, settings().memory
+    if need > budget:
+        raise MemoryBudgetError(
+            f"the dense {n} x {m} matrix takes {need / 2**20:,.0f} MiB and the budget is "
+            f"{budget / 2**20:,.0f} MiB: use @, quad or sum, which never hold it, or raise "
+            "mercer.config(memory=...)"
+        )
 
 
 def stripe_rows(matrix: Blocks, vectors: int) -> int:

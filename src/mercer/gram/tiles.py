@@ -44,11 +44,11 @@ def tile_maker(kernel: Kernel, x: Points, y: Points) -> Tile:
         y_scored = x_scored if y is x else kernel.move(y)
         wide = is_numpy(x_scored, y_scored) and x_scored.dtype == np.float64
         if not (wide and kernel.scored.radial):
-            return _Pairwise(kernel.scored, x_scored, y_scored)
+            return ByFormula(kernel.scored, x_scored, y_scored)
         parts = stein_parts(to_numpy(x_scored), to_numpy(y_scored), kernel.scored.form[0])
         return SteinTile(parts, join(kernel.kernel, len(x_scored) * len(y_scored)))
     if not is_numpy(x, y) or x.dtype.kind != "f":
-        return _Pairwise(kernel, x, y)
+        return ByFormula(kernel, x, y)
     form = radial_form(kernel)
     if form is not None:
         return _radial(kernel, form.profile, x, to_numpy(y))
@@ -59,7 +59,7 @@ def tile_maker(kernel: Kernel, x: Points, y: Points) -> Tile:
         return _Combined(tiles, add if isinstance(kernel, Sum) else mul)
     if isinstance(kernel, Multiple):
         return _Multiplied(tile_maker(kernel.kernel, x, y), kernel.factor)
-    return _Pairwise(kernel, x, y)
+    return ByFormula(kernel, x, y)
 
 
 def _radial(kernel: Kernel, profile: Profile, x: np.ndarray, y: np.ndarray) -> Tile:
@@ -67,7 +67,7 @@ def _radial(kernel: Kernel, profile: Profile, x: np.ndarray, y: np.ndarray) -> T
     if x.shape[1] == 1:  # differences on the line are exact
         if isinstance(kernel, RBF) and x.dtype == y.dtype:
             return GaussianTiles(ScaledDifferences1D(x, y, -kernel.rate), out, exp)
-        return _Pairwise(kernel, x, y)
+        return ByFormula(kernel, x, y)
     x, y, care = conditioned(x, y, profile)
     if isinstance(kernel, RBF) and not care:
         return GaussianTiles(AugmentedProduct(*_augmented(x, y, -kernel.rate), out), out, exp)
@@ -109,7 +109,7 @@ def _augmented(x: np.ndarray, y: np.ndarray, factor: float) -> tuple[np.ndarray,
 
 
 @dataclass(frozen=True)
-class _Pairwise:
+class ByFormula:
     """Tiles by `kernel.pairwise`."""
 
     kernel: Kernel

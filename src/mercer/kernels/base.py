@@ -78,7 +78,7 @@ class Kernel(ABC):
     def __call__(self, x: Any, y: Any = None, /) -> Any:
         """The dense matrix k(x_i, y_j), or k(x_i, x_j) when there is no y."""
         kernel, x, y = prepare.prepare(self, x, y)
-        return kernel.pairwise(x, x if y is None else y)
+        return dense_matrix.dense_matrix(kernel, x, x if y is None else y)
 
     def _bound(self, columns: Columns, name: str) -> Kernel:
         """The kernel with column names replaced by positions; only some kernels take categories."""
@@ -322,4 +322,4 @@ def _names_of_fields(kernel_class: type) -> tuple[str, ...]:
 
 # Operators and methods that return other kernels need the modules that define these, which import this
 # one: so they are imported last.
-from mercer.kernels import algebra, compose, prepare, wrappers  # noqa: E402
+from mercer.kernels import algebra, compose, dense_matrix, prepare, wrappers  # noqa: E402
