@@ -10,8 +10,10 @@ from benchmarks.scoreboard.contest import Call, Contest, Peer
 from benchmarks.scoreboard.sample_contests import (
     RESAMPLES,
     Samples,
+    fitted,
     hyppo,
     permutations,
+    resampled,
     same_number,
     samples,
 )
@@ -23,28 +25,6 @@ _DISTANCE = kernels.Energy()
 def _columns(points: np.ndarray) -> np.ndarray:
     """dcor takes numbers as vectors, and is fast on them."""
     return points[:, 0] if points.shape[1] == 1 else points
-
-
-def _resampled(name: str) -> Peer:
-    """A permutation test of hyppo."""
-
-    def prepare(data: Samples) -> Call:
-        test = hyppo("independence", name)
-        return lambda reps: test.test(
-            data.x, data.u, reps=reps, workers=1, auto=False, random_state=0
-        )
-
-    return Peer("hyppo", prepare, RESAMPLES)
-
-
-def _fitted(name: str) -> Peer:
-    """A test of hyppo with its chi-square approximation."""
-
-    def prepare(data: Samples) -> Call:
-        test = hyppo("independence", name)
-        return lambda: test.test(data.x, data.u, auto=True)
-
-    return Peer("hyppo", prepare)
 
 
 def _their_dhsic(data: Samples) -> Call:
@@ -135,14 +115,14 @@ CONTESTS = [
         f"Gaussian kernels, {RESAMPLES} permutations",
         samples,
         _ours(htest.HSIC(null=permutations()), rng=0),
-        (_resampled("Hsic"),),
+        (resampled("independence", "Hsic", "x", "u"),),
     ),
     Contest(
         "HSIC, fitted null",
         "a p-value without permutations: gamma; hyppo: chi-square",
         samples,
         _ours(htest.HSIC(null=htest.Gamma())),
-        (_fitted("Hsic"), Peer("causal-learn", _kci(False))),
+        (fitted("independence", "Hsic", "x", "u"), Peer("causal-learn", _kci(False))),
     ),
     Contest(
         "HSIC, spectrum",
@@ -156,14 +136,14 @@ CONTESTS = [
         f"{RESAMPLES} permutations",
         samples,
         _ours(htest.HSIC(_DISTANCE, _DISTANCE, null=permutations()), rng=0),
-        (Peer("dcor", _distance_test, RESAMPLES), _resampled("Dcorr")),
+        (Peer("dcor", _distance_test, RESAMPLES), resampled("independence", "Dcorr", "x", "u")),
     ),
     Contest(
         "distance covariance test, d = 1",
         f"numbers, {RESAMPLES} permutations",
         samples,
         _ours(htest.HSIC(_DISTANCE, _DISTANCE, null=permutations()), rng=0),
-        (Peer("dcor", _distance_test, RESAMPLES), _resampled("Dcorr")),
+        (Peer("dcor", _distance_test, RESAMPLES), resampled("independence", "Dcorr", "x", "u")),
         dims=(1,),
     ),
     Contest(
@@ -171,7 +151,7 @@ CONTESTS = [
         "a p-value without permutations: gamma; hyppo: chi-square",
         samples,
         _ours(htest.HSIC(_DISTANCE, _DISTANCE, null=htest.Gamma())),
-        (_fitted("Dcorr"),),
+        (fitted("independence", "Dcorr", "x", "u"),),
         dims=(1, 2, 20),
     ),
     Contest(

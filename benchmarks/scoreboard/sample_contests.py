@@ -52,23 +52,24 @@ def same_number(ours: Any, theirs: Any) -> None:
 # ---- hyppo ----------------------------------------------------------------------------------
 
 
-def _resampled(name: str, *fields: str, **parameters: Any) -> Peer:
+def resampled(module: str, name: str, *fields: str, **parameters: Any) -> Peer:
     """A permutation test of hyppo on these fields of the samples."""
 
     def prepare(data: Samples) -> Call:
-        test = hyppo("ksample", name, **parameters)
+        test = hyppo(module, name, **parameters)
         given = [getattr(data, field) for field in fields]
         return lambda reps: test.test(*given, reps=reps, workers=1, auto=False, random_state=0)
 
     return Peer("hyppo", prepare, RESAMPLES)
 
 
-def _fitted(name: str) -> Peer:
+def fitted(module: str, name: str, *fields: str) -> Peer:
     """A test of hyppo with its chi-square approximation."""
 
     def prepare(data: Samples) -> Call:
-        test = hyppo("ksample", name)
-        return lambda: test.test(data.x, data.y, auto=True)
+        test = hyppo(module, name)
+        given = [getattr(data, field) for field in fields]
+        return lambda: test.test(*given, auto=True)
 
     return Peer("hyppo", prepare)
 
@@ -167,28 +168,28 @@ CONTESTS = [
         f"Gaussian kernel at the median distance, {_PERMUTED}",
         samples,
         _ours(htest.MMD(null=permutations()), "x", "y", rng=0),
-        (_resampled("MMD", "x", "y"),),
+        (resampled("ksample", "MMD", "x", "y"),),
     ),
     Contest(
         "MMD, fitted null",
         "a p-value without permutations: gamma; hyppo: chi-square",
         samples,
         _ours(htest.MMD(null=htest.Gamma()), "x", "y"),
-        (_fitted("MMD"),),
+        (fitted("ksample", "MMD", "x", "y"),),
     ),
     Contest(
         "Energy",
         _PERMUTED,
         samples,
         _ours(htest.Energy(null=permutations()), "x", "y", rng=0),
-        (Peer("dcor", _energy_test, RESAMPLES), _resampled("Energy", "x", "y")),
+        (Peer("dcor", _energy_test, RESAMPLES), resampled("ksample", "Energy", "x", "y")),
     ),
     Contest(
         "Energy, fitted null",
         "a p-value without permutations: gamma; hyppo: chi-square",
         samples,
         _ours(htest.Energy(null=htest.Gamma()), "x", "y"),
-        (_fitted("Energy"),),
+        (fitted("ksample", "Energy", "x", "y"),),
     ),
     Contest(
         "energy distance",
@@ -210,14 +211,14 @@ CONTESTS = [
         f"three samples, Gaussian kernel, {_PERMUTED}",
         samples,
         _ours(htest.KSample(null=permutations()), "x", "y", "z", rng=0),
-        (_resampled("KSample", "x", "y", "z", indep_test="Hsic"),),
+        (resampled("ksample", "KSample", "x", "y", "z", indep_test="Hsic"),),
     ),
     Contest(
         "KSample, distances",
         f"three samples, distances (DISCO), {_PERMUTED}",
         samples,
         _ours(htest.KSample(kernels.Energy(), null=permutations()), "x", "y", "z", rng=0),
-        (_resampled("DISCO", "x", "y", "z"),),
+        (resampled("ksample", "DISCO", "x", "y", "z"),),
     ),
     Contest(
         "Hotelling",

@@ -11,11 +11,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold
 
 from mercer.errors import NotConverged
 from mercer.kernels import RBF, Delta, Laplace, Linear, Polynomial
 from mercer.kernels import Sigmoid as SigmoidKernel
 from mercer.learn import SVC, OneVsOne, OneVsRest
+from mercer.learn.machines.labelled_points import stratified_folds
 from mercer.learn.machines.platt import PlattSigmoid
 from mercer.learn.machines.precomputed import Precomputed
 from tests.support.arrays import torch
@@ -249,6 +251,15 @@ def test_probabilities_of_several_classes():
     again = SVC(RBF(1.0), probability=True, random_state=0).fit(data.x, data.y)
     assert_array_equal(again.predict_proba(data.x), p)
     assert not hasattr(SVC(RBF(1.0)), "predict_proba")
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_folds_are_those_of_scikit_learn(k):
+    codes = np.random.default_rng(k).integers(k, size=97)
+    splits = StratifiedKFold(5, shuffle=True, random_state=3).split(codes, codes)
+    assigned = stratified_folds(codes, 5, np.random.RandomState(3))
+    for fold, (_, test) in enumerate(splits):
+        assert_array_equal(np.flatnonzero(assigned == fold), test)
 
 
 def test_sigmoid_is_the_likeliest():

@@ -340,12 +340,9 @@ def kernel_rows(kernel: Kernel, x: Points) -> KernelRows:
     n = count(x)
     if isinstance(kernel, Linear) and is_numpy(x) and x.shape[1] < n:
         return LowRankRows(kernel.embed(x))
-    if isinstance(kernel, Precomputed):
-        return DenseKernelRows(kernel.pairwise(x, x))
-    if n <= _MAX_POINTS_OF_A_PLAIN_CALL and is_numpy(x):
-        return _plain_matrix(kernel, x)
-    if _is_cheap(kernel, x):
-        return TiledRows(kernel, to_numpy(x))
+    rows = _cheap_rows(kernel, x)
+    if rows is not None:
+        return rows
     budget = settings().memory // 8
     if n <= MAX_DENSE_POINTS and 8 * n * n <= budget:
         return DenseKernelRows(to_numpy(Gram(kernel, x).dense()))
@@ -356,13 +353,19 @@ def kernel_rows(kernel: Kernel, x: Points) -> KernelRows:
 
 def dense_rows(kernel: Kernel, x: Points) -> DenseKernelRows:
     """The matrix of a kernel on checked points, in memory."""
+    rows = _cheap_rows(kernel, x)
+    if rows is None:
+        return DenseKernelRows(to_numpy(Gram(kernel, x).dense()))
+    return rows.dense() if isinstance(rows, TiledRows) else rows
+
+
+def _cheap_rows(kernel: Kernel, x: Points) -> DenseKernelRows | TiledRows | None:
+    """A matrix that was computed before, or of few points, or tiles of a cheap kernel; else None."""
     if isinstance(kernel, Precomputed):
         return DenseKernelRows(kernel.pairwise(x, x))
     if count(x) <= _MAX_POINTS_OF_A_PLAIN_CALL and is_numpy(x):
         return _plain_matrix(kernel, x)
-    if _is_cheap(kernel, x):
-        return TiledRows(kernel, to_numpy(x)).dense()
-    return DenseKernelRows(to_numpy(Gram(kernel, x).dense()))
+    return TiledRows(kernel, to_numpy(x)) if _is_cheap(kernel, x) else None
 
 
 def _plain_matrix(kernel: Kernel, x: np.ndarray) -> DenseKernelRows:

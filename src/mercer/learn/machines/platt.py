@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 
-from mercer import linalg
-
 _MAX_NEWTON_STEPS = 100  # as in LIBSVM
+_RIDGE = 1e-12  # added to the Hessian, as in LIBSVM
 
 
 @dataclass(frozen=True)
@@ -29,35 +29,47 @@ class PlattSigmoid:
         above, below = float(weights[positive].sum()), float(weights[~positive].sum())
         target = np.where(positive, (above + 1) / (above + 2), 1 / (below + 2))
         scale = max(float(np.abs(values).max()), np.finfo(np.float64).tiny)
-        x = np.stack([values / scale, np.ones(len(values))], axis=1)
-        theta = np.array([0.0, np.log((above + 1) / (below + 1))])
+        x = values / scale
+        slope, offset = 0.0, log((above + 1) / (below + 1))
 
-        def loss(theta: np.ndarray) -> float:
-            t = x @ theta
+        def loss(slope: float, offset: float) -> float:
+            t = slope * x + offset
             return float(weights @ (np.logaddexp(0, t) - target * t))
 
-        current = loss(theta)
+        current = loss(slope, offset)
         for _ in range(_MAX_NEWTON_STEPS):
-            p = _logistic(x @ theta)
-            gradient = x.T @ (weights * (p - target))
-            if np.abs(gradient).max() <= 1e-10 * len(values):
+            p = _logistic(slope * x + offset)
+            residual, curvature = weights * (p - target), weights * p * (1 - p)
+            gradient = float(x @ residual), float(residual.sum())
+            if max(map(abs, gradient)) <= 1e-10 * len(values):
                 break
-            hessian = x.T @ (x * (weights * p * (1 - p))[:, None]) + 1e-12 * np.eye(2)
-            step = linalg.solve(hessian, gradient)
+            step = _newton_step(x, curvature, gradient)
+            decrease = 1e-4 * (gradient[0] * step[0] + gradient[1] * step[1])
             length = 1.0
-            while (
-                length > 1e-10
-                and loss(theta - length * step) > current - 1e-4 * length * gradient @ step
-            ):
+            while length > 1e-10:
+                trial = loss(slope - length * step[0], offset - length * step[1])
+                if trial <= current - length * decrease:
+                    break
                 length /= 2
-            if length <= 1e-10:
+            else:
                 break
-            theta = theta - length * step
-            current = loss(theta)
-        return cls(float(theta[0]) / scale, float(theta[1]))
+            slope, offset = slope - length * step[0], offset - length * step[1]
+            current = trial
+        return cls(slope / scale, offset)
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
         return _logistic(self.slope * values + self.offset)
+
+
+def _newton_step(
+    x: np.ndarray, curvature: np.ndarray, gradient: tuple[float, float]
+) -> tuple[float, float]:
+    """The solution of Hs = gradient, H the sum of curvature (x, 1)(x, 1)' and a ridge."""
+    weighted = curvature * x
+    a, b, c = float(weighted @ x) + _RIDGE, float(weighted.sum()), float(curvature.sum()) + _RIDGE
+    determinant = a * c - b * b
+    g, h = gradient
+    return (c * g - b * h) / determinant, (a * h - b * g) / determinant
 
 
 def _logistic(t: np.ndarray) -> np.ndarray:

@@ -11,14 +11,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 
 from mercer import validate
 from mercer.features.random_state import state
 from mercer.kernels.base import Kernel
-from mercer.learn.machines.labelled_points import LabelledPoints
+from mercer.learn.machines.labelled_points import LabelledPoints, stratified_folds
 from mercer.learn.machines.platt import PlattSigmoid
 from mercer.learn.machines.precomputed import Precomputed
 from mercer.learn.machines.smo import Dual, DualSolution
@@ -310,11 +309,11 @@ class SVC(ClassifierMixin, Machine):
                 "probability=True needs at least two points of every class for its cross-validation, got "
                 f"{fewest}: give more points, or use decision_function"
             )
-        folds = StratifiedKFold(
-            min(_CALIBRATION_FOLDS, fewest), shuffle=True, random_state=state(self.random_state)
-        )
+        folds = min(_CALIBRATION_FOLDS, fewest)
+        assigned = stratified_folds(codes, folds, state(self.random_state))
         values = np.empty((len(codes), 1 if k == 2 else k), dtype=np.float64)
-        for train, test in folds.split(codes, codes):
+        for fold in range(folds):
+            train, test = np.flatnonzero(assigned != fold), np.flatnonzero(assigned == fold)
             (expansion,) = self._train(data.at(train), [self.C])
             scores = self._scores(data.values(expansion, train, test))
             values[test] = scores[:, None] if k == 2 else scores
