@@ -29,6 +29,7 @@ from mercer.backend import (
 from mercer.errors import shown as shown
 
 EXTREME = 1e150  # squares of larger parameters, or of their inverses, overflow float64
+_MAX_NUMBERS_SQUARED = 10_000  # up to which a dot product takes one BLAS thread
 
 
 def positive(name: str, value: object) -> None:
@@ -139,10 +140,13 @@ def matrix(x: ArrayT, name: str) -> ArrayT:
 
 def finite(x: ArrayT, name: str) -> ArrayT:
     """`x`, unless it has NaN, infinities, or values whose squared distances overflow."""
-    if 0 in x.shape:
+    if 0 in x.shape or _squares_are_small(x):
         return x
     xp = namespace(x)
-    largest = float(np.abs(x).max()) if is_numpy(x) else scalar(xp.max(xp.abs(x)))
+    if is_numpy(x):
+        largest = max(float(x.max()), -float(x.min()))
+    else:
+        largest = scalar(xp.max(xp.abs(x)))
     if math.isnan(largest) or math.isinf(largest):
         bad = ~xp.isfinite(x)
         flags = xp.astype(xp.any(bad, axis=-1) if x.ndim > 1 else bad, xp.int64)
@@ -159,6 +163,16 @@ def finite(x: ArrayT, name: str) -> ArrayT:
             "divide the data by a constant first"
         )
     return x
+
+
+def _squares_are_small(x: Array) -> bool:
+    """Whether the sum of all squares is far from overflow, so that every number is finite and small.
+
+    One product of few numbers takes a quarter of the time of their largest and smallest.
+    """
+    if type(x) is not np.ndarray or x.size > _MAX_NUMBERS_SQUARED or x.dtype != np.float64:
+        return False
+    return float(np.vdot(x, x)) * x.size < EXTREME**2  # an overflow or NaN is not
 
 
 def within(

@@ -140,3 +140,14 @@ def test_negative_zero_is_zero_and_objects_are_left_alone():
     x = np.linspace(-1, 1, 21)[:, None]
     assert sample_rows_notes(x, np.where(x == 0, -0.0, x)[::-1])
     assert not copied_rows_note(["a", "b"])
+
+
+def test_copies_among_many_rows():
+    """Of many rows a share is compared first: copies are seen all the same."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 10_000, 2))
+    assert sample_rows_notes(x, y) == ()
+    y[:500] = x[5000:5500]
+    assert "500 rows occur in both samples" in sample_rows_notes(x, y)[0]
+    assert "Every row of x occurs twice" in sample_rows_notes(np.repeat(x[:5000], 2, axis=0), x)[0]
+    assert "the same rows" in sample_rows_notes(x, x[::-1])[0]

@@ -26,6 +26,7 @@ from mercer.htest.evidence import (
     Permutable,
     SignFlippable,
     Studentized,
+    provides,
 )
 from mercer.htest.named_law import NamedLaw
 
@@ -156,7 +157,7 @@ class Permutation(Null):
 
     def judge(self, evidence: Permutable, rng: Any = None) -> Judgement:
         """Share of the permutations whose statistic is at least the observed one."""
-        if not isinstance(evidence, Permutable):
+        if not provides(evidence, Permutable):
             raise self._lacking("permuted statistics")
         seed = self.seed(rng)
         values, step = (
@@ -205,7 +206,7 @@ class WildBootstrap(Null):
 
     def judge(self, evidence: SignFlippable, rng: Any = None) -> Judgement:
         """Share of the draws of signs whose statistic is at least the observed one."""
-        if not isinstance(evidence, SignFlippable):
+        if not provides(evidence, SignFlippable):
             raise self._lacking("statistics with random signs")
         null, seed, notes = self.fixed(evidence.block_length, rng)
         observed, draws = evidence.signed(null, seed)
@@ -244,7 +245,7 @@ class Bootstrap(Null):
 
     def judge(self, evidence: Bootstrappable, rng: Any = None) -> Judgement:
         """Share of the bootstrap samples whose statistic is at least the observed one."""
-        if not isinstance(evidence, Bootstrappable):
+        if not provides(evidence, Bootstrappable):
             raise self._lacking("bootstrapped statistics")
         seed = resampling_seed(rng)
         observed, draws = evidence.bootstrapped(self, seed)
@@ -263,14 +264,14 @@ class Gamma(Null):
 
     def judge(self, evidence: HasMoments, rng: Any = None) -> Judgement:
         """Survival function of the gamma distribution with the moments of the evidence."""
-        if not isinstance(evidence, HasMoments):
+        if not provides(evidence, HasMoments):
             raise self._lacking("moments under the null hypothesis")
         observed, mean, variance = evidence.moments()
         if not (
             mean > 0 and variance > _RELATIVE_TOLERANCE * mean**2
         ):  # the kernel sees no difference at all
             return Judgement.by_tail(1.0, observed)
-        skewness = evidence.skewness() if isinstance(evidence, HasSkewness) else None
+        skewness = evidence.skewness() if provides(evidence, HasSkewness) else None
         law = _gamma(mean, variance, skewness)
         return Judgement.by_tail(law.sf(observed), observed, law)
 
@@ -304,7 +305,7 @@ class Spectrum(Null):
 
     def judge(self, evidence: HasSpectrum, rng: Any = None) -> Judgement:
         """Share of the draws of the weighted sum that are at least the observed statistic."""
-        if not isinstance(evidence, HasSpectrum):
+        if not provides(evidence, HasSpectrum):
             raise self._lacking("limit as a sum of chi-squares")
         observed, eigenvalues, remainder = evidence.spectrum(self.rank)
         rng = validate.generator(rng)
@@ -321,7 +322,7 @@ class Chi2(Null):
 
     def judge(self, evidence: ChiSquareDistributed, rng: Any = None) -> Judgement:
         """Survival function of the chi-square distribution at the observed statistic."""
-        if not isinstance(evidence, ChiSquareDistributed):
+        if not provides(evidence, ChiSquareDistributed):
             raise self._lacking("chi-square limit")
         statistic, degrees = evidence.chi_square()
         law, observed = NamedLaw("chi2", (degrees,)), float(statistic)
@@ -338,7 +339,7 @@ class Normal(Null):
 
     def judge(self, evidence: Studentized, rng: Any = None) -> Judgement:
         """Survival function of the normal or Student's t distribution at the studentised statistic."""
-        if not isinstance(evidence, Studentized):
+        if not provides(evidence, Studentized):
             raise self._lacking("standard error")
         observed, degrees = float(evidence.studentized()), evidence.error_degrees()
         law = NamedLaw("norm") if degrees is None else NamedLaw("t", (degrees,))
@@ -355,7 +356,7 @@ class Bound(Null):
 
     def judge(self, evidence: Bounded, rng: Any = None) -> Judgement:
         """The bound itself, in the place of a p-value."""
-        if not isinstance(evidence, Bounded):
+        if not provides(evidence, Bounded):
             raise self._lacking("bound on the p-value")
         observed, bound = evidence.bound()
         return Judgement(float(bound), _NO_DRAWS, observed)

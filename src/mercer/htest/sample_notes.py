@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from mercer.backend import is_array, on_gpu, to_numpy
-from mercer.htest.nulls import Gamma, Judgement, Null, Permutation, Spectrum
+from mercer.htest.nulls import Judgement, Null, Permutation
+from mercer.rkhs.sample_rows import is_plain
 
 _USUAL_LEVEL = 0.05  # the level that notes name
 
@@ -35,10 +36,8 @@ def attainable_note(distinct: float, resamples: int, what: str) -> tuple[str, ..
     return (f"{note}.",)
 
 
-def raised_to_attainable(judgement: Judgement, null: Null | None, distinct: float) -> Judgement:
+def raised_to_attainable(judgement: Judgement, distinct: float) -> Judgement:
     """A p-value of `Gamma` or `Spectrum`, not below the smallest one of the permutations they replace."""
-    if not isinstance(null, Gamma | Spectrum):
-        return judgement
     return judgement._replace(pvalue=max(judgement.pvalue, exp(-distinct)))
 
 
@@ -88,11 +87,15 @@ _CONTINUOUS_SHARE = 0.95  # share of distinct rows from which a sample counts as
 _SUSPICIOUS_OVERLAP = 0.05  # share of the smaller sample that also occurs in the other one
 _MIN_DISTINCT_ROWS = 10  # with fewer, repetitions are those of discrete data
 _ROWS_PER_HASH = 65_536  # rows hashed at a time
+_MIN_COPIES_COMPARED = 25  # expected number of copied rows that are looked at: exp(-25) is 1e-11
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads values over all numbers
 _MAX_ROWS_FROM_GPU = 100_000  # copying more to the host would take longer than some tests
 
 
 def sample_rows_notes(x: Any, y: Any) -> tuple[str, ...]:
     """Notes where rows of two samples look like copies: of each other, or within a sample."""
+    if _column_differs(x, y):
+        return ()
     first, second = _hashes(x), _hashes(y)
     if first is None or second is None:
         return (*copied_rows_note(x), *copied_rows_note(y, name="y"))
@@ -103,6 +106,8 @@ def sample_rows_notes(x: Any, y: Any) -> tuple[str, ...]:
 
 def copied_rows_note(*variables: Any, name: str = "x") -> tuple[str, ...]:
     """A note where all observations occur equally often, and more than once."""
+    if _column_differs(variables[0]):
+        return ()
     hashes = _hashes(*variables)
     return () if hashes is None else _copied(hashes, name)
 
@@ -147,9 +152,29 @@ def _copied(hashes: np.ndarray, name: str) -> tuple[str, ...]:
     )
 
 
-def _all_different(hashes: np.ndarray) -> bool:
-    ordered = np.sort(hashes)
-    return not np.any(ordered[1:] == ordered[:-1])
+def _all_different(values: np.ndarray) -> bool:
+    """Whether no number occurs twice."""
+    ordered = np.sort(values)
+    return not (ordered[1:] == ordered[:-1]).any()
+
+
+def _column_differs(*samples: Any) -> bool:
+    """Whether the first column rules out the copies that notes are about; it takes far less than hashing rows.
+
+    It does where no value occurs twice. Of many values, a share is compared, chosen by the values, so
+    that copies are chosen together: every row of a sample that consists of copies has one among them,
+    and of `_SUSPICIOUS_OVERLAP` of the rows about `_MIN_COPIES_COMPARED`, none with probability
+    exp(-_MIN_COPIES_COMPARED).
+    """
+    for x in samples:
+        if not (is_plain(x) and x.shape[1] > 0):
+            return False
+    column = np.concatenate([x[:, 0] for x in samples])
+    share = int(_SUSPICIOUS_OVERLAP * min(map(len, samples)) / _MIN_COPIES_COMPARED)
+    if share > 1:
+        bits = (column + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+        column = column[bits * _ODD < np.uint64(2**64 // share)]
+    return len(column) > 0 and _all_different(column)
 
 
 def _distinct(hashes: np.ndarray) -> float:

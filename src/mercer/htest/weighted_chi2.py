@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.htest.evidence import HasSpectrum
+from mercer.htest.evidence import HasSpectrum, provides
 from mercer.htest.nulls import Judgement, Null
 
 _MAX_WEIGHTS = 10_000  # more are replaced by their sum
@@ -30,7 +30,7 @@ class WeightedChi2(Null):
 
     def judge(self, evidence: HasSpectrum, rng: Any = None) -> Judgement:
         """Survival function of the weighted sum of chi-squares at the observed statistic."""
-        if not isinstance(evidence, HasSpectrum):
+        if not provides(evidence, HasSpectrum):
             raise self._lacking("limit as a sum of chi-squares")
         observed, weights, remainder = evidence.spectrum(_MAX_WEIGHTS)
         law = WeightedChi2Law(np.asarray(weights, dtype=np.float64), float(remainder))

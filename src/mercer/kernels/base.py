@@ -37,9 +37,6 @@ class Kernel(ABC):
 
     takes_categories = False  # whether codes of categories are valid points
     expensive = False  # whether values cost so much that matrices of them are cached
-    finite_diagonal = (
-        False  # whether k(x, x) is finite wherever |x|^2 is, whatever the parameters are
-    )
     __array_ufunc__ = None  # NumPy leaves `number * kernel` to the kernel
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -54,6 +51,11 @@ class Kernel(ABC):
                 check(self)
 
             type.__setattr__(cls, "__post_init__", convert_and_check)
+
+    @property
+    def finite_diagonal(self) -> bool:
+        """Whether k(x, x) is known to be finite in float64 wherever |x|^2 is."""
+        return False
 
     @abstractmethod
     def pairwise(self, x: Points, y: Points, /) -> Array:

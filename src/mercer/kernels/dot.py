@@ -37,14 +37,19 @@ class Linear(DotProduct):
     def embed(self, x: Points, /) -> Any:
         return x if self.metric is None else x @ array_like(_factor(self.metric), x)
 
+    @property
+    def finite_diagonal(self) -> bool:
+        return self.metric is None
+
     def accept(self, x: Any, name: str = "x") -> Points:
-        if self.metric is not None:
-            x = validate.points(x, name)
-            if x.shape[1] != len(self.metric):
-                raise ValueError(
-                    f"metric must have one row per column of {name}: "
-                    f"got {len(self.metric)} rows for {x.shape[1]} columns"
-                )
+        x = validate.points(x, name)
+        if self.metric is None:
+            return x
+        if x.shape[1] != len(self.metric):
+            raise ValueError(
+                f"metric must have one row per column of {name}: "
+                f"got {len(self.metric)} rows for {x.shape[1]} columns"
+            )
         return super().accept(x, name)
 
     def on(self, inner: Kernel) -> Kernel:

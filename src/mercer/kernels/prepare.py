@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import is_array, namespace
+from mercer.backend import double, is_array, namespace
 from mercer.frames import Columns, Table, table
 from mercer.kernels.base import Kernel, Points
 
@@ -38,8 +38,8 @@ def prepare(kernel: Kernel, x: Any, y: Any = None) -> tuple[Kernel, Points, Poin
 def accepted(kernel: Kernel, x: Any, name: str) -> Points:
     """`x` as points with finite k(x, x), and so, by Cauchy-Schwarz, finite k(x, y)."""
     points = kernel.accept(x, name)
-    if kernel.finite_diagonal:  # `accept` has refused points whose squares overflow
-        return points
+    if kernel.finite_diagonal and points.dtype == double(points):
+        return points  # `accept` has refused those whose squares overflow
     with np.errstate(all="ignore"):
         diagonal = kernel.diag(points)
     xp = namespace(diagonal)

@@ -23,6 +23,10 @@ class RBF(SmoothRadial):
     def __post_init__(self) -> None:
         validate.positive("bandwidth", self.bandwidth)
 
+    @property
+    def finite_diagonal(self) -> bool:
+        return True
+
     @classmethod
     def from_gamma(cls, gamma: float) -> RBF:
         """exp(-gamma r^2)."""
@@ -203,8 +207,6 @@ class Energy(Kernel):
            [0., 0., 2.]])
     """
 
-    finite_diagonal = True
-
     power: float = 1.0
 
     def __post_init__(self) -> None:
@@ -214,6 +216,10 @@ class Energy(Kernel):
                 f"power must be at most 2, got {self.power!r}: "
                 "beyond it -|x - y|^p is not conditionally positive definite"
             )
+
+    @property
+    def finite_diagonal(self) -> bool:
+        return True
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
         x_norms = self.raised(squared_norms(x))

@@ -66,3 +66,8 @@ def test_what_it_does_not_take(samples):
     with pytest.raises(ValueError, match="more points than dimensions"):
         Hotelling().test(*np.random.default_rng(0).normal(size=(2, 5, 20)))
     assert Hotelling().test(np.zeros((5, 2)), np.zeros((4, 2))).pvalue == 1
+
+
+def test_equal_constants_do_not_differ():
+    x, y = np.full((30, 2), 0.1), np.full((40, 2), 0.1)  # whose computed means are not 0.1
+    assert Hotelling().test(x, y).pvalue == 1

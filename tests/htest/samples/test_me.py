@@ -9,6 +9,7 @@ from mercer.errors import NoRule
 from mercer.htest import ME, SCF, UME, Chi2, Permutation, Spectrum, WeightedChi2
 from mercer.htest.lbfgs import RadialMap
 from mercer.htest.samples.learn_locations import _box, training
+from mercer.htest.samples.mean_difference import NormalizedEvidence
 from mercer.htest.samples.power_proxy import (
     FrequencyFeatures,
     Training,
@@ -38,6 +39,23 @@ def samples():
 @pytest.fixture
 def places():
     return np.random.default_rng(1).normal(size=(4, 3))
+
+
+@pytest.mark.parametrize("shift", [0.0, 30.0])
+def test_moments_give_the_statistic_of_whitened_features(samples, shift):
+    """Of features around zero, and of those whose means are far larger than their deviations."""
+    evidence = NormalizedEvidence(np.concatenate(samples) + shift, 70, None)
+    assert evidence._from_moments is not None
+    assert_allclose(evidence.observed, evidence._values(evidence.difference.observed), rtol=1e-10)
+    assert evidence.rank == 3
+
+
+def test_collinear_features_are_whitened(samples):
+    z = np.concatenate(samples)[:, [0, 1, 1]]
+    evidence = NormalizedEvidence(z, 70, None)
+    assert evidence._from_moments is None
+    assert evidence.degrees == 2
+    assert_allclose(evidence.observed, NormalizedEvidence(z[:, :2], 70, None).observed, rtol=1e-8)
 
 
 def plain(kernel, x, y, v):

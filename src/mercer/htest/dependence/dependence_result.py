@@ -17,7 +17,7 @@ from mercer.htest.dependence.dependence_summary import independence_summary
 from mercer.htest.dependence.dependence_witness import DependenceWitness
 from mercer.htest.dependence.strength import Dependence, Strength
 from mercer.htest.hypothesis_test import HypothesisTest
-from mercer.htest.nulls import Judgement, Permutation
+from mercer.htest.nulls import Gamma, Judgement, Permutation, Spectrum
 from mercer.htest.result import ExplainedResult, thinned_rows
 from mercer.htest.sample_notes import (
     attainable_note,
@@ -181,9 +181,10 @@ def independence_result(
     `given`: the last variable is the one that is conditioned on.
     """
     notes = (*notes, *_sample_notes(test, variables, judgement, given))
-    if not given:
-        null, size = getattr(test, "null", None), count(variables[0].points)
-        judgement = raised_to_attainable(judgement, null, log_pairings(size, len(variables), null))
+    null = getattr(test, "null", None)
+    if not given and isinstance(null, Gamma | Spectrum):
+        pairings = log_pairings(count(variables[0].points), len(variables), null)
+        judgement = raised_to_attainable(judgement, pairings)
     return IndependenceResult.judged(
         test, statistic, judgement, notes, variables=variables, given=given
     )

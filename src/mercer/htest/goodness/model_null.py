@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from mercer import validate
-from mercer.htest.evidence import HasSpectrum
+from mercer.htest.evidence import HasSpectrum, provides
 from mercer.htest.nulls import Judgement, Null
 from mercer.htest.weighted_chi2 import WeightedChi2
 
@@ -53,6 +53,6 @@ class ModelDraws(Null):
 
     def judge(self, evidence: Redrawable, rng: Any = None) -> Judgement:
         """Survival function of the weighted sum of chi-squares of draws from the model."""
-        if not isinstance(evidence, Redrawable):
+        if not provides(evidence, Redrawable):
             raise self._lacking("features of draws from a model")
         return WeightedChi2().judge(evidence.of_draws(self.draws, validate.generator(rng)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import sqrt
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,13 +12,16 @@ import numpy as np
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.config import settings
+from mercer.htest.evidence import provides
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.named_law import NamedLaw
 from mercer.htest.nulls import Judgement, Null, Permutation
-from mercer.htest.samples.mean_difference import whitening
+from mercer.htest.samples.mean_difference import inverse_of_correlation, moments_of_both, whitening
 from mercer.htest.samples.pooled_sample import Pooled, labellings, pool, within
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.dot import Linear
+
+_MEANS = Linear()  # the kernel that sees means only
 
 
 @runtime_checkable
@@ -35,7 +39,7 @@ class FisherF(Null):
 
     def judge(self, evidence: FDistributed, rng: Any = None) -> Judgement:
         """Survival function of the F distribution at the observed ratio."""
-        if not isinstance(evidence, FDistributed):
+        if not provides(evidence, FDistributed):
             raise self._lacking("F distribution")
         ratio, (first, second) = evidence.f_ratio()
         law, observed = NamedLaw("f", (first, second)), float(ratio)
@@ -71,11 +75,11 @@ class Hotelling(HypothesisTest):
 
     def statistic(self, x: Any, y: Any) -> float:
         """T^2."""
-        return HotellingEvidence(pool(Linear(), x, y)).observed
+        return HotellingEvidence(pool(_MEANS, x, y)).observed
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The statistic and its p-value."""
-        evidence = HotellingEvidence(pool(Linear(), x, y))
+        evidence = HotellingEvidence(pool(_MEANS, x, y))
         judgement = self.null.judge(evidence, rng)
         return two_sample_result(self, evidence.pooled, evidence.observed, judgement)
 
@@ -98,9 +102,18 @@ class HotellingEvidence:
             )
         self.pooled, total = pooled, pooled.n + pooled.m
         points = to_numpy(pooled.points).astype(np.float64, copy=False)
-        self.centred = points - np.full(total, 1 / total) @ points
-        self.whitening = whitening(self.centred)
-        rank = self.whitening.shape[1]
+        both = moments_of_both(points[: pooled.n], points[pooled.n :])
+        inverted = inverse_of_correlation(both.within, sqrt(total) * self._rounding)
+        if inverted is None:
+            combinations = both.delta @ self.whitening
+            rank, self.observed = (
+                len(combinations),
+                float(self._values(combinations @ combinations)),
+            )
+        else:
+            units = both.delta / inverted[0]
+            factor = (total - 2) * pooled.n * pooled.m / total
+            rank, self.observed = len(units), factor * float(units @ inverted[1] @ units)
         if total - rank - 1 < 1:
             raise ValueError(
                 f"Hotelling needs more points than dimensions: got {total} points in {rank} "
@@ -109,12 +122,21 @@ class HotellingEvidence:
         self.f_degrees = (max(rank, 1), total - rank - 1)  # where nothing varies T^2 is 0
 
     @cached_property
-    def observed(self) -> float:
-        """T^2 of the observed labelling."""
-        n, m = self.pooled.n, self.pooled.m
-        # the centred points add up to zero, so that the sums of the samples are opposite
-        delta = np.full(n, 1 / n + 1 / m) @ self.centred[:n] @ self.whitening
-        return float(self._values(delta @ delta))
+    def centred(self) -> np.ndarray:
+        """The points less their mean: (n + m, d)."""
+        points = to_numpy(self.pooled.points).astype(np.float64, copy=False)
+        return points - np.full(len(points), 1 / len(points)) @ points
+
+    @cached_property
+    def whitening(self) -> np.ndarray:
+        """Combinations of the columns that are uncorrelated and of variance one: (d, r)."""
+        return whitening(self.centred.T @ self.centred / len(self.centred), self._rounding)
+
+    @property
+    def _rounding(self) -> Any:
+        """Deviations that may be rounding: of points that were moved by their origin."""
+        origin = self.pooled.origin
+        return 0.0 if origin is None else 4 * np.finfo(np.float64).eps * np.abs(to_numpy(origin))
 
     @cached_property
     def points(self) -> np.ndarray:
@@ -124,7 +146,8 @@ class HotellingEvidence:
     def f_ratio(self) -> tuple[float, tuple[int, int]]:
         """T^2 on the scale of an F distribution, and its degrees of freedom."""
         rank, residual = self.f_degrees
-        return self.observed * residual / (rank * (len(self.centred) - 2)), self.f_degrees
+        total = self.pooled.n + self.pooled.m
+        return self.observed * residual / (rank * (total - 2)), self.f_degrees
 
     def tolerance(self) -> float:
         """0: labellings are not compared beyond the rounding of float64."""
@@ -141,8 +164,9 @@ class HotellingEvidence:
             parts.append(self._values(np.sum(sums**2, axis=0) * (1 / n + 1 / m) ** 2))
         return np.concatenate(parts)
 
-    def _values(self, squared: np.ndarray) -> np.ndarray:
+    def _values(self, squared: Any) -> Any:
         """T^2 from |delta|^2."""
-        total, n = len(self.centred), self.pooled.n
-        between = np.minimum(n * (total - n) / total**2 * squared, 1 - 1e-15)
+        n, m = self.pooled.n, self.pooled.m
+        total = n + m
+        between = np.minimum(n * m / total**2 * squared, 1 - 1e-15)
         return (total - 2) * between / (1 - between)

@@ -51,7 +51,7 @@ class FeatureTest(WithArrays):
         rng = validate.generator(rng)
         evidence, pooled, used = self._evidence(x, y, rng)
         null, notes = asymptotic_or_permuted(
-            self.null, self.asymptotic, evidence.difference.effective, evidence.degrees
+            self.null, self.asymptotic, evidence.effective, evidence.degrees
         )
         judgement = null.judge(evidence, rng)
         return two_sample_result(used, pooled, evidence.observed, judgement, notes)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from math import sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,13 @@ from mercer.htest.nulls import Permutation
 from mercer.htest.samples.pooled_sample import labellings, loss, within
 
 _RELATIVE_RANK = 1e-10  # directions with less than this share of the largest variance are constant
+_SMALLEST_DEVIATION = (
+    1e-14  # columns with less than this share of the largest deviation are constant
+)
+_MAX_CONDITION = 1e6  # with which an inverse has ten correct digits
+_MIN_RELATIVE_DEVIATION = 1e-5  # of the largest value: smaller deviations have fewer correct digits
+_MAX_STANDARD_ERRORS = 1e3  # of a mean difference, beyond which the ridge decides
+_NUMBERS_AT_A_TIME = 32_768  # whose differences from the mean stay in the level-2 cache
 _RIDGE = 1e-10  # times the variance of the mean, so that constant samples can be compared
 
 
@@ -119,8 +127,25 @@ class MeanDifference:
 class DifferenceEvidence(ABC):
     """A statistic of the difference of mean features, observed and of other labellings."""
 
-    difference: MeanDifference
-    degrees: int
+    def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
+        self.features, self.n, self.weights = features, n, weights
+
+    @property
+    @abstractmethod
+    def difference(self) -> MeanDifference:
+        """The difference of the mean features, under any labelling."""
+
+    @property
+    @abstractmethod
+    def degrees(self) -> int:
+        """The number of features that count."""
+
+    @property
+    def effective(self) -> float:
+        """Observations of the smaller sample, as if it were not weighted."""
+        if self.weights is None:
+            return float(min(self.n, len(self.features) - self.n))
+        return self.difference.effective
 
     @cached_property
     def observed(self) -> float:
@@ -146,14 +171,55 @@ class NormalizedEvidence(DifferenceEvidence):
 
     Features are first turned into uncorrelated ones of variance one over the pooled sample, which
     changes nothing but the rounding; directions in which the pool does not vary are left out
-    (equal locations, discrete data), and `degrees` counts those that remain.
+    (equal locations, discrete data), and `degrees` counts those that remain. Where none is left out,
+    the observed statistic needs the moments of the samples only.
     """
 
-    def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
-        self.difference = MeanDifference(whitened(features), n, weights)
-        self.rank = self.difference.features.shape[1]
-        self.degrees = max(self.rank, 1)  # where nothing varies the statistic is 0, and p is 1
-        self.ridge = _RIDGE * (1 / n + 1 / (len(features) - n))
+    @cached_property
+    def difference(self) -> MeanDifference:
+        return MeanDifference(whitened(self.features), self.n, self.weights)
+
+    @cached_property
+    def observed(self) -> float:
+        """The statistic."""
+        if self._from_moments is not None:
+            return self._from_moments
+        return float(self._values(self.difference.observed))
+
+    @property
+    def rank(self) -> int:
+        """The number of directions in which the features vary."""
+        if self._from_moments is not None:
+            return self.features.shape[1]
+        return self.difference.features.shape[1]
+
+    @property
+    def degrees(self) -> int:
+        return max(self.rank, 1)  # where nothing varies the statistic is 0, and p is 1
+
+    @property
+    def ridge(self) -> float:
+        """What is added to the variances of the difference."""
+        return _RIDGE * (1 / self.n + 1 / (len(self.features) - self.n))
+
+    @cached_property
+    def _from_moments(self) -> float | None:
+        """The statistic; None for weighted samples and where the features are nearly collinear."""
+        if self.weights is not None or min(self.n, len(self.features) - self.n) < 2:
+            return None
+        both = moments_of_both(self.features[: self.n], self.features[self.n :])
+        total, least = both.total, _MIN_RELATIVE_DEVIATION * np.abs(self.features).max(initial=0.0)
+        if inverse_of_correlation(total, least) is None:
+            return None
+        (n, m), (first, second) = both.sizes, both.scatters
+        covariance = first / (n * (n - 1)) + second / (m * (m - 1)) + self.ridge * total
+        inverted = inverse_of_correlation(covariance)
+        if inverted is None:
+            return None
+        units = both.delta / inverted[0]
+        if max(abs(units)) > _MAX_STANDARD_ERRORS:
+            return None
+        return float(units @ inverted[1] @ units)
 
     def chi_square(self) -> tuple[float, int]:
         """The statistic and its degrees of freedom."""
@@ -173,9 +239,13 @@ class SquaredEvidence(DifferenceEvidence):
     It may be negative.
     """
 
-    def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
-        self.difference = MeanDifference(features, n, weights)
-        self.degrees = features.shape[1]
+    @cached_property
+    def difference(self) -> MeanDifference:
+        return MeanDifference(self.features, self.n, self.weights)
+
+    @property
+    def degrees(self) -> int:
+        return self.features.shape[1]
 
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
         """|delta|^2, and the weights of the chi-squares it is a sum of under the null hypothesis."""
@@ -202,14 +272,16 @@ def moments(z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def whitened(z: np.ndarray) -> np.ndarray:
     """Uncorrelated combinations of variance one over all points: (N, r), r the rank."""
     z = z - z.mean(axis=0)
-    return z @ whitening(z)
+    return z @ whitening(z.T @ z / len(z))
 
 
-def whitening(centred: np.ndarray) -> np.ndarray:
-    """W with centred @ W uncorrelated and of variance one over all points: (p, r), r the rank."""
-    scatter = centred.T @ centred / len(centred)
+def whitening(scatter: np.ndarray, least: Any = 0.0) -> np.ndarray:
+    """W with W' scatter W = I, over the directions that vary: (p, r), r the rank.
+
+    Columns with a deviation of not more than `least` do not vary.
+    """
     size = np.sqrt(scatter.diagonal())
-    varies = size > 1e-14 * np.max(size, initial=0.0)
+    varies = size > np.maximum(least, _SMALLEST_DEVIATION * size.max(initial=0.0))
     if not varies.all():
         size, scatter = size[varies], scatter[np.ix_(varies, varies)]
     if len(size) == 0:
@@ -219,3 +291,65 @@ def whitening(centred: np.ndarray) -> np.ndarray:
     combinations = np.zeros((len(varies), np.count_nonzero(significant)), dtype=np.float64)
     combinations[varies] = vectors[:, significant] / np.sqrt(values[significant]) / size[:, None]
     return combinations
+
+
+# ---- from moments alone -------------------------------------------------------------------------
+
+
+class Moments(NamedTuple):
+    """Difference of the means of two samples, and the scatter around them, sum (z - mean)(z - mean)'."""
+
+    delta: np.ndarray  # (p,)
+    scatters: tuple[np.ndarray, np.ndarray]  # (p, p) each
+    sizes: tuple[int, int]
+
+    @property
+    def within(self) -> np.ndarray:
+        """The scatter of both samples: (p, p)."""
+        return self.scatters[0] + self.scatters[1]
+
+    @property
+    def total(self) -> np.ndarray:
+        """The covariance of the pooled sample: (p, p)."""
+        n, m = self.sizes
+        between = (n * m / (n + m) * self.delta[:, None]) * self.delta
+        return (self.within + between) / (n + m)
+
+
+def moments_of_both(first: np.ndarray, second: np.ndarray) -> Moments:
+    """Moments of two samples of unweighted observations."""
+    (mean_x, scatter_x), (mean_y, scatter_y) = _scatter(first), _scatter(second)
+    return Moments(mean_x - mean_y, (scatter_x, scatter_y), (len(first), len(second)))
+
+
+def _scatter(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean, and the scatter around it."""
+    mean = np.full(len(z), 1 / len(z)) @ z
+    products, offset = z.T @ z, (len(z) * mean[:, None]) * mean
+    if (2 * offset.diagonal() <= products.diagonal()).all():  # the difference loses one bit at most
+        return mean, products - offset
+    scatter = np.zeros((len(mean), len(mean)), dtype=np.float64)
+    step = max(_NUMBERS_AT_A_TIME // max(len(mean), 1), 1)
+    for start in range(0, len(z), step):
+        apart = z[start : start + step] - mean
+        scatter += apart.T @ apart
+    return mean, scatter
+
+
+def inverse_of_correlation(
+    covariance: np.ndarray, least: Any = 0.0
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Standard deviations, and the inverse of the matrix of correlations.
+
+    None if that is nearly singular, or a deviation not more than `least`. The norm of the inverse times
+    p bounds the ratio of the largest to the smallest eigenvalue.
+    """
+    size = np.sqrt(covariance.diagonal())
+    if len(size) == 0 or not (size > np.maximum(least, _SMALLEST_DEVIATION * max(size))).all():
+        return None
+    try:
+        inverse = linalg.inv(covariance / (size[:, None] * size))
+    except np.linalg.LinAlgError:
+        return None
+    condition = len(size) * sqrt(np.vdot(inverse, inverse))
+    return (size, inverse) if condition < _MAX_CONDITION else None

@@ -23,7 +23,7 @@ from mercer.kernels.default import default_kernel, varying
 from mercer.kernels.prepare import aligned, as_table, bound, prepare
 from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.sample_rows import joined, one_sample, recentred, taken
+from mercer.rkhs.sample_rows import moved_together, one_sample, taken
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,7 @@ def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
     for name, sample in (("x", a), ("y", b)):
         if count(sample) < least:
             raise ValueError(f"{name} must have at least {least} points, got {count(sample)}")
-    shifted = recentred(used, a, b)
-    origin = None if shifted[0] is a else a[0, :] - shifted[0][0, :]
-    points = joined(*shifted)
+    points, origin = moved_together(used, a, b)
     if kernel is None and frame is None:
         used = median_rbf(points, name="x and y")
     columns = frame.columns if frame else None

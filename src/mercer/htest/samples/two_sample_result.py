@@ -14,7 +14,7 @@ from mercer import validate
 from mercer.backend import is_array
 from mercer.htest.corrections import Correction, Holm
 from mercer.htest.hypothesis_test import HypothesisTest
-from mercer.htest.nulls import Judgement, Permutation
+from mercer.htest.nulls import Gamma, Judgement, Permutation, Spectrum
 from mercer.htest.result import ExplainedResult, thinned_rows
 from mercer.htest.sample_notes import (
     attainable_note,
@@ -216,7 +216,9 @@ def two_sample_result(
     """Result of a two-sample test, with notes on its samples and an attainable p-value."""
     notes = (*notes, *_sample_notes(test, pooled, judgement))
     null = getattr(test, "null", None)
-    judgement = raised_to_attainable(judgement, null, log_labellings((pooled.n, pooled.m), null))
+    if isinstance(null, Gamma | Spectrum):
+        labellings = log_labellings((pooled.n, pooled.m), null)
+        judgement = raised_to_attainable(judgement, labellings)
     return TwoSampleResult.judged(test, statistic, judgement, notes, pooled=pooled)
 
 
