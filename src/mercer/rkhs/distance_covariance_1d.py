@@ -61,9 +61,7 @@ class CentredDistances:
 
     def form(self, w: np.ndarray) -> float:
         """w'Aw: squared cumulative weights less their mean, integrated over the line."""
-        order = np.argsort(self.numbers)
-        cumulative = np.cumsum(w[order] - w.mean())[:-1]
-        return float(np.diff(self.numbers[order]) @ cumulative**2)
+        return _form_on_line(self.numbers, w - w.mean())
 
     def inner(self, other: CentredDistances) -> float:
         """sum_ij A_ij B_ij."""
@@ -73,6 +71,27 @@ class CentredDistances:
             products = distance_sum(self.numbers, other.numbers)
         crossed = self.row_sums @ other.row_sums
         return float(centred_products(products, crossed, self.row_sums, other.row_sums))
+
+
+def energy_of_numbers(x: np.ndarray, y: np.ndarray) -> float:
+    """Energy distance of two samples of numbers, 2 E|X - Y| - E|X - X'| - E|Y - Y'|.
+
+    Examples
+    --------
+    >>> energy_of_numbers(np.array([0.0, 1.0]), np.array([0.0, 3.0]))
+    1.0
+    """
+    n, m = len(x), len(y)
+    contrast = np.empty(n + m, dtype=np.float64)
+    contrast[:n], contrast[n:] = 1 / n, -1 / m
+    return 2 * _form_on_line(np.concatenate((x, y)), contrast)
+
+
+def _form_on_line(numbers: np.ndarray, w: np.ndarray) -> float:
+    """-w'Dw / 2 for weights that add up to 0: squared cumulative weights, integrated over the line."""
+    order = numbers.argsort()
+    ordered, cumulative = numbers[order], w[order].cumsum()[:-1]
+    return float((ordered[1:] - ordered[:-1]) @ (cumulative * cumulative))
 
 
 def centred_products(products: Any, crossed: Any, x_rows: np.ndarray, y_rows: np.ndarray) -> Any:

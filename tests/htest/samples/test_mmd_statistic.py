@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
+from mercer import htest
 from mercer.errors import NoRule
 from mercer.htest import MMD, Bound, Gamma, Permutation, Spectrum
 from mercer.htest.samples.mmd_statistic import Discrepancies, QuadraticEvidence
@@ -191,3 +192,15 @@ def test_a_matrix_in_memory_gives_what_tiles_give(kernel, width, unbiased):
     by_tiles = QuadraticEvidence(pooled, unbiased, null=Permutation(9))
     assert_allclose(in_memory.observed, by_tiles.observed, rtol=1e-10)
     assert_allclose(in_memory.moments(), by_tiles.moments(), rtol=1e-10)
+
+
+def test_energy_distance_of_numbers_by_sorting():
+    """On the line by sorting; with a second column of zeros, from the distances of all pairs."""
+    rng = np.random.default_rng(0)
+    x, y = np.round(rng.normal(1e3, 3.0, size=40), 1), np.round(rng.normal(1e3, 2.0, size=30), 1)
+    plane = [np.column_stack([sample, np.zeros_like(sample)]) for sample in (x, y)]
+    assert_allclose(htest.Energy().statistic(x, y), htest.Energy().statistic(*plane), rtol=1e-9)
+    with pytest.raises(ValueError, match="at least 2 points"):
+        htest.Energy().statistic(x[:1], y)
+    with pytest.raises(ValueError, match="y has NaN"):
+        htest.Energy().statistic(x, np.append(y, np.nan))
