@@ -130,10 +130,14 @@ class DifferenceEvidence(ABC):
     def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
         self.features, self.n, self.weights = features, n, weights
 
-    @property
-    @abstractmethod
+    @cached_property
     def difference(self) -> MeanDifference:
         """The difference of the mean features, under any labelling."""
+        return MeanDifference(self._compared(), self.n, self.weights)
+
+    @abstractmethod
+    def _compared(self) -> np.ndarray:
+        """The features whose means are compared: (n + m, r)."""
 
     @property
     @abstractmethod
@@ -175,9 +179,8 @@ class NormalizedEvidence(DifferenceEvidence):
     the observed statistic needs the moments of the samples only.
     """
 
-    @cached_property
-    def difference(self) -> MeanDifference:
-        return MeanDifference(whitened(self.features), self.n, self.weights)
+    def _compared(self) -> np.ndarray:
+        return whitened(self.features)
 
     @cached_property
     def observed(self) -> float:
@@ -239,9 +242,8 @@ class SquaredEvidence(DifferenceEvidence):
     It may be negative.
     """
 
-    @cached_property
-    def difference(self) -> MeanDifference:
-        return MeanDifference(self.features, self.n, self.weights)
+    def _compared(self) -> np.ndarray:
+        return self.features
 
     @property
     def degrees(self) -> int:
