@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.gram import Dense, Gram, cholesky
+from mercer.gram import Dense, Gram, cholesky, factor
 from mercer.kernels import RBF, Linear
 
 
@@ -67,3 +67,17 @@ def test_bad_input():
         cholesky(Gram(RBF(1.0), np.zeros((3, 1)), np.ones((4, 1))))
     with pytest.raises(ValueError, match="tolerance"):
         cholesky(Gram(RBF(1.0), np.zeros((3, 1))), tolerance=2.0)
+
+
+@pytest.mark.parametrize("d", [1, 2, 20])
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-14])
+@pytest.mark.parametrize("most", [None, 7])
+def test_few_points_have_the_factor_of_many(monkeypatch, d, tolerance, most):
+    x = np.random.default_rng(d).normal(size=(60, d))
+    gram = Gram(RBF(2.0), x)
+    by_lapack = cholesky(gram, tolerance=tolerance, most=most)
+    monkeypatch.setattr(factor, "_MAX_POINTS_DENSE", 0)
+    by_pivots = cholesky(gram, tolerance=tolerance, most=most)
+    assert by_lapack.pivots == by_pivots.pivots
+    np.testing.assert_allclose(by_lapack.columns, by_pivots.columns, atol=1e-6)
+    assert by_lapack.residual == pytest.approx(by_pivots.residual, rel=1e-2, abs=1e-13)

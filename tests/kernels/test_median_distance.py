@@ -16,15 +16,24 @@ def test_the_median_of_all_distances(n, d):
         assert selected_median(x) == pytest.approx(np.median(pdist(x)), rel=1e-9)
 
 
-def test_ties_on_the_line_are_exact_and_elsewhere_left_to_all_distances():
-    x = np.round(RNG.normal(size=(300, 1)), 1)
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("levels", [2, 3, 9])
+def test_ties_are_exact(d, levels):
+    x = RNG.integers(0, levels, size=(300, d)).astype(float)
+    expected = np.median(pdist(x))
+    assert selected_median(x) == (expected if expected > 0 else None)
+    x = np.round(RNG.normal(size=(300, d)), 1)
     assert selected_median(x) == pytest.approx(np.median(pdist(x)), rel=1e-12)
-    assert selected_median(RNG.integers(0, 3, size=(300, 2)).astype(float)) is None
+
+
+def test_outliers_make_float32_too_coarse():
+    x = np.concatenate([RNG.normal(size=(300, 2)), [[1e4, 0.0]]])
+    assert selected_median(x) == pytest.approx(np.median(pdist(x)), rel=1e-9)
 
 
 def test_nothing_is_said_where_most_points_are_equal_or_nearly_so():
     mostly_zero = np.zeros((300, 1))
     mostly_zero[:10, 0] = 1.0
     assert selected_median(mostly_zero) is None
-    near = np.concatenate([1e-6 * RNG.normal(size=(300, 2)), [[1e4, 0.0]]])
+    near = np.concatenate([1e-9 * RNG.normal(size=(300, 2)), [[1e4, 0.0]]])
     assert selected_median(near) is None

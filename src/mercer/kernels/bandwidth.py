@@ -27,7 +27,7 @@ from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import RBF
 
 _MAX_POINTS = 2000  # their 2 million distances take 16 MB; more points are subsampled
-_MAX_ALL_DISTANCES = 400  # points up to which selection among all distances is as fast
+_MAX_ALL_DISTANCES = 128  # points up to which all distances are selected from as fast
 _SEED = 0  # of the subsample when there is no rng
 
 
