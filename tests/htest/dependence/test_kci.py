@@ -23,7 +23,7 @@ from mercer.htest.dependence.regression_targets import (
     GramResiduals,
     GramTargets,
 )
-from mercer.htest.dependence.ridge_smoother import KernelDirections, Smoother, smoother
+from mercer.htest.dependence.ridge_smoother import Basis, KernelDirections, Smoother, smoother
 from mercer.kernels import RBF, Linear, median_bandwidth
 from mercer.rkhs.paired_samples import variables
 from tests.support.htest_given import alike, classes, drawn, letters, one, post_nonlinear, switches
@@ -39,8 +39,8 @@ def evidence(test, x, y, z, seed=0):
 
 def left(smooth: Smoother) -> np.ndarray:
     """I - S, dense."""
-    n = len(smooth.vectors)
-    return np.eye(n) - 1 / n - (smooth.vectors * smooth.shares) @ smooth.vectors.T
+    n, vectors = smooth.basis.n, smooth.basis.vectors
+    return np.eye(n) - 1 / n - (vectors * smooth.shares) @ vectors.T
 
 
 # ---- regression -----------------------------------------------------------------------------
@@ -68,8 +68,9 @@ def test_directions_of_more_features_than_observations():
     features = np.random.default_rng(0).normal(size=(20, 50))
     directions = KernelDirections.of_factor(features)
     centred = features - features.mean(axis=0)
-    assert directions.vectors.shape == (20, 19)
-    rebuilt = (directions.vectors * (20 * directions.values)) @ directions.vectors.T
+    vectors = directions.basis.vectors
+    assert vectors.shape == (20, 19)
+    rebuilt = (vectors * (20 * directions.values)) @ vectors.T
     assert_allclose(rebuilt, centred @ centred.T, atol=1e-10)
 
 
@@ -98,8 +99,8 @@ def test_the_chosen_ridge_predicts_left_out_observations_best():
 
     def left_out(ridge: float) -> float:
         shares = 1 - (ridge / (directions.values + ridge)) ** 2
-        own = np.diag(left(Smoother(directions.vectors, shares)))
-        errors = Smoother(directions.vectors, shares).residuals(a)[:, 0] / own
+        own = np.diag(left(Smoother(directions.basis, shares)))
+        errors = Smoother(directions.basis, shares).residuals(a)[:, 0] / own
         return float(np.sum(errors**2))
 
     errors = np.array([left_out(r) for r in directions.ridges])
@@ -143,7 +144,7 @@ def test_gram_matrices_and_features_are_two_roads_to_one_number():
     directions = [KernelDirections.of(Gram(RBF(s), z)) for s in (1.0, 2.0)]
     roads = [[FeatureTargets(f), GramTargets(f @ f.T)] for f in (a, b)]
     for features, gram in roads:
-        assert_allclose(gram.along(directions[0].vectors), features.along(directions[0].vectors))
+        assert_allclose(gram.along(directions[0].basis), features.along(directions[0].basis))
         assert_allclose(gram.variation, features.variation)
         by_features, by_gram = (t.residuals(smoother(directions, t, 0.2)) for t in (features, gram))
         assert_allclose(by_gram.smoother.shares, by_features.smoother.shares)
@@ -228,7 +229,7 @@ def test_the_null_knows_what_regression_costs():
     rng = np.random.default_rng(0)
     n, p = 90, 30
     basis = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, p))])[0][:, 1:]
-    smooth = Smoother(basis, np.ones(p))
+    smooth = Smoother(Basis(basis), np.ones(p))
     observed, means, naive = [], [], []
     for _ in range(400):
         x, y = (FeatureTargets(rng.standard_normal((n, 2))).residuals(smooth) for _ in range(2))

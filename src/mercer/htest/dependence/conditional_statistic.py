@@ -45,7 +45,7 @@ class ConditionalEvidence(ABC):
     """T of the residuals of two variables, and its null distribution."""
 
     def __init__(self, x: Residuals, y: Residuals) -> None:
-        self.x, self.y, self.n = x, y, int(x.smoother.vectors.shape[0])
+        self.x, self.y, self.n = x, y, x.smoother.basis.n
 
     @property
     def observed(self) -> float:

@@ -51,17 +51,22 @@ class RandomFeatureTest(ConditionalTest):
     def _features_of_x(self, x: Variable, z: Variable, rng: np.random.Generator) -> np.ndarray:
         """Features of x, perhaps with z: (n, features)."""
 
-    def _features_of_given(self, given: Variable, rng: np.random.Generator) -> list[np.ndarray]:
-        """Sets of standardised features of z, of which each regression takes the one that predicts better.
+    def _directions_of_given(
+        self, given: Variable, rng: np.random.Generator
+    ) -> list[KernelDirections]:
+        """Directions of sets of features of z, of which each regression takes the one that predicts better.
 
         The second set also has features of single columns of numbers: the bandwidth that fits the
         distances over all columns is too wide for the effect of one of many columns.
         """
         joint = _standardized(_random_features(given, self.given_features, rng))
-        if self.kernel_z is not None:
-            return [joint]
-        single = _single_column_features(given, self.given_features, rng)
-        return [joint] if single is None else [joint, np.hstack([joint, _standardized(single)])]
+        widths = [joint.shape[1]]
+        if self.kernel_z is None:
+            single = _single_column_features(given, self.given_features, rng)
+            if single is not None:
+                joint = np.hstack([joint, _standardized(single)])
+                widths.append(joint.shape[1])
+        return KernelDirections.nested(joint, widths)
 
     def _evidence(
         self, variables: tuple[Variable, ...], z: Any, rng: np.random.Generator
@@ -69,8 +74,7 @@ class RandomFeatureTest(ConditionalTest):
         x, y, conditioning = variables
         number = 2 * self.given_features + self.features**2
         check_affordable(count(conditioning.points), number, "features", _FEATURE_COPIES)
-        sets = self._features_of_given(conditioning, rng)
-        candidates = [KernelDirections.of_factor(features) for features in sets]
+        candidates = self._directions_of_given(conditioning, rng)
         features_x = self._features_of_x(x, conditioning, rng)
         features_y = _random_features(y, self.features, rng)
         residuals_x, residuals_y = (
@@ -203,14 +207,15 @@ def _fourier_features(points: Any, omega: np.ndarray, rng: np.random.Generator) 
     n, shifts = count(points), rng.uniform(0, 2 * np.pi, len(omega))
     result = np.empty((n, len(omega)), dtype=np.float64)
     for rows, phase in phases(points, omega):
-        np.cos(phase + shifts, out=result[rows])
+        phase += shifts
+        np.cos(phase, out=result[rows])
     result *= sqrt(2)
     return result
 
 
 def _standardized(values: np.ndarray) -> np.ndarray:
-    """Features of mean 0 and variance 1; constant ones become 0."""
-    centred = values - values.mean(axis=0)
-    deviation = np.sqrt(np.einsum("ij,ij->j", centred, centred) / len(centred))
-    centred /= np.where(deviation > _MIN_DEVIATION, deviation, np.inf)
-    return centred
+    """Features of mean 0 and variance 1, written into `values`; constant ones become 0."""
+    values -= values.mean(axis=0)
+    deviation = np.sqrt(np.einsum("ij,ij->j", values, values) / len(values))
+    values /= np.where(deviation > _MIN_DEVIATION, deviation, np.inf)
+    return values

@@ -16,7 +16,7 @@ import numpy as np
 from mercer.backend import Array, namespace, scalar, to_numpy, transposed
 from mercer.gram import Dense, LazyMatrix, LowRank
 from mercer.gram.threads import side, spans
-from mercer.htest.dependence.ridge_smoother import Smoother
+from mercer.htest.dependence.ridge_smoother import Basis, Smoother
 
 
 class Residuals(ABC):
@@ -94,14 +94,14 @@ class FeatureTargets:
     def _centred(self) -> Array:
         return self.features - namespace(self.features).mean(self.features, axis=0)
 
-    @property
+    @cached_property
     def variation(self) -> float:
         """Squared norm of the centred features."""
         return scalar(namespace(self.features).sum(self._centred**2))
 
-    def along(self, vectors: Array) -> np.ndarray:
+    def along(self, basis: Basis) -> np.ndarray:
         """Row sums of (V'F)^2."""
-        products = transposed(vectors) @ self._centred
+        products = basis.coefficients(self._centred)
         return to_numpy(namespace(products).sum(products**2, axis=1))
 
     def residuals(self, smoother: Smoother) -> FeatureResiduals:
@@ -122,13 +122,14 @@ class GramTargets:
         """Number of observations."""
         return int(self.matrix.shape[0])
 
-    @property
+    @cached_property
     def variation(self) -> float:
         """tr HKH."""
         return _trace(self.matrix) - scalar(namespace(self.matrix).sum(self.matrix)) / self.n
 
-    def along(self, vectors: Array) -> np.ndarray:
+    def along(self, basis: Basis) -> np.ndarray:
         """The diagonal of V'KV."""
+        vectors = basis.vectors
         xp = namespace(vectors)
         return to_numpy(xp.sum(vectors * (self.matrix @ vectors), axis=0))
 

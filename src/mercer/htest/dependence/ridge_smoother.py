@@ -52,17 +52,53 @@ class Targets(Protocol):
         """Squared norm of the centred features."""
         ...
 
-    def along(self, vectors: Array) -> np.ndarray:
-        """|v'F|^2 for every column v of centred vectors (n, m): (m,)."""
+    def along(self, basis: Basis) -> np.ndarray:
+        """|v'F|^2 for every vector v of a basis, whose entries sum to 0: (m,)."""
         ...
 
 
 @dataclass(frozen=True)
+class Basis:
+    """Orthonormal vectors V = AR (n, m) by features A (n, r) and R (r, m); without R, V = A.
+
+    For many more observations than features, products with A and R take less time than V does.
+    """
+
+    features: Array  # on the device of z
+    rotation: Array | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of observations."""
+        return int(self.features.shape[0])
+
+    @cached_property
+    def vectors(self) -> Array:
+        """V: (n, m)."""
+        return self.features if self.rotation is None else self.features @ self.rotation
+
+    def coefficients(self, a: Array) -> Array:
+        """V'a: (m, k)."""
+        products = transposed(self.features) @ a
+        return products if self.rotation is None else transposed(self.rotation) @ products
+
+    def combined(self, coefficients: Array) -> Array:
+        """V c: (n, k)."""
+        if self.rotation is None:
+            return self.features @ coefficients
+        return self.features @ (self.rotation @ coefficients)
+
+    def weighted_squares(self, weights: Array) -> Array:
+        """The diagonal of V diag(w) V': (n,)."""
+        return self.vectors**2 @ weights
+
+
+@dataclass(frozen=True)
 class KernelDirections:
-    """Principal directions of a kernel on z: eigenvalues of HKH / n and its eigenvectors, (m,) and (n, m)."""
+    """Principal directions of a kernel on z: eigenvalues of HKH / n, (m,), and its eigenvectors."""
 
     values: np.ndarray
-    vectors: Array  # on the device of z
+    basis: Basis
 
     @classmethod
     def of(cls, matrix: LazyMatrix) -> KernelDirections:
@@ -85,40 +121,75 @@ class KernelDirections:
         xp = namespace(features)
         a = astype(features, double(features))
         a = a - xp.mean(a, axis=0)
-        n, wide = a.shape[0], a.shape[1] > a.shape[0]
-        eigenvalues, vectors = linalg.eigh(a @ transposed(a) if wide else transposed(a) @ a)
-        values = to_numpy(eigenvalues)  # increasing
-        significant = values > _EIGENVALUE_TOLERANCE * np.max(values, initial=0.0)
-        first = len(values) - int(np.count_nonzero(significant))
-        if wide:
-            return cls(values[first:] / n, vectors[:, first:])
-        return cls(values[first:] / n, a @ (vectors[:, first:] / xp.sqrt(eigenvalues[first:])))
+        if a.shape[1] <= a.shape[0]:
+            return cls._of_squares(a, transposed(a) @ a)
+        eigenvalues, vectors = linalg.eigh(a @ transposed(a))
+        values = to_numpy(eigenvalues)
+        first = _first_significant(values)
+        return cls(values[first:] / a.shape[0], Basis(vectors[:, first:]))
+
+    @classmethod
+    def nested(cls, features: np.ndarray, widths: Sequence[int]) -> list[KernelDirections]:
+        """The directions of the first columns of features with mean 0, for several numbers of columns."""
+        squares = features.T @ features if min(widths) <= len(features) else features[:0]
+        return [
+            cls._of_squares(features[:, :width], squares[:width, :width])
+            if width <= len(features)
+            else cls.of_factor(features[:, :width])
+            for width in widths
+        ]
+
+    @classmethod
+    def _of_squares(cls, a: Array, squares: Array) -> KernelDirections:
+        """The directions of K = AA' from A'A, for features A with mean 0."""
+        eigenvalues, vectors = linalg.eigh(squares)
+        values = to_numpy(eigenvalues)
+        first = _first_significant(values)
+        rotation = vectors[:, first:] / namespace(a).sqrt(eigenvalues[first:])
+        return cls(values[first:] / a.shape[0], Basis(a, rotation))
 
     @property
     def ridges(self) -> np.ndarray:
         """Candidate ridges, from nearly a projection to nearly a constant."""
         return _RIDGES * float(np.mean(self.values)) if len(self.values) else np.ones(1)
 
+    @cached_property
+    def residual_shares(self) -> np.ndarray:
+        """Share of each direction in the residuals, for every ridge: (ridges, m)."""
+        ridges = self.ridges[:, None]
+        return (ridges / (self.values + ridges)) ** 2
+
+    @cached_property
+    def degrees(self) -> np.ndarray:
+        """Effective degrees of freedom for every ridge: (ridges,)."""
+        return 1 + np.sum(1 - self.residual_shares, axis=1)
+
+
+def _first_significant(values: np.ndarray) -> int:
+    """The place of the first of increasing eigenvalues that is not rounding."""
+    significant = values > _EIGENVALUE_TOLERANCE * np.max(values, initial=0.0)
+    return len(values) - int(np.count_nonzero(significant))
+
 
 @dataclass(frozen=True)
 class Smoother:
     """S = 11'/n + V diag(g) V': fitted values are S a, residuals (I - S) a."""
 
-    vectors: Array  # (n, m)
+    basis: Basis  # V
     shares: np.ndarray  # g, (m,)
 
     def residuals(self, a: Array) -> Array:
         """(I - S) a: (n, k)."""
         centred = a - namespace(a).mean(a, axis=0)
         shares = array_like(self.shares, a)
-        centred -= self.vectors @ (shares[:, None] * (transposed(self.vectors) @ centred))
+        centred -= self.basis.combined(shares[:, None] * self.basis.coefficients(centred))
         return centred
 
     def two_sided(self, matrix: Array) -> tuple[Array, Array]:
         """A and B, (n, m + 1) each, with (I - S) K (I - S) = K - AB' - BA' for a symmetric K (n, n)."""
         n = matrix.shape[0]
-        constant = n**-0.5 * ones((n, 1), self.vectors)
-        a = namespace(matrix).concat([constant, self.vectors], axis=1)
+        vectors = self.basis.vectors
+        a = namespace(matrix).concat([n**-0.5 * ones((n, 1), vectors), vectors], axis=1)
         g = array_like(np.append(1.0, self.shares), matrix)
         b = (matrix @ a) * g
         b -= a @ (g[:, None] * (transposed(a) @ b)) / 2
@@ -127,8 +198,8 @@ class Smoother:
     @cached_property
     def residual_variances(self) -> Array:
         """The diagonal of (I - S)^2: the variance of each residual for noise of variance one, (n,)."""
-        squares = array_like(1 - (1 - self.shares) ** 2, self.vectors)
-        used = 1 / self.vectors.shape[0] + self.vectors**2 @ squares
+        squares = array_like(1 - (1 - self.shares) ** 2, self.basis.features)
+        used = 1 / self.basis.n + self.basis.weighted_squares(squares)
         return namespace(used).clip(1 - used, _MIN_RESIDUAL_SHARE, None)
 
     @property
@@ -152,20 +223,14 @@ def smoother(candidates: Sequence[KernelDirections], targets: Targets, slack: fl
     minimum = int(np.argmin(error))
     worse = np.flatnonzero(error[:minimum] > (1 + slack) * error[minimum])
     lowest = int(worse[-1]) + 1 if len(worse) else 0
-    return Smoother(directions.vectors, 1 - _residual_shares(directions)[lowest])
-
-
-def _residual_shares(directions: KernelDirections) -> np.ndarray:
-    """Share of each direction in the residuals, for every ridge: (ridges, m)."""
-    ridges = directions.ridges[:, None]
-    return (ridges / (directions.values + ridges)) ** 2
+    return Smoother(directions.basis, 1 - directions.residual_shares[lowest])
 
 
 def _errors(directions: KernelDirections, targets: Targets) -> np.ndarray:
     """Generalised cross-validation errors for every ridge; infinite beyond n / 2 degrees of freedom."""
-    shares, along = _residual_shares(directions), targets.along(directions.vectors)
+    shares, along = directions.residual_shares, targets.along(directions.basis)
     orthogonal = max(targets.variation - float(np.sum(along)), 0.0)
-    used = (1 + np.sum(1 - shares, axis=1)) / targets.n
+    used = directions.degrees / targets.n
     with np.errstate(divide="ignore"):
         errors = (shares**2 @ along + orthogonal) / (1 - used) ** 2
     return np.where((used <= _MAX_DEGREES_SHARE) | (used == np.min(used)), errors, np.inf)
