@@ -75,6 +75,12 @@ def _orthonormal(rows: np.ndarray, basis: np.ndarray) -> tuple[np.ndarray, np.nd
     return None
 
 
+def orthonormal_rows(rows: np.ndarray, basis: np.ndarray) -> np.ndarray | None:
+    """Orthonormal rows with the span of `rows`, which are orthogonal to `basis` up to rounding; None if dependent."""
+    pair = _orthonormal(rows, basis)
+    return None if pair is None else pair[0]
+
+
 def _normalised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """L^-1 rows and the Cholesky factor L of rows rows'; the rows and None where they are dependent."""
     potrf, trtri, _ = _lapack()

@@ -14,7 +14,7 @@ from mercer.backend import count, on_gpu, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, LowRank, cholesky, top_eigenpairs
 from mercer.gram.lazy import Centered
-from mercer.htest.dependence.null_spectrum import cube_sum
+from mercer.htest.dependence.leading_cubes import leading_cubes
 from mercer.kernels import Energy, facts
 from mercer.rkhs.distance_covariance_1d import CentredDistances, centred_cube_trace
 from mercer.rkhs.paired_samples import Variable
@@ -23,7 +23,6 @@ from mercer.rkhs.sample_rows import taken
 _ROUNDING = 1e-14  # share of the trace below which the remainder of a factor is float64 rounding
 _MAX_COLUMNS_ON_GPU = 64  # with longer factors all diagonals together are faster on a GPU
 _FACTOR_COPIES = 8  # of a factor in memory at the same time: transforms, products, temporaries
-_EIGENVALUES_FOR_SKEWNESS = 50  # the rest add little to a sum of cubes
 _ROWS_FOR_NORM = (
     512  # of the subsample on which |K~| is estimated, which only scales a rounding tolerance
 )
@@ -123,8 +122,7 @@ class LazyCenteredGram(CenteredGram):
     @cached_property
     def cube_trace(self) -> float:
         """Sum of the cubes of the largest eigenvalues, and of the others as if they were equal."""
-        top = self.eigenvalues(_EIGENVALUES_FOR_SKEWNESS)
-        return cube_sum(top, float(self.diagonal.sum()), self.squared_norm)
+        return leading_cubes(self.centered, float(self.diagonal.sum()), self.squared_norm)
 
     def matrix(self, order: np.ndarray | None = None) -> LazyMatrix:
         """K~; in another order it is centred with the row means in that order."""
