@@ -8,12 +8,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mercer.backend import Array
+from mercer.backend import Array, count
 from mercer.gram import Gram
 from mercer.gram.centered_array import centered_array, fits_array
 from mercer.kernels.base import Kernel, Points
 from mercer.rkhs.distance_covariance_1d import CentredDistances
+from mercer.rkhs.paired_samples import paired_points
 from mercer.rkhs.sample_rows import recentred
+from mercer.rkhs.small_distances import plain_distances
 
 
 class CentredGram(Protocol):
@@ -38,6 +40,18 @@ def centred_grams(pairs: Sequence[tuple[Kernel, Points]]) -> tuple[CentredGram, 
     if all(fits_array(gram) for gram in grams):
         return tuple(CentredArray(centered_array(gram)) for gram in grams)
     return tuple(gram.centered() for gram in grams)
+
+
+def centred_pair(
+    kernels: Sequence[Kernel | None], samples: Sequence[Any], least: int, what: str
+) -> tuple[int, CentredGram, CentredGram]:
+    """The number of observations, and HKH of two variables, checked as by `paired_points`."""
+    plain = plain_distances(kernels, samples, least)
+    if plain is not None:
+        return plain
+    pairs = paired_points(kernels, samples, least=least, what=what)
+    first, second = centred_grams(pairs)
+    return count(pairs[0][1]), first, second
 
 
 def centred_in_memory(kernel: Kernel, points: Points) -> CentredDistances | CentredArray | None:

@@ -13,7 +13,7 @@ from mercer import validate
 from mercer.backend import namespace, scalar
 from mercer.gram import Gram, LazyMatrix
 from mercer.kernels.base import Kernel
-from mercer.rkhs.centred_grams import CentredGram, centred_grams
+from mercer.rkhs.centred_grams import CentredGram, centred_pair
 from mercer.rkhs.measures import hsic, without_diagonals
 from mercer.rkhs.paired_samples import paired_points
 from mercer.rkhs.regularized_gram import (
@@ -193,8 +193,7 @@ def cka(
     (0.80..., 0.00...)
     """
     least = 4 if unbiased else 2
-    pairs = paired_points((kernel_x, kernel_y), (x, y), least=least, what="cka")
-    gram_x, gram_y = centred_grams(pairs)
+    _, gram_x, gram_y = centred_pair((kernel_x, kernel_y), (x, y), least, "cka")
     cross, norm2_x, norm2_y = (
         _aligned(a, b, unbiased) for a, b in ((gram_x, gram_y), (gram_x, gram_x), (gram_y, gram_y))
     )

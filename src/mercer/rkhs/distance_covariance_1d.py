@@ -54,10 +54,14 @@ class CentredDistances:
         """Row sums of D: (n,)."""
         return distance_rows(self.numbers)
 
-    def diagonal(self) -> np.ndarray:
-        """The diagonal of A: (n,)."""
+    @cached_property
+    def _diagonal(self) -> np.ndarray:
         n = len(self.row_sums)
         return self.row_sums / n - self.row_sums.sum() / (2 * n**2)
+
+    def diagonal(self) -> np.ndarray:
+        """The diagonal of A: (n,)."""
+        return self._diagonal
 
     def form(self, w: np.ndarray) -> float:
         """w'Aw: squared cumulative weights less their mean, integrated over the line."""

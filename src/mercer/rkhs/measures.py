@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, astype, count, double, namespace, scalar
+from mercer.backend import Array, astype, count, double, is_numpy, namespace, scalar
 from mercer.frames import Columns
 from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import prepare, read
 from mercer.kernels.radial import VECTOR_KERNEL
-from mercer.rkhs.centred_grams import centred_grams
+from mercer.rkhs.centred_grams import centred_pair
 from mercer.rkhs.function import Function
-from mercer.rkhs.paired_samples import paired_points
 from mercer.rkhs.sample_rows import joined, recentred
 
 
@@ -89,11 +88,10 @@ def hsic(
     """
     # Centring one matrix would suffice; centring both keeps the products small and accurate.
     least, what = 4 if unbiased else 1, "hsic(unbiased=True)"
-    pairs = paired_points((kernel_x, kernel_y), (x, y), least=least, what=what)
-    centred_x, centred_y = centred_grams(pairs)
+    n, centred_x, centred_y = centred_pair((kernel_x, kernel_y), (x, y), least, what)
     product = centred_x.inner(centred_y)  # tr(KHLH)
     if not unbiased:
-        return max(product / count(pairs[0][1]) ** 2, 0.0)
+        return max(product / n**2, 0.0)
     return without_diagonals(product, centred_x.diagonal(), centred_y.diagonal())
 
 
@@ -104,8 +102,11 @@ def without_diagonals(product: float, a: Array, b: Array) -> float:
     off the diagonal, so HKH and HLH may be used instead; as the rows of these add up to zero, all sums
     off the diagonal follow from the diagonals a and b.
     """
+    n = a.shape[0]
+    if is_numpy(a) and a.dtype == b.dtype == np.float64:
+        return unbiased_hsic(product, float(a @ b), float(a.sum()) * float(b.sum()), n)
     a, b = astype(a, double(a)), astype(b, double(b))
-    n, xp = a.shape[0], namespace(a, b)
+    xp = namespace(a, b)
     diagonals, traces = scalar(xp.sum(a * b)), scalar(xp.sum(a)) * scalar(xp.sum(b))
     return unbiased_hsic(product, diagonals, traces, n)
 
