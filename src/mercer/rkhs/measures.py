@@ -103,7 +103,7 @@ def without_diagonals(product: float, a: Array, b: Array) -> float:
     off the diagonal follow from the diagonals a and b.
     """
     n = a.shape[0]
-    if is_numpy(a) and a.dtype == b.dtype == np.float64:
+    if is_numpy(a) and is_numpy(b) and a.dtype == b.dtype == np.float64:
         return unbiased_hsic(product, float(a @ b), float(a.sum()) * float(b.sum()), n)
     a, b = astype(a, double(a)), astype(b, double(b))
     xp = namespace(a, b)

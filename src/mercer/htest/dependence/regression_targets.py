@@ -94,7 +94,7 @@ class FeatureTargets:
     def _centred(self) -> Array:
         return self.features - namespace(self.features).mean(self.features, axis=0)
 
-    @cached_property
+    @property
     def variation(self) -> float:
         """Squared norm of the centred features."""
         return scalar(namespace(self.features).sum(self._centred**2))
@@ -122,7 +122,7 @@ class GramTargets:
         """Number of observations."""
         return int(self.matrix.shape[0])
 
-    @cached_property
+    @property
     def variation(self) -> float:
         """tr HKH."""
         return _trace(self.matrix) - scalar(namespace(self.matrix).sum(self.matrix)) / self.n
