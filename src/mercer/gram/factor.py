@@ -106,8 +106,9 @@ def cholesky(matrix: LazyMatrix, *, tolerance: float = 1e-12, most: int | None =
 
 def _is_small(matrix: LazyMatrix) -> bool:
     """Whether a matrix has few points, all of them rows of a float64 array of NumPy."""
-    few = isinstance(matrix, Gram) and matrix.shape[0] <= _MAX_POINTS_DENSE
-    return few and is_numpy(matrix.x) and is_numpy(matrix.like) and not is_single(matrix.like)
+    if not isinstance(matrix, Gram) or matrix.shape[0] > _MAX_POINTS_DENSE:
+        return False
+    return is_numpy(matrix.x) and is_numpy(matrix.like) and not is_single(matrix.like)
 
 
 def _small_factor(dense: np.ndarray, diagonal: np.ndarray, threshold: float, most: int) -> Factor:
