@@ -60,10 +60,18 @@ def squared_distances(x: ArrayT, y: ArrayT, profile: Profile | None = None) -> A
     x, y, care = conditioned(x, y, profile)
     nx = squared_norms(x)
     ny = nx if y is x else squared_norms(y)
-    r2 = (nx[:, None] + ny[None, :]) - 2 * (x @ xp.permute_dims(y, (1, 0)))
-    r2 = xp.clip(r2, 0, None)
-    if y is x:
-        r2 = r2 * (1 - xp.eye(r2.shape[0], dtype=r2.dtype, device=r2.device))
+    r2 = nx[:, None] + ny[None, :]
+    if is_numpy(r2):  # in place
+        product = x @ y.T
+        product *= 2
+        r2 -= product
+        np.maximum(r2, 0, out=r2)
+        if y is x:
+            np.fill_diagonal(r2, 0)
+    else:
+        r2 = xp.clip(r2 - 2 * (x @ xp.permute_dims(y, (1, 0))), 0, None)
+        if y is x:
+            r2 = r2 * (1 - xp.eye(r2.shape[0], dtype=r2.dtype, device=r2.device))
     if care:
         r2 = refine(r2, x, y)
     return astype(r2, dtype)
