@@ -11,9 +11,9 @@ import numpy as np
 from mercer.native import has_compiler, is_quick, native_loop
 
 # The first stored loop of a process takes 0.03 seconds to load, and 0.15 more with a product if SciPy has not
-# been imported. From 2,000 points on a call saves 9 of 15 milliseconds without AVX-512, so that a few calls pay
-# for that, and 1 of 5 with it. Half as many points save 3 milliseconds and 1.
-_MIN_VALUES_FOR_NUMBA = 4_000_000
+# been imported. With 1,000 points a call saves 3 of 6 milliseconds without AVX-512, so that ten calls pay for
+# the exponential, and 0.5 to 1 of 3 with it; with 2,000 points 9 of 15, and 1 of 5.
+_MIN_VALUES_FOR_NUMBA = 1_000_000
 # Where nothing can be stored: below, the loop saves less than the seconds for which every process compiles.
 _MIN_VALUES_TO_COMPILE = 50_000_000
 
