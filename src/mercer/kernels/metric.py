@@ -79,7 +79,11 @@ def squared_distances(x: ArrayT, y: ArrayT, profile: Profile | None = None) -> A
 
 def sensitive(profile: Profile | None, x: Array, y: Array, unit: float, tolerance: float) -> bool:
     """Whether `profile` at a distance of one rounding error differs from its value at 0 by `tolerance`."""
-    error = rounding(x, y, unit)
+    return sensitive_to(rounding(x, y, unit), profile, x, tolerance)
+
+
+def sensitive_to(error: float, profile: Profile | None, x: Array, tolerance: float) -> bool:
+    """Whether `profile` at a squared distance of `error`, in the dtype of x, differs so from its value at 0."""
     if profile is None:
         return error > 0
     ends = profile(

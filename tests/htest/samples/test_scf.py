@@ -5,6 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.htest import MMD, SCF, Permutation
+from mercer.htest.samples.power_proxy import FrequencyFeatures
+from mercer.htest.samples.scf import _smoothed_waves
 from mercer.rkhs import Empirical
 from tests.support.arrays import torch
 from tests.support.htest_levels import cell
@@ -112,3 +114,15 @@ def test_the_kernel_of_its_effect_is_computed_when_asked_for(samples):
     by_mmd = MMD().test(*samples, rng=0)
     assert result.thinned(20).kernel == result.kernel == by_mmd.kernel
     assert result.effect() == by_mmd.effect()
+
+
+def test_waves_are_those_that_the_search_differentiates():
+    rng = np.random.default_rng(0)
+    points, waves, center = (
+        rng.normal(size=(9, 3)),
+        rng.normal(size=(4, 3)),
+        np.array([0.5, 0.0, 1.0]),
+    )
+    widths = np.array([1.0, 2.0, 0.5])
+    searched, _ = FrequencyFeatures((points - center) / widths).push(np.append(waves.ravel(), 0.0))
+    assert_allclose(_smoothed_waves(points, waves, widths, center), searched, rtol=1e-12)

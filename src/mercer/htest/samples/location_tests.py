@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from functools import reduce
 from typing import Any, ClassVar, Self
 
@@ -28,7 +27,7 @@ from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_r
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import prepare, read
 from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.sample_rows import joined
+from mercer.rkhs.sample_rows import is_plain, joined
 
 Evidence = NormalizedEvidence | SquaredEvidence
 
@@ -75,21 +74,16 @@ class LocationTest(FeatureTest):
         pooled = pool(self.kernel, x, y)
         x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
         kernel = pooled.kernel
-        plain = _is_read(x) and _is_read(y)
+        plain = is_plain(x) and is_plain(y)
         if not plain:
             kernel, x, y = prepare(kernel, x, y)
-        points = joined(x, y)
+        points = np.concatenate([x, y]) if plain else joined(x, y)
         locations, shown = _chosen(self.locations, kernel, pooled, points, rng)
         samples = (points,) if plain else (x, y)
-        z = np.concatenate([features(kernel, sample, locations) for sample in samples])
-        test: Any = self  # a dataclass, as all subclasses are
-        used = replace(test, kernel=self.kernel or pooled.kernel, locations=shown)
+        parts = [features(kernel, sample, locations) for sample in samples]
+        z = parts[0] if plain else np.concatenate(parts)
+        used = self._fixed_at(kernel=self.kernel or pooled.kernel, locations=shown)
         return self.kind(z, pooled.n, pooled.weights), pooled, used
-
-
-def _is_read(x: Any) -> bool:
-    """Whether a sample that `pool` has checked is its own checked points: plain float64 numbers."""
-    return type(x) is np.ndarray and x.ndim == 2 and x.dtype == np.float64  # no matrix, no mask
 
 
 def _chosen(
@@ -110,5 +104,7 @@ def drawn(points: Points, number: int, rng: np.random.Generator) -> Points:
     """Some of the points, all different where there are enough; their order does not matter."""
     order = different(points)
     subset = rng.choice(len(order), min(number, len(order)), replace=False, shuffle=False)
+    if is_plain(points):
+        return points[order[np.sort(subset)]]
     rows = [slice(int(i), int(i) + 1) for i in order[np.sort(subset)]]
     return reduce(joined, (take_rows(points, r) for r in rows))
