@@ -140,7 +140,7 @@ def matrix(x: ArrayT, name: str) -> ArrayT:
 
 def finite(x: ArrayT, name: str) -> ArrayT:
     """`x`, unless it has NaN, infinities, or values whose squared distances overflow."""
-    if 0 in x.shape or _squares_are_small(x):
+    if 0 in x.shape or squares_are_small(x):
         return x
     xp = namespace(x)
     if is_numpy(x):
@@ -165,7 +165,7 @@ def finite(x: ArrayT, name: str) -> ArrayT:
     return x
 
 
-def _squares_are_small(x: Array) -> bool:
+def squares_are_small(x: Array) -> bool:
     """Whether the sum of all squares is far from overflow, so that every number is finite and small.
 
     One product of few numbers takes a quarter of the time of their largest and smallest.

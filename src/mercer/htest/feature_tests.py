@@ -16,7 +16,7 @@ from mercer.gram.threads import spans
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Chi2, Null, Permutation
 from mercer.kernels.base import Kernel, Points, Radial
-from mercer.kernels.metric import sensitive_to, squared_norms
+from mercer.kernels.metric import sensitive_to
 from mercer.kernels.prepare import as_table
 from mercer.rkhs.sample_rows import is_plain
 
@@ -107,10 +107,11 @@ def _radial_features(kernel: Radial, points: np.ndarray, locations: np.ndarray) 
     """The same for plain numbers; one row for each location, because short rows take most of the time."""
     middle = locations.mean(axis=0)
     places = locations - middle
+    sizes = np.einsum("ij,ij->i", places, places)
     values = np.empty((len(places), len(points)), dtype=np.float64)
     for rows in spans(len(points), _POINTS_PER_CHUNK // 4):
         columns = np.subtract(points[rows].T, middle[:, None], order="C")  # (d, rows)
-        norms, sizes = np.einsum("ij,ij->j", columns, columns), squared_norms(places)
+        norms = np.einsum("ij,ij->j", columns, columns)
         error = 4 * np.finfo(np.float64).eps * float(norms.max() + sizes.max())
         if len(middle) == 1 or sensitive_to(error, kernel.profile, columns, 1e-9):
             values[:, rows] = kernel.pairwise(points[rows], locations).T

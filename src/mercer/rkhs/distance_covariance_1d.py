@@ -77,18 +77,17 @@ class CentredDistances:
         return float(centred_products(products, crossed, self.row_sums, other.row_sums))
 
 
-def energy_of_numbers(x: np.ndarray, y: np.ndarray) -> float:
-    """Energy distance of two samples of numbers, 2 E|X - Y| - E|X - X'| - E|Y - Y'|.
+def energy_of_numbers(numbers: np.ndarray, n: int) -> float:
+    """Energy distance of the first n numbers and the others, 2 E|X - Y| - E|X - X'| - E|Y - Y'|.
 
     Examples
     --------
-    >>> energy_of_numbers(np.array([0.0, 1.0]), np.array([0.0, 3.0]))
+    >>> energy_of_numbers(np.array([0.0, 1.0, 0.0, 3.0]), 2)
     1.0
     """
-    n, m = len(x), len(y)
-    contrast = np.empty(n + m, dtype=np.float64)
-    contrast[:n], contrast[n:] = 1 / n, -1 / m
-    return 2 * _form_on_line(np.concatenate((x, y)), contrast)
+    contrast = np.empty(len(numbers), dtype=np.float64)
+    contrast[:n], contrast[n:] = 1 / n, -1 / (len(numbers) - n)
+    return 2 * _form_on_line(numbers, contrast)
 
 
 def _form_on_line(numbers: np.ndarray, w: np.ndarray) -> float:
