@@ -47,6 +47,9 @@ _STORED_SHARE = (
 # Rows of a stored Z from which the preconditioner estimates Z'Z. Of 20,000 points in 20 dimensions, 1, 5, 10 and 20 for each
 # of 100 landmarks lead to 62, 30, 27 and 27 passes; in 2 dimensions to 45, 33, 32 and 30.
 _SAMPLED_ROWS_PER_LANDMARK = 10
+_POINTS_PER_SAMPLED_ROW = (
+    5  # at least, unless Z is nearly square: fewer rows cost less than the passes they would save
+)
 _NEGLIGIBLE = (
     1e-10  # of the largest eigenvalue of the penalty: features of smaller ones are rounding
 )
@@ -173,7 +176,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
             self._chosen(source, penalty, sizes) if self.ridge is None else float(self.ridge)
         )
         z = next(passes())[0].dense() if _may_be_stored(source, lower) else None
-        sample = sample if z is None else _random_rows(z, _SAMPLED_ROWS_PER_LANDMARK)
+        sample = sample if z is None else _random_rows(z)
         outer = preconditioner(lower, sample, total * link.bound, 2 * self.ridge_)
         width = 1 if two else len(self.classes_)
         unit = (1 / (link.bound * total)) ** 0.5 if self.intercept else 0.0
@@ -248,12 +251,11 @@ def _may_be_stored(source: Source, lower: Array) -> bool:
     return needed <= settings().memory // _STORED_SHARE
 
 
-def _random_rows(z: Array, per_column: int) -> Array:
-    """As many rows of Z for each of its columns, drawn without replacement; all where there are no more."""
-    n, rows = int(z.shape[0]), per_column * int(z.shape[1])
-    if rows >= n:
-        return z
-    drawn = np.sort(np.random.default_rng(0).choice(n, rows, replace=False, shuffle=False))
+def _random_rows(z: Array) -> Array:
+    """Rows of Z, drawn without replacement: ten for each column, but no more than a fifth unless that is less than one."""
+    n, m = (int(size) for size in z.shape)
+    number = min(_SAMPLED_ROWS_PER_LANDMARK * m, max(n // _POINTS_PER_SAMPLED_ROW, m), n)
+    drawn = np.sort(np.random.default_rng(0).choice(n, number, replace=False, shuffle=False))
     return namespace(z).take(z, array_like(drawn, z, namespace(z).int64), axis=0)
 
 
