@@ -40,42 +40,11 @@ def calls(numba: Any, size: int) -> tuple[Any, Any, Any]:
 
     A matrix is a pointer, the position of its first number, and the distance of its columns.
     """
-    from llvmlite import ir
-    from numba.core import cgutils, types
+    from numba.core import types
     from numba.extending import intrinsic
 
     real = types.float32 if size == 4 else types.float64
     pointer, whole = types.CPointer(real), types.int64
-
-    def passed(context: Any, builder: Any, kinds: str, values: Any) -> list[Any]:
-        """Pointers to the values: t is a flag, i an integer, r a number; p is an array with its first position."""
-        result, position = [], 0
-        for kind in kinds:
-            value = values[position]
-            position += 2 if kind == "p" else 1
-            if kind == "p":
-                result.append(builder.gep(value, [values[position - 1]]))
-                continue
-            if kind == "t":
-                no, yes = (ir.Constant(ir.IntType(8), ord(letter)) for letter in "NT")
-                value = builder.select(builder.icmp_signed("!=", value, value.type(0)), yes, no)
-            elif kind == "i":
-                value = builder.trunc(value, ir.IntType(32))
-            result.append(cgutils.alloca_once_value(builder, value))
-        return result
-
-    def call(kinds: str, returned: Any) -> Any:
-        """Code generator of a call with these arguments, after the address."""
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            values = passed(context, builder, kinds, arguments[1:])
-            result = context.get_value_type(returned) if returned != types.void else ir.VoidType()
-            kind = ir.FunctionType(result, [value.type for value in values])
-            function = builder.inttoptr(arguments[0], kind.as_pointer())
-            answer = builder.call(function, values)
-            return context.get_dummy_value() if returned == types.void else answer
-
-        return generate
 
     def arguments(kinds: str) -> list[Any]:
         listed: list[Any] = [whole]
@@ -86,16 +55,53 @@ def calls(numba: Any, size: int) -> tuple[Any, Any, Any]:
     @intrinsic
     def gemm(context, f, s, t, m, n, k, r, a, i, lda, b, j, ldb, beta, c, o, ldc):
         kinds = "ttiiirpipirpi"
-        return types.void(*arguments(kinds)), call(kinds, types.void)
+        return types.void(*arguments(kinds)), _call(kinds, types.void)
 
     @intrinsic
     def gemv(context, f, t, m, n, r, a, i, lda, x, j, dx, beta, y, k, dy):
         kinds = "tiirpipirpi"
-        return types.void(*arguments(kinds)), call(kinds, types.void)
+        return types.void(*arguments(kinds)), _call(kinds, types.void)
 
     @intrinsic
     def dot(context, f, n, x, i, dx, y, j, dy):
         kinds = "ipipi"
-        return real(*arguments(kinds)), call(kinds, real)
+        return real(*arguments(kinds)), _call(kinds, real)
 
     return gemm, gemv, dot
+
+
+def _call(kinds: str, returned: Any) -> Any:
+    """Code generator of a call with these kinds of arguments after the address: see `_pointers`."""
+    from llvmlite import ir
+    from numba.core import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values = _pointers(builder, kinds, arguments[1:])
+        result = context.get_value_type(returned) if returned != types.void else ir.VoidType()
+        kind = ir.FunctionType(result, [value.type for value in values])
+        function = builder.inttoptr(arguments[0], kind.as_pointer())
+        answer = builder.call(function, values)
+        return context.get_dummy_value() if returned == types.void else answer
+
+    return generate
+
+
+def _pointers(builder: Any, kinds: str, values: Any) -> list[Any]:
+    """Pointers to the values: t is a flag, i an integer, r a number; p is an array with its first position."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    result, position = [], 0
+    for kind in kinds:
+        value = values[position]
+        position += 2 if kind == "p" else 1
+        if kind == "p":
+            result.append(builder.gep(value, [values[position - 1]]))
+            continue
+        if kind == "t":
+            no, yes = (ir.Constant(ir.IntType(8), ord(letter)) for letter in "NT")
+            value = builder.select(builder.icmp_signed("!=", value, value.type(0)), yes, no)
+        elif kind == "i":
+            value = builder.trunc(value, ir.IntType(32))
+        result.append(cgutils.alloca_once_value(builder, value))
+    return result

@@ -176,22 +176,9 @@ def _products_of_both(numba: Any, size: int) -> Loop:
     gemm, gemv, _ = calls(numba, size)
 
     def loop(
-        left,
-        right,
-        stride,
-        at_rows,
-        at_columns,
-        total,
-        below,
-        work,
-        routines,
-        rows,
-        columns,
-        p,
-        width,
-        rate,
-        k,
-    ):
+        left, right, stride, at_rows, at_columns, total, below,
+        work, routines, rows, columns, p, width, rate, k,
+    ):  # fmt: skip
         addresses, sums = carray(routines, 3), carray(total, rows * k)
         lower = carray(below, columns * k)
         space = rows * width
@@ -225,23 +212,9 @@ def _coded_products(numba: Any, size: int) -> Loop:
     gemm, _, _ = calls(numba, size)
 
     def loop(
-        left,
-        right,
-        stride,
-        codes,
-        n_codes,
-        table,
-        values,
-        total,
-        work,
-        routines,
-        rows,
-        columns,
-        p,
-        k,
-        rate,
-        width,
-    ):
+        left, right, stride, codes, n_codes, table, values, total,
+        work, routines, rows, columns, p, k, rate, width,
+    ):  # fmt: skip
         addresses, sums = carray(routines, 3), carray(total, rows * k)
         weights = rows * width
         space = weights + k * width

@@ -78,6 +78,41 @@ def _label_forms(numba: Any, size: int) -> Any:
     return add_forms
 
 
+def _tile_sums(numba: Any, size: int) -> Any:
+    """Function for compiled loops: add the sums over a tile, and write its multiple by `per_unit` into `scaled`.
+
+    `space` is the buffer `work`: the tile (rows, columns), and from `ones` on as many ones, then room for sums of columns.
+    """
+    _, _, dot = calls(numba, size)
+    carray = numba.carray
+
+    @numba.njit(inline="always")
+    def add_sums(
+        work, space, ones, width, scaled, labels, n, rows, columns, first, start,
+        row_sums, below, exact_forms, total, times, per_unit, f,
+    ):  # fmt: skip
+        down = space[ones + width : ones + width + columns]
+        label = carray(labels, exact_forms.size * n)
+        for j in range(columns):
+            down[j] = 0.0
+        for i in range(rows):
+            row = i * columns
+            values, target = space[row : row + columns], scaled[row : row + columns]
+            for j in range(columns):
+                down[j] += values[j]
+            for j in range(columns):
+                target[j] = values[j] * per_unit
+            row_sums[i] += dot(f[2], columns, work, row, 1, work, ones, 1)
+            total[0] += times * dot(f[2], columns, work, row, 1, work, row, 1)
+            for k in range(exact_forms.size):
+                inner = dot(f[2], columns, work, row, 1, labels, k * n + start, 1)
+                exact_forms[k] += times * label[k * n + first + i] * inner
+        for j in range(columns):
+            below[j] += down[j]
+
+    return add_sums
+
+
 def _pair_sums(numba: Any, size: int, form_size: int) -> Loop:
     """Sums over pairs of a run of tiles, added to `of_rows`, `of_columns`, `exact` and `forms`; `squares` is one.
 
@@ -85,9 +120,12 @@ def _pair_sums(numba: Any, size: int, form_size: int) -> Loop:
     values. `sizes` are: rows, columns, p, width, first row, first column, n, whether there are weights, whether
     it is a tile of the diagonal, labels, labellings, tables, values of a table, labellings together.
     """
-    fill, shift_tile = kernel_values(numba, size), _shifting(numba)
+    fill, shift_tile, add_sums = (
+        kernel_values(numba, size),
+        _shifting(numba),
+        _tile_sums(numba, size),
+    )
     add_forms, carray = _label_forms(numba, form_size), numba.carray
-    _, _, dot = calls(numba, size)
 
     def loop(
         left, right, stride, weights, labels, codes, tables,
@@ -96,57 +134,27 @@ def _pair_sums(numba: Any, size: int, form_size: int) -> Loop:
     ):  # fmt: skip
         s = carray(sizes, 14)
         rows, columns, p, width, first, origin, n = s[0], s[1], s[2], s[3], s[4], s[5], s[6]
-        addresses, form_addresses = carray(routines, 3), carray(form_routines, 3)
+        f, form_f, total = carray(routines, 3), carray(form_routines, 3), carray(squares, 1)
         row_sums, column_sums = carray(of_rows, rows), carray(of_columns, columns)
         exact_forms, coded_forms = carray(exact, s[9]), carray(forms, s[11] * s[10])
-        label, total = carray(labels, s[9] * n), carray(squares, 1)
-        table_values = carray(tables, s[11] * s[12])
-        ones, across = rows * width, rows * width + width
-        space = carray(work, across + width)
-        scaled = carray(form_work, rows * width)
+        table_values, ones = carray(tables, s[11] * s[12]), rows * width
+        space, scaled = carray(work, ones + 2 * width), carray(form_work, ones)
         times = 1.0 if s[8] else 2.0
-        constant = space[ones:across]
-        for j in range(width):
-            constant[j] = 1.0
+        space[ones : ones + width] = 1.0
         for start in range(0, columns, width):
-            c = min(width, columns - start)
-            at = origin + start
+            c, at = min(width, columns - start), origin + start
+            below = column_sums[start : start + c]
             fill(left, right, stride, work, routines, rows, c, start, p, rate, NO_DIAGONAL)
             shift_tile(work, rows, c, first, at, shift, weights, s[7], s[8])
-            down, below = space[across : across + c], column_sums[start : start + c]
-            for j in range(c):
-                down[j] = 0.0
-            for i in range(rows):
-                row = i * c
-                values, target = space[row : row + c], scaled[row : row + c]
-                for j in range(c):
-                    down[j] += values[j]
-                for j in range(c):
-                    target[j] = values[j] * per_unit
-                row_sums[i] += dot(addresses[2], c, work, row, 1, work, ones, 1)
-                total[0] += times * dot(addresses[2], c, work, row, 1, work, row, 1)
-                for k in range(s[9]):
-                    inner = dot(addresses[2], c, work, row, 1, labels, k * n + at, 1)
-                    exact_forms[k] += times * label[k * n + first + i] * inner
-            for j in range(c):
-                below[j] += down[j]
+            add_sums(
+                work, space, ones, width, scaled, labels, n, rows, c, first, at,
+                row_sums, below, exact_forms, total, times, per_unit, f,
+            )  # fmt: skip
             for k in range(s[11]):
                 table = table_values[k * s[12] : (k + 1) * s[12]]
-                into = coded_forms[k * s[10] : (k + 1) * s[10]]
-                scale = times / per_unit
+                into, scale = coded_forms[k * s[10] : (k + 1) * s[10]], times / per_unit
                 add_forms(
-                    codes,
-                    n,
-                    s[13],
-                    first,
-                    at,
-                    rows,
-                    c,
-                    table,
-                    scale,
-                    into,
-                    form_work,
-                    form_addresses,
+                    codes, n, s[13], first, at, rows, c, table, scale, into, form_work, form_f
                 )
         return 0
 

@@ -39,42 +39,53 @@ def largest_eigenvalue(
         The product of another positive semi-definite operator L with v. The eigenvalue is then that of
         A L, which is symmetric in the inner product u'L v.
     """
-    xp = namespace(like)
     vector = array_like(np.random.default_rng(0).standard_normal((n, 1)), like)
     image = vector if metric is None else metric(vector)
     length = _norm(vector, image)
     if not length > 0:
         return 0.0
-    basis, images = [vector / length], [image / length]  # images: L times the basis
-    diagonal: list[float] = []
-    beside: list[float] = []
-    value = error = 0.0
-    last_step = min(_MAX_STEPS, n)
-    for step in range(1, last_step + 1):
-        vector = times(images[-1])
-        diagonal.append(scalar(xp.sum(vector * images[-1])))
-        vector = _orthogonalized(vector, basis, images)
-        image = vector if metric is None else metric(vector)
-        length = _norm(vector, image)
-        converged = length <= _TOLERANCE * max(diagonal)
-        if converged or step % _CHECK_INTERVAL == 0 or step == last_step:
-            value, last = _top(diagonal, beside)
-            error = length * last
-            if error <= _TOLERANCE * value:
-                return value
-        if not length > 0:
-            return value
-        beside.append(length)
-        basis.append(vector / length)
-        images.append(image / length)
-    if n > _MAX_STEPS:
+    first = vector / length, image / length
+    value, residual = _largest_ritz_value(times, metric, *first, min(_MAX_STEPS, n))
+    if residual > _TOLERANCE * value and n > _MAX_STEPS:
         warnings.warn(
-            f"Lanczos stopped after {_MAX_STEPS} steps with a residual of {error:.1e} for the largest "
-            f"eigenvalue, {value:.6g}",
+            f"Lanczos stopped after {_MAX_STEPS} steps with a residual of {residual:.1e} for the "
+            f"largest eigenvalue, {value:.6g}",
             NotConverged,
             stacklevel=4,
         )
     return value
+
+
+def _largest_ritz_value(
+    times: Callable[[Array], Array],
+    metric: Callable[[Array], Array] | None,
+    vector: Array,
+    image: Array,
+    last_step: int,
+) -> tuple[float, float]:
+    """The largest eigenvalue in a Krylov space from a vector of length 1 with this image, and its residual."""
+    basis, images = [vector], [image]  # images: L times the basis
+    diagonal: list[float] = []
+    beside: list[float] = []
+    value = residual = 0.0
+    for step in range(1, last_step + 1):
+        vector = times(images[-1])
+        diagonal.append(scalar(namespace(vector).sum(vector * images[-1])))
+        vector = _orthogonalized(vector, basis, images)
+        image = vector if metric is None else metric(vector)
+        length = _norm(vector, image)
+        invariant = length <= _TOLERANCE * max(diagonal)
+        if invariant or step % _CHECK_INTERVAL == 0 or step == last_step:
+            value, last = _top(diagonal, beside)
+            residual = length * last
+            if residual <= _TOLERANCE * value:
+                break
+        if not length > 0:
+            break
+        beside.append(length)
+        basis.append(vector / length)
+        images.append(image / length)
+    return value, residual
 
 
 def _orthogonalized(vector: Array, basis: list[Array], images: list[Array]) -> Array:
