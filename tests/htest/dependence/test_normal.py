@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.htest import BlockHSIC, CrossHSIC
+from mercer.htest import BlockHSIC, CrossHSIC, Permutation
 from mercer.htest.dependence.two_variable_test import in_random_order
 from mercer.kernels import RBF, Linear
 from mercer.rkhs import hsic
@@ -51,12 +51,47 @@ def test_block_statistic_is_a_mean():
 
 @pytest.mark.parametrize("test", [CrossHSIC(), BlockHSIC(), BlockHSIC(block=100)])
 def test_both_find_dependence_and_nothing_else(test):
-    found = test.test(X, Y)
-    assert found.rejects(0.001)
+    found = test.test(X, Y, rng=3)
+    assert found.rejects(0.002)
     assert found.notes == ()
-    assert found.pvalue == test.test(X, Y, rng=3).pvalue  # nothing is random
+    assert found.pvalue == test.test(X, Y, rng=3).pvalue
     other = np.random.default_rng(5).standard_normal((601, 3))
-    assert not test.test(X, other).rejects(0.01)
+    assert not test.test(X, other, rng=3).rejects(0.01)
+
+
+def test_few_blocks_are_permuted_by_hand():
+    """The null of fewer than 2,000 observations: y permuted within blocks."""
+    test, x, y = BlockHSIC(*KERNELS, block=8), X[:40], Y[:40]
+    terms = test._terms(*test._variables(x, y, 8))
+    blocks = np.array_split(in_random_order(40), 5)
+    draws = terms.permuted(Permutation(3), slice(0, 4), 7)
+    assert_allclose(draws[0], test.statistic(x, y), rtol=1e-9)
+    reached = {round(float(v), 10) for v in terms.permuted(Permutation(2000), slice(0, 2001), 1)}
+    assert len(reached) > 1900  # of (8!)^5
+    within = np.mean([hsic(*KERNELS, X[rows], Y[rows], unbiased=True) for rows in blocks])
+    assert_allclose(draws[0], within, rtol=1e-9)
+    spread = np.std(terms.permuted(Permutation(4000), slice(1, 4001), 2))
+    rng = np.random.default_rng(0)
+    by_hand = [
+        np.mean([hsic(*KERNELS, x[r], y[rng.permutation(r)], unbiased=True) for r in blocks])
+        for _ in range(400)
+    ]
+    assert_allclose(spread, np.std(by_hand), rtol=0.12)  # 400 draws: 3.5% off by chance
+
+
+def test_zero_inflated_counts_do_not_look_dependent():
+    """The normal null rejected every sixth pair of such variables at level 0.05."""
+    rng = np.random.default_rng(0)
+    pairs = [
+        (rng.poisson(3.0, (2, 60)) * (rng.random((2, 60)) < 0.2)).astype(float) for _ in range(60)
+    ]
+    assert sum(BlockHSIC().test(*pair, rng=0).rejects(0.05) for pair in pairs) <= 8
+
+
+def test_many_observations_have_the_normal_null():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 2000))
+    assert BlockHSIC().test(x, y).pvalue == BlockHSIC().test(x, y, rng=3).pvalue
 
 
 def test_few_observations_are_told():

@@ -15,7 +15,7 @@ from mercer.htest.nulls import Normal
 from mercer.kernels.base import Kernel
 from mercer.rkhs.paired_samples import Variable, check_kernels, variables
 
-_MIN_ROWS = 8  # observations: two groups of four, the fewest for an unbiased HSIC
+MIN_ROWS = 8  # observations: two groups of four, the fewest for an unbiased HSIC
 _ORDER_SEED = 0  # of the random order of observations, which protects against sorted data
 
 
@@ -42,11 +42,11 @@ class NormalPairTest(PairTest):
 
     def statistic(self, x: Any, y: Any) -> float:
         """An unbiased estimate of HSIC."""
-        return self._terms(*self._variables(x, y, _MIN_ROWS)).mean
+        return self._terms(*self._variables(x, y, MIN_ROWS)).mean
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value; `rng` is not used."""
-        pair = self._variables(x, y, _MIN_ROWS)
+        pair = self._variables(x, y, MIN_ROWS)
         terms, n = self._terms(*pair), count(pair[0].points)
         notes = ()
         if n < OBSERVATIONS_FOR_NORMAL:
