@@ -229,3 +229,16 @@ def test_variables_must_fit(kind, observed):
         kind().test(observed[0], observed[1][1:])
     with pytest.raises(ValueError, match="all points of x are equal"):
         kind().test(np.zeros(80), observed[1])
+
+
+def test_rdc_of_few_observations_in_many_columns_has_power():
+    """As many features as observations: every canonical correlation was 1, and no p-value below 1."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 100))
+    result = RDC().test(x, x + 0.1 * rng.normal(size=(30, 100)), rng=0)
+    assert result.statistic < 0.99
+    assert result.rejects(0.05)
+    others = [
+        RDC(null=Permutation(99)).test(x, rng.normal(size=(30, 100)), rng=s) for s in range(40)
+    ]
+    assert sum(other.rejects(0.05) for other in others) <= 6

@@ -125,3 +125,18 @@ def test_margins_beyond_any_mmd_are_refused():
     x = np.random.default_rng(8).normal(size=(40, 2))
     with pytest.raises(ValueError, match="margin must be below"):
         Equivalence(1.5, RBF(1.0)).test(x, x)
+
+
+def test_sizes_that_cannot_show_the_margin_are_told():
+    """Twenty observations never showed a margin of 0.2: the result says so, and which margin they can."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 20, 1))
+    test = Equivalence(0.2)
+    result = test.test(x, y)
+    assert not result.rejects()
+    assert "cannot show a margin of 0.2 at level 0.05, even if they are equal" in result.notes[0]
+    assert f"is about {test.least(x, y):.3g}." in result.notes[0]
+    assert test.least(x, y) > 0.2
+    many = rng.normal(size=(2, 800, 1))
+    assert Equivalence(0.2).test(*many).notes == ()
+    assert Equivalence(0.2).least(*many) < 0.2

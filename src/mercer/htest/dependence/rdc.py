@@ -20,6 +20,10 @@ from mercer.kernels.bandwidth import median_bandwidth
 from mercer.rkhs.paired_samples import Variable, variables
 
 _CORRELATION_TOLERANCE = 1e-9  # between equal correlations, which are roots of rounded eigenvalues
+# With fewer observations for each direction of both variables the correlation is regularised: the power of
+# regularised and plain correlations is about equal at five (1 to 100 columns; variances of 0.01 and 0.1, and
+# a reduction to n / 4, n / 8 and n / 16 directions were compared at n = 30, 60, 100).
+_OBSERVATIONS_PER_DIRECTION, _REGULARISING_VARIANCE = 5, 0.1
 _EIGENVALUE_TOLERANCE = 1e-10  # share of the largest variance below which a direction is constant
 
 
@@ -32,6 +36,13 @@ class RDC(HypothesisTest):
     sets of features (Lopez-Paz et al. 2013), between 0 and 1. It is invariant under increasing
     transformations of a column. Ranks are those of single columns: use other tests for variables of
     many columns whose dependence is joint only.
+
+    With few observations, fewer than five for each direction of both sets of features, canonical
+    correlations are close to 1 for every permutation, and equal to 1 where there are as many directions
+    as observations. The correlation is then regularised: 0.1 is added to the variance of every direction
+    of the features, which are at most 1. With 100 columns the power at n = 30, 60 and 100 is 0.20,
+    0.35 and 0.62 instead of 0.00, 0.15 and 0.30 (y = x + noise), and with one column, n = 30, 0.88 instead
+    of 0.35 (40 runs).
 
     Parameters
     ----------
@@ -90,6 +101,9 @@ class CanonicalEvidence:
 
     def __init__(self, x: np.ndarray, y: np.ndarray) -> None:
         self.x, self.y = _orthonormal(x), _orthonormal(y)
+        directions = self.x.shape[1] + self.y.shape[1]
+        if len(x) < _OBSERVATIONS_PER_DIRECTION * directions:
+            self.x, self.y = (_orthonormal(z, _REGULARISING_VARIANCE) for z in (x, y))
 
     @cached_property
     def observed(self) -> float:
@@ -143,12 +157,15 @@ def _ranks(variable: Variable) -> np.ndarray:
     return rankdata(points, axis=0) / len(points)
 
 
-def _orthonormal(z: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of the centred columns, without constant directions: (n, r)."""
+def _orthonormal(z: np.ndarray, added: float = 0.0) -> np.ndarray:
+    """An orthonormal basis of the centred columns, without constant directions: (n, r).
+
+    `added` variance makes directions of small variance shorter.
+    """
     z = z - z.mean(axis=0)
     values, vectors = linalg.eigh(z.T @ z)
     significant = values > _EIGENVALUE_TOLERANCE * np.max(values, initial=0.0)
-    return z @ (vectors[:, significant] / np.sqrt(values[significant]))
+    return z @ (vectors[:, significant] / np.sqrt(values[significant] + added * len(z)))
 
 
 def _largest_singular_values(product: np.ndarray) -> np.ndarray:

@@ -20,8 +20,10 @@ from mercer.kernels import facts
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import RBF
 
+_LEVEL_OF_NOTE = 0.05  # at which the note about sizes that are too small is given
 # MMD^2 of two samples that are far apart, by the RBF at the median of their pooled distances: points
 # of one sample are then equal to it, k = 1, and those of different samples have k = exp(-1/2).
+
 _FAR_AT_MEDIAN = 2 * (1 - exp(-0.5))
 
 
@@ -52,7 +54,7 @@ class Equivalence(HypothesisTest):
     0% to 3.5% of 400 runs at sizes 60/40 and in 3% to 5.5% at 400/400 (1, 5 and 50 dimensions, and
     three categories): conservative where the margin is near what the samples can show. A margin
     smaller than that is never found, whatever the truth: `test.least(x, y)` is the margin they
-    could show if they were equal.
+    could show if they were equal, and a note of the result gives it where the margin is smaller.
 
     Examples
     --------
@@ -80,18 +82,13 @@ class Equivalence(HypothesisTest):
         """The statistic, and the p-value for sameness; nothing is drawn, `rng` is not used."""
         evidence = self._evidence(x, y)
         judgement = Normal().judge(evidence, rng)
-        return two_sample_result(self, evidence.pooled, evidence.studentized(), judgement)
+        notes = self._power_notes(evidence.estimate)
+        return two_sample_result(self, evidence.pooled, evidence.studentized(), judgement, notes)
 
     def least(self, x: Any, y: Any, *, level: float = 0.05) -> float:
         """The smallest margin at which samples like these, were they equal, would be found so."""
-        from scipy.stats import norm
-
         validate.between("level", level, 0.0, 1.0)
-        estimate = self._evidence(x, y).estimate
-        z2 = float(norm.isf(level)) ** 2
-        # margin^4 = z^2 (slope margin^2 + floor), for an estimate of zero
-        half = z2 * estimate.slope / 2
-        return sqrt(half + sqrt(half**2 + z2 * estimate.floor))
+        return _least_margin(self._evidence(x, y).estimate, level)
 
     def verdict(self, rejected: bool) -> str:
         """Verdict in words: a rejection shows equivalence."""
@@ -99,6 +96,17 @@ class Equivalence(HypothesisTest):
         if rejected:
             return f"the samples are the same up to {measure} of {self.margin:g}"
         return f"it is not shown that the samples are the same up to {measure} of {self.margin:g}"
+
+    def _power_notes(self, estimate: Estimate) -> tuple[str, ...]:
+        """A note where samples of these sizes cannot show the margin, even if they are equal."""
+        least = _least_margin(estimate, _LEVEL_OF_NOTE)
+        if self.margin >= least:
+            return ()
+        return (
+            f"Samples of these sizes cannot show a margin of {self.margin:g} at level "
+            f"{_LEVEL_OF_NOTE:g}, even if they are equal: the smallest that they can show is about "
+            f"{least:.3g}. Take more observations or a larger margin.",
+        )
 
     def _evidence(self, x: Any, y: Any) -> EquivalenceEvidence:
         pooled = pool(self.kernel, x, y)
@@ -125,6 +133,18 @@ class Equivalence(HypothesisTest):
             "samples with the spread of x and y that have nothing in common have a "
             f"{measure} of {sqrt(most / unit):.3g}, so any two samples would pass as the same"
         )
+
+
+def _least_margin(estimate: Estimate, level: float) -> float:
+    """The margin at which an estimate of zero is just significant.
+
+    margin^4 = z^2 (slope margin^2 + floor), with the quantile z of the level.
+    """
+    from scipy.stats import norm
+
+    z2 = float(norm.isf(level)) ** 2
+    half = z2 * estimate.slope / 2
+    return sqrt(half + sqrt(half**2 + z2 * estimate.floor))
 
 
 def farthest(pooled: Pooled, found: Measured) -> float:
