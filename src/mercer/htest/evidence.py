@@ -23,6 +23,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from mercer.htest.nulls import Bootstrap, Permutation, WildBootstrap
+    from mercer.htest.slow_contrasts import SlowForms
 
 ProtocolT = TypeVar("ProtocolT")
 
@@ -60,12 +61,26 @@ class SignFlippable(Protocol):
         """The observed statistic, and those of random signs of blocks of observations."""
         ...
 
+    def tolerance(self) -> float:
+        """Largest difference by rounding between resampled statistics that are equal."""
+        ...
+
+
+@runtime_checkable
+class HasBlockLength(SignFlippable, Protocol):
+    """A block length of its own, for `WildBootstrap(block=None)` where the evidence has no `slow_forms`."""
+
     def block_length(self) -> int:
         """Number of consecutive observations that should share a sign."""
         ...
 
-    def tolerance(self) -> float:
-        """Largest difference by rounding between resampled statistics that are equal."""
+
+@runtime_checkable
+class HasSlowForms(Protocol):
+    """Statistics of the slowest cosines of time series, for `WildBootstrap(block=None)`."""
+
+    def slow_forms(self) -> SlowForms:
+        """Forms of the observed contrast and of cosines; `ValueError` for random walks."""
         ...
 
 

@@ -20,8 +20,10 @@ from mercer.htest.evidence import (
     Bootstrappable,
     Bounded,
     ChiSquareDistributed,
+    HasBlockLength,
     HasMoments,
     HasSkewness,
+    HasSlowForms,
     HasSpectrum,
     Permutable,
     SignFlippable,
@@ -182,18 +184,21 @@ class Permutation(Null):
 
 @dataclass(frozen=True)
 class WildBootstrap(Null):
-    """Wild bootstrap: random signs instead of permutations; `block` consecutive observations share a sign.
+    """Wild bootstrap: random multipliers of the observations instead of permutations.
 
     For degenerate statistics of one sample (goodness of fit), and for dependent observations (time
-    series), where permutations would destroy the serial dependence. Asymptotically valid; where blocks
-    are nearly independent of each other, close to a randomisation test.
+    series), where permutations would destroy the serial dependence. With a `block`, so many consecutive observations
+    share a random sign; asymptotically valid, and where blocks are nearly independent of each other, close to a
+    randomisation test.
 
     Parameters
     ----------
     resamples : int
     block : int or None
-        1 for independent observations. For time series, longer than their memory; None: chosen
-        from their kernel autocorrelations.
+        1 for independent observations. None: for time series. `MMD`, `Energy` and `HSIC` then compare the statistic with its
+        values at the slowest cosines of the series, mixed at random (`mercer.htest.slow_contrasts`), which
+        needs no block length and holds for autocorrelation of any sign, oscillations and changing volatility; random walks are
+        refused. Other tests choose a block length from kernel autocorrelations.
     """
 
     resamples: int = 999
@@ -205,10 +210,18 @@ class WildBootstrap(Null):
             validate.whole("block", self.block)
 
     def judge(self, evidence: SignFlippable, rng: Any = None) -> Judgement:
-        """Share of the draws of signs whose statistic is at least the observed one."""
+        """Share of the draws of signs or multipliers whose statistic is at least the observed one."""
         if not provides(evidence, SignFlippable):
             raise self._lacking("statistics with random signs")
-        null, seed, notes = self.fixed(evidence.block_length, rng)
+        if self.block is None and isinstance(evidence, HasSlowForms):
+            forms = evidence.slow_forms()
+            draws = forms.rotated(self.resamples, resampling_seed(rng))
+            observed = float(forms.matrix[0, 0])
+            return Judgement.resampled(observed, draws, forms.tolerance, forms.notes())
+        if self.block is None and not isinstance(evidence, HasBlockLength):
+            raise self._lacking("block length: give one, WildBootstrap(block=...)")
+        length = evidence.block_length if isinstance(evidence, HasBlockLength) else lambda: 1
+        null, seed, notes = self.fixed(length, rng)
         observed, draws = evidence.signed(null, seed)
         return Judgement.resampled(observed, draws, float(evidence.tolerance()), notes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Self
 
@@ -70,7 +70,7 @@ class Result:
             f"{self.test.verdict(rejected) or default} at level {level:g}.",
             *self.notes,
         ]
-        return "\n".join(lines)
+        return cautions_first(lines)
 
     def null_in_words(self) -> str:
         """Source of the p-value: resamples, a named distribution, or a bound."""
@@ -142,6 +142,11 @@ def thinned_rows(size: int, most: int, rng: np.random.Generator | None = None) -
         return None
     rng = np.random.default_rng(0) if rng is None else rng
     return np.sort(rng.choice(size, most, replace=False, shuffle=False))
+
+
+def cautions_first(lines: Iterable[str]) -> str:
+    """The lines of a summary; those that say when not to trust the p-value come first."""
+    return "\n".join(sorted(lines, key=lambda line: not line.startswith("Caution:")))
 
 
 _LAWS = {"chi2": "chi-square", "norm": "normal", "gamma": "gamma", "f": "F", "t": "Student's t"}

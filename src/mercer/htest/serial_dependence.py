@@ -66,10 +66,8 @@ def memory(means: np.ndarray) -> int:
     return max(int(below[0]) if len(below) else lags, 1) if means[0] > 0 else 1
 
 
-def block_length(
-    means: np.ndarray, n: int, *, steps: int = _MEMORIES_PER_BLOCK, fewest: int = _MIN_BLOCKS
-) -> int:
-    """Observations that should share a sign: 1 + steps (m - 1), m the memory; at least `fewest` blocks.
+def block_length(means: np.ndarray, n: int) -> int:
+    """Observations that should share a sign: 1 + 4 (m - 1), m the memory; at least 8 blocks.
 
     `means` are lag means of the statistic; those of a product of independent parts are the
     products of theirs.
@@ -81,7 +79,7 @@ def block_length(
     >>> block_length(0.25 ** np.arange(500), n=500)
     9
     """
-    return min(1 + steps * (memory(means) - 1), max(n // fewest, 1))
+    return min(1 + _MEMORIES_PER_BLOCK * (memory(means) - 1), max(n // _MIN_BLOCKS, 1))
 
 
 def signed_forms(

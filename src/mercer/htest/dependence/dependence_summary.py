@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mercer.htest.dependence.strength import Strength
 from mercer.htest.format_number import correlation_word
-from mercer.htest.result import verdict_line
+from mercer.htest.result import cautions_first, verdict_line
 from mercer.rkhs.paired_samples import listed
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def independence_summary(
         *([_strength_line(strength)] if strength is not None else []),
         *result.notes,
     ]
-    return "\n".join(lines)
+    return cautions_first(lines)
 
 
 def _question(result: IndependenceResult) -> str:

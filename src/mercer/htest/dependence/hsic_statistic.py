@@ -13,6 +13,7 @@ import numpy as np
 
 from mercer.backend import count
 from mercer.htest.dependence.null_spectrum import rescaled_weights
+from mercer.htest.dependence.series_forms import slow_forms_of_product
 from mercer.htest.dependence.sums.centered_gram import CenteredGram, centered_grams
 from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations, permutations
 from mercer.htest.dependence.sums.dense_gram import (
@@ -21,7 +22,8 @@ from mercer.htest.dependence.sums.dense_gram import (
 )
 from mercer.htest.dependence.sums.permuted_trace import PermutedTrace, permuted_trace
 from mercer.htest.nulls import Gamma, Null, Permutation, Spectrum, WildBootstrap
-from mercer.htest.serial_dependence import block_length, lag_means, signed_forms
+from mercer.htest.serial_dependence import lag_means, signed_forms
+from mercer.htest.slow_contrasts import SlowForms
 from mercer.rkhs.measures import unbiased_hsic
 from mercer.rkhs.paired_samples import Variable
 
@@ -127,9 +129,9 @@ class HSICEvidence:
         matrix = self.first.matrix() * self.second.matrix()
         return signed_forms(matrix, self._lags, self._biased, null, seed)
 
-    def block_length(self) -> int:
-        """Number of observations that should share a sign, from the autocorrelations of both variables."""
-        return block_length(self._lags, self.n)
+    def slow_forms(self) -> SlowForms:
+        """tr(K~L~) / n^2, and w'(K~ o L~)w / n^2 at the slowest cosines w, seasons taken out of both series."""
+        return slow_forms_of_product([gram.matrix() for gram in (self.first, self.second)])
 
     # ---- private ------------------------------------------------------------------------
 

@@ -10,11 +10,15 @@ import numpy as np
 from mercer import validate
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
+from mercer.htest.dependence.series_forms import refuse_walks
 from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
 from mercer.htest.dependence.two_variable_test import PairTest
-from mercer.htest.nulls import Judgement
+from mercer.htest.nulls import Judgement, exceeds
 from mercer.htest.serial_dependence import lag_means, memory
+from mercer.htest.slow_spectrum import effective_share
 from mercer.kernels.base import Kernel
+
+_MIN_EFFECTIVE_SHIFTS = 30  # fewer leave p-values of 0.05 to chance
 
 
 class CircularShifts(CyclicPermutations):
@@ -79,6 +83,7 @@ class ShiftHSIC(PairTest):
         validate.generator(rng)
         variables = self._variables(x, y)
         evidence = HSICEvidence.of(*variables)
+        refuse_walks([gram.matrix() for gram in (evidence.first, evidence.second)])
         head = _smallest_shift(evidence) if self.head is None else self.head
         n = evidence.n
         if 2 * head > n:
@@ -88,9 +93,26 @@ class ShiftHSIC(PairTest):
             )
         values = np.maximum(evidence.trace.cyclic(CircularShifts(n)), 0.0) / n**2
         draws, observed = values[head : n - head + 1], float(values[0])
-        judgement = Judgement.resampled(observed, draws, evidence.tolerance())
+        judgement = _by_effective_shifts(observed, draws, evidence.tolerance())
         notes = (f"Shifts by {head} to {n - head} steps of one series against the other.",)
         return independence_result(self, variables, evidence.observed, judgement, notes)
+
+
+def _by_effective_shifts(observed: float, draws: np.ndarray, tolerance: float) -> Judgement:
+    """(1 + m s) / (1 + m), with s the share of shifts that reach the observed value and m their effective number.
+
+    Neighbouring shifts of slow series give nearly the same value, so that n of them are worth fewer independent ones.
+    """
+    effective = len(draws) * effective_share(draws)
+    reached = np.mean(exceeds(draws, observed, tolerance))
+    notes: tuple[str, ...] = ()
+    if effective < _MIN_EFFECTIVE_SHIFTS:
+        notes = (
+            f"Caution: the shifts are worth about {max(effective, 1.0):.0f} independent ones, fewer than "
+            f"{_MIN_EFFECTIVE_SHIFTS}: the p-value is conservative.",
+        )
+    pvalue = float((1 + effective * reached) / (1 + effective))
+    return Judgement(pvalue, draws, observed, notes=notes)
 
 
 def _smallest_shift(evidence: HSICEvidence) -> int:

@@ -1,19 +1,16 @@
-"""Wild bootstrap of two time series: labels are permuted in blocks."""
+"""Wild bootstrap of two time series: labels are permuted in blocks, or contrasts rotated among slow cosines."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from mercer.backend import array_like, take_rows, to_numpy
+from mercer.backend import array_like, to_numpy
 from mercer.config import settings
 from mercer.errors import NoRule
-from mercer.gram import Gram, PermutedWeights
+from mercer.gram import PermutedWeights
 from mercer.htest.nulls import WildBootstrap
 from mercer.htest.samples.pooled_sample import Pooled
-from mercer.htest.serial_dependence import block_length, lag_means
-
-_MEMORIES_PER_BLOCK = 8  # long blocks: pairs across their borders are lost
-_MIN_BLOCKS = 5  # of the shorter sample: with as many of the other, 252 different labellings
+from mercer.htest.slow_contrasts import SlowContrasts, SlowForms, contrasted, refusal, wanders
 
 
 def block_forms(pooled: Pooled, null: WildBootstrap, seed: int) -> np.ndarray:
@@ -38,15 +35,15 @@ def block_forms(pooled: Pooled, null: WildBootstrap, seed: int) -> np.ndarray:
     return np.concatenate(forms)
 
 
-def pooled_block(pooled: Pooled) -> int:
-    """Number of consecutive observations that should share a sign, by the memory of both samples."""
-    first, second = (
-        lag_means(Gram(pooled.kernel, take_rows(pooled.points, rows)).centered())
-        for rows in (slice(0, pooled.n), slice(pooled.n, None))
-    )
-    lags, n, m = min(len(first), len(second)), pooled.n, pooled.m
-    mean = (n * first[:lags] + m * second[:lags]) / (n + m)
-    return block_length(mean, lags, steps=_MEMORIES_PER_BLOCK, fewest=_MIN_BLOCKS)
+def slow_forms_of(pooled: Pooled) -> SlowForms:
+    """The squared mean discrepancy, and its values at the slowest cosines of both series."""
+    if pooled.weights is not None:
+        raise NoRule("WildBootstrap() needs samples without weights: use Permutation()")
+    forms = contrasted(pooled.gram, SlowContrasts.of(pooled.contrast, (pooled.n, pooled.m)))
+    for name, share in zip("xy", forms.wandering, strict=True):
+        if wanders(share):
+            raise refusal(name, share)
+    return forms.scaled(float(pooled.contrast @ pooled.contrast))
 
 
 _FLOAT64_LIKE = np.empty(0, dtype=np.float64)

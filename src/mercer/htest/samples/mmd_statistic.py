@@ -23,8 +23,9 @@ from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import PairSums, labelled
 from mercer.gram.resampling_weights import CodedColumns
 from mercer.htest.nulls import Gamma, Null, Permutation, WildBootstrap
-from mercer.htest.samples.mmd_series import block_forms, pooled_block
+from mercer.htest.samples.mmd_series import block_forms, slow_forms_of
 from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, within
+from mercer.htest.slow_contrasts import SlowForms
 from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels import facts
 from mercer.kernels.base import Kernel
@@ -283,9 +284,9 @@ class QuadraticEvidence:
         """w'Kw, and the same with blocks of observations that change their samples."""
         return self._form, block_forms(self.pooled, null, seed)
 
-    def block_length(self) -> int:
-        """Number of consecutive observations that should share a sign, for time series."""
-        return pooled_block(self.pooled)
+    def slow_forms(self) -> SlowForms:
+        """w'Kw, and the same at the slowest cosines of both series."""
+        return slow_forms_of(self.pooled)
 
     def bound(self) -> tuple[float, float]:
         """w'Kw, and a bound on its p-value for any distribution."""

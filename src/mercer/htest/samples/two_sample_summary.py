@@ -6,7 +6,7 @@ from math import isinf
 from typing import Any
 
 from mercer.htest.format_number import distance_word
-from mercer.htest.result import verdict_line
+from mercer.htest.result import cautions_first, verdict_line
 from mercer.htest.samples.attribution import Feature, Features
 from mercer.htest.samples.effect import Effect
 
@@ -24,7 +24,7 @@ def told(result: Any, level: float, effect: Effect, features: Features | None) -
         *_locations(result),
         *result.notes,
     ]
-    return "\n".join(lines)
+    return cautions_first(lines)
 
 
 def _question(result: Any) -> str:

@@ -1,0 +1,250 @@
+"""python -m benchmarks.reproductions.series_level: levels of tests on autocorrelated rows, and what their caution costs.
+
+Two independent series of the same kind, at level 0.05: two-sample tests compare them, tests of independence pair them. No
+constant was chosen on these problems (`tests.support.series_problems` names those that were). Power is on independent
+observations, beside that of permutations on the same data. ``--workers 16 --runs 400 --seconds 300`` runs cells
+side by side, all cells a few runs at a time, and keeps what it has; ``--only "HSIC; AR"`` does a part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from typing import Any
+
+import numpy as np
+
+from benchmarks.reproductions.records import (
+    EVERY,
+    Record,
+    Store,
+    arguments,
+    cell,
+    heading,
+    rate,
+    table,
+)
+from mercer.htest import HSIC, MMD, HypothesisTest, Permutation, ShiftHSIC, WildBootstrap
+
+from tests.support.htest_levels import LEVEL, MOST  # isort: skip  (found by the path that `records` adds)
+from tests.support.series_problems import STATIONARY, WALKS  # isort: skip
+
+SIZES = (100, 300, 1000)
+RUNS_AT_ONCE = 10  # of a cell, in one worker
+SERIES = WildBootstrap(499, block=None)
+TESTS: dict[str, HypothesisTest] = {
+    "MMD": MMD(null=SERIES),
+    "HSIC": HSIC(null=SERIES),
+    "ShiftHSIC": ShiftHSIC(),
+}
+TWINS: dict[str, HypothesisTest] = {
+    "MMD": MMD(null=Permutation(499)),
+    "HSIC": HSIC(null=Permutation(499)),
+    "ShiftHSIC": HSIC(null=Permutation(499)),
+}
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+def _difference(
+    change: Callable[[np.ndarray, float], np.ndarray], d: int = 1
+) -> Callable[[np.random.Generator, int], Pair]:
+    """Two normal samples, the second changed by an effect of the order of n^(-1/2)."""
+
+    def draw(rng: np.random.Generator, n: int) -> Pair:
+        return rng.standard_normal((n, d)), change(rng.standard_normal((n, d)), 10 / n**0.5)
+
+    return draw
+
+
+def _effect(signal: Callable[[np.ndarray], np.ndarray], size: float) -> Any:
+    """A normal x, and y = effect of x + noise, of the order of n^(-1/2)."""
+
+    def draw(rng: np.random.Generator, n: int) -> Pair:
+        x = rng.standard_normal(n)
+        return x, size * 10 / n**0.5 * signal(x) + rng.standard_normal(n)
+
+    return draw
+
+
+DIFFERENT: Mapping[str, Callable[[np.random.Generator, int], Pair]] = {
+    "shift": _difference(lambda y, e: y + 0.42 * e),
+    "scale": _difference(lambda y, e: y * (1 + 0.5 * e)),
+    "shift, d = 5": _difference(lambda y, e: y + 0.22 * e, d=5),
+}
+DEPENDENT: Mapping[str, Callable[[np.random.Generator, int], Pair]] = {
+    "linear": _effect(lambda x: x, 0.34),
+    "absolute value": _effect(np.abs, 0.65),
+}
+ALTERNATIVES = {"MMD": DIFFERENT, "HSIC": DEPENDENT, "ShiftHSIC": DEPENDENT}
+
+
+def keys() -> Iterator[str]:
+    """Kind, test, problem and size of every cell."""
+    for n in SIZES:
+        for test in TESTS:
+            yield from (f"level; {test}; {problem}; {n}" for problem in STATIONARY | WALKS)
+            yield from (f"power; {test}; {problem}; {n}" for problem in ALTERNATIVES[test])
+
+
+def once(key: str, run: int) -> dict[str, Any]:
+    """Run number `run` of a cell: rejections, refusals, cautions, and rejections by the permutation twin."""
+    kind, name, problem, size = key.split("; ")
+    rng = np.random.default_rng([run, zlib.crc32(key.encode())])
+    if kind == "level":
+        draw = (STATIONARY | WALKS)[problem]
+        samples = draw(rng, int(size)), draw(rng, int(size))
+        return _judged(TESTS[name], samples, run)
+    samples = ALTERNATIVES[name][problem](rng, int(size))
+    started = time.process_time()
+    told = _judged(TESTS[name], samples, run)
+    told["seconds"] = time.process_time() - started
+    started = time.process_time()
+    twin = TWINS[name].test(*samples, rng=run).pvalue <= LEVEL
+    return told | {"twin": int(twin), "twin_seconds": time.process_time() - started}
+
+
+def _judged(test: HypothesisTest, samples: Pair, run: int) -> dict[str, Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            result = test.test(*samples, rng=run)
+        except ValueError as error:
+            if "random walk" not in str(error):
+                raise
+            return {"rejections": 0, "refused": 1, "cautions": 0}
+    caution = any(note.startswith("Caution") for note in result.notes)
+    return {"rejections": int(result.pvalue <= LEVEL), "refused": 0, "cautions": int(caution)}
+
+
+# ---- running ----------------------------------------------------------------------------------
+
+
+def batch(key: str, first: int, last: int) -> dict[str, Any]:
+    """Some runs of a cell, added up."""
+    total: dict[str, Any] = {"runs": 0, "seconds": 0.0}
+    for run in range(first, last):
+        started = time.process_time()
+        told = once(key, run)
+        told = {"runs": 1, "seconds": time.process_time() - started} | told
+        for name, value in told.items():
+            total[name] = total.get(name, 0) + value
+    return total
+
+
+def batches(store: Store, chosen: list[str], runs: int) -> Iterator[tuple[str, int, int]]:
+    """The next runs of every cell that lacks them, a few of each cell in turn."""
+    for first in range(0, runs, RUNS_AT_ONCE):
+        last = min(first + RUNS_AT_ONCE, runs)
+        for key in chosen:
+            done = cell(store, key)["runs"]
+            if done < last:
+                yield key, max(done, first), last
+
+
+def run_all(store: Store, chosen: list[str], told: argparse.Namespace) -> None:
+    """Run batches in workers until time is up; saved now and then, and at the end."""
+    ends, saved = time.monotonic() + told.seconds, time.monotonic()
+    todo = iter(list(batches(store, chosen, told.runs)))
+    waiting: dict[Future[dict[str, Any]], str] = {}
+    with ProcessPoolExecutor(told.workers) as pool:
+        while True:
+            while len(waiting) < 2 * told.workers and time.monotonic() < ends:
+                task = next(todo, None)
+                if task is None:
+                    break
+                waiting[pool.submit(batch, *task)] = task[0]
+            if not waiting:
+                break
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                entry = cell(store, waiting.pop(future))
+                for name, value in future.result().items():
+                    entry[name] = entry.get(name, 0) + value
+            if time.monotonic() - saved > EVERY:
+                RECORD.save(store, told.results)
+                saved = time.monotonic()
+    RECORD.save(store, told.results)
+
+
+def main() -> int:
+    """Run what is asked for, and print the tables."""
+    parser = arguments(__doc__, runs=400)
+    parser.add_argument("--workers", type=int, default=1, help="processes")
+    parser.add_argument("--only", default="", help="cells whose name has this in it")
+    parser.add_argument("--again", action="store_true", help="forget the earlier runs of these")
+    told = parser.parse_args()
+    chosen = [key for key in keys() if told.only in key]
+    store = RECORD.load(told.results)
+    forgotten = set(chosen) if told.again else set()
+    store["cells"] = {k: e for k, e in store["cells"].items() if k not in forgotten}
+    run_all(store, chosen, told)
+    print(markdown(store))
+    return 0
+
+
+# ---- tables -----------------------------------------------------------------------------------
+
+
+def markdown(store: Store) -> str:
+    """Levels by test and problem, power beside permutations, and how often walks were refused."""
+    cells = {k: e for k, e in store["cells"].items() if e["runs"]}
+    command = "python -m benchmarks.reproductions.series_level --workers 16"
+    lines = heading("Tests on autocorrelated rows: level and power", command)
+    levels = [k for k in cells if k.startswith("level") and k.split("; ")[2] not in WALKS]
+    outside = [k for k in levels if rate(cells[k]) > MOST]
+    lines += ["", "## Level", "", f"{len(levels)} cells, {len(outside)} above {MOST:.0%}.", ""]
+    lines += table(_level_rows(cells))
+    lines += [
+        "",
+        "Rejected at level 0.05, by the number of observations of each series. refused: as random walks, ",
+    ]
+    lines += [
+        "which does not count as rejected; caution: fewer than 30 effective observations.",
+        "",
+    ]
+    lines += ["## Power on independent observations", "", *table(_power_rows(cells))]
+    return "\n".join(lines) + "\n"
+
+
+def _level_rows(cells: Mapping[str, Any]) -> Iterable[dict[str, str]]:
+    for test in TESTS:
+        for problem in STATIONARY | WALKS:
+            row = {"test": test, "series": problem}
+            for n in SIZES:
+                entry = cells.get(f"level; {test}; {problem}; {n}")
+                row[f"n = {n}"] = "" if entry is None else _level(entry)
+            yield row
+
+
+def _level(entry: Mapping[str, Any]) -> str:
+    text = f"{rate(entry):.3f}" + (" (ABOVE)" if rate(entry) > MOST else "")
+    for name, word in (("refused", "refused"), ("cautions", "caution")):
+        share = entry.get(name, 0) / entry["runs"]
+        text += f", {word} {share:.0%}" if share >= 0.005 else ""
+    return f"{text}; {entry['runs']} runs"
+
+
+def _power_rows(cells: Mapping[str, Any]) -> Iterable[dict[str, str]]:
+    for key, entry in cells.items():
+        if key.startswith("power"):
+            _, test, problem, n = key.split("; ")
+            ours, twin = rate(entry), entry["twin"] / entry["runs"]
+            yield {
+                "test": test,
+                "alternative": problem,
+                "n": n,
+                "series": f"{ours:.2f}",
+                "permutations": f"{twin:.2f}",
+                "ratio": f"{ours / twin:.2f}" if twin else "",
+                "time ratio": f"{entry['seconds'] / entry['twin_seconds']:.2f}",
+                "runs": str(entry["runs"]),
+            }
+
+
+RECORD = Record("series_level", markdown)
+
+if __name__ == "__main__":
+    raise SystemExit(main())
