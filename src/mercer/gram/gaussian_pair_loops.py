@@ -54,20 +54,24 @@ def _shifting(numba: Any) -> Any:
 def _label_forms(numba: Any, size: int) -> Any:
     """Function for compiled loops: forms[b] += times t_i' K_ij t_j for the labels t = table[codes[b]].
 
-    `work` has the tile (rows, columns), then room for the labels of `together` labellings and for products.
+    `work` has the tile (rows, columns) in `room` numbers, then room for the labels of `together`
+    labellings and for products. The labels of the rows are there already where they are `known`.
     """
     gemm, _, dot = calls(numba, size)
     decode, carray = decoding(numba), numba.carray
 
     @numba.njit(inline="always")
-    def add_forms(codes, n, together, first, start, rows, columns, table, times, forms, work, f):
-        at_rows = rows * columns
+    def add_forms(
+        codes, n, together, first, start, rows, columns, table, times, forms, work, f, room, known
+    ):
+        at_rows = room
         at_columns = at_rows + together * rows
         space = at_columns + together * columns
         buffer = carray(work, space + together * rows)
         for lead in range(0, forms.size, together):
             k = min(together, forms.size - lead)
-            decode(codes, n, lead, k, first, rows, table, buffer[at_rows:at_columns])
+            if not known:
+                decode(codes, n, lead, k, first, rows, table, buffer[at_rows:at_columns])
             decode(codes, n, lead, k, start, columns, table, buffer[at_columns:space])
             c, p = columns, at_columns
             gemm(f[0], 1, 0, rows, k, c, 1.0, work, 0, c, work, p, c, 0.0, work, space, rows)
@@ -153,9 +157,11 @@ def _pair_sums(numba: Any, size: int, form_size: int) -> Loop:
             for k in range(s[11]):
                 table = table_values[k * s[12] : (k + 1) * s[12]]
                 into, scale = coded_forms[k * s[10] : (k + 1) * s[10]], times / per_unit
+                known = start > 0 and s[11] == 1 and into.size <= s[13]
                 add_forms(
-                    codes, n, s[13], first, at, rows, c, table, scale, into, form_work, form_f
-                )
+                    codes, n, s[13], first, at, rows, c, table, scale, into, form_work, form_f,
+                    rows * width, known,
+                )  # fmt: skip
         return 0
 
     return loop

@@ -27,7 +27,7 @@ _NARROW = 120
 MAX_LABELLINGS_TOGETHER = 512
 # Columns of a call, and times vectors: 5 to 20 milliseconds, after which an interrupt is noticed.
 _MAX_COLUMNS_PER_CALL = 16 * TILE
-_MAX_PRODUCTS_PER_CALL = 2**18
+_MAX_PRODUCTS_PER_CALL = 2**20
 
 _SOURCES = (blas_calls.__file__, fast_exp.__file__, gaussian_loops.__file__)
 _C_NAMES = {4: "float", 8: "double"}
