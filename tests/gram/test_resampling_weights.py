@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.gram import PairedWeights, PermutedWeights, SignWeights
-from mercer.gram.resampling_weights import GROUP, _shuffled
+from mercer.gram.resampling_weights import GROUP
+from mercer.gram.shuffled_codes import shuffled
 
 LABELS = np.r_[np.full(30, 1 / 30), np.full(70, -1 / 70)]
 
@@ -50,7 +51,7 @@ def test_chunks_do_not_change_the_columns(make):
 def test_keys_held_at_a_time_do_not_change_the_columns(monkeypatch, weights):
     whole = PermutedWeights(weights, 130, rng=3).dense()
     for held in (1, 5 * 12 * 31, 63 * 12 * 31):
-        monkeypatch.setattr("mercer.gram.resampling_weights._BYTES_OF_KEYS", held)
+        monkeypatch.setattr("mercer.gram.shuffled_codes._BYTES_OF_KEYS", held)
         assert_array_equal(PermutedWeights(weights, 130, rng=3).dense(), whole)
 
 
@@ -65,9 +66,9 @@ def test_rows_with_equal_keys_are_drawn_again(monkeypatch):
             self.drawn += shape[0]
             return self.rng.integers(0, 40, shape, dtype=dtype)
 
-    monkeypatch.setattr("mercer.gram.resampling_weights._BYTES_OF_KEYS", 7 * 12 * 9)
+    monkeypatch.setattr("mercer.gram.shuffled_codes._BYTES_OF_KEYS", 7 * 12 * 9)
     coarse, codes = Coarse(), np.arange(9, dtype=np.uint8) % 2
-    found = _shuffled(codes, coarse)
+    found = shuffled(codes, GROUP, coarse)
     assert coarse.drawn > GROUP
     assert_array_equal(found.sum(axis=1), np.full(GROUP, codes.sum()))
 

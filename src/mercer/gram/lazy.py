@@ -155,7 +155,7 @@ class LazyMatrix(ABC):
                 forms = column_sums(all_w, self._one_block() @ all_w)
         else:
             held = WIDE_BYTES + 3 * BYTES_PER_DECODED_COLUMN * w.width
-            terms = self._run(RowForms(self, w), spans(n, stripe_rows(self, w.width)), held)
+            terms = self._run(RowForms(self, w), spans(n, stripe_rows(self, 1)), held)
             forms = sum(terms, zeros((w.width,), self.like, double(self.like)))
         return forms if diagonal else forms - self._diagonal_terms(w)
 

@@ -19,6 +19,7 @@ from mercer.backend import (
     set_diagonal,
     to_numpy,
 )
+from mercer.config import settings
 from mercer.gram.threads import spans
 
 _MIN_ROWS_FOR_SUBSTITUTION = 4000  # below, LAPACK's substitution takes a few milliseconds
@@ -26,6 +27,8 @@ _COLUMNS_OF_SUBSTITUTION = (
     512  # of L at a time: on the diagonal 1 MiB, which one thread solves from its cache
 )
 _MAX_COLUMNS_SUBSTITUTED = 4  # with more right-hand sides LAPACK reads L less often
+# More threads of BLAS do not read L faster, and when they have nothing to do they spin beside the threads of tiles.
+_MAX_THREADS_SUBSTITUTED = 4
 _MAX_TRIES = 12  # tenfold increases of the diagonal shift, from rounding to about 1e-4 of the trace
 
 
@@ -65,9 +68,10 @@ def factored(matrix: Array) -> Callable[[Array], Array] | None:
     in_blocks = _Substitution(factor) if len(factor) >= _MIN_ROWS_FOR_SUBSTITUTION else None
 
     def solve(right: Array) -> Array:
-        with linalg.threads_for(factor):
-            if in_blocks is not None and in_blocks.takes(right):
+        if in_blocks is not None and in_blocks.takes(right):
+            with linalg.blas_threads(min(settings().workers, _MAX_THREADS_SUBSTITUTED)):
                 return in_blocks(to_numpy(right))
+        with linalg.threads_for(factor):
             return cho_solve((factor, True), right, check_finite=False)
 
     return solve

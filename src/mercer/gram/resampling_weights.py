@@ -22,14 +22,11 @@ from mercer.backend import (
     transposed,
 )
 from mercer.gram.device_engine import device_engine
-from mercer.gram.threads import in_order, spans
-from mercer.linalg import one_blas_thread
+from mercer.gram.shuffled_codes import shuffled
+from mercer.gram.threads import for_each, spans
 
 GROUP = 64  # columns that share a generator, so that a column does not depend on the chunks
 _MIN_CODES_FOR_THREADS = 200_000  # one thread generates fewer codes faster than two
-_MAX_WEIGHTS_BY_KEYS = 8  # with more distinct weights a shuffle is faster than random keys
-_BYTES_OF_KEYS = 2**22  # keys of one thread at a time: they stay in the level-2 cache
-_BYTES_PER_KEY = 12  # a key (uint32) and its partitioned copy, with masks
 # A column as float32 in the tile of a thread, and its products.
 BYTES_PER_DECODED_COLUMN = 2**13
 
@@ -99,11 +96,16 @@ class Resamples(ABC):
         """The columns of a chunk, as codes."""
         first, last = chunk.start // GROUP, (chunk.stop - 1) // GROUP + 1
         parallel = (last - first) * GROUP * self.shape[0] > _MIN_CODES_FOR_THREADS
-        groups = in_order(self.group, range(first, last), parallel=parallel, shown=False)
-        kind = np.min_scalar_type(len(self.table) - 1)
-        codes = np.empty(((last - first) * GROUP, self.shape[0]), kind)
-        for rows, group in zip(spans(len(codes), GROUP), groups, strict=True):
-            codes[rows] = group
+        shape, kind = (
+            ((last - first) * GROUP, self.shape[0]),
+            np.min_scalar_type(len(self.table) - 1),
+        )
+        codes = np.empty(shape, kind)
+
+        def write(k: int) -> None:
+            codes[GROUP * (k - first) : GROUP * (k + 1 - first)] = self.group(k)
+
+        for_each(write, range(first, last), parallel)
         offset = first * GROUP
         return CodedColumns(codes[chunk.start - offset : chunk.stop - offset], self.table, like)
 
@@ -156,16 +158,20 @@ class CodedColumns:
     def project(self, v: np.ndarray) -> np.ndarray:
         """v'w of every column w, for v (n,) or several rows (r, n): (..., k)."""
         low, steps = self.table[0], np.diff(self.table)
-        total = np.sum(v, axis=-1) * low
-        out = np.repeat(np.asarray(total)[..., None], self.width, axis=-1)
-        with one_blas_thread():
+        out = np.repeat(np.asarray(np.sum(v, axis=-1) * low)[..., None], self.width, axis=-1)
+
+        def add(columns: slice) -> None:
             for rows in spans(self.codes.shape[1]):
-                codes, v_rows = self.codes[:, rows], np.ascontiguousarray(v[..., rows].T)
+                codes, v_rows = self.codes[columns, rows], np.ascontiguousarray(v[..., rows].T)
                 if len(steps) <= 1:
                     above = codes.astype(np.float64) @ v_rows * (steps[0] if len(steps) else 0.0)
                 else:
                     above = (self.table - low)[codes] @ v_rows
-                out += above.T
+                out[..., columns] += above.T
+
+        parallel = self.codes.size > _MIN_CODES_FOR_THREADS
+        step = GROUP // 2 if parallel else max(self.width, 1)
+        for_each(add, spans(self.width, step), parallel)
         return out
 
 
@@ -229,11 +235,11 @@ class PermutedWeights(Resamples):
         """Codes of 64 permuted columns."""
         rng = _generator(self._seed, number)
         if self._blocks is None:
-            codes = _shuffled(self._codes, rng)
+            codes = shuffled(self._codes, GROUP, rng)
         else:
             codes = np.empty((GROUP, len(self._codes)), self._codes.dtype)
             for members in self._blocks:
-                codes[:, members] = _shuffled(self._codes[members], rng)
+                codes[:, members] = shuffled(self._codes[members], GROUP, rng)
         if self._keep_first and number == 0:
             codes[0] = self._codes
         return codes
@@ -331,48 +337,6 @@ def _uploaded(coded: CodedColumns, seeds: Callable[[int], np.random.SeedSequence
     """The columns as signs on the device of `like`; as they are where they have more than two values."""
     columns = device_engine().uploaded_columns(coded.codes, coded.table, seeds, coded.like)
     return coded if columns is None else columns
-
-
-def _shuffled(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """64 random permutations of a vector of codes: (64, n).
-
-    Where there are few distinct codes, points are ordered by random keys and each code takes the next
-    smallest ones: two to three times faster than a shuffle. Rows with equal keys at a border are
-    drawn again.
-    """
-    counts = np.bincount(codes)
-    counts = counts[np.flatnonzero(counts)]
-    if len(counts) > _MAX_WEIGHTS_BY_KEYS:
-        return rng.permuted(np.repeat(codes[None, :], GROUP, axis=0), axis=1)
-    distinct, borders = np.unique(codes), np.cumsum(counts)[:-1]
-    out = np.full((GROUP, len(codes)), distinct[0], codes.dtype)
-    rows = np.arange(GROUP) if len(borders) else np.empty(0, dtype=np.int64)
-    step = max(_BYTES_OF_KEYS // (_BYTES_PER_KEY * len(codes)), 1)
-    while len(rows):
-        batches = np.split(rows, range(step, len(rows), step))
-        tied = [batch[~_deal(out, batch, distinct, borders, rng)] for batch in batches]
-        rows = np.concatenate(tied)
-    return out
-
-
-def _deal(
-    out: np.ndarray,
-    rows: np.ndarray,
-    distinct: np.ndarray,
-    borders: np.ndarray,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Write codes into these rows by random keys; returns which rows have no equal keys at a border."""
-    keys = rng.integers(0, 2**32, (len(rows), out.shape[1]), dtype=np.uint32)
-    limits = np.partition(keys, borders - 1, axis=1)[:, borders - 1]
-    clean = np.ones(len(rows), dtype=bool)
-    codes = np.full(keys.shape, distinct[0], out.dtype)
-    for j, border in enumerate(borders):
-        beyond = keys > limits[:, j, None]
-        clean &= np.count_nonzero(beyond, axis=1) == out.shape[1] - border
-        codes += (distinct[j + 1] - distinct[j]) * beyond
-    out[rows] = codes
-    return clean
 
 
 def _members(blocks: Any, n: int) -> list[np.ndarray]:

@@ -114,7 +114,7 @@ def in_order(
         yield from _shown(answers, len(tasks)) if now.progress and shown else answers
 
 
-def for_each(work: Callable[[Task], object], tasks: Sequence[Task]) -> None:
+def for_each(work: Callable[[Task], object], tasks: Sequence[Task], parallel: bool = True) -> None:
     """work(task) for every task on the threads, where the tasks write into separate places of an array.
 
     Every thread, the calling one included, takes the next task when it has finished one, and there are no
@@ -122,10 +122,10 @@ def for_each(work: Callable[[Task], object], tasks: Sequence[Task]) -> None:
     not share the array, is not used.
     """
     now = replace(settings(), executor=None)
-    threads = min(now.workers, len(tasks))
+    threads = min(now.workers, len(tasks)) if parallel else 1
     if now.progress or threads <= 1:
-        with in_force(now):
-            deque(in_order(work, tasks, parallel=True), maxlen=0)
+        with in_force(now), one_blas_thread():
+            deque(in_order(work, tasks, parallel=parallel), maxlen=0)
         return
     waiting, stop = deque(tasks), Event()
     alone = _OneThreadWork(replace(now, threads=1), _Queued(work, waiting), stop)

@@ -28,6 +28,7 @@ from mercer.learn.machines.matrix_access import (
 )
 from mercer.learn.machines.smo import Dual, DualSolution, solve_block
 from mercer.learn.machines.smo_compiled import is_quickly_compiled
+from mercer.linalg import one_blas_thread
 from mercer.rkhs.function import Function
 
 _MIN_TOL_SINGLE = 1e-4  # smallest tolerance that float32 kernel values can reach
@@ -179,9 +180,11 @@ def solve(
             values = rows.times(used, b[used])
         else:
             values = b[used] @ store.at(used)
-    if store is not None:
-        return solve_block(store, rows.diagonal, dual, b, values, tolerance, max_steps)
-    return Decomposition(rows, dual, b, values.copy()).solve(tolerance, max_steps)
+    # Threads of BLAS, woken by a product of long vectors, would spin for a while beside those of the tiles.
+    with one_blas_thread():
+        if store is not None:
+            return solve_block(store, rows.diagonal, dual, b, values, tolerance, max_steps)
+        return Decomposition(rows, dual, b, values.copy()).solve(tolerance, max_steps)
 
 
 def _is_small(x: Points, y: Points) -> bool:
