@@ -9,6 +9,7 @@ from mercer.gram.device_engine import DeviceEngine, register_engine
 from mercer.gram.eigen import top_eigenpairs
 from mercer.gram.factor import Factor, cholesky
 from mercer.gram.gram import Gram
+from mercer.gram.gram import kernel_matrix as kernel_matrix
 from mercer.gram.lazy import Centered, Hadamard, LazyMatrix
 from mercer.gram.resampling_weights import PairedWeights, PermutedWeights, SignWeights
 from mercer.gram.solve import ridge_solve

@@ -25,7 +25,7 @@ _ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of the squared Frobenius nor
 
 
 @dataclass(frozen=True)
-class Moments:
+class SpectralMoments:
     """Order, trace and squared Frobenius norm of a symmetric matrix, and the error of the norm by rounding."""
 
     order: int
@@ -34,7 +34,7 @@ class Moments:
     rounding: float
 
     @classmethod
-    def of(cls, array: np.ndarray, row_means: np.ndarray | None) -> Moments:
+    def of(cls, array: np.ndarray, row_means: np.ndarray | None) -> SpectralMoments:
         """Those of K, or of HKH in the space orthogonal to 1, given the row means of K."""
         n = len(array)
         flat = array.ravel()
@@ -83,7 +83,7 @@ def single_vector_lanczos(
                 continue
             pairs, hope = _ritz_pairs(diagonal[:step], beside[:step], k), True
             if pairs is not None:
-                moments = moments or Moments.of(array, row_means)
+                moments = moments or SpectralMoments.of(array, row_means)
                 bound = moments.largest_outside(diagonal[:step], beside[:step])
                 if bound < pairs[0][-1]:
                     return pairs[0], basis[:step].T @ pairs[1]

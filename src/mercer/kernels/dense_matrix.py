@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
+import mercer
 from mercer.kernels.base import Kernel, Points
 
 # Up to here preparing tiles costs more than they save: a call with 100 points takes 80 microseconds
@@ -17,11 +17,11 @@ _MAX_ENTRIES_OF_FORMULA = 10_000
 def dense_matrix(kernel: Kernel, x: Points, y: Points) -> Any:
     """k(x_i, y_j) for all pairs of checked points: (n, m)."""
     if _is_plain(x) and _is_plain(y) and len(x) * len(y) > _MAX_ENTRIES_OF_FORMULA:
-        # `mercer.gram` is built on this package, so it is loaded by the first call that needs its tiles
-        return import_module("mercer.gram.gram").kernel_matrix(kernel, x, y)
+        # `mercer.gram` is built on this package: the attribute loads it in the first call that needs tiles
+        return mercer.gram.kernel_matrix(kernel, x, y)
     return kernel.pairwise(x, y)
 
 
-def _is_plain(x: Points) -> bool:
+def _is_plain(x: Points) -> TypeGuard[np.ndarray]:
     """Whether the points are an array (n, d) of floating-point numbers of NumPy."""
     return type(x) is np.ndarray and x.dtype.kind == "f" and x.ndim == 2

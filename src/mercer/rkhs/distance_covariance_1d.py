@@ -54,14 +54,13 @@ class CentredDistances:
         """Row sums of D: (n,)."""
         return distance_rows(self.numbers)
 
-    @cached_property
-    def _diagonal(self) -> np.ndarray:
-        n = len(self.row_sums)
-        return self.row_sums / n - self.row_sums.sum() / (2 * n**2)
-
     def diagonal(self) -> np.ndarray:
         """The diagonal of A: (n,)."""
         return self._diagonal
+
+    @cached_property
+    def _diagonal(self) -> np.ndarray:
+        return centred_diagonal(self.row_sums)
 
     def form(self, w: np.ndarray) -> float:
         """w'Aw: squared cumulative weights less their mean, integrated over the line."""
@@ -95,6 +94,12 @@ def _form_on_line(numbers: np.ndarray, w: np.ndarray) -> float:
     order = numbers.argsort()
     ordered, cumulative = numbers[order], w[order].cumsum()[:-1]
     return float((ordered[1:] - ordered[:-1]) @ (cumulative * cumulative))
+
+
+def centred_diagonal(rows: np.ndarray) -> np.ndarray:
+    """The diagonal of -HDH / 2 from the row sums of D, whose diagonal is 0: (n,)."""
+    n = len(rows)
+    return rows / n - rows.sum() / (2 * n**2)
 
 
 def centred_products(products: Any, crossed: Any, x_rows: np.ndarray, y_rows: np.ndarray) -> Any:

@@ -11,14 +11,12 @@ import numpy as np
 
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import Energy
-from mercer.rkhs.distance_covariance_1d import CentredDistances, centred_products
+from mercer.rkhs.distance_covariance_1d import CentredDistances, centred_diagonal, centred_products
 
 _DISTANCE = Energy()
 _MAX_POINTS = 100  # beyond, sorting numbers and Gram matrices take as long
-_MIN_SIZE, _MAX_SIZE = (
-    1e-50,
-    1e60,
-)  # of the largest number: products of four neither vanish nor overflow
+# Of the largest number: products of four such numbers neither vanish nor overflow.
+_MIN_SIZE, _MAX_SIZE = 1e-50, 1e60
 
 
 @dataclass(frozen=True)
@@ -39,14 +37,13 @@ class SmallDistances:
         crossed = self.row_sums @ other.row_sums
         return float(centred_products(products, crossed, self.row_sums, other.row_sums))
 
-    @cached_property
-    def _diagonal(self) -> np.ndarray:
-        n = len(self.row_sums)
-        return self.row_sums / n - self.row_sums.sum() / (2 * n**2)
-
     def diagonal(self) -> np.ndarray:
         """The diagonal of A: (n,)."""
         return self._diagonal
+
+    @cached_property
+    def _diagonal(self) -> np.ndarray:
+        return centred_diagonal(self.row_sums)
 
 
 def plain_distances(

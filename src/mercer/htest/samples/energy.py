@@ -56,7 +56,8 @@ class Energy(HypothesisTest):
         if self.power == 1 and _is_column(x) and _is_column(y):
             numbers = np.concatenate((x.ravel(), y.ravel()))
             if not validate.squares_are_small(numbers):
-                validate.points(x, "x"), validate.points(y, "y")
+                for sample, name in ((x, "x"), (y, "y")):
+                    validate.points(sample, name)
             return energy_of_numbers(numbers, len(x))
         return self._evidence(x, y).observed
 

@@ -298,7 +298,7 @@ def whitening(scatter: np.ndarray, least: Any = 0.0) -> np.ndarray:
 # ---- from moments alone -------------------------------------------------------------------------
 
 
-class Moments(NamedTuple):
+class TwoSampleMoments(NamedTuple):
     """Difference of the means of two samples, and the scatter around them, sum (z - mean)(z - mean)'."""
 
     delta: np.ndarray  # (p,)
@@ -318,10 +318,10 @@ class Moments(NamedTuple):
         return (self.within + between) / (n + m)
 
 
-def moments_of_both(first: np.ndarray, second: np.ndarray) -> Moments:
+def moments_of_both(first: np.ndarray, second: np.ndarray) -> TwoSampleMoments:
     """Moments of two samples of unweighted observations."""
     (mean_x, scatter_x), (mean_y, scatter_y) = _scatter(first), _scatter(second)
-    return Moments(mean_x - mean_y, (scatter_x, scatter_y), (len(first), len(second)))
+    return TwoSampleMoments(mean_x - mean_y, (scatter_x, scatter_y), (len(first), len(second)))
 
 
 def _scatter(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
