@@ -17,6 +17,7 @@ from mercer.htest import (
     HSICAgg,
     NystromHSIC,
     Permutation,
+    SerialHSIC,
     independence,
     pairwise_independence,
 )
@@ -63,6 +64,12 @@ def witnessed(x: Any, y: Any) -> Any:
     return witness(x, y), witness.surface(x, y)
 
 
+def serial(x: Any) -> Any:
+    """Statistic and p-value of serial dependence."""
+    result = SerialHSIC(null=P).test(x, rng=0)
+    return np.round(result.statistic, 6), result.pvalue
+
+
 def variable_doors() -> Iterator[Door]:
     yield door(
         "independence htest.independence", "x y", PAIRS, 2 * PAIRS, calls=chosen, points=True,
@@ -83,6 +90,10 @@ def variable_doors() -> Iterator[Door]:
     yield door(
         "htest.NFSIC.optimized", "x y", PAIRS, 2 * PAIRS, calls=learnt, points=True, own_units=True
     )
+    yield door(
+        "htest.SerialHSIC htest.SerialHSIC.test", "x", PAIRS, calls=serial,
+        own_units=True, takes=CATEGORIES,
+    )  # fmt: skip
     yield door("htest.pairwise_independence", "frame", PAIRS, calls=matrix, takes=CATEGORIES)
 
 

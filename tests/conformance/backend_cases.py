@@ -21,6 +21,7 @@ Convert = Callable[[np.ndarray], Any]
 RESAMPLES = 99
 PERMUTATIONS = Permutation(RESAMPLES)
 SIGNS = WildBootstrap(RESAMPLES)
+SLOW_COSINES = WildBootstrap(RESAMPLES, block=None)
 
 
 # ---- backends ---------------------------------------------------------------------------------
@@ -207,6 +208,9 @@ def htest_cases() -> list[TestCase]:
         (htest.NFSIC(null=PERMUTATIONS), pair),
         (htest.RDC(null=PERMUTATIONS), pair),
         (htest.ShiftHSIC(), pair),
+        (htest.MMD(null=SLOW_COSINES), samples(60, 60)),
+        (htest.HSIC(null=SLOW_COSINES), pair),
+        (htest.SerialHSIC(null=PERMUTATIONS), (one,)),
         (htest.DHSIC(null=PERMUTATIONS), three),
         (htest.DHSIC(null=htest.Gamma()), three),
         (htest.DHSIC(null=htest.Bootstrap(RESAMPLES)), three),

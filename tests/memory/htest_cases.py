@@ -47,6 +47,7 @@ from mercer.htest import (
     Permutation,
     RCoT,
     RelativeKSD,
+    SerialHSIC,
     ShiftHSIC,
     Spectrum,
     WestfallYoung,
@@ -105,6 +106,7 @@ SAMPLE_CASES = {
         "htest.MMD, Spectrum": MMD(null=Spectrum()),
         "htest.MMD, Gamma": MMD(null=Gamma()),
         "htest.MMD, time series": MMD(null=WildBootstrap(199, 5)),
+        "htest.MMD, slow cosines": MMD(null=WildBootstrap(199, None)),
         "htest.MMD, pairs": MMD(null=Permutation(199, paired=True)),
         "htest.MMDAgg, landmarks": MMDAgg(landmarks=100, null=P),
         "htest.Energy": Energy(null=P),
@@ -150,8 +152,10 @@ DEPENDENCE_CASES = {
         "htest.NFSIC": NFSIC(null=Permutation(999)),
         "htest.RDC": RDC(null=Permutation(299)),
         "htest.ShiftHSIC": ShiftHSIC(),
+        "htest.HSIC, slow cosines": HSIC(null=WildBootstrap(199, None)),
     }.items()
 } | {
+    "htest.SerialHSIC": of_test(SerialHSIC(null=Permutation(99)), 1, n=2_500),
     "htest.HSIC, Gamma": of_test(HSIC(null=Gamma()), 2, n=2_000),
     "htest.HSIC, distances": of_test(
         HSIC(kernels.Energy(), kernels.Energy(), null=P), 2, d=1, n=4_000

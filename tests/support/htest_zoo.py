@@ -42,6 +42,7 @@ from mercer.htest import (
     Permutation,
     RCoT,
     RelativeKSD,
+    SerialHSIC,
     ShiftHSIC,
     Spectrum,
     WildBootstrap,
@@ -75,6 +76,12 @@ def counts(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
 def coins(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
     """Heads and tails in three columns, all samples alike: eight different points."""
     return tuple(rng.integers(0, 2, (n, 3)).astype(float) for n in sizes)
+
+
+def repeated(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+    """Rows that are in part the row before: serial dependence."""
+    noise = rng.standard_normal((sizes[0] + 1, 2))
+    return (noise[1:] + noise[:-1],)
 
 
 def wider(d: int) -> Problem:
@@ -260,6 +267,7 @@ ZOO = [
     Entry(RCoT(), conditionals(), given.direct, (200,)),
     Entry(RCIT(), conditionals(), given.direct, (200,)),
     Entry(ShiftHSIC(), (autoregressions(2, 0.8), *independents()), tied(3, 2), (200,)),
+    Entry(SerialHSIC(null=P), nulls(1, 5), repeated, (100,)),
     Entry(KSD(Gaussian([0.0], 1.0), null=SIGNS), (same(1),), wider(1), (100,)),
     Entry(KSD(Gaussian([0.0] * 5, 1.0), unbiased=True, null=SIGNS), (same(5),), wider(5), (100,)),
     Entry(KSD(BIMODAL, RBF(1.0), null=SIGNS), (drawn(BIMODAL),), wider(2), (100,)),

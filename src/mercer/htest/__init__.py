@@ -63,6 +63,7 @@ from mercer.htest.samples.scf import SCF
 from mercer.htest.samples.two_sample import two_sample
 from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.htest.samples.ume import UME
+from mercer.htest.serial_hsic import SerialHSIC
 from mercer.htest.weighted_chi2 import WeightedChi2
 
 __all__ = [
@@ -137,6 +138,7 @@ __all__ = [
     "RelativeResult",
     "Result",
     "SampleSize",
+    "SerialHSIC",
     "ShiftHSIC",
     "Spectrum",
     "Strength",

@@ -1,0 +1,161 @@
+"""Portmanteau test of serial dependence: HSIC of the observations with those some steps later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer import validate
+from mercer.backend import count, to_numpy
+from mercer.errors import NoRule
+from mercer.gram import top_eigenpairs
+from mercer.gram.threads import spans
+from mercer.htest.hypothesis_test import HypothesisTest
+from mercer.htest.nulls import Permutation
+from mercer.htest.result import Result
+from mercer.kernels.base import Kernel
+from mercer.rkhs.paired_samples import Variable, check_kernels, variables
+from mercer.rkhs.sample_rows import one_sample, taken
+
+_COMPONENTS = 8  # kernel principal components: beyond them features of autocorrelation are rare
+_MIN_ROWS = 8  # lags 1, 2 and 3 and their opposites
+_ENTRIES_AT_ONCE = 2**16  # permuted features that stay in cache
+_ROUNDING = 1e-12  # relative difference between equal sums in different orders
+_MAX_ROWS_FOR_NOTE = 1000  # consecutive ones that `serial_note` looks at
+_LEVEL_OF_NOTE = 0.01  # of rows in random order one note in a hundred is wrong
+_NOTE_RESAMPLES = 199
+
+
+@dataclass(frozen=True)
+class SerialHSIC(HypothesisTest):
+    """Test of whether observations in the order of time depend on earlier ones, by HSIC over lags.
+
+    The statistic is sum_h HSIC(x_t, x_(t+h)) for h = 1, ..., lags, round the corner: a portmanteau statistic in the manner
+    of Box and Pierce (1970) for features of a kernel, which sees autocorrelation of any sign and dependence without
+    autocorrelation, such as changing volatility. HSIC is taken of the 8 leading kernel principal components. Under the
+    null hypothesis that the observations are exchangeable, permutations are exact.
+
+    A rejection means that tests for independent observations cannot be trusted: compare such series by
+    `MMD(null=WildBootstrap(block=None))`, and pair them by `HSIC` with the same null or `ShiftHSIC`. Measured at n = 100,
+    level 0.05, 400 runs: benchmarks/results/series_level.md.
+
+    Parameters
+    ----------
+    kernel : Kernel or None
+        None: RBF at the median distance; for data frames `default_kernel`.
+    lags : int
+        How many steps back; at most half of the observations are used.
+    null : Permutation
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.normal(size=301)
+    >>> SerialHSIC().test(noise, rng=0).rejects()
+    False
+    >>> SerialHSIC().test(noise[1:] * np.exp(np.abs(noise[:-1])), rng=0).rejects()  # not autocorrelated
+    True
+    """
+
+    kernel: Kernel | None = None
+    lags: int = field(default=10, kw_only=True)
+    null: Permutation = field(default=Permutation(499), kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_kernels(kernel=self.kernel)
+        validate.whole("lags", self.lags)
+        validate.instance("null", self.null, Permutation, "a Permutation, such as Permutation(499)")
+        if self.null.blocks is not None or self.null.paired:
+            raise NoRule("SerialHSIC permutes all observations: leave out blocks and paired")
+
+    def statistic(self, x: Any) -> float:
+        """The sum of HSIC over the lags."""
+        return self._evidence(x).observed
+
+    def test(self, x: Any, *, rng: Any = None) -> Result:
+        """The statistic and its p-value."""
+        evidence = self._evidence(x)
+        judgement = self.null.judge(evidence, rng)
+        return Result.judged(self, evidence.observed, judgement)
+
+    def verdict(self, rejected: bool) -> str:
+        """What a rejection means."""
+        if rejected:
+            return "The observations depend on earlier ones"
+        return "No dependence on earlier observations was found"
+
+    def _evidence(self, x: Any) -> SerialEvidence:
+        (variable,) = variables((self.kernel,), (x,), least=_MIN_ROWS)
+        return SerialEvidence(variable.widened(), self.lags)
+
+
+class SerialEvidence:
+    """Sums of squared cross-covariances between features and those some steps later, in any order."""
+
+    def __init__(self, variable: Variable, lags: int) -> None:
+        self.variable, self.n = variable, count(variable.points)
+        self.lags = min(lags, (self.n - 1) // 2)
+
+    @cached_property
+    def features(self) -> np.ndarray:
+        """Leading kernel principal components of the observations: (n, r)."""
+        centred = self.variable.gram.centered()
+        values, vectors = top_eigenpairs(centred, min(_COMPONENTS, self.n))
+        sizes = np.maximum(to_numpy(values).astype(np.float64), 0.0)
+        return to_numpy(vectors).astype(np.float64) * np.sqrt(sizes)
+
+    @cached_property
+    def observed(self) -> float:
+        """The statistic."""
+        return float(self._sums(np.arange(self.n)[None, :])[0])
+
+    def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """The statistics of permuted observations; column 0 is the observed order."""
+        width = max(_ENTRIES_AT_ONCE // self.features.size, 1)
+        values = []
+        for chunk in spans(columns.stop - columns.start, width):
+            numbers = range(columns.start + chunk.start, columns.start + chunk.stop)
+            values.append(self._sums(np.stack([self._order(seed, i) for i in numbers])))
+        return np.concatenate(values)
+
+    def tolerance(self) -> float:
+        """Largest difference by rounding between statistics that are equal."""
+        return _ROUNDING * max(self.observed, float(np.sum(self.features**2) / self.n) ** 2)
+
+    def _order(self, seed: int, number: int) -> np.ndarray:
+        """Permutation `number`; 0 is the identity."""
+        if number == 0:
+            return np.arange(self.n)
+        return np.random.default_rng((seed, number)).permutation(self.n)
+
+    def _sums(self, orders: np.ndarray) -> np.ndarray:
+        """sum_h |sum_t z_t z_(t+h)' / n|^2 for each order of the observations: (B,)."""
+        z = self.features[orders]  # (B, n, r)
+        sums = np.zeros(len(orders), dtype=np.float64)
+        for lag in range(1, self.lags + 1):
+            covariances = z.transpose(0, 2, 1) @ np.roll(z, -lag, axis=1) / self.n  # (B, r, r)
+            sums += np.einsum("brs,brs->b", covariances, covariances)
+        return sums
+
+
+def serial_note(x: Any, name: str = "x") -> str | None:
+    """A warning that the rows of a sample depend on those before them; None where nothing speaks for it.
+
+    At most 1,000 consecutive rows are looked at, at level 0.01 and with a fixed seed. For the doors of tests of independent
+    observations.
+    """
+    sample = one_sample(x, name)
+    if count(sample) < _MIN_ROWS:
+        return None
+    if count(sample) > _MAX_ROWS_FOR_NOTE:
+        sample = taken(sample, np.arange(_MAX_ROWS_FOR_NOTE))
+    result = SerialHSIC(null=Permutation(_NOTE_RESAMPLES)).test(sample, rng=0)
+    if not result.rejects(_LEVEL_OF_NOTE):
+        return None
+    return (
+        f"The rows of {name} depend on those before them (SerialHSIC, p = {result.pvalue:.2g}): if their order is that of "
+        "time, use a test for series, with null=WildBootstrap(block=None)."
+    )
