@@ -180,7 +180,7 @@ def solve(
             values = rows.times(used, b[used])
         else:
             values = b[used] @ store.at(used)
-    # Threads of BLAS, woken by a product of long vectors, would spin for a while beside those of the tiles.
+    # Without the limit five of 16 cores were busy on one thread: threads of BLAS spin for a while after a product.
     with one_blas_thread():
         if store is not None:
             return solve_block(store, rows.diagonal, dual, b, values, tolerance, max_steps)
