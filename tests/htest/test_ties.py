@@ -36,10 +36,10 @@ from mercer.htest import (
     WildBootstrap,
     two_sample,
 )
-from mercer.htest.aggregation import aggregated
+from mercer.htest.aggregation import aggregated, aggregated_by_order
 from mercer.htest.dependence.hsicagg import kernel_collections
 from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
-from mercer.htest.samples.pooled_sample import labellings, pool_for
+from mercer.htest.samples.pooled_sample import labellings, pool_with_low_order
 from mercer.htest.ties import coincide, few_points, merged
 from mercer.kernels import RBF, Energy, Laplace, Linear
 from mercer.rkhs import Gaussian
@@ -219,9 +219,10 @@ def test_tiny_samples_agree_with_all_labellings(test, seed):
     labels = [t for t in product([True, False], repeat=9) if sum(t) == n]
     labels.sort(key=lambda t: t != (True,) * n + (False,) * 5)  # the observed one first
     if isinstance(test, MMDAgg):
-        _, kernels = pool_for(None, points[:n], points[n:])
-        forms = np.array([_mmd2(k.pairwise(points, points), np.array(labels)) for k in kernels])
-        values = aggregated(forms, np.full(20, 1e-10), np.full(20, 1 / 20)).scores
+        pooled, kernels, low = pool_with_low_order(points[:n], points[n:])
+        grams = [k.pairwise(pooled.points, pooled.points) for k in kernels]
+        forms = np.array([_mmd2(k, np.array(labels)) for k in grams])
+        values = aggregated_by_order(forms, np.full(len(kernels), 1e-10), low).scores
     else:
         split = [(points[np.array(t)], points[~np.array(t)]) for t in labels]
         values = np.array([test.statistic(*samples) for samples in split])
@@ -260,13 +261,11 @@ def test_tiny_pairs_agree_with_all_permutations(test, seed):
     x, y = rng.integers(0, 3, (2, n, 1)).astype(float)
     orders = [list(order) for order in permutations(range(n))]
     if isinstance(test, HSICAgg):
-        grams = [
-            [v.kernel.pairwise(v.points, v.points) for v in many]
-            for many in kernel_collections(None, None, x, y)
-        ]
-        moved = [[r[np.ix_(order, order)] for order in orders] for r in grams[1]]
-        forms = np.array([[_hsic(k, r) for r in each] for k in grams[0] for each in moved])
-        values = aggregated(forms, np.full(100, 1e-10), np.full(100, 0.01)).scores
+        first, second = kernel_collections(None, None, x, y, low=True)
+        pairs = [*product(first.low, second.low), *product(first.scales, second.scales)]
+        grams = [[v.kernel.pairwise(v.points, v.points) for v in pair] for pair in pairs]
+        forms = np.array([[_hsic(k, r[np.ix_(o, o)]) for o in orders] for k, r in grams])
+        values = aggregated_by_order(forms, np.full(104, 1e-10), 4).scores
     else:
         values = np.array([test.statistic(x, y[order]) for order in orders])
     exact = np.count_nonzero(values >= values[0] - 1e-9) / len(values)

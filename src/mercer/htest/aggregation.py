@@ -6,6 +6,12 @@ smallest u at which resample b is rejected, and its rank among all resamples giv
 et al. 2023 take B1 resamples for the quantiles, B2 others for the level, and B3 steps of bisection
 for u; here one set serves both and u is an order statistic: the resamples are exchangeable, and so
 are these ranks.)
+
+Statistics of a default test come in blocks (`aggregated_blocks`): linear ones, those of second order, and
+those of all scales. The score is the weighted mean of 1 / p over the blocks, whose reciprocal is the
+harmonic mean of p-values (Wilson 2019), again with a permutation null: a block of one statistic can so
+have most of the level, which a share of 1 / 100 beside 99 others would not leave to it, and blocks that
+agree support each other.
 """
 
 from __future__ import annotations
@@ -19,6 +25,11 @@ from mercer import validate
 from mercer.htest.nulls import Permutation
 from mercer.htest.ties import merged
 
+# Shares of the level of a default test, for linear statistics, those of second order, and all scales.
+_SHARES = np.array([0.7, 0.1, 0.2])
+_TAIL = 0.1, 0.02  # shares of resamples between which the slope of the tail is taken
+_MAX_EVIDENCE = 1e9  # digits: statistics may be infinite, and differences of logarithms must not
+_SAME_EVIDENCE = 1e-9  # digits: rounding of logarithms, with room
 _SAME_HEIGHT = 1e-9  # standard deviations: rounding of `_standardized`, with room
 
 
@@ -61,7 +72,85 @@ def aggregated(values: np.ndarray, ties: np.ndarray, weights: np.ndarray) -> Agg
     return Aggregated(scores, int(np.argmax(heights[:, 0])), smallest, weighted[:, 0])
 
 
-def shares(weights: Sequence[float] | None, number: int) -> np.ndarray:
+class AggregatedBlocks(NamedTuple):
+    """Scores of all resamples over several blocks of statistics, and the strongest statistic."""
+
+    scores: np.ndarray  # log10 sum_b w_b / p_b: (B,)
+    best: int  # the strongest statistic of the strongest block, for the observed resample
+    evidence: tuple[np.ndarray, ...]  # -log10 p_k of the statistics of each block, observed
+    blocks: np.ndarray  # log10 mean_k 1 / p_k of every block and resample: (blocks, B)
+    weighted: np.ndarray  # log10 w_b / p_b: (blocks, B)
+
+    def rejecting(self, level: float) -> int:
+        """Number of statistics that would reject with the weight of their block, without the others."""
+        threshold = np.sort(self.scores)[::-1][int(level * len(self.scores))]
+        limits = (
+            np.max(block[weighted <= threshold], initial=-np.inf)
+            for block, weighted in zip(self.blocks, self.weighted, strict=True)
+        )
+        each = zip(self.evidence, limits, strict=True)
+        return sum(int(np.count_nonzero(evidence > limit)) for evidence, limit in each)
+
+
+def aggregated_blocks(
+    values: np.ndarray, ties: np.ndarray, sizes: Sequence[int], weights: np.ndarray
+) -> AggregatedBlocks:
+    """Aggregate blocks of consecutive statistics (k, B), the first column observed.
+
+    `sizes` are the numbers of statistics of the blocks, `weights` the shares of the blocks; inside a
+    block all statistics have the same share. p_k are the p-values of `tail_evidence`, and p_b those of
+    mean_k 1 / p_k. Every score is the same function of all resamples, so that the level is exact as in
+    `aggregated`.
+    """
+    each = np.split(tail_evidence(values, ties), np.cumsum(sizes)[:-1])
+    blocks = np.stack([_log_mean(e, shares(None, len(e))) for e in each])
+    evidence = tail_evidence(blocks, np.full(len(blocks), _SAME_EVIDENCE))
+    weighted = evidence + np.log10(weights)[:, None]
+    strongest = int(np.argmax(weighted[:, 0]))
+    best = sum(sizes[:strongest]) + int(np.argmax(each[strongest][:, 0]))
+    observed = tuple(block[:, 0] for block in each)
+    return AggregatedBlocks(_log_mean(evidence, weights), best, observed, blocks, weighted)
+
+
+def _log_mean(exponents: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """log10 sum_k w_k 10^e_k, for columns of exponents of any size."""
+    top = exponents.max(axis=0)
+    return top + np.log10(weights @ 10.0 ** (exponents - top))
+
+
+def tail_evidence(values: np.ndarray, ties: np.ndarray) -> np.ndarray:
+    """-log10 of the p-values of statistics (k, B) among the resamples of their row.
+
+    Shares of resamples, and beyond the upper tenth an exponential tail through the upper tenth and
+    fiftieth, as sums of squares have: shares alone would not tell a statistic that is far above all
+    others from one that is just above them. Where too many resamples are equal, shares are all.
+    """
+    number = values.shape[1]
+    low, high = (int(share * number) for share in _TAIL)
+    evidence = np.empty(values.shape, dtype=np.float64)
+    for row, tie, out in zip(values, ties, evidence, strict=True):
+        levels = merged(row, tie)
+        out[:] = -np.log10(levels.ranks / number)
+        ordered = np.sort(levels.values)[::-1]
+        start, gap = ordered[low], ordered[high] - ordered[low]
+        if gap > 0 and np.isfinite(gap):
+            slope = np.log10((low + 1) / (high + 1)) / gap
+            beyond = levels.values > start
+            out[beyond] = (levels.values[beyond] - start) * slope - np.log10((low + 1) / number)
+    return np.minimum(evidence, _MAX_EVIDENCE)
+
+
+def aggregated_by_order(values: np.ndarray, ties: np.ndarray, low: int) -> AggregatedBlocks:
+    """Aggregate the statistics of a default test: means first, then others of low order, then all scales.
+
+    `low` is the number of statistics of low order, of which the first is that of means or linear relations.
+    """
+    sizes = np.array([min(low, 1), max(low - 1, 0), len(values) - low])
+    used = sizes > 0
+    return aggregated_blocks(values, ties, sizes[used].tolist(), shares(_SHARES[used], used.sum()))
+
+
+def shares(weights: Sequence[float] | np.ndarray | None, number: int) -> np.ndarray:
     """Shares of the level: `weights` over their sum, or equal ones."""
     if weights is None:
         return np.full(number, 1 / number, dtype=np.float64)

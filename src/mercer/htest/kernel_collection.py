@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,16 @@ import numpy as np
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.frames import Table
+from mercer.htest.normal_scores import NormalScores
 from mercer.kernels.algebra import Constant, Multiple, Product, Sum
 from mercer.kernels.bandwidth import usable
 from mercer.kernels.base import Kernel
 from mercer.kernels.default import categories, product, varying
+from mercer.kernels.discrete import Delta
+from mercer.kernels.dot import Linear, Polynomial
 from mercer.kernels.metric import l1_distances, squared_distances
 from mercer.kernels.radial import RBF, Laplace
-from mercer.kernels.wrappers import Scaled, Select
+from mercer.kernels.wrappers import Scaled, Select, Transformed
 
 # Bandwidths of the Gaussian kernel, and as many of the Laplace kernel (Schrab et al. 2023).
 BANDWIDTHS_PER_KERNEL = 10
@@ -57,6 +62,28 @@ def frame_collection(data: Table, number: int = BANDWIDTHS_PER_KERNEL) -> tuple[
         return tuple(product(categories(data, scale)) for scale in _CATEGORY_SCALES)
     kernels = collection(numbers.values, number)
     return tuple(product([numbers.kernel(kernel), *categories(data)]) for kernel in kernels)
+
+
+def low_order(points: Any) -> tuple[Kernel, ...]:
+    """Kernels of means and of products of two columns, of the normal scores of the points.
+
+    MMD of the first compares means, HSIC is the sum of squared correlations; the second does the same
+    with squares and products of columns: scales, correlations, quadratic relations.
+    """
+    scores = NormalScores.of(points)
+    return Linear().transformed(scores), Polynomial(2, 0.0).transformed(scores)
+
+
+def frame_low_order(data: Table) -> tuple[Kernel, ...]:
+    """`low_order` of the numbers of a data frame; shares of categories count as means."""
+    categorical = zip(data.columns.names, data.columns.categorical, strict=True)
+    shares: list[Kernel] = [Delta().select(name) for name, is_category in categorical if is_category]
+    numbers = varying(data)
+    if numbers is None:
+        return (reduce(add, shares),) if shares else ()
+    rows = [data.columns.names.index(name) for name in numbers.names]
+    means, products = (k.select(numbers.names) for k in low_order(data.values[:, rows]))
+    return reduce(add, [means, *shares]), products
 
 
 def checked_kernels(kernels: Any, name: str = "kernels") -> tuple[Kernel, ...] | None:
@@ -154,6 +181,8 @@ def formula(kernel: Kernel) -> str:
     """
     if isinstance(kernel, Select | Scaled):
         return formula(kernel.kernel)
+    if isinstance(kernel, Transformed) and isinstance(kernel.function, NormalScores):
+        return f"{formula(kernel.kernel)} of {kernel.function}"
     if isinstance(kernel, Constant):
         return f"{kernel.value:.3g}"
     if isinstance(kernel, Multiple):
@@ -163,7 +192,8 @@ def formula(kernel: Kernel) -> str:
     if isinstance(kernel, Product):
         return f"{_bracketed(kernel.left)} * {_bracketed(kernel.right)}"
     params = fields(kernel) if is_dataclass(kernel) else ()
-    shown = (f"{f.name}={_value(getattr(kernel, f.name))}" for f in params)
+    values = ((f.name, getattr(kernel, f.name)) for f in params)
+    shown = (f"{name}={_value(value)}" for name, value in values if value is not None)
     return f"{type(kernel).__name__}({', '.join(shown)})"
 
 

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import product
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from mercer.frames import Table
-from mercer.htest.aggregation import Aggregated, aggregated, never_early, shares
+from mercer.htest.aggregation import (
+    Aggregated,
+    AggregatedBlocks,
+    aggregated,
+    aggregated_by_order,
+    never_early,
+    shares,
+)
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
 from mercer.htest.dependence.sums.kernel_grid import KernelGrid
 from mercer.htest.hypothesis_test import HypothesisTest
@@ -19,6 +29,8 @@ from mercer.htest.kernel_collection import (
     checked_kernels,
     collection,
     frame_collection,
+    frame_low_order,
+    low_order,
     told_apart,
     unfolded,
 )
@@ -77,34 +89,61 @@ class HSICAgg(HypothesisTest):
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value."""
-        collections = kernel_collections(self.kernels_x, self.kernels_y, x, y)
-        combined = _aggregated_hsic(collections, self.null, self.null.seed(rng))
+        default = self.kernels_x is None and self.kernels_y is None
+        first, second = kernel_collections(self.kernels_x, self.kernels_y, x, y, low=default)
+        grids = _grids(first, second)
+        pairs = [pair for grid in grids for pair in product(*grid)]
+        combined = _aggregated_hsic(grids, self.null, self.null.seed(rng), default)
         judgement = Judgement.resampled(float(combined.scores[0]), combined.scores[1:])
-        best_x, best_y = divmod(combined.best, len(collections[1]))
-        best = collections[0][best_x], collections[1][best_y]
-        notes = _kernel_notes(collections, (best_x, best_y), combined, judgement.pvalue)
+        best = pairs[combined.best]
+        notes = _kernel_notes(first, second, best, (combined, len(pairs)), judgement.pvalue)
         return independence_result(self, best, judgement.observed, judgement, notes)
 
 
-Collections = tuple[tuple[Variable, ...], tuple[Variable, ...]]
+class Collection(NamedTuple):
+    """A variable once with each of its kernels."""
+
+    low: tuple[Variable, ...]  # with kernels of low order, of a default collection
+    scales: tuple[Variable, ...]
+
+    def name(self, variable: Variable) -> str:
+        """Name of the kernel of one of them."""
+        both = (*self.low, *self.scales)
+        return told_apart([v.kernel for v in both], both.index(variable))
+
+
+Grid = tuple[tuple[Variable, ...], tuple[Variable, ...]]  # all pairs of one of each
 
 
 def kernel_collections(
-    kernels_x: Sequence[Kernel] | None, kernels_y: Sequence[Kernel] | None, x: Any, y: Any
-) -> Collections:
-    """Each variable once with each of its kernels; None: a collection that covers its scales."""
-    kernels = []
+    kernels_x: Sequence[Kernel] | None,
+    kernels_y: Sequence[Kernel] | None,
+    x: Any,
+    y: Any,
+    *,
+    low: bool = False,
+) -> tuple[Collection, Collection]:
+    """Each variable once with each of its kernels; None: a collection that covers its scales.
+
+    `low`: default collections have kernels of low order beside.
+    """
+    first_terms, terms = [], []
     for explicit, sample, name in ((kernels_x, x, "x"), (kernels_y, y, "y")):
         frame = as_table(sample, name) if explicit is None else None
         if frame is None:
-            kernels.append(explicit)
+            terms.append(explicit)
+            first_terms.append(())
         else:
-            kernels.append(kernel_for_frame(frame, name, _frame_kernels))
+            terms.append(kernel_for_frame(frame, name, _frame_kernels))
+            first_terms.append(frame_low_order(frame) if low else ())
     # the sum of the kernels reads the sample once for all of them
-    sums = [VECTOR_KERNEL if terms is None else reduce(add, terms) for terms in kernels]
+    sums = [
+        VECTOR_KERNEL if scales is None else reduce(add, (*first, *scales))
+        for first, scales in zip(first_terms, terms, strict=True)
+    ]
     first, second = (
-        _with_kernels(variable, terms)
-        for variable, terms in zip(variables(sums, (x, y)), kernels, strict=True)
+        _with_kernels(variable, *kernels, low=low)
+        for variable, *kernels in zip(variables(sums, (x, y)), first_terms, terms, strict=True)
     )
     return first, second
 
@@ -113,38 +152,55 @@ def _frame_kernels(frame: Table) -> Sequence[Kernel]:
     return frame_collection(frame, BANDWIDTHS)
 
 
-def _with_kernels(variable: Variable, kernels: Sequence[Kernel] | None) -> tuple[Variable, ...]:
-    """The variable with each of the kernels, whose sum is its kernel; None: those of its scales."""
-    if kernels is None:
+def _with_kernels(
+    variable: Variable, first: Sequence[Kernel], scales: Sequence[Kernel] | None, *, low: bool
+) -> Collection:
+    """The variable with each of the kernels, whose sum is its kernel; None: those of its points."""
+    if scales is None:
         need_variation(variable.points, variable.name)
-        bound = collection(variable.points, BANDWIDTHS, variable.name)
+        first = low_order(variable.points) if low else ()
+        bound = (*first, *collection(variable.points, BANDWIDTHS, variable.name))
     else:
-        bound = unfolded(variable.kernel, len(kernels))
-    return tuple(replace(variable, kernel=kernel) for kernel in bound)
+        bound = unfolded(variable.kernel, len(first) + len(scales))
+    each = tuple(replace(variable, kernel=kernel) for kernel in bound)
+    return Collection(each[: len(first)], each[len(first) :])
 
 
-def _aggregated_hsic(collections: Collections, null: Permutation, seed: int) -> Aggregated:
+def _grids(first: Collection, second: Collection) -> list[Grid]:
+    """Kernels of low order with each other, then those of all scales."""
+    grids = (first.low, second.low), (first.scales, second.scales)
+    return [grid for grid in grids if all(grid)]
+
+
+def _aggregated_hsic(
+    grids: Sequence[Grid], null: Permutation, seed: int, default: bool
+) -> Aggregated | AggregatedBlocks:
     """-log10 min_kl p_kl / w of every permutation; the first is the observed one."""
-    grid = KernelGrid(*collections)
-    values = grid.permuted(null, seed)  # (k, l, B + 1)
-    pairs = values.shape[0] * values.shape[1]
-    return aggregated(values.reshape(pairs, -1), grid.tolerances.ravel(), shares(None, pairs))
+    evidence = [KernelGrid(*grid) for grid in grids]
+    # the same seed has the same permutations for all grids
+    values = np.concatenate([e.permuted(null, seed).reshape(e.pairs, -1) for e in evidence])
+    ties = np.concatenate([e.tolerances.ravel() for e in evidence])
+    if not default:
+        return aggregated(values, ties, shares(None, len(values)))
+    return aggregated_by_order(values, ties, evidence[0].pairs if len(grids) > 1 else 0)
 
 
 def _kernel_notes(
-    collections: Collections, best: tuple[int, int], combined: Aggregated, pvalue: float
+    first: Collection,
+    second: Collection,
+    best: tuple[Variable, ...],
+    combined: tuple[Aggregated | AggregatedBlocks, int],
+    pvalue: float,
 ) -> tuple[str, ...]:
     """The pair of kernels with the smallest p-value, and how many pairs reject."""
-    kernels = [[v.kernel for v in variables] for variables in collections]
-    number = len(kernels[0]) * len(kernels[1])
-    names = [told_apart(collection, i) for collection, i in zip(kernels, best, strict=True)]
-    pair = f"{names[0]} on x with {names[1]} on y"
+    statistics, number = combined
+    pair = f"{first.name(best[0])} on x with {second.name(best[1])} on y"
     if number == 1:
         return (f"Kernels: {pair}.",)
     if pvalue > LEVEL:
         return (
             f"None of {number} pairs of kernels rejects at level {LEVEL:g}; {pair} comes closest.",
         )
-    rejecting = max(combined.rejecting(LEVEL), 1)
+    rejecting = max(statistics.rejecting(LEVEL), 1)
     rejects = f"{rejecting} of {number} pairs of kernels reject at level {LEVEL:g}"
     return (f"{rejects}; the strongest is {pair}.", CHOSEN)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from mercer import validate
-from mercer.htest.aggregation import aggregated, never_early, shares
+from mercer.htest.aggregation import aggregated, aggregated_by_order, never_early, shares
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.kernel_collection import LEVEL, checked_kernels, rejecting
 from mercer.htest.nulls import Judgement, Permutation
 from mercer.htest.samples.landmark_mmd import LandmarkDiscrepancies
 from mercer.htest.samples.mmd_statistic import Discrepancies
-from mercer.htest.samples.pooled_sample import pool_for
+from mercer.htest.samples.pooled_sample import by_kernel, pool_for, pool_with_low_order
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel
 
@@ -81,7 +81,12 @@ class MMDAgg(HypothesisTest):
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The statistic and its p-value."""
-        pooled, kernels = pool_for(self.kernels, x, y)
+        default = self.kernels is None and self.weights is None
+        if default:
+            pooled, kernels, first = pool_with_low_order(x, y)
+        else:
+            pooled, kernels = pool_for(self.kernels, x, y)
+            first = 0
         rng = validate.generator(rng)
         if self.landmarks is None:
             discrepancies = Discrepancies(pooled, kernels)
@@ -89,11 +94,13 @@ class MMDAgg(HypothesisTest):
             discrepancies = LandmarkDiscrepancies(pooled, kernels, self.landmarks, rng)
         seed = self.null.seed(rng)
         values = discrepancies.resampled(self.null, self.null.columns, seed)  # (kernels, B + 1)
-        combined = aggregated(
-            values, discrepancies.tie_tolerances, shares(self.weights, len(kernels))
-        )
+        ties = discrepancies.tie_tolerances
+        if default:
+            combined = aggregated_by_order(values, ties, first)
+        else:
+            combined = aggregated(values, ties, shares(self.weights, len(kernels)))
         judgement = Judgement.resampled(float(combined.scores[0]), combined.scores[1:])
-        pooled = replace(pooled, given_kernel=kernels[combined.best])
+        pooled = by_kernel(pooled, kernels[combined.best])
         number = max(combined.rejecting(LEVEL), 1) if judgement.pvalue <= LEVEL else 0
         notes = rejecting(kernels, combined.best, number)
         return two_sample_result(self, pooled, judgement.observed, judgement, notes)

@@ -15,13 +15,21 @@ from mercer.backend import Array, count, detached, take_rows, to_numpy
 from mercer.frames import Columns, Table
 from mercer.gram import Gram, PairedWeights, PermutedWeights
 from mercer.gram.resampling_weights import Resamples
-from mercer.htest.kernel_collection import collection, frame_collection, unfolded
+from mercer.htest.kernel_collection import (
+    collection,
+    frame_collection,
+    frame_low_order,
+    low_order,
+    unfolded,
+)
+from mercer.htest.normal_scores import NormalScores
 from mercer.htest.nulls import Permutation
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel, varying
 from mercer.kernels.prepare import aligned, as_table, bound, prepare
 from mercer.kernels.radial import VECTOR_KERNEL
+from mercer.kernels.wrappers import Transformed
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import moved_together, one_sample, taken
 
@@ -122,6 +130,35 @@ def pool_for(kernels: Sequence[Kernel] | None, x: Any, y: Any) -> tuple[Pooled, 
     pooled = pool(reduce(add, kernels), x, y)
     bound_kernels = unfolded(pooled.kernel, len(kernels))
     return replace(pooled, given_kernel=bound_kernels[0]), bound_kernels
+
+
+def pool_with_low_order(x: Any, y: Any) -> tuple[Pooled, tuple[Kernel, ...], int]:
+    """Two samples as one, kernels of low order and then those of all scales, and how many the first are."""
+    points = tuple(s.points if isinstance(s, Empirical) else s for s in (x, y))
+    frame = as_table(points[0], "x")
+    if frame is None:
+        pooled = pool(VECTOR_KERNEL, x, y)
+        scales = collection(pooled.points)
+        first = low_order(pooled.points)
+        return replace(pooled, given_kernel=scales[len(scales) // 4]), (*first, *scales), len(first)
+    table = stacked_table(frame, points[1])
+    first = frame_low_order(table)
+    kernels = (*first, *frame_collection(table))
+    pooled = pool(reduce(add, kernels), x, y)
+    bound_kernels = unfolded(pooled.kernel, len(kernels))
+    return replace(pooled, given_kernel=bound_kernels[-1]), bound_kernels, len(first)
+
+
+def by_kernel(pooled: Pooled, kernel: Kernel) -> Pooled:
+    """The pooled sample with one of the kernels of a collection, in the coordinates of the user.
+
+    Normal scores were made of points that may have been moved, and are moved back with them.
+    """
+    scores = kernel.function if isinstance(kernel, Transformed) else None
+    if pooled.origin is None or not isinstance(scores, NormalScores):
+        return replace(pooled, given_kernel=kernel)
+    moved = kernel.parts()["kernel"].transformed(scores.moved(pooled.origin))
+    return replace(pooled, given_kernel=moved, points=pooled.unmoved, origin=None)
 
 
 def in_own_units(kernel: Kernel, x: Any, y: Any) -> Kernel:

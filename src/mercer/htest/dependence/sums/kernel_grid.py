@@ -33,6 +33,11 @@ class KernelGrid:
             for collection in (firsts, seconds)
         )
 
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of kernels."""
+        return len(self.firsts) * len(self.seconds)
+
     @cached_property
     def tolerances(self) -> np.ndarray:
         """Largest differences by rounding between equal statistics: (k, l)."""

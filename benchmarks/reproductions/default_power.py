@@ -1,0 +1,169 @@
+"""python -m benchmarks.reproductions.default_power: power of the default tests beside other libraries.
+
+Twelve alternatives and a null for `two_sample` and for `independence` (`default_problems.py`), level
+0.05; the peers (`default_peers.py`) see the same observations. ``--door independence --runs 100
+--seconds 300`` does a part; what was done before is kept. ``--workers 4`` runs cells in processes.
+It needs hyppo, dcor, SciPy and statsmodels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import mercer
+from benchmarks.reproductions import default_peers as peers
+from benchmarks.reproductions import default_problems as problems
+from benchmarks.reproductions.records import (
+    Record,
+    Store,
+    arguments,
+    band,
+    cell,
+    heading,
+    rate,
+    rounds,
+    table,
+    timed,
+)
+
+LEVEL, MARGIN = 0.05, 0.03  # a default may be so far behind the best peer
+MERCER = "mercer"
+DOORS = {
+    "two_sample": (mercer.two_sample, problems.TWO_SAMPLE, peers.TWO_SAMPLE),
+    "independence": (mercer.independence, problems.INDEPENDENCE, peers.INDEPENDENCE),
+}
+
+
+def main() -> int:
+    options = _arguments()
+    store = RECORD.load(options.results)
+    if options.forget:
+        store["cells"] = {k: e for k, e in store["cells"].items() if not k.endswith(f"/{MERCER}")}
+    keys = list(_cells(options))
+    if options.workers == 1:
+        turns = rounds(store, keys, options.runs)
+        RECORD.run(store, turns, once, options.seconds, options.results)
+    else:
+        _in_processes(store, keys, options)
+    print(_markdown(store))
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = arguments(__doc__, runs=200)
+    parser.add_argument("--door", nargs="*", choices=[*DOORS], default=[*DOORS])
+    parser.add_argument("--problem", nargs="*", default=[*problems.TWO_SAMPLE])
+    parser.add_argument("--tests", nargs="*", help="mercer and names of peers; all by default")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
+    parser.add_argument("--forget", action="store_true", help="run mercer's tests again")
+    return parser.parse_args()
+
+
+def _cells(options: argparse.Namespace) -> Iterable[str]:
+    for door in options.door:
+        for problem in options.problem:
+            for test in (MERCER, *DOORS[door][2]):
+                if options.tests is None or test in options.tests:
+                    yield f"{door}/{problem}/{test}"
+
+
+def _in_processes(store: Store, keys: list[str], options: argparse.Namespace) -> None:
+    """The same turns as `rounds`, worked on by several processes."""
+    turns = [(k, s) for s in range(options.runs) for k in keys if cell(store, k)["runs"] <= s]
+    with ProcessPoolExecutor(options.workers) as pool:
+        outcomes = pool.map(once, *zip(*turns, strict=True), chunksize=4) if turns else iter(())
+        RECORD.run(
+            store,
+            (key for key, _ in turns),
+            lambda key, seed: next(outcomes),
+            options.seconds,
+            options.results,
+        )
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def once(key: str, seed: int) -> dict[str, Any]:
+    """One run of a cell; observations depend on door, problem and seed alone."""
+    door, problem, test = key.split("/")
+    ours, _, theirs = DOORS[door]
+    pair = _observations(door, problem, seed)
+    start = zlib.crc32(f"{key}/{seed}".encode())
+    if test == MERCER:
+        pvalue, seconds = timed(lambda: ours(*pair, rng=start).pvalue)
+    else:
+        pvalue, seconds = timed(lambda: peers.pvalue(theirs[test], pair, start))
+    if pvalue is None:
+        return {"rejections": 0, "refused": 1, "seconds": seconds}
+    return {"rejections": int(pvalue <= LEVEL), "seconds": seconds}
+
+
+@lru_cache(maxsize=4)
+def _observations(door: str, problem: str, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng([seed, zlib.crc32(f"{door}/{problem}".encode())])
+    return DOORS[door][1][problem](rng)
+
+
+# ---- what is told ---------------------------------------------------------------------------
+
+
+def _rows(cells: dict[str, Any], door: str) -> Iterator[dict[str, str]]:
+    for problem in DOORS[door][1]:
+        rates = {
+            test: rate(entry)
+            for test in (MERCER, *DOORS[door][2])
+            if (entry := cells.get(f"{door}/{problem}/{test}"))
+            and entry["runs"]
+            and not entry.get("refused")
+        }
+        ours = cells.get(f"{door}/{problem}/{MERCER}")
+        others = {test: value for test, value in rates.items() if test != MERCER}
+        if ours is None or not others:
+            continue
+        yield _row(problem, ours, others) | {
+            test: f"{others[test]:.3f}" if test in others else "" for test in DOORS[door][2]
+        }
+
+
+def _row(problem: str, ours: dict[str, Any], others: dict[str, float]) -> dict[str, str]:
+    best = max(others, key=lambda test: others[test])
+    behind = others[best] - rate(ours)
+    verdict = "ahead" if behind < 0 else "within 0.03" if behind <= MARGIN + 1e-9 else "BEHIND"
+    if problem == "null":
+        low, high = band(ours["rejections"], ours["runs"])
+        best, verdict = "", "holds" if low <= LEVEL <= high else "OFF"
+    return {
+        "alternative": problem,
+        "runs": str(ours["runs"]),
+        MERCER: f"{rate(ours):.3f}",
+        "best peer": best,
+        "its rate": f"{others[best]:.3f}" if best else "",
+        "so that mercer is": verdict,
+    }
+
+
+def _markdown(store: Store) -> str:
+    lines = heading("Power of the default tests", "python -m benchmarks.reproductions.default_power")
+    for door in DOORS:
+        lines += ["", f"## {door}", "", *table(_rows(store["cells"], door))]
+    lines += [
+        "",
+        "Rates of rejection at level 0.05, 100 observations (of each sample, or of both variables), the same",
+        "for every test. An empty cell: the test does not take such data. The null is judged by the 95% band",
+        "of its rate. Peers have 199 permutations or their own limits, mercer's defaults 999 permutations.",
+        "Effects were chosen by the rates of the peers alone, and mercer's weights on other problems",
+        "(`tools/default_weights.py`).",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+RECORD = Record("default_power", _markdown)
+
+if __name__ == "__main__":
+    raise SystemExit(main())
