@@ -149,7 +149,9 @@ def _row(problem: str, ours: dict[str, Any], others: dict[str, float]) -> dict[s
 
 
 def _markdown(store: Store) -> str:
-    lines = heading("Power of the default tests", "python -m benchmarks.reproductions.default_power")
+    lines = heading(
+        "Power of the default tests", "python -m benchmarks.reproductions.default_power"
+    )
     for door in DOORS:
         lines += ["", f"## {door}", "", *table(_rows(store["cells"], door))]
     lines += [

@@ -127,17 +127,17 @@ def tail_evidence(values: np.ndarray, ties: np.ndarray) -> np.ndarray:
     """
     number = values.shape[1]
     low, high = (int(share * number) for share in _TAIL)
-    evidence = np.empty(values.shape, dtype=np.float64)
-    for row, tie, out in zip(values, ties, evidence, strict=True):
-        levels = merged(row, tie)
-        out[:] = -np.log10(levels.ranks / number)
-        ordered = np.sort(levels.values)[::-1]
-        start, gap = ordered[low], ordered[high] - ordered[low]
-        if gap > 0 and np.isfinite(gap):
-            slope = np.log10((low + 1) / (high + 1)) / gap
-            beyond = levels.values > start
-            out[beyond] = (levels.values[beyond] - start) * slope - np.log10((low + 1) / number)
-    return np.minimum(evidence, _MAX_EVIDENCE)
+    levels = [merged(row, tie) for row, tie in zip(values, ties, strict=True)]
+    values, ranks = (np.stack([level[i] for level in levels]) for i in range(2))
+    evidence = -np.log10(ranks / number)
+    ends = np.partition(values, (number - 1 - low, number - 1 - high), axis=1)
+    start, stop = ends[:, number - 1 - low, None], ends[:, number - 1 - high, None]
+    with np.errstate(invalid="ignore"):  # infinite statistics
+        gap = stop - start
+        beyond = (values > start) & (gap > 0) & np.isfinite(gap)
+        slope = np.log10((low + 1) / (high + 1)) / np.where(gap > 0, gap, 1.0)
+        tail = (values - start) * slope - np.log10((low + 1) / number)
+    return np.minimum(np.where(beyond, tail, evidence), _MAX_EVIDENCE)
 
 
 def aggregated_by_order(values: np.ndarray, ties: np.ndarray, low: int) -> AggregatedBlocks:

@@ -77,7 +77,9 @@ def low_order(points: Any) -> tuple[Kernel, ...]:
 def frame_low_order(data: Table) -> tuple[Kernel, ...]:
     """`low_order` of the numbers of a data frame; shares of categories count as means."""
     categorical = zip(data.columns.names, data.columns.categorical, strict=True)
-    shares: list[Kernel] = [Delta().select(name) for name, is_category in categorical if is_category]
+    shares: list[Kernel] = [
+        Delta().select(name) for name, is_category in categorical if is_category
+    ]
     numbers = varying(data)
     if numbers is None:
         return (reduce(add, shares),) if shares else ()

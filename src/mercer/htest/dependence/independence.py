@@ -19,8 +19,8 @@ _MAX_ROWS_QUADRATIC = 2000  # observations; beyond, tests in linear time are cho
 def independence(x: Any, y: Any, *, given: Any = None, rng: Any = None) -> IndependenceResult:
     """Test whether two variables are independent, perhaps given a third; the test is chosen automatically.
 
-    * Two variables, up to 2,000 observations: `HSICAgg`, which is aggregated over bandwidths of
-      both and holds its level exactly; beyond, `NystromHSIC`, in time and memory linear in the
+    * Two variables, up to 2,000 observations: `HSICAgg`, which is aggregated over linear and quadratic
+      relations and over bandwidths of both, and holds its level exactly; beyond, `NystromHSIC`, in time and memory linear in the
       number of observations. All observations are used.
     * With `given`, up to 2,000 observations: `KCI`; beyond, `RCoT`.
 
