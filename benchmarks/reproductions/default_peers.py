@@ -22,7 +22,10 @@ def pvalue(peer: Peer, pair: tuple[Any, Any], seed: int) -> float | None:
     x, y = _numbers(pair[0]), _numbers(pair[1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return peer(x, y, seed)
+        try:
+            return peer(x, y, seed)
+        except np.linalg.LinAlgError:  # features of categories are linearly dependent
+            return None
 
 
 def _numbers(x: Any) -> np.ndarray:

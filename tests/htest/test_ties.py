@@ -37,8 +37,10 @@ from mercer.htest import (
     two_sample,
 )
 from mercer.htest.aggregation import aggregated, aggregated_by_order
+from mercer.htest.dependence import hsicagg
 from mercer.htest.dependence.hsicagg import kernel_collections
 from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
+from mercer.htest.samples import mmdagg
 from mercer.htest.samples.pooled_sample import labellings, pool_with_low_order
 from mercer.htest.ties import coincide, few_points, merged
 from mercer.kernels import RBF, Energy, Laplace, Linear
@@ -222,7 +224,7 @@ def test_tiny_samples_agree_with_all_labellings(test, seed):
         pooled, kernels, low = pool_with_low_order(points[:n], points[n:])
         grams = [k.pairwise(pooled.points, pooled.points) for k in kernels]
         forms = np.array([_mmd2(k, np.array(labels)) for k in grams])
-        values = aggregated_by_order(forms, np.full(len(kernels), 1e-10), low).scores
+        values = aggregated_by_order(forms, np.full(len(kernels), 1e-10), low, mmdagg.SHARES).scores
     else:
         split = [(points[np.array(t)], points[~np.array(t)]) for t in labels]
         values = np.array([test.statistic(*samples) for samples in split])
@@ -265,7 +267,7 @@ def test_tiny_pairs_agree_with_all_permutations(test, seed):
         pairs = [*product(first.low, second.low), *product(first.scales, second.scales)]
         grams = [[v.kernel.pairwise(v.points, v.points) for v in pair] for pair in pairs]
         forms = np.array([[_hsic(k, r[np.ix_(o, o)]) for o in orders] for k, r in grams])
-        values = aggregated_by_order(forms, np.full(104, 1e-10), 4).scores
+        values = aggregated_by_order(forms, np.full(104, 1e-10), 4, hsicagg.SHARES).scores
     else:
         values = np.array([test.statistic(x, y[order]) for order in orders])
     exact = np.count_nonzero(values >= values[0] - 1e-9) / len(values)

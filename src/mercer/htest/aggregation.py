@@ -25,8 +25,6 @@ from mercer import validate
 from mercer.htest.nulls import Permutation
 from mercer.htest.ties import merged
 
-# Shares of the level of a default test, for linear statistics, those of second order, and all scales.
-_SHARES = np.array([0.7, 0.1, 0.2])
 _TAIL = 0.1, 0.02  # shares of resamples between which the slope of the tail is taken
 _MAX_EVIDENCE = 1e9  # digits: statistics may be infinite, and differences of logarithms must not
 _SAME_EVIDENCE = 1e-9  # digits: rounding of logarithms, with room
@@ -140,14 +138,18 @@ def tail_evidence(values: np.ndarray, ties: np.ndarray) -> np.ndarray:
     return np.minimum(np.where(beyond, tail, evidence), _MAX_EVIDENCE)
 
 
-def aggregated_by_order(values: np.ndarray, ties: np.ndarray, low: int) -> AggregatedBlocks:
-    """Aggregate the statistics of a default test: means first, then others of low order, then all scales.
+def aggregated_by_order(
+    values: np.ndarray, ties: np.ndarray, low: int, weights: Sequence[float]
+) -> AggregatedBlocks:
+    """Aggregate the statistics of a default test: a linear one, others of low order, and those of all scales.
 
-    `low` is the number of statistics of low order, of which the first is that of means or linear relations.
+    `low` is the number of statistics of low order, the linear one among them; `weights` are the shares
+    of the three blocks.
     """
     sizes = np.array([min(low, 1), max(low - 1, 0), len(values) - low])
     used = sizes > 0
-    return aggregated_blocks(values, ties, sizes[used].tolist(), shares(_SHARES[used], used.sum()))
+    of_blocks = shares(np.array(weights)[used], np.count_nonzero(used))
+    return aggregated_blocks(values, ties, sizes[used].tolist(), of_blocks)
 
 
 def shares(weights: Sequence[float] | np.ndarray | None, number: int) -> np.ndarray:

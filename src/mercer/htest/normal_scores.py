@@ -79,6 +79,8 @@ def _interpolated(x: Array, knots: np.ndarray, heights: np.ndarray) -> Array:
     places, values = array_like(knots / 2, x), array_like(heights, x)
     right = xp.clip(xp.searchsorted(places, half), 1, len(knots) - 1)
     start, stop = xp.take(places, right - 1), xp.take(places, right)
-    share = xp.clip((half - start) / (stop - start), 0.0, 1.0)
+    gap = stop - start
+    gap = xp.where(gap > 0, gap, xp.ones_like(gap))  # knots that differ in more digits than x has
+    share = xp.clip((half - start) / gap, 0.0, 1.0)
     low = xp.take(values, right - 1)
     return low + share * (xp.take(values, right) - low)
