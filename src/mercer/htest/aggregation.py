@@ -148,7 +148,7 @@ def aggregated_by_order(
     """
     sizes = np.array([min(low, 1), max(low - 1, 0), len(values) - low])
     used = sizes > 0
-    of_blocks = shares(np.array(weights)[used], np.count_nonzero(used))
+    of_blocks = shares(np.array(weights)[used], int(np.count_nonzero(used)))
     return aggregated_blocks(values, ties, sizes[used].tolist(), of_blocks)
 
 
