@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer import htest, kernels
 from mercer.htest import (
+    CRT,
     DHSIC,
     FSSD,
     HSIC,
@@ -39,6 +40,7 @@ from mercer.htest import (
     Lancaster,
     LinearKSD,
     LinearMMD,
+    LocalPermutation,
     MaxMMD,
     MMDAgg,
     MMDFuse,
@@ -50,6 +52,7 @@ from mercer.htest import (
     SerialHSIC,
     ShiftHSIC,
     Spectrum,
+    SplitKCI,
     WestfallYoung,
     WildBootstrap,
 )
@@ -171,6 +174,9 @@ DEPENDENCE_CASES = {
     "htest.Lancaster": of_test(Lancaster(null=P), 3, d=1, n=2_500),
     "htest.KCI": of_test(KCI(), 3, d=1, n=2_000),
     "htest.KCI, many columns": of_test(KCI(), 3, n=2_500),
+    "htest.SplitKCI": of_test(SplitKCI(null=WildBootstrap(99)), 3, d=1, n=2_000),
+    "htest.LocalPermutation": of_test(LocalPermutation(resamples=9), 3, d=1, n=2_500),
+    "htest.CRT": of_test(CRT(resamples=9), 3, d=1, n=2_500),
     "htest.KCI, signs": of_test(KCI(null=WildBootstrap(99)), 3, d=1, n=2_500),
     "htest.RCoT": of_test(RCoT(), 3, n=10_000),
     "htest.RCIT": of_test(RCIT(), 3, n=10_000),

@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mercer.htest import KCI, RCIT, HypothesisTest, RCoT, Spectrum, WeightedChi2, WildBootstrap
+from mercer.htest import (
+    CRT,
+    KCI,
+    RCIT,
+    EmbeddingDraws,
+    HypothesisTest,
+    LocalPermutation,
+    RCoT,
+    Spectrum,
+    SplitKCI,
+    WeightedChi2,
+    WildBootstrap,
+)
 from tests.support.htest_given import (
     alike,
     classes,
@@ -42,4 +54,16 @@ def other_nulls() -> Iterator[Cell]:
     yield from grid(tests[2:], (classes, switches, letters), SIZES[0])
 
 
-CELLS = {found.name: found for part in (nonlinear, discrete, other_nulls) for found in part()}
+def split_and_redrawn() -> Iterator[Cell]:
+    """Regressions on separate parts, and x drawn again given z."""
+    numbers = (post_nonlinear(mean, 1), post_nonlinear(one, 3), post_nonlinear(sums, 5))
+    tests = (SplitKCI(), LocalPermutation(resamples=99), CRT(EmbeddingDraws(), resamples=99))
+    yield from grid(tests, (*numbers, classes, letters), SIZES[0])
+    yield from grid((CRT(resamples=99),), (*numbers, classes), SIZES[0])
+
+
+CELLS = {
+    found.name: found
+    for part in (nonlinear, discrete, other_nulls, split_and_redrawn)
+    for found in part()
+}

@@ -11,6 +11,7 @@ import pandas as pd
 
 from mercer import kernels
 from mercer.htest import (
+    CRT,
     DHSIC,
     HSIC,
     KCI,
@@ -24,6 +25,7 @@ from mercer.htest import (
     Composite,
     CrossHSIC,
     CrossMMD,
+    EmbeddingDraws,
     Energy,
     FourierHSIC,
     Gamma,
@@ -35,6 +37,7 @@ from mercer.htest import (
     Lancaster,
     LinearKSD,
     LinearMMD,
+    LocalPermutation,
     MaxMMD,
     MMDAgg,
     MMDFuse,
@@ -45,6 +48,7 @@ from mercer.htest import (
     SerialHSIC,
     ShiftHSIC,
     Spectrum,
+    SplitKCI,
     WildBootstrap,
 )
 from mercer.kernels import RBF
@@ -266,6 +270,10 @@ ZOO = [
     Entry(KCI(null=WildBootstrap(199)), conditionals(), given.direct, (200,)),
     Entry(RCoT(), conditionals(), given.direct, (200,)),
     Entry(RCIT(), conditionals(), given.direct, (200,)),
+    Entry(SplitKCI(null=SIGNS), conditionals(), given.direct, (200,)),
+    Entry(LocalPermutation(resamples=99), conditionals(), given.direct, (200,)),
+    Entry(CRT(EmbeddingDraws(), resamples=99), conditionals(), given.direct, (200,)),
+    Entry(CRT(resamples=99), conditionals()[:2], given.direct, (200,)),
     Entry(ShiftHSIC(), (autoregressions(2, 0.8), *independents()), tied(3, 2), (200,)),
     Entry(SerialHSIC(null=P), nulls(1, 5), repeated, (100,)),
     Entry(KSD(Gaussian([0.0], 1.0), null=SIGNS), (same(1),), wider(1), (100,)),

@@ -1,6 +1,9 @@
 """Hypothesis tests: two samples, independence, goodness of fit; their nulls and results."""
 
 from mercer.htest.against_model_draws import AgainstDraws
+from mercer.htest.conditional.crt import CRT, ConditionalModel, EmbeddingDraws, GaussianResiduals
+from mercer.htest.conditional.local_permutation import LocalPermutation
+from mercer.htest.conditional.split_kci import SplitKCI
 from mercer.htest.corrections import BenjaminiHochberg, Correction, Holm, WestfallYoung
 from mercer.htest.dependence.all_pairs import Pair, PairwiseResult, pairwise_independence
 from mercer.htest.dependence.block_hsic import BlockHSIC
@@ -67,6 +70,7 @@ from mercer.htest.serial_hsic import SerialHSIC
 from mercer.htest.weighted_chi2 import WeightedChi2
 
 __all__ = [
+    "CRT",
     "DHSIC",
     "FSSD",
     "HSIC",
@@ -88,11 +92,13 @@ __all__ = [
     "Chi2",
     "Composite",
     "CompositeResult",
+    "ConditionalModel",
     "Correction",
     "CrossHSIC",
     "CrossMMD",
     "DependenceWitness",
     "Effect",
+    "EmbeddingDraws",
     "Energy",
     "Equivalence",
     "Evidence",
@@ -101,6 +107,7 @@ __all__ = [
     "FisherF",
     "FourierHSIC",
     "Gamma",
+    "GaussianResiduals",
     "GoodnessResult",
     "HSICAgg",
     "Holm",
@@ -116,6 +123,7 @@ __all__ = [
     "Lancaster",
     "LinearKSD",
     "LinearMMD",
+    "LocalPermutation",
     "MMDAgg",
     "MMDFuse",
     "MaxMMD",
@@ -141,6 +149,7 @@ __all__ = [
     "SerialHSIC",
     "ShiftHSIC",
     "Spectrum",
+    "SplitKCI",
     "Strength",
     "TellingPairs",
     "TwoSampleResult",

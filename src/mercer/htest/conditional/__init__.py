@@ -1,0 +1,1 @@
+"""Conditional independence tests: are x and y independent given z?"""
