@@ -124,12 +124,8 @@ def _pair_sums(numba: Any, size: int, form_size: int) -> Loop:
     values. `sizes` are: rows, columns, p, width, first row, first column, n, whether there are weights, whether
     it is a tile of the diagonal, labels, labellings, tables, values of a table, labellings together.
     """
-    fill, shift_tile, add_sums = (
-        kernel_values(numba, size),
-        _shifting(numba),
-        _tile_sums(numba, size),
-    )
-    add_forms, carray = _label_forms(numba, form_size), numba.carray
+    fill, shift_tile, carray = kernel_values(numba, size), _shifting(numba), numba.carray
+    add_sums, add_forms = _tile_sums(numba, size), _label_forms(numba, form_size)
 
     def loop(
         left, right, stride, weights, labels, codes, tables,

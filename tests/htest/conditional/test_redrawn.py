@@ -16,7 +16,7 @@ from mercer.htest import (
     WildBootstrap,
 )
 from mercer.htest.conditional.feature_ridge import (
-    Features,
+    CholeskyFeatures,
     Regressors,
     RidgeFit,
     product_statistic,
@@ -77,9 +77,13 @@ def test_split_statistic_by_hand():
     observed = variables(kernels, (x, y, z))
     parts = np.array_split(np.random.default_rng(0).permutation(60), 3)
     on_z = regressors(observed[2])
-    total = 1 + Features.of(observed[2], 20).values @ Features.of(observed[2], 20).values.T
+    total = (
+        1
+        + CholeskyFeatures.of(observed[2], 20).values
+        @ CholeskyFeatures.of(observed[2], 20).values.T
+    )
     for variable in observed[:2]:
-        values = Features.of(variable, 50).values
+        values = CholeskyFeatures.of(variable, 50).values
         product = np.empty((60, 60))
         kept = []
         for ahead in (1, 2):
@@ -98,7 +102,7 @@ def test_split_statistic_by_hand():
 def test_features_are_those_of_the_kernel_also_elsewhere():
     x = np.random.default_rng(0).normal(size=(80, 2))
     (variable,) = variables((RBF(1.0),), (x,))
-    features = Features.of(variable, 80)
+    features = CholeskyFeatures.of(variable, 80)
     assert_allclose(features.values @ features.values.T, RBF(1.0)(x), atol=1e-4)
     new = np.random.default_rng(1).normal(size=(5, 2))
     assert_allclose(features.at(new) @ features.values.T, RBF(1.0)(new, x), atol=0.02)

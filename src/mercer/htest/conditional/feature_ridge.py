@@ -30,7 +30,7 @@ _RIDGES = 10.0 ** np.arange(-8.0, 1.01, 0.5)  # candidates, in units of the larg
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class CholeskyFeatures:
     """Features of a kernel at n observations, k(x_i, x_j) ~ <a_i, a_j>, and at other points.
 
     They are those of a pivoted Cholesky factor: a(x) = L^-1 k(p, x) with the kernel matrix LL' of the
@@ -42,7 +42,7 @@ class Features:
     pivots: np.ndarray
 
     @classmethod
-    def of(cls, variable: Variable, most: int) -> Features:
+    def of(cls, variable: Variable, most: int) -> CholeskyFeatures:
         """At most so many features."""
         factor = cholesky(variable.gram, tolerance=_TOLERANCE, most=most)
         columns = to_numpy(astype(factor.columns, double(factor.columns)))
@@ -79,7 +79,7 @@ def regressors(z: Variable) -> Regressors:
     The first two are an additive model, for which regressions in ten dimensions need far fewer
     observations; generalised cross-validation decides whether it is enough.
     """
-    joint = Features.of(z, REGRESSORS).values
+    joint = CholeskyFeatures.of(z, REGRESSORS).values
     if not _is_numeric(z):
         return Regressors(joint, (joint.shape[1],))
     columns = _standardised(to_numpy(z.points).astype(np.float64))
@@ -87,7 +87,7 @@ def regressors(z: Variable) -> Regressors:
     if not 1 < width <= _MAX_ADDITIVE:
         return Regressors(np.column_stack([columns, joint]), (width + joint.shape[1],))
     single = [
-        Features.of(Variable(z.name, median_rbf(c, name=z.name), c, None), _ADDITIVE).values
+        CholeskyFeatures.of(Variable(z.name, median_rbf(c, name=z.name), c, None), _ADDITIVE).values
         for c in (columns[:, j : j + 1] for j in range(width))
     ]
     additive = np.column_stack([columns, *single])

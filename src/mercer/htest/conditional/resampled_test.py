@@ -12,7 +12,7 @@ import numpy as np
 from mercer import validate
 from mercer.htest.conditional.feature_ridge import (
     FEATURES,
-    Features,
+    CholeskyFeatures,
     Regressors,
     noise_of,
     on_host,
@@ -42,7 +42,7 @@ class GivenZ:
     """Three variables, with features of x, residuals of y, regressors of z and weights."""
 
     variables: tuple[Variable, ...]
-    x: Features
+    x: CholeskyFeatures
     y: np.ndarray  # residuals of the features of y given z, (n, q)
     z: Regressors
     weights: np.ndarray  # a constant, and features of z: (n, w)
@@ -52,12 +52,12 @@ class GivenZ:
         """`noise`: whether x and y are replaced by what their regressions on z leave of them."""
         x, y, z = observed
         on_z = regressors(z)
-        centred = Features.of(z, WEIGHTS).values
+        centred = CholeskyFeatures.of(z, WEIGHTS).values
         weights = np.column_stack([np.ones(len(centred)), centred - centred.mean(axis=0)])
         y = noise_of(y, on_z) if noise[1] else y
-        outcome = residuals(on_z, Features.of(y, FEATURES).values)
+        outcome = residuals(on_z, CholeskyFeatures.of(y, FEATURES).values)
         x = noise_of(x, on_z) if noise[0] else x
-        return cls(observed, Features.of(x, FEATURES), outcome, on_z, weights)
+        return cls(observed, CholeskyFeatures.of(x, FEATURES), outcome, on_z, weights)
 
 
 class ResampledGivenZ(HypothesisTest):

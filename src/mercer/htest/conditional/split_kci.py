@@ -11,7 +11,7 @@ from mercer import validate
 from mercer.backend import count
 from mercer.htest.conditional.feature_ridge import (
     FEATURES,
-    Features,
+    CholeskyFeatures,
     Regressors,
     RidgeFit,
     need_memory,
@@ -106,11 +106,11 @@ class SplitKCI(HypothesisTest):
         need_memory("SplitKCI", n, _MATRIX_COPIES)
         on_z = regressors(z)
         parts = np.array_split(rng.permutation(n), _PARTS)
-        weights = Features.of(z, _WEIGHTS).values
+        weights = CholeskyFeatures.of(z, _WEIGHTS).values
         matrix = 1 + weights @ weights.T
         for variable, kernel in ((x, self.kernel_x), (y, self.kernel_y)):
             rest = noise_of(variable, on_z) if kernel is None else variable
-            first, second = _twice(Features.of(rest, FEATURES).values, on_z, parts)
+            first, second = _twice(CholeskyFeatures.of(rest, FEATURES).values, on_z, parts)
             products = first @ second.T
             matrix *= (products + products.T) / 2
         np.fill_diagonal(matrix, 0.0)
