@@ -124,11 +124,19 @@ def _rows(cells: dict[str, Any], door: str) -> Iterator[dict[str, str]]:
         }
         ours = cells.get(f"{door}/{problem}/{MERCER}")
         others = {test: value for test, value in rates.items() if test != MERCER}
+        off = [test for test in others if not _holds(cells.get(f"{door}/null/{test}"))]
         if ours is None or not others:
             continue
-        yield _row(problem, ours, others) | {
-            test: f"{others[test]:.3f}" if test in others else "" for test in DOORS[door][2]
+        fair = {test: value for test, value in others.items() if test not in off}
+        yield _row(problem, ours, fair) | {
+            test: f"{others[test]:.3f}{' (off)' if test in off else ''}" if test in others else ""
+            for test in DOORS[door][2]
         }
+
+
+def _holds(null: dict[str, Any] | None) -> bool:
+    """Whether the level is in the band of the rate under the null, or above it."""
+    return not null or not null["runs"] or band(null["rejections"], null["runs"])[0] <= LEVEL
 
 
 def _row(problem: str, ours: dict[str, Any], others: dict[str, float]) -> dict[str, str]:
@@ -158,9 +166,9 @@ def _markdown(store: Store) -> str:
         "",
         "Rates of rejection at level 0.05, 100 observations (of each sample, or of both variables), the same",
         "for every test. An empty cell: the test does not take such data. The null is judged by the 95% band",
-        "of its rate. Peers have 199 permutations or their own limits, mercer's defaults 999 permutations.",
+        "of its rate; a peer whose rate there is above its band (off) is no yardstick. Peers have 199 permutations or their own limits, mercer's defaults 999 permutations.",
         "Effects were chosen by the rates of the peers alone, and mercer's weights on other problems",
-        "(`tools/default_weights.py`).",
+        "(see `SHARES` in mmdagg.py and hsicagg.py).",
     ]
     return "\n".join(lines) + "\n"
 
