@@ -53,21 +53,21 @@ def test_scores_are_weighted_means_of_reciprocals():
 def test_the_strongest_statistic_is_that_of_the_strongest_block():
     values = RNG.chisquare(2, (6, 500))
     values[4, 0] = 60.0
-    combined = aggregated_by_order(values, np.zeros(6), 3, (0.5, 0.2, 0.3))
+    combined = aggregated_by_order(values, np.zeros(6), (1, 2, 3), (0.5, 0.2, 0.3))
     assert combined.best == 4
     assert np.argmax(combined.scores) == 0
     assert combined.rejecting(0.05) == 1
-    assert aggregated_by_order(values, np.zeros(6), 0, (0.5, 0.2, 0.3)).best == 4
+    assert aggregated_by_order(values, np.zeros(6), (0, 0, 6), (0.5, 0.2, 0.3)).best == 4
 
 
-@pytest.mark.parametrize("low", [0, 1, 4])
-def test_level_is_exact_for_dependent_statistics(low):
+@pytest.mark.parametrize("sizes", [(0, 0, 12), (2, 0, 10), (2, 3, 7)])
+def test_level_is_exact_for_dependent_statistics(sizes):
     """The score of the first of exchangeable columns is uniform among all: its mean rank is one half."""
     rng, ranks = np.random.default_rng(1), []
     for _ in range(400):
         shared = rng.normal(size=(1, 60))
         values = (0.7 * shared + rng.normal(size=(12, 60))) ** 2
-        scores = aggregated_by_order(values, np.zeros(12), low, (0.5, 0.2, 0.3)).scores
+        scores = aggregated_by_order(values, np.zeros(12), sizes, (0.5, 0.2, 0.3)).scores
         ranks.append(np.mean(scores >= scores[0]))
     rejected = np.mean(np.array(ranks) <= 0.05)
     assert abs(rejected - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 400)

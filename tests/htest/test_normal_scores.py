@@ -9,9 +9,12 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm, rankdata
 
 import mercer
-from mercer.htest import MMD, HSICAgg, MMDAgg, Permutation
+from mercer.backend import to_numpy
+from mercer.htest import HSICAgg, MMDAgg, Permutation
 from mercer.htest.kernel_collection import formula, frame_low_order, low_order
 from mercer.htest.normal_scores import NormalScores
+from mercer.htest.samples.effect import witness_of
+from mercer.htest.samples.pooled_sample import by_kernel, pool_with_low_order
 from mercer.kernels.prepare import as_table
 
 RNG = np.random.default_rng(0)
@@ -62,8 +65,9 @@ def test_torch_gives_the_same_scores():
 
 
 def test_kernels_of_low_order_are_means_and_products():
-    linear, products = low_order(X)
+    values, linear, products = low_order(X)
     z = _expected(X)
+    assert_allclose(values(X), X @ X.T)
     assert_allclose(linear(X), z @ z.T, atol=1e-12)
     assert_allclose(products(X), (z @ z.T) ** 2, atol=1e-12)
     assert formula(linear) == "Linear() of normal scores"
@@ -71,11 +75,13 @@ def test_kernels_of_low_order_are_means_and_products():
 
 def test_frames_add_shares_of_categories():
     frame = pd.DataFrame({"a": X[:, 0], "letter": RNG.choice(["u", "v"], 60), "b": X[:, 1]})
-    linear, products = frame_low_order(as_table(frame, "frame"))
     z, same = _expected(X), frame["letter"].to_numpy()[:, None] == frame["letter"].to_numpy()
+    values, linear, products = frame_low_order(as_table(frame, "frame"))
+    standard = X / X.std(axis=0)
+    assert_allclose(values(frame), standard @ standard.T + same)
     assert_allclose(linear(frame), z @ z.T + same, atol=1e-12)
     assert_allclose(products(frame), (z @ z.T) ** 2, atol=1e-12)
-    (shares,) = frame_low_order(as_table(frame[["letter"]], "frame"))
+    shares, _ = frame_low_order(as_table(frame[["letter"]], "frame"))
     assert_allclose(shares(frame), same)
 
 
@@ -83,17 +89,16 @@ def test_frames_add_shares_of_categories():
 def test_result_of_a_shift_is_in_the_coordinates_of_the_user(offset):
     rng = np.random.default_rng(1)
     x, y = rng.normal(offset, size=(60, 2)), rng.normal(offset + 0.5, size=(50, 2))
-    result = MMDAgg(null=Permutation(199)).test(x, y, rng=0)
-    assert result.rejects()
-    assert "normal scores" in repr(result.kernel)
-    pooled = np.concatenate([x, y])
-    z = _expected(pooled)
-    means = z[:60].mean(axis=0) - z[60:].mean(axis=0)
-    assert_allclose(result.witness()(pooled), z @ means, atol=1e-9)
-    assert set(result.points(1).first.indices) <= set(range(60))
-    again = MMD(result.kernel, null=Permutation(9)).statistic(x, y)
-    assert_allclose(again, result.effect().mmd2)
-    assert "Linear() of normal scores" in result.summary()
+    assert MMDAgg(null=Permutation(199)).test(x, y, rng=0).rejects()
+    pooled, kernels, _ = pool_with_low_order(x, y)
+    together = np.concatenate([x, y])
+    center = to_numpy(pooled.origin)
+    for kernel, z in zip(kernels[:2], (together - center, _expected(together)), strict=True):
+        moved = by_kernel(pooled, kernel)
+        assert_allclose(moved.points, together, atol=1e-9)
+        means = z[:60].mean(axis=0) - z[60:].mean(axis=0)
+        assert_allclose(witness_of(moved)(together), z @ means, atol=1e-7)
+        assert "values" in formula(moved.kernel) or "scores" in formula(moved.kernel)
 
 
 def test_heavy_tails_do_not_hide_a_shift_or_a_linear_relation():
@@ -107,6 +112,6 @@ def test_heavy_tails_do_not_hide_a_shift_or_a_linear_relation():
 
 def test_monotone_maps_of_columns_leave_the_linear_evidence():
     x = np.random.default_rng(3).normal(size=80)
-    linear, _ = low_order(x[:, None])
-    again, _ = low_order(np.exp(x)[:, None])
+    _, linear, _ = low_order(x[:, None])
+    _, again, _ = low_order(np.exp(x)[:, None])
     assert_allclose(linear(x), again(np.exp(x)), atol=1e-12)

@@ -224,7 +224,9 @@ def test_tiny_samples_agree_with_all_labellings(test, seed):
         pooled, kernels, low = pool_with_low_order(points[:n], points[n:])
         grams = [k.pairwise(pooled.points, pooled.points) for k in kernels]
         forms = np.array([_mmd2(k, np.array(labels)) for k in grams])
-        values = aggregated_by_order(forms, np.full(len(kernels), 1e-10), low, mmdagg.SHARES).scores
+        values = aggregated_by_order(
+            forms, np.full(len(kernels), 1e-10), (2, low - 2, 20), mmdagg.SHARES
+        ).scores
     else:
         split = [(points[np.array(t)], points[~np.array(t)]) for t in labels]
         values = np.array([test.statistic(*samples) for samples in split])
@@ -264,10 +266,11 @@ def test_tiny_pairs_agree_with_all_permutations(test, seed):
     orders = [list(order) for order in permutations(range(n))]
     if isinstance(test, HSICAgg):
         first, second = kernel_collections(None, None, x, y, low=True)
-        pairs = [*product(first.low, second.low), *product(first.scales, second.scales)]
+        pairs = [(first.low[0], second.low[0]), *product(first.low[1:], second.low[1:])]
+        pairs += product(first.scales, second.scales)
         grams = [[v.kernel.pairwise(v.points, v.points) for v in pair] for pair in pairs]
         forms = np.array([[_hsic(k, r[np.ix_(o, o)]) for o in orders] for k, r in grams])
-        values = aggregated_by_order(forms, np.full(104, 1e-10), 4, hsicagg.SHARES).scores
+        values = aggregated_by_order(forms, np.full(105, 1e-10), (2, 3, 100), hsicagg.SHARES).scores
     else:
         values = np.array([test.statistic(x, y[order]) for order in orders])
     exact = np.count_nonzero(values >= values[0] - 1e-9) / len(values)

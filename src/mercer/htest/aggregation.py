@@ -139,17 +139,15 @@ def tail_evidence(values: np.ndarray, ties: np.ndarray) -> np.ndarray:
 
 
 def aggregated_by_order(
-    values: np.ndarray, ties: np.ndarray, low: int, weights: Sequence[float]
+    values: np.ndarray, ties: np.ndarray, sizes: Sequence[int], weights: Sequence[float]
 ) -> AggregatedBlocks:
-    """Aggregate the statistics of a default test: a linear one, others of low order, and those of all scales.
+    """Aggregate the statistics of a default test: linear ones, others of low order, and those of all scales.
 
-    `low` is the number of statistics of low order, the linear one among them; `weights` are the shares
-    of the three blocks.
+    `sizes` are the numbers of statistics of the three blocks, which may be 0, and `weights` their shares.
     """
-    sizes = np.array([min(low, 1), max(low - 1, 0), len(values) - low])
-    used = sizes > 0
+    used = np.array(sizes) > 0
     of_blocks = shares(np.array(weights)[used], int(np.count_nonzero(used)))
-    return aggregated_blocks(values, ties, sizes[used].tolist(), of_blocks)
+    return aggregated_blocks(values, ties, [size for size in sizes if size], of_blocks)
 
 
 def shares(weights: Sequence[float] | np.ndarray | None, number: int) -> np.ndarray:

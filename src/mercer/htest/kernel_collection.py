@@ -13,7 +13,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.frames import Table
-from mercer.htest.normal_scores import NormalScores
+from mercer.htest.normal_scores import Centred, NormalScores
 from mercer.kernels.algebra import Constant, Multiple, Product, Sum
 from mercer.kernels.bandwidth import usable
 from mercer.kernels.base import Kernel
@@ -64,28 +64,33 @@ def frame_collection(data: Table, number: int = BANDWIDTHS_PER_KERNEL) -> tuple[
     return tuple(product([numbers.kernel(kernel), *categories(data)]) for kernel in kernels)
 
 
-def low_order(points: Any) -> tuple[Kernel, ...]:
-    """Kernels of means and of products of two columns, of the normal scores of the points.
+LINEAR = 2  # of the kernels of low order, the first ones: of the values and of their scores
 
-    MMD of the first compares means, HSIC is the sum of squared correlations; the second does the same
-    with squares and products of columns: scales, correlations, quadratic relations.
+
+def low_order(points: Any) -> tuple[Kernel, ...]:
+    """Kernels of means, and of products of two columns.
+
+    MMD of the first two compares means of the points and of their normal scores, and HSIC is the sum of
+    squared covariances; the third does the same with squares and products of scores: scales,
+    correlations, quadratic relations.
     """
     scores = NormalScores.of(points)
-    return Linear().transformed(scores), Polynomial(2, 0.0).transformed(scores)
+    return Linear(), Linear().transformed(scores), Polynomial(2, 0.0).transformed(scores)
 
 
 def frame_low_order(data: Table) -> tuple[Kernel, ...]:
-    """`low_order` of the numbers of a data frame; shares of categories count as means."""
+    """`low_order` of the standardised numbers of a data frame; shares of categories count as means."""
     categorical = zip(data.columns.names, data.columns.categorical, strict=True)
     shares: list[Kernel] = [
         Delta().select(name) for name, is_category in categorical if is_category
     ]
     numbers = varying(data)
     if numbers is None:
-        return (reduce(add, shares),) if shares else ()
+        return (reduce(add, shares),) * LINEAR if shares else ()
     rows = [data.columns.names.index(name) for name in numbers.names]
-    means, products = (k.select(numbers.names) for k in low_order(data.values[:, rows]))
-    return reduce(add, [means, *shares]), products
+    _, means, products = (k.select(numbers.names) for k in low_order(data.values[:, rows]))
+    values = numbers.kernel(Linear())
+    return reduce(add, [values, *shares]), reduce(add, [means, *shares]), products
 
 
 def checked_kernels(kernels: Any, name: str = "kernels") -> tuple[Kernel, ...] | None:
@@ -183,7 +188,7 @@ def formula(kernel: Kernel) -> str:
     """
     if isinstance(kernel, Select | Scaled):
         return formula(kernel.kernel)
-    if isinstance(kernel, Transformed) and isinstance(kernel.function, NormalScores):
+    if isinstance(kernel, Transformed) and isinstance(kernel.function, NormalScores | Centred):
         return f"{formula(kernel.kernel)} of {kernel.function}"
     if isinstance(kernel, Constant):
         return f"{kernel.value:.3g}"

@@ -54,6 +54,20 @@ class NormalScores:
         return "normal scores"
 
 
+@dataclass(frozen=True, eq=False)
+class Centred:
+    """x -> x - center: the witness of a linear kernel of centred values is zero at the center."""
+
+    center: np.ndarray
+
+    def __call__(self, x: Array) -> Array:
+        """Points less the center."""
+        return x - array_like(self.center, x)
+
+    def __repr__(self) -> str:
+        return "centred values"
+
+
 def _scores(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct values and their scores, thinned to `_MAX_KNOTS`."""
     from scipy.special import ndtri

@@ -64,11 +64,11 @@ def test_notes_of_the_aggregated_test():
     found = MMDAgg(null=null).test(X, Y, rng=0)
     number, *rest = found.notes[0].split()
     assert found.pvalue <= LEVEL
-    assert 1 <= int(number) <= 22
-    assert " ".join(rest).startswith("of 22 kernels reject at level 0.05; the strongest is ")
+    assert 1 <= int(number) <= 23
+    assert " ".join(rest).startswith("of 23 kernels reject at level 0.05; the strongest is ")
     assert len(found.notes[0]) < 120
     none = MMDAgg(null=null).test(X[:30], X[30:], rng=0)
-    assert none.notes[0].startswith("None of 22 kernels rejects at level 0.05; ")
+    assert none.notes[0].startswith("None of 23 kernels rejects at level 0.05; ")
     one = MMDAgg([Laplace(2.0)], null=null).test(X, Y, rng=0)
     assert one.notes == ("Kernel: Laplace(bandwidth=2).",)
 

@@ -26,6 +26,7 @@ from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.kernel_collection import (
     CHOSEN,
     LEVEL,
+    LINEAR,
     checked_kernels,
     collection,
     frame_collection,
@@ -62,8 +63,8 @@ class HSICAgg(HypothesisTest):
     the smallest level at which the aggregated test rejects.
 
     By default, what people look for first has most of the level: there are three blocks, the linear
-    relation of normal scores of the ranks (of two columns their correlation), relations that have
-    squares or products of them on one side or on both, and all pairs of Gaussian and Laplace kernels of
+    relation of the values and of normal scores of their ranks (of two columns their correlation),
+    relations that have squares or products of scores on one side or on both, and all pairs of Gaussian and Laplace kernels of
     five bandwidths each. The statistic is log10 sum_b w_b / p_b with weights 0.75, 0.1 and 0.15, and p_b the
     p-value of block b: a weighted harmonic mean of p-values. In normal samples the test is nearly as
     powerful against linear relations as Pearson's, and it needs no moments of heavy tails.
@@ -182,9 +183,10 @@ def _with_kernels(
 
 
 def _grids(first: Collection, second: Collection) -> list[Grid]:
-    """Kernels of low order with each other, then those of all scales."""
-    grids = (first.low, second.low), (first.scales, second.scales)
-    return [grid for grid in grids if all(grid)]
+    """Values with values, scores with scores, then all scales with each other."""
+    values, scores = slice(0, 1), slice(1, None)
+    low = [(first.low[part], second.low[part]) for part in (values, scores)]
+    return [grid for grid in (*low, (first.scales, second.scales)) if all(grid)]
 
 
 def _aggregated_hsic(
@@ -197,7 +199,9 @@ def _aggregated_hsic(
     ties = np.concatenate([e.tolerances.ravel() for e in evidence])
     if not default:
         return aggregated(values, ties, shares(None, len(values)))
-    return aggregated_by_order(values, ties, evidence[0].pairs if len(grids) > 1 else 0, SHARES)
+    low = len(values) - evidence[-1].pairs
+    sizes = min(low, LINEAR), max(low - LINEAR, 0), evidence[-1].pairs
+    return aggregated_by_order(values, ties, sizes, SHARES)
 
 
 def _at_scores(variables: tuple[Variable, ...]) -> tuple[Variable, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from mercer import validate
 from mercer.htest.aggregation import aggregated, aggregated_by_order, never_early, shares
 from mercer.htest.hypothesis_test import HypothesisTest
-from mercer.htest.kernel_collection import LEVEL, checked_kernels, rejecting
+from mercer.htest.kernel_collection import LEVEL, LINEAR, checked_kernels, rejecting
 from mercer.htest.nulls import Judgement, Permutation
 from mercer.htest.samples.landmark_mmd import LandmarkDiscrepancies
 from mercer.htest.samples.mmd_statistic import Discrepancies
@@ -36,9 +36,9 @@ class MMDAgg(HypothesisTest):
     the p-value is its rank among all labellings, the observed one included; where these are equal, the
     larger standardised statistic counts as larger. The statistic is -log10 min_k p_k / w_k.
 
-    By default, what people look for first has most of the level: there are three blocks, one kernel of
-    means, one of squares and products of columns, both of normal scores of the ranks, and Gaussian and
-    Laplace kernels of ten bandwidths each. The statistic is log10 sum_b w_b / p_b with weights 0.5, 0.2
+    By default, what people look for first has most of the level: there are three blocks, two kernels
+    of means (of the values and of normal scores of their ranks), one of squares and products of scores, and
+    Gaussian and Laplace kernels of ten bandwidths each. The statistic is log10 sum_b w_b / p_b with weights 0.5, 0.2
     and 0.3, and p_b the p-value of block b: a weighted harmonic mean of p-values. Against a shift of normal
     samples the test is nearly as powerful as Hotelling's, and it needs no moments of heavy tails.
 
@@ -106,7 +106,8 @@ class MMDAgg(HypothesisTest):
         values = discrepancies.resampled(self.null, self.null.columns, seed)  # (kernels, B + 1)
         ties = discrepancies.tie_tolerances
         if default:
-            combined = aggregated_by_order(values, ties, first, SHARES)
+            sizes = min(first, LINEAR), max(first - LINEAR, 0), len(kernels) - first
+            combined = aggregated_by_order(values, ties, sizes, SHARES)
         else:
             combined = aggregated(values, ties, shares(self.weights, len(kernels)))
         judgement = Judgement.resampled(float(combined.scores[0]), combined.scores[1:])

@@ -22,11 +22,12 @@ from mercer.htest.kernel_collection import (
     low_order,
     unfolded,
 )
-from mercer.htest.normal_scores import NormalScores
+from mercer.htest.normal_scores import Centred, NormalScores
 from mercer.htest.nulls import Permutation
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel, varying
+from mercer.kernels.dot import Linear
 from mercer.kernels.prepare import aligned, as_table, bound, prepare
 from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.kernels.wrappers import Transformed
@@ -152,12 +153,17 @@ def pool_with_low_order(x: Any, y: Any) -> tuple[Pooled, tuple[Kernel, ...], int
 def by_kernel(pooled: Pooled, kernel: Kernel) -> Pooled:
     """The pooled sample with one of the kernels of a collection, in the coordinates of the user.
 
-    Normal scores were made of points that may have been moved, and are moved back with them.
+    Normal scores were made of points that may have been moved, and are moved back with them; values of a
+    linear kernel are centred there.
     """
-    scores = kernel.function if isinstance(kernel, Transformed) else None
-    if pooled.origin is None or not isinstance(scores, NormalScores):
+    if pooled.origin is None:
         return replace(pooled, given_kernel=kernel)
-    moved = kernel.parts()["kernel"].transformed(scores.moved(pooled.origin))
+    if isinstance(kernel, Linear):
+        moved = kernel.transformed(Centred(to_numpy(pooled.origin)))
+    elif isinstance(kernel, Transformed) and isinstance(kernel.function, NormalScores):
+        moved = kernel.kernel.transformed(kernel.function.moved(pooled.origin))
+    else:
+        return replace(pooled, given_kernel=kernel)
     return replace(pooled, given_kernel=moved, points=pooled.unmoved, origin=None)
 
 

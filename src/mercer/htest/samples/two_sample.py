@@ -18,7 +18,7 @@ from mercer.rkhs.sample_rows import one_sample
 _ALL_PAIRS = 4000  # observations together, up to which all pairs are compared
 _MAX_OBSERVATIONS_FOR_499 = 200_000  # together; with more, 199 permutations
 _WORK = 5e11  # multiplications and additions: seconds on two cores
-_KERNELS = 22  # of the default: two of low order, ten bandwidths of two kernels
+_KERNELS = 23  # of the default: three of low order, ten bandwidths of two kernels
 _MIN_LANDMARKS, _MAX_LANDMARKS = 50, 500  # limits of the number that fits into `_WORK`
 
 
