@@ -28,10 +28,18 @@ from benchmarks.reproductions.records import (
     rate,
     table,
 )
-from mercer.htest import HSIC, MMD, HypothesisTest, Permutation, ShiftHSIC, WildBootstrap
+from mercer.htest import (
+    HSIC,
+    MMD,
+    HypothesisTest,
+    Permutation,
+    SerialHSIC,
+    ShiftHSIC,
+    WildBootstrap,
+)
 
 from tests.support.htest_levels import LEVEL, MOST  # isort: skip  (found by the path that `records` adds)
-from tests.support.series_problems import STATIONARY, WALKS  # isort: skip
+from tests.support.series_problems import STATIONARY, WALKS, Draw, arma, garch  # isort: skip
 
 SIZES = (100, 300, 1000)
 RUNS_AT_ONCE = 10  # of a cell, in one worker
@@ -79,6 +87,20 @@ DEPENDENT: Mapping[str, Callable[[np.random.Generator, int], Pair]] = {
     "linear": _effect(lambda x: x, 0.34),
     "absolute value": _effect(np.abs, 0.65),
 }
+# What SerialHSIC is asked about: rows in random order, of which 5% are to be rejected, and series.
+ROWS: Mapping[str, Draw] = {
+    "independent": STATIONARY["independent"],
+    "independent t2": lambda rng, n: rng.standard_t(2, n),
+    "independent counts": lambda rng, n: rng.poisson(1.0, n).astype(np.float64),
+    "independent, d = 5": lambda rng, n: rng.standard_normal((n, 5)),
+    "AR(0.2)": arma((0.2,)),
+    "AR(-0.3)": arma((-0.3,)),
+    "MA(4), only lag 4": arma(ma=(0.0, 0.0, 0.0, 0.4)),
+    "GARCH(0.3, 0.6)": garch(0.3, 0.6),
+    "GARCH(0.1, 0.85)": STATIONARY["GARCH(0.1, 0.85)"],
+    "threshold AR": STATIONARY["threshold AR"],
+}
+SERIAL = SerialHSIC(null=Permutation(199))
 ALTERNATIVES = {"MMD": DIFFERENT, "HSIC": DEPENDENT, "ShiftHSIC": DEPENDENT}
 
 
@@ -88,12 +110,15 @@ def keys() -> Iterator[str]:
         for test in TESTS:
             yield from (f"level; {test}; {problem}; {n}" for problem in STATIONARY | WALKS)
             yield from (f"power; {test}; {problem}; {n}" for problem in ALTERNATIVES[test])
+        yield from (f"serial; SerialHSIC; {problem}; {n}" for problem in ROWS)
 
 
 def once(key: str, run: int) -> dict[str, Any]:
     """Run number `run` of a cell: rejections, refusals, cautions, and rejections by the permutation twin."""
     kind, name, problem, size = key.split("; ")
     rng = np.random.default_rng([run, zlib.crc32(key.encode())])
+    if kind == "serial":
+        return {"rejections": int(SERIAL.test(ROWS[problem](rng, int(size)), rng=run).rejects())}
     if kind == "level":
         draw = (STATIONARY | WALKS)[problem]
         samples = draw(rng, int(size)), draw(rng, int(size))
@@ -173,10 +198,10 @@ def main() -> int:
     """Run what is asked for, and print the tables."""
     parser = arguments(__doc__, runs=400)
     parser.add_argument("--workers", type=int, default=1, help="processes")
-    parser.add_argument("--only", default="", help="cells whose name has this in it")
+    parser.add_argument("--only", default="", help="cells whose name has this in it, ended by ;")
     parser.add_argument("--again", action="store_true", help="forget the earlier runs of these")
     told = parser.parse_args()
-    chosen = [key for key in keys() if told.only in key]
+    chosen = [key for key in keys() if told.only in f"{key};"]
     store = RECORD.load(told.results)
     forgotten = set(chosen) if told.again else set()
     store["cells"] = {k: e for k, e in store["cells"].items() if k not in forgotten}
@@ -206,6 +231,12 @@ def markdown(store: Store) -> str:
         "",
     ]
     lines += ["## Power on independent observations", "", *table(_power_rows(cells))]
+    lines += [
+        "",
+        "## SerialHSIC: rows that are rejected at level 0.05",
+        "",
+        *table(_serial_rows(cells)),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -242,6 +273,14 @@ def _power_rows(cells: Mapping[str, Any]) -> Iterable[dict[str, str]]:
                 "time ratio": f"{entry['seconds'] / entry['twin_seconds']:.2f}",
                 "runs": str(entry["runs"]),
             }
+
+
+def _serial_rows(cells: Mapping[str, Any]) -> Iterable[dict[str, str]]:
+    for problem in ROWS:
+        entries = {n: cells.get(f"serial; SerialHSIC; {problem}; {n}") for n in SIZES}
+        rates = {f"n = {n}": "" if e is None else f"{rate(e):.3f}" for n, e in entries.items()}
+        runs = max((e["runs"] for e in entries.values() if e is not None), default=0)
+        yield {"rows": problem, **rates, "runs": str(runs)}
 
 
 RECORD = Record("series_level", markdown)
