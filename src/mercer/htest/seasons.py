@@ -16,9 +16,13 @@ from mercer.gram.lazy import Changed
 from mercer.htest.serial_dependence import lag_means
 
 _MIN_PERIODS = 3  # in the series; slower oscillations are not told from other slow changes
-_NEIGHBOURS = 8  # ordinates on each side that tell how large the periodogram is without the line
-_FALSE_ALARMS = 0.01  # how often a series without a line may have one
-_STEPS_PER_ORDINATE = 16  # the frequency of a line is located on a finer grid
+_AWAY = 2 * np.arange(
+    2, 9
+)  # half steps to the ordinates that tell how large the periodogram is without the line
+# Bound on how often noise has a line, attained by a linear kernel of numbers; with Gaussian kernels, whose ordinates vary
+# less, it is 1%. A line that is none costs 8 of n degrees of freedom, one that is overlooked the level.
+_FALSE_ALARMS = 0.2
+_STEPS_PER_ORDINATE = 8  # the frequency of a line is located on a finer grid
 _HARMONICS = 4  # of a season that are taken out, the fundamental frequency included
 _MIN_ROWS = 30  # a shorter series shows no season
 
@@ -63,20 +67,20 @@ def season(matrix: LazyMatrix) -> float | None:
     """The frequency of a line in the kernel periodogram, in cycles per step; None where there is none.
 
     Ordinates without a line are at most as variable as exponential numbers, so that one of them over the mean of k others
-    exceeds r with probability (1 + r / k)^-k; the least of these probabilities is compared with 0.01 / (n / 2).
+    exceeds r with probability (1 + r / k)^-k; the least of these probabilities, at n frequencies, is compared with 0.2 / n.
     """
     n = matrix.shape[0]
     if n < _MIN_ROWS:
         return None
-    ordinates = periodogram(matrix, 1)
-    first = _MIN_PERIODS
+    ordinates = periodogram(matrix, 2)  # at n frequencies: a line between two ordinates is not lost
+    first = 2 * _MIN_PERIODS
     tails = np.array([_log_tail(ordinates, k) for k in range(first, len(ordinates))])
     peak = first + int(np.argmin(tails))
-    if not tails[peak - first] < np.log(2 * _FALSE_ALARMS / n):
+    if not tails[peak - first] < np.log(_FALSE_ALARMS / n):
         return None
-    fine = periodogram(matrix, _STEPS_PER_ORDINATE)
+    fine = periodogram(matrix, 2 * _STEPS_PER_ORDINATE)
     low, high = (peak - 1) * _STEPS_PER_ORDINATE, (peak + 1) * _STEPS_PER_ORDINATE
-    return (low + int(np.argmax(fine[low : high + 1]))) / (_STEPS_PER_ORDINATE * n)
+    return (low + int(np.argmax(fine[low : high + 1]))) / (2 * _STEPS_PER_ORDINATE * n)
 
 
 def periodogram(matrix: LazyMatrix, padding: int) -> np.ndarray:
@@ -100,10 +104,10 @@ def harmonics(n: int, frequency: float) -> np.ndarray:
 
 
 def _log_tail(ordinates: np.ndarray, k: int) -> float:
-    """Logarithm of the probability of an ordinate this large, given its neighbours but those right beside it."""
-    left = ordinates[max(k - _NEIGHBOURS, 1) : max(k - 1, 1)]
-    around = np.concatenate([left, ordinates[k + 2 : k + 1 + _NEIGHBOURS]])
+    """Logarithm of the probability of an ordinate this large, given its neighbours two to eight whole steps away."""
+    positions = np.concatenate([k - _AWAY, k + _AWAY])
+    around = ordinates[positions[(positions > 0) & (positions < len(ordinates))]]
     total = float(around.sum())
-    return (
-        -len(around) * float(np.log1p(max(float(ordinates[k]), 0.0) / total)) if total > 0 else 0.0
-    )
+    if not total > 0:
+        return 0.0
+    return -len(around) * float(np.log1p(max(float(ordinates[k]), 0.0) / total))
