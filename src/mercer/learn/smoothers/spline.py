@@ -23,7 +23,9 @@ from mercer.rkhs.function import Function
 
 _EPS = float(np.finfo(np.float64).eps)
 _ROWS_FOR_POLYNOMIAL = 64  # at which the polynomial, of at most ten coefficients, is found
-_VALUES_PER_BLOCK = 2**20  # kernel values between new and training points: 8 MiB
+_VALUES_PER_BLOCK = (
+    2**17
+)  # kernel values between new and training points: 1 MiB, and five temporaries of that size
 
 
 class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
