@@ -2,9 +2,9 @@
 
 For two samples, the alternatives of dependence compare pairs that depend on each other with pairs
 of the same margins that do not. For two variables, the alternatives of samples have the label of the
-sample as one of the variables. Effects were chosen so that the best peer rejects in about 50 to 95 of
-100 runs; mercer's tests had no part in that choice, nor do their weights come from these problems
-(`mercer.htest.aggregation` says which they come from).
+sample as one of the variables. Effects were chosen by theory and by a pilot of the peers; mercer's
+tests had no part in that choice, nor do their weights come from these problems (`SHARES` in
+`mmdagg.py` and `hsicagg.py`).
 """
 
 from __future__ import annotations

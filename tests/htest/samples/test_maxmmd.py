@@ -95,7 +95,7 @@ def test_the_chosen_test_says_why():
     assert result.rejects(0.05)
     assert chosen(2000, 2000)[0] == MMDAgg()
     large, why = chosen(60_000, 40_000)
-    assert large.landmarks == 250
+    assert large.landmarks == 217
     assert "100,000 observations" in why
     assert chosen(10**6, 10**6)[0].landmarks == 50
 

@@ -27,7 +27,7 @@ def two_sample(x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
 
     It is always `MMDAgg`, aggregated over a kernel of means, one of squares and products of columns, and
     Gaussian and Laplace kernels of ten bandwidths each. It needs no prior knowledge of the difference,
-    loses little against the best test of a shift, and its level is exact:
+    gives half of the level to a shift, and its level is exact:
 
     * up to 4,000 observations in all, on all pairs of observations, with 999 permutations;
     * beyond, projected onto landmarks, in time and memory linear in the number of observations:
