@@ -149,12 +149,13 @@ def _holds(null: dict[str, Any] | None) -> bool:
 
 
 def _row(problem: str, ours: dict[str, Any], others: dict[str, float]) -> dict[str, str]:
-    best = max(others, key=lambda test: others[test])
-    behind = others[best] - rate(ours)
-    verdict = "ahead" if behind < 0 else "within 0.03" if behind <= MARGIN + 1e-9 else "BEHIND"
+    best, verdict = max(others, key=lambda test: others[test], default=""), ""
     if problem == "null":
         low, high = band(ours["rejections"], ours["runs"])
         best, verdict = "", "holds" if low <= LEVEL <= high else "OFF"
+    elif best:
+        behind = others[best] - rate(ours)
+        verdict = "ahead" if behind < 0 else "within 0.03" if behind <= MARGIN + 1e-9 else "BEHIND"
     return {
         "alternative": problem,
         "runs": str(ours["runs"]),
