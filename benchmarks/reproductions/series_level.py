@@ -218,6 +218,7 @@ def markdown(store: Store) -> str:
     cells = {k: e for k, e in store["cells"].items() if e["runs"]}
     command = "python -m benchmarks.reproductions.series_level --workers 16"
     lines = heading("Tests on autocorrelated rows: level and power", command)
+    lines += ["", *([store["remark"]] if "remark" in store else [])]
     levels = [k for k in cells if k.startswith("level") and k.split("; ")[2] not in WALKS]
     outside = [k for k in levels if rate(cells[k]) > MOST]
     lines += ["", "## Level", "", f"{len(levels)} cells, {len(outside)} above {MOST:.0%}.", ""]
