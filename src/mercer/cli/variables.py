@@ -15,18 +15,24 @@ from mercer.cli.table import quoted
 from mercer.cli.test_registry import Choice, kernel_for
 from mercer.frames import Table
 from mercer.htest import (
+    CRT,
+    GCM,
     HSIC,
     KCI,
     NFSIC,
+    PCM,
     RCIT,
     RDC,
     BlockHSIC,
     CrossHSIC,
     FourierHSIC,
     HSICAgg,
+    KernelGCM,
+    LocalPermutation,
     NystromHSIC,
     Permutation,
     RCoT,
+    SplitKCI,
 )
 from mercer.htest.dependence.independence import chosen, independence
 from mercer.kernels import Energy
@@ -48,6 +54,12 @@ class IndependenceName(StrEnum):
     KCI = "kci"
     RCIT = "rcit"
     RCOT = "rcot"
+    KERNELGCM = "kernelgcm"
+    GCM = "gcm"
+    PCM = "pcm"
+    SPLITKCI = "splitkci"
+    LOCAL = "local"
+    CRT = "crt"
 
 
 _CLASSES: dict[IndependenceName, Any] = {
@@ -63,8 +75,24 @@ _CLASSES: dict[IndependenceName, Any] = {
     IndependenceName.KCI: KCI,
     IndependenceName.RCIT: RCIT,
     IndependenceName.RCOT: RCoT,
+    IndependenceName.KERNELGCM: KernelGCM,
+    IndependenceName.GCM: GCM,
+    IndependenceName.PCM: PCM,
+    IndependenceName.SPLITKCI: SplitKCI,
+    IndependenceName.LOCAL: LocalPermutation,
+    IndependenceName.CRT: CRT,
 }
-_CONDITIONAL = {IndependenceName.KCI, IndependenceName.RCIT, IndependenceName.RCOT}
+_CONDITIONAL = {
+    IndependenceName.KCI,
+    IndependenceName.RCIT,
+    IndependenceName.RCOT,
+    IndependenceName.KERNELGCM,
+    IndependenceName.GCM,
+    IndependenceName.PCM,
+    IndependenceName.SPLITKCI,
+    IndependenceName.LOCAL,
+    IndependenceName.CRT,
+}
 
 
 @dataclass(frozen=True)
@@ -111,7 +139,9 @@ class IndependenceChoice(Choice):
         name = self._effective_name(conditional)
         if (name in _CONDITIONAL) != conditional and name is not IndependenceName.AUTO:
             hint = (
-                "does not take --given: use kci, rcit or rcot" if conditional else "needs --given"
+                "does not take --given: use kernelgcm, kci or rcot"
+                if conditional
+                else "needs --given"
             )
             raise WrongUse(f"--test {name} {hint}")
         if name is IndependenceName.AUTO and self.resamples is None:
@@ -137,7 +167,7 @@ class IndependenceChoice(Choice):
     ) -> tuple[Any, tuple[str, ...]]:
         """The test, and notes on why it was chosen."""
         if name is IndependenceName.AUTO:
-            test, why = chosen(len(variables[0]), len(variables) == 3)
+            test, why = chosen(len(variables[0]), _width(variables))
             return test, (why,)
         kind = _CLASSES[name]
         if name is IndependenceName.DCOV:
@@ -160,6 +190,14 @@ class IndependenceChoice(Choice):
             argument: kernel_for(self.kernel, variable, self.bandwidth)
             for argument, variable in zip(names, variables, strict=True)
         }
+
+
+def _width(variables: Sequence[Any]) -> int | None:
+    """Number of given columns; None without any."""
+    if len(variables) < 3:
+        return None
+    given = variables[2]
+    return (given.values if isinstance(given, Table) else given).shape[1]
 
 
 def select(sample: FileSample, names: Sequence[str]) -> Any:

@@ -2,7 +2,11 @@
 
 from mercer.htest.against_model_draws import AgainstDraws
 from mercer.htest.conditional.crt import CRT, ConditionalModel, EmbeddingDraws, GaussianResiduals
+from mercer.htest.conditional.diagnosis import Diagnosis, RegressionCheck
+from mercer.htest.conditional.gcm import GCM, KernelGCM, WeightedGCM
 from mercer.htest.conditional.local_permutation import LocalPermutation
+from mercer.htest.conditional.pcm import PCM
+from mercer.htest.conditional.residual_test import ConditionalResult
 from mercer.htest.conditional.split_kci import SplitKCI
 from mercer.htest.corrections import BenjaminiHochberg, Correction, Holm, WestfallYoung
 from mercer.htest.dependence.all_pairs import Pair, PairwiseResult, pairwise_independence
@@ -73,12 +77,14 @@ __all__ = [
     "CRT",
     "DHSIC",
     "FSSD",
+    "GCM",
     "HSIC",
     "KCI",
     "KSD",
     "ME",
     "MMD",
     "NFSIC",
+    "PCM",
     "RCIT",
     "RDC",
     "SCF",
@@ -93,10 +99,12 @@ __all__ = [
     "Composite",
     "CompositeResult",
     "ConditionalModel",
+    "ConditionalResult",
     "Correction",
     "CrossHSIC",
     "CrossMMD",
     "DependenceWitness",
+    "Diagnosis",
     "Effect",
     "EmbeddingDraws",
     "Energy",
@@ -120,6 +128,7 @@ __all__ = [
     "KSDAggResult",
     "KSample",
     "KSampleResult",
+    "KernelGCM",
     "Lancaster",
     "LinearKSD",
     "LinearMMD",
@@ -142,6 +151,7 @@ __all__ = [
     "Permutation",
     "PowerCurve",
     "RCoT",
+    "RegressionCheck",
     "RelativeKSD",
     "RelativeResult",
     "Result",
@@ -154,6 +164,7 @@ __all__ = [
     "TellingPairs",
     "TwoSampleResult",
     "WeightedChi2",
+    "WeightedGCM",
     "WestfallYoung",
     "WildBootstrap",
     "feature_differences",

@@ -34,8 +34,7 @@ class HSIC(PairTest):
         The U-statistic of Song et al. (2012, eq. 5), which may be negative.
     null : Permutation, Gamma, Spectrum or WildBootstrap
         Permutations are exact, and cost little more than the statistic: n of them, all circular
-        shifts of one random order, come from one Fourier transform. WildBootstrap(block=None)
-        is for time series.
+        shifts of one random order, come from one Fourier transform. WildBootstrap is for time series.
 
     Examples
     --------

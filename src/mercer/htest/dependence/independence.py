@@ -6,6 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from mercer.backend import count
+from mercer.frames import Table
+from mercer.htest.conditional.gcm import KernelGCM
+from mercer.htest.conditional.residual_test import MIN_ROWS, affordable
 from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.hsicagg import HSICAgg
 from mercer.htest.dependence.kci import KCI
@@ -20,9 +23,11 @@ def independence(x: Any, y: Any, *, given: Any = None, rng: Any = None) -> Indep
     """Test whether two variables are independent, perhaps given a third; the test is chosen automatically.
 
     * Two variables, up to 2,000 observations: `HSICAgg`, which is aggregated over linear and quadratic
-      relations and over bandwidths of both, and holds its level exactly; beyond, `NystromHSIC`, in time and memory linear in the
-      number of observations. All observations are used.
-    * With `given`, up to 2,000 observations: `KCI`; beyond, `RCoT`.
+      relations and over bandwidths of both, and holds its level exactly; beyond, `NystromHSIC`, in time
+      and memory linear in the number of observations. All observations are used.
+    * With `given`: `KernelGCM`, whose p-value allows for what regressions on z may miss, and which
+      says in `result.diagnosis` how much that is. Fewer than 20 observations are tested by `KCI`,
+      and more than the memory budget allows by `RCoT`.
 
     Columns of data frames are divided by their standard deviations, and columns of categories use the
     default kernel for categories. `result.notes` say which test was chosen and why.
@@ -53,18 +58,49 @@ def independence(x: Any, y: Any, *, given: Any = None, rng: Any = None) -> Indep
     """
     given = () if given is None else (one_sample(given, "z"),)
     samples = (one_sample(x, "x"), one_sample(y, "y"), *given)
-    test, why = chosen(count(samples[0]), bool(given))
+    width = _width(samples[2]) if given else None
+    test, why = chosen(count(samples[0]), width)
     result = test.test(*samples, rng=rng)
-    return replace(result, notes=(why, *result.notes))
+    return replace(result, notes=(*_warnings(result), why, *_other_notes(result)))
 
 
-def chosen(n: int, given: bool) -> tuple[Any, str]:
-    """The test for n observations, and the reason for it."""
+def chosen(n: int, given: int | None) -> tuple[Any, str]:
+    """The test for n observations, given so many columns or None, and the reason for it."""
+    if given is not None:
+        return _chosen_given(n, given)
     quadratic = n <= _MAX_ROWS_QUADRATIC
     size = f"{n:,} observations are {'few enough' if quadratic else 'too many'} for a quadratic-time test"
-    if given:
-        test = KCI() if quadratic else RCoT()
-        return test, f"{type(test).__name__} was chosen: {size}."
     if quadratic:
         return HSICAgg(), f"HSICAgg was chosen: it needs no choice of bandwidth, and {size}."
     return NystromHSIC(), f"NystromHSIC was chosen: {size}."
+
+
+def _chosen_given(n: int, width: int) -> tuple[Any, str]:
+    if n < MIN_ROWS:
+        return (
+            KCI(),
+            f"KCI was chosen: {n} observations are too few for a diagnosis of regressions.",
+        )
+    if not affordable(n, width):
+        return RCoT(), f"RCoT was chosen: {n:,} observations need too much memory for KernelGCM."
+    return KernelGCM(), "KernelGCM was chosen: its p-value allows for the bias of regressions."
+
+
+def _width(sample: Any) -> int:
+    values = sample.values if isinstance(sample, Table) else sample
+    shape = getattr(values, "shape", (0,))
+    return int(shape[1]) if len(shape) > 1 else 1
+
+
+def _warnings(result: IndependenceResult) -> tuple[str, ...]:
+    """The note that must come first: the p-value is conservative."""
+    return result.notes[:1] if _conservative(result) else ()
+
+
+def _other_notes(result: IndependenceResult) -> tuple[str, ...]:
+    return result.notes[1:] if _conservative(result) else result.notes
+
+
+def _conservative(result: IndependenceResult) -> bool:
+    diagnosis = getattr(result, "diagnosis", None)
+    return diagnosis is not None and not diagnosis.trusted

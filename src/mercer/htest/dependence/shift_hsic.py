@@ -40,9 +40,8 @@ class ShiftHSIC(PairTest):
     one Fourier transform, O(n^2 log n), or less where the kernel matrices have low rank.
 
     The test asks whether x_i and y_i, at the same time, are independent; for another lag, pass one
-    series shifted by it. No random numbers are used. Neighbouring shifts of slow or seasonal series give nearly the same
-    value: with m effective shifts, of which the share s reaches the observed value, the p-value is
-    (1 + m s) / (1 + m). Two random walks are refused.
+    series shifted by it. No random numbers are used. With n observations the p-value is at least
+    1 / (n + 2 - 2 head).
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class MMD(HypothesisTest):
         None: RBF at the median distance of the pooled sample; for data frames `default_kernel`.
     unbiased : bool
         Leave pairs i = j out. The statistic may then be negative.
-    null : Permutation, Gamma, Spectrum, Bound, or WildBootstrap(block=None) for time series
+    null : Permutation, Gamma, Spectrum, Bound, or WildBootstrap for time series
 
     Examples
     --------
