@@ -51,16 +51,19 @@ def trust(x: SmoothedResiduals, y: SmoothedResiduals) -> np.ndarray:
 def mean_product(
     x: SmoothedResiduals, y: SmoothedResiduals, weights: np.ndarray, correction: float | None = None
 ) -> MeanProduct:
-    """The mean of w r_x r_y; weights are functions of z, and `correction` is `variance_correction(x, y)`."""
+    """The mean of w r_x r_y; weights are functions of z, and `correction` is `variance_correction(x, y)`.
+
+    A bias of several standard errors is extrapolated from a model that does not fit well, and may be larger
+    still: such a bound is squared.
+    """
     products = weights * x.values * y.values
     scale = variance_correction(x, y) if correction is None else correction
     error = sqrt(scale * float(np.sum(products**2)))
     if error == 0:
         return MeanProduct(0.0, 0.0)
     bias = np.sqrt((x.bias + x.sparse) * (y.bias + y.sparse))
-    return MeanProduct(
-        float(np.sum(products)) / error, float(np.sum(np.abs(weights) * bias)) / error
-    )
+    bound = float(np.sum(np.abs(weights) * bias)) / error
+    return MeanProduct(float(np.sum(products)) / error, max(bound, bound**2))
 
 
 def variance_correction(x: SmoothedResiduals, y: SmoothedResiduals) -> float:

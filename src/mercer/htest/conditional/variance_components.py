@@ -121,36 +121,37 @@ class Components:
         return float(along @ along) > self.noise * float(np.sum(features * left[:, :-1]))
 
     def with_hidden_effects(self, target: np.ndarray) -> tuple[Components, float]:
-        """The largest share of the noise that may be effects which the data do not exclude, and that model.
+        """A model with as many hidden effects as the data do not exclude, and their share of the noise.
 
-        A share of the noise is given to all effects that are easily overlooked, as long as the
-        likelihood falls by no more than a 90% confidence limit allows. With many columns and few
-        observations that is nearly all of the noise.
+        For every kind of effect that is easily overlooked a share of the noise is given to its blocks, as
+        long as the likelihood falls by no more than a 90% confidence limit allows. With many columns and
+        few observations that is nearly all of the noise.
         """
-        hiding = self._hiding()
         bottom = self.log_likelihood(target) - _LIKELIHOOD_DROP
+        weights, largest = self.weights.copy(), 0.0
+        for blocks in self._hiding():
+            share = self._hidden_share(blocks, target, bottom)
+            weights += share * self.noise * blocks
+            largest = max(largest, share)
+        return replace(self, weights=weights, noise=(1 - largest) * self.noise), largest
+
+    def _hiding(self) -> list[np.ndarray]:
+        """For every kind of hidden effects, equal shares of its blocks: (blocks,) each."""
+        kinds = np.array([block.kind for block in self.basis.blocks])
+        present = [kind for kind in _HIDING if kind in kinds] or list(np.unique(kinds))
+        return [(kinds == kind) / np.count_nonzero(kinds == kind) for kind in present]
+
+    def _hidden_share(self, blocks: np.ndarray, target: np.ndarray, bottom: float) -> float:
+        """The largest share of the noise that these blocks may have for a likelihood above `bottom`."""
         low, high = 0, len(_HIDDEN_SHARES)
         while high - low > 1:
             middle = (low + high) // 2
-            fits = (
-                self._with_hidden(hiding, _HIDDEN_SHARES[middle]).log_likelihood(target) >= bottom
-            )
+            share = _HIDDEN_SHARES[middle]
+            weights = self.weights + share * self.noise * blocks
+            moved = replace(self, weights=weights, noise=(1 - share) * self.noise)
+            fits = moved.log_likelihood(target) >= bottom
             low, high = (middle, high) if fits else (low, middle)
-        share = _HIDDEN_SHARES[low]
-        return self._with_hidden(hiding, share), share
-
-    def _hiding(self) -> np.ndarray:
-        """Shares of the blocks in hidden effects: equal parts for all kinds, and for all blocks of one."""
-        kinds = np.array([block.kind for block in self.basis.blocks])
-        present = [kind for kind in _HIDING if kind in kinds] or list(np.unique(kinds))
-        shares = np.zeros(len(kinds))
-        for kind in present:
-            shares[kinds == kind] = 1 / len(present) / np.count_nonzero(kinds == kind)
-        return shares
-
-    def _with_hidden(self, hiding: np.ndarray, share: float) -> Components:
-        weights = self.weights + share * self.noise * hiding
-        return replace(self, weights=weights, noise=(1 - share) * self.noise)
+        return _HIDDEN_SHARES[low]
 
 
 def fitted_components(
