@@ -155,8 +155,8 @@ def test_what_cannot_be_regressed_is_refused():
         GCM("forest")
     with pytest.raises(TypeError, match="PCM has no other regression"):
         PCM(LinearRegression())
-    with pytest.raises(ValueError, match="at least 20 observations"):
-        GCM().test(*rng.normal(size=(3, 10)))
+    with pytest.raises(ValueError, match="at least 8 observations"):
+        GCM().test(*rng.normal(size=(3, 7)))
     x, y = rng.normal(size=(2, 20_000))
     z = rng.normal(size=(20_000, 5))
     with mercer.config(memory="256MiB"), pytest.raises(mercer.MemoryBudgetError, match="RCoT"):

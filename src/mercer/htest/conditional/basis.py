@@ -51,14 +51,22 @@ class NumericTable:
 
     def indicators(self) -> np.ndarray:
         """Columns of numbers, and one indicator for each category but the last: (n, k)."""
-        columns = []
+        return self.expanded(None).values
+
+    def expanded(self, most: int | None = _MOST_LEVELS) -> NumericTable:
+        """Indicators in place of columns with at most so many categories; codes 0, 1, ... of more."""
+        columns, categorical = [], []
         for column, labels in zip(self.values.T, self.categorical, strict=True):
-            levels = np.unique(column)
-            if labels:
-                columns.append(column[:, None] == levels[: max(len(levels) - 1, 1)])
-            else:
+            levels, codes = np.unique(column, return_inverse=True)
+            if not labels:
                 columns.append(column[:, None])
-        return np.hstack(columns).astype(np.float64)
+            elif most is None or len(levels) <= most:
+                columns.append(codes[:, None] == np.arange(max(len(levels) - 1, 1)))
+            else:
+                columns.append(codes[:, None])
+            coded = labels and most is not None and len(levels) > most
+            categorical += [coded] * columns[-1].shape[1]
+        return NumericTable(np.hstack(columns).astype(np.float64), tuple(categorical))
 
 
 @dataclass(frozen=True)
@@ -140,7 +148,8 @@ def robust_columns(z: np.ndarray) -> np.ndarray:
 def within_reach(table: NumericTable) -> np.ndarray:
     """Mask of the rows without a number that is far from most others: (n,)."""
     far = np.abs(robust_columns(table.values)) > _FAR
-    return ~np.any(far & ~np.array(table.categorical), axis=1)
+    few = [len(np.unique(column)) <= _MOST_LEVELS for column in table.values.T]
+    return ~np.any(far & ~(np.array(table.categorical) | np.array(few)), axis=1)
 
 
 def additive_basis(table: NumericTable) -> EffectBasis:
@@ -152,7 +161,8 @@ def additive_basis(table: NumericTable) -> EffectBasis:
     blocks: list[EffectBlock | None] = []
     for column, u, s, labels in zip(z.T, scaled.T, bent.T, table.categorical, strict=True):
         levels = np.unique(column)
-        blocks.append(_block("line", u[:, None]))
+        if not labels:
+            blocks.append(_block("line", u[:, None]))
         if len(levels) > _MOST_LEVELS and not labels:
             blocks.append(_bumps("rough", u[:, None], _ROUGH_WIDTH, rough, sparse=True))
             blocks.append(_bumps("smooth", s[:, None], _SMOOTH_WIDTH, smooth))

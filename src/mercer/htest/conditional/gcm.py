@@ -41,8 +41,8 @@ class GCM(ResidualTest):
     Parameters
     ----------
     regression : estimator or None
-        A scikit-learn regressor whose residuals are taken from cross-fitting in ten folds; no bound on
-        its bias is known, apart from what residuals of neighbouring observations show. None: a Gaussian
+        A scikit-learn regressor whose residuals are taken from cross-fitting in ten folds; what the
+        regression below can still predict of them is taken for bias. None: a Gaussian
         process with a variance of its own for straight, smooth and wiggly effects of every column, for
         products and for pairs of columns.
 

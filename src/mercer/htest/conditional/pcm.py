@@ -62,7 +62,7 @@ class PCM(ResidualTest):
     def _terms(self, regressed: RegressedVariables) -> Iterable[Term]:
         n = len(regressed.z.values)
         first = np.arange(n) % 2 == 0
-        both = regressed.x_table.beside(regressed.z)
+        both = regressed.x_table.expanded().beside(regressed.z)
         shares = 1 / len(regressed.y)
         for residuals in regressed.y:
             halves = [

@@ -29,7 +29,7 @@ from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement
 from mercer.rkhs.paired_samples import Variable, variables
 
-MIN_ROWS = 20  # observations; fewer do not support a regression on z
+MIN_ROWS = 8  # observations; fewer do not support a regression on z
 _NEGLIGIBLE_SHARE = 1e-7  # of the variance, below which z explains a variable up to rounding
 
 
@@ -121,7 +121,7 @@ class ResidualTest(HypothesisTest):
         validate.generator(rng)
         read = variables((None, None, None), (x, y, z), least=MIN_ROWS)
         tables = [table_of(variable) for variable in read]
-        _check_affordable(*tables[2].values.shape)
+        _check_affordable(*tables[2].expanded().values.shape)
         regressed = self._regressed(tables, tuple(v.name for v in read[:2]))
         bias = max(product.bias_bound for product in regressed.covariances.values())
         diagnosis = Diagnosis(*regressed.checks, bias, regressed.rows)
@@ -138,7 +138,7 @@ class ResidualTest(HypothesisTest):
         return _with_diagnosis(result, diagnosis)
 
     def _regressed(self, tables: list[NumericTable], names: tuple[str, ...]) -> RegressedVariables:
-        x, y, z = tables
+        x, y, z = tables[0], tables[1], tables[2].expanded()
         rows = within_reach(z)
         if np.count_nonzero(rows) < MIN_ROWS:
             rows = np.ones(len(rows), dtype=bool)
@@ -149,9 +149,7 @@ class ResidualTest(HypothesisTest):
             residuals = [both[: len(targets[0])], both[len(targets[0]) :]]
         else:
             basis = None
-            residuals = [
-                [cross_fitted(self.regression, z.indicators(), t) for t in side] for side in targets
-            ]
+            residuals = [[cross_fitted(self.regression, z, t) for t in side] for side in targets]
         near = neighbours(z)
         sides, checks = [], []
         for name, side in zip(names, residuals, strict=True):

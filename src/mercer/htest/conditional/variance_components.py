@@ -15,6 +15,7 @@ import numpy as np
 from scipy import linalg
 
 from mercer.htest.conditional.basis import EffectBasis
+from mercer.linalg import cholesky, threads_for
 
 _UPDATES = 14
 _PRUNED_AFTER = (2, 6)  # updates, after which blocks of negligible weight are dropped
@@ -108,7 +109,7 @@ class Components:
 
     @cached_property
     def _factor(self) -> np.ndarray:
-        return np.linalg.cholesky(self.shrunk())
+        return cholesky(self.shrunk())
 
     def coefficients(self, target: np.ndarray) -> np.ndarray:
         """Posterior means of the coefficients, W F' P t: (p,)."""
@@ -197,9 +198,10 @@ def _converged(
 
 def _inverse(matrix: np.ndarray) -> np.ndarray:
     """The inverse of a positive definite matrix."""
-    factor = np.linalg.cholesky(matrix)
+    factor = cholesky(matrix)
     (potri,) = linalg.get_lapack_funcs(("potri",), (factor,))
-    inverse, _ = potri(factor.T)
+    with threads_for(factor):
+        inverse, _ = potri(factor.T)
     upper = np.triu(inverse)
     upper += np.triu(upper, 1).T
     return upper

@@ -8,10 +8,9 @@ from typing import Any
 from mercer.backend import count
 from mercer.frames import Table
 from mercer.htest.conditional.gcm import KernelGCM
-from mercer.htest.conditional.residual_test import MIN_ROWS, affordable
+from mercer.htest.conditional.residual_test import affordable
 from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.hsicagg import HSICAgg
-from mercer.htest.dependence.kci import KCI
 from mercer.htest.dependence.linear_time_hsic import NystromHSIC
 from mercer.htest.dependence.rcot import RCoT
 from mercer.rkhs.sample_rows import one_sample
@@ -26,8 +25,8 @@ def independence(x: Any, y: Any, *, given: Any = None, rng: Any = None) -> Indep
       relations and over bandwidths of both, and holds its level exactly; beyond, `NystromHSIC`, in time
       and memory linear in the number of observations. All observations are used.
     * With `given`: `KernelGCM`, whose p-value allows for what regressions on z may miss, and which
-      says in `result.diagnosis` how much that is. Fewer than 20 observations are tested by `KCI`,
-      and more than the memory budget allows by `RCoT`.
+      says in `result.diagnosis` how much that is. More observations than the memory budget allows are
+      tested by `RCoT`.
 
     Columns of data frames are divided by their standard deviations, and columns of categories use the
     default kernel for categories. `result.notes` say which test was chosen and why.
@@ -76,11 +75,6 @@ def chosen(n: int, given: int | None) -> tuple[Any, str]:
 
 
 def _chosen_given(n: int, width: int) -> tuple[Any, str]:
-    if n < MIN_ROWS:
-        return (
-            KCI(),
-            f"KCI was chosen: {n} observations are too few for a diagnosis of regressions.",
-        )
     if not affordable(n, width):
         return RCoT(), f"RCoT was chosen: {n:,} observations need too much memory for KernelGCM."
     return KernelGCM(), "KernelGCM was chosen: its p-value allows for the bias of regressions."
