@@ -51,13 +51,16 @@ def panel_forms(plan: Plan, signs: Any, shifts: np.ndarray) -> Any:
         device=signs.device,
     )
     for rows in spans(tall, _PANEL_ROWS):
-        left = signs[rows].float()
+        products: list[Any] = [None] * number
         for columns in [rows, *spans(tall, width, first=rows.stop)]:
             panel = _panel(plan, rows, columns, scaling, buffer)
-            times = 1.0 if columns == rows else 2.0
             for k in range(number):
-                product = _product(panel[k], signs[columns])
-                total[k] += times * (product * left).sum(dim=0, dtype=torch.float64)
+                products[k] = _added(products[k], panel[k], signs[columns])
+                if columns == rows:  # all others count twice
+                    products[k] *= 0.5
+        left = signs[rows].float()
+        for k in range(number):
+            total[k] += 2.0 * (products[k] * left).sum(dim=0, dtype=torch.float64)
     return units.double()[:, None] * total
 
 
@@ -94,11 +97,14 @@ def _panel_columns(signs: Any, number: int) -> int:
     return max(columns // ROWS_PER_TILE, 1) * ROWS_PER_TILE
 
 
-def _product(a: Any, b: Any) -> Any:
-    """The product of matrices of half precision with sums in float32."""
+def _added(total: Any, a: Any, b: Any) -> Any:
+    """total + ab for matrices of half precision, with sums in float32; the total is overwritten."""
     import torch
 
     release = tuple(int(part) for part in torch.__version__.split(".")[:2])
-    if a.is_cuda and release >= _RELEASE_WITH_WIDE_SUMS:
+    if not (a.is_cuda and release >= _RELEASE_WITH_WIDE_SUMS):
+        product = a.float() @ b.float()
+        return product if total is None else total.add_(product)
+    if total is None:
         return torch.mm(a, b, out_dtype=torch.float32)
-    return a.float() @ b.float()
+    return torch.addmm(total, a, b, out_dtype=torch.float32, out=total)
