@@ -254,12 +254,10 @@ def run(code: str, *, seconds: float = 60) -> str:
 
 def test_a_blas_that_is_loaded_later_is_limited_too():
     out = run("""
-import numpy, mercer
-from mercer.gram import Gram
-from mercer.kernels import RBF
+import numpy, mercer, sys
 from mercer.gram.threads import in_order
-Gram(RBF(), numpy.zeros((3000, 2))).row_sums()  # a first look at the libraries
-import sys
+with mercer.linalg.one_blas_thread():  # a first look at the libraries
+    pass
 assert "scipy.linalg" not in sys.modules
 import scipy.linalg
 from threadpoolctl import ThreadpoolController, threadpool_limits
@@ -274,10 +272,33 @@ print(before, inside, threads())
     assert before == after
 
 
+def test_a_blas_that_compiled_loops_load_is_limited_at_once():
+    """Compiled loops load SciPy's BLAS for their first stripe, inside of a block that began without it."""
+    pytest.importorskip("numba")
+    out = run("""
+import os
+os.environ["OPENBLAS_NUM_THREADS"] = "3"
+import sys, numpy, mercer
+from mercer.gram.blas_calls import routines
+from threadpoolctl import ThreadpoolController
+threads = lambda: [p["num_threads"] for p in ThreadpoolController().info() if p["user_api"] == "blas"]
+print(threads())
+with mercer.linalg.one_blas_thread():
+    assert "scipy.linalg" not in sys.modules
+    routines(numpy.dtype(numpy.float64))
+    print(threads())
+print(threads())
+""")
+    before, inside, after = (set(re.findall(r"\d+", line)) for line in out.splitlines())
+    assert inside == {"1"}
+    assert after == before
+
+
 def test_a_forked_child_finishes():
     pytest.importorskip("os").fork
     out = run("""
 import multiprocessing, threading, numpy
+import scipy.linalg  # its BLAS, which compiled loops would load, is counted from here on
 from threadpoolctl import ThreadpoolController, threadpool_limits
 from mercer import linalg
 from mercer.config import config

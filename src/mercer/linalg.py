@@ -131,8 +131,8 @@ class blas_threads:
 
     Blocks may be nested and may overlap in several Python threads: the first to begin records the
     number of threads of each library, the lowest limit is in force, and the last to end restores the
-    numbers. A library that is loaded while blocks are open is limited by the next block that begins. A
-    number of threads set by other code in the meantime is kept.
+    numbers. A library that is loaded while blocks are open is limited by the next block that begins, or by
+    `limit_loaded_blas`. A number of threads set by other code in the meantime is kept.
     """
 
     __slots__ = ("_limit", "_per_thread")
@@ -248,6 +248,14 @@ def one_blas_thread_for_good() -> None:
     with _lock:
         _find_libraries()
     _limit_this_thread(1)
+
+
+def limit_loaded_blas() -> None:
+    """Limit a BLAS that was loaded since the last block began, where blocks are open."""
+    with _lock:
+        if _open:
+            _find_libraries()
+            _enforce()
 
 
 def _find_libraries() -> None:

@@ -25,6 +25,14 @@ def test_it_is_the_sum_of_hsic_over_lags():
     assert_allclose(SerialHSIC(kernel, lags=4).statistic(x), want, rtol=1e-9)
 
 
+def test_components_with_equal_eigenvalues_are_taken_or_left_together():
+    """Twelve labels, equally frequent, have eleven equal eigenvalues; sixty have too many to take."""
+    x, kernel = np.random.default_rng(0).permutation(np.arange(120) % 12)[:, None], Delta()
+    want = sum(hsic(kernel, kernel, x, np.roll(x, -h, axis=0)) for h in range(1, 5))
+    assert_allclose(SerialHSIC(kernel, lags=4).statistic(x), want, rtol=1e-9)
+    assert SerialHSIC(kernel).statistic(np.arange(120)[:, None] % 60) == 0.0
+
+
 def test_permutations_are_those_of_the_rows():
     x = np.random.default_rng(1).normal(size=30)
     evidence = SerialEvidence(variables((RBF(1.0),), (x,))[0], 5)

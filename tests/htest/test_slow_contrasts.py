@@ -178,6 +178,14 @@ def test_random_walks_are_refused(test):
     assert test.test(x, y, rng=0).pvalue > 0
 
 
+@pytest.mark.parametrize("test", [MMD(null=SERIES), HSIC(null=SERIES), ShiftHSIC()], ids=str)
+def test_independent_rows_with_directions_of_their_own_are_no_walk(test):
+    """In so many dimensions some direction of the rows is slow, and as many others are as fast."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        assert test.test(rng.normal(size=(30, 200)), rng.normal(size=(30, 200)), rng=0).pvalue > 0
+
+
 def test_a_walk_beside_noise_is_tested():
     rng = np.random.default_rng(0)
     assert HSIC(null=SERIES).test(walk(rng, 200), rng.normal(size=200), rng=0).pvalue > 0.01

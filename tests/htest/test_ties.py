@@ -32,6 +32,7 @@ from mercer.htest import (
     MMDAgg,
     MMDFuse,
     Permutation,
+    SerialHSIC,
     ShiftHSIC,
     WildBootstrap,
     two_sample,
@@ -168,6 +169,8 @@ def test_p_is_one_where_all_labellings_tie(test, n):
         test = replace(test, landmarks=2 * n)
     if test in PAIRS:
         samples = rows, np.random.default_rng(0).standard_normal((2 * n, 2))
+    elif isinstance(test, SerialHSIC):
+        samples = (rows,)
     elif isinstance(test, DHSIC | Lancaster):
         samples = rows[:40, :40], rows[:40, :40], rows[:40, :40]
     else:

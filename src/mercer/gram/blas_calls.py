@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from mercer.linalg import limit_loaded_blas
+
 
 @cache
 def routines(dtype: np.dtype) -> np.ndarray:
     """Addresses of gemm, gemv and dot of this dtype: (3,)."""
     published = import_module("scipy.linalg.cython_blas").__pyx_capi__
+    limit_loaded_blas()
     letter = "s" if dtype.itemsize == 4 else "d"
     return np.array([_address(published[letter + name]) for name in ("gemm", "gemv", "dot")])
 

@@ -14,6 +14,7 @@ from mercer.backend import Array, array_like, astype, to_numpy, transposed
 from mercer.gram import LazyMatrix, LowRank
 from mercer.gram.lazy import Changed
 from mercer.htest.serial_dependence import lag_means
+from mercer.linalg import svd
 
 _MIN_PERIODS = 3  # in the series; slower oscillations are not told from other slow changes
 _AWAY = 2 * np.arange(
@@ -99,7 +100,7 @@ def harmonics(n: int, frequency: float) -> np.ndarray:
     multiples = frequency * np.arange(1, _HARMONICS + 1)
     angles = 2 * np.pi * np.outer(np.arange(n), multiples[multiples <= 0.5])
     waves = np.hstack([np.cos(angles), np.sin(angles)])
-    left, sizes, _ = np.linalg.svd(waves - waves.mean(axis=0), full_matrices=False)
+    left, sizes, _ = svd(waves - waves.mean(axis=0))
     return left[:, sizes > 1e-6 * sizes[0]]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count, to_numpy
 from mercer.errors import NoRule
-from mercer.gram import top_eigenpairs
+from mercer.gram import LazyMatrix, top_eigenpairs
 from mercer.gram.threads import spans
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
@@ -21,6 +21,12 @@ from mercer.rkhs.paired_samples import Variable, check_kernels, variables
 from mercer.rkhs.sample_rows import one_sample, taken
 
 _COMPONENTS = 8  # kernel principal components: beyond them features of autocorrelation are rare
+# Where eigenvalues tie at the eighth, as with labels that are equally frequent, all of the tied components are taken, up to
+# this number; of more tied ones none is: which of them come first, the rows decide, not the data.
+_MAX_COMPONENTS = 32
+_EQUAL_EIGENVALUES = (
+    1e-8  # difference by rounding, over the largest: Lanczos vectors have residuals of 1e-9
+)
 _MIN_ROWS = 8  # lags 1, 2 and 3 and their opposites
 _ENTRIES_AT_ONCE = 2**16  # permuted features that stay in cache
 _ROUNDING = 1e-12  # relative difference between equal sums in different orders
@@ -35,8 +41,9 @@ class SerialHSIC(HypothesisTest):
 
     The statistic is sum_h HSIC(x_t, x_(t+h)) for h = 1, ..., lags, round the corner: a portmanteau statistic in the manner
     of Box and Pierce (1970) for features of a kernel, which sees autocorrelation of any sign and dependence without
-    autocorrelation, such as changing volatility. HSIC is taken of the 8 leading kernel principal components. Under the
-    null hypothesis that the observations are exchangeable, permutations are exact.
+    autocorrelation, such as changing volatility. HSIC is taken of the 8 leading kernel principal components, and of up to
+    32 where eigenvalues tie, as those of equally frequent labels do. Under the null hypothesis that the observations are
+    exchangeable, permutations are exact.
 
     A rejection means that tests for independent observations cannot be trusted: compare such series by
     `MMD(null=WildBootstrap(block=None))`, and pair them by `HSIC` with the same null or `ShiftHSIC`. Measured at n = 100,
@@ -101,11 +108,10 @@ class SerialEvidence:
 
     @cached_property
     def features(self) -> np.ndarray:
-        """Leading kernel principal components of the observations: (n, r)."""
+        """Leading kernel principal components of the observations, cut where eigenvalues differ: (n, r)."""
         centred = self.variable.gram.centered()
-        values, vectors = top_eigenpairs(centred, min(_COMPONENTS, self.n))
-        sizes = np.maximum(to_numpy(values).astype(np.float64), 0.0)
-        return to_numpy(vectors).astype(np.float64) * np.sqrt(sizes)
+        components, cut_in_tie = _components(centred, _COMPONENTS)
+        return _components(centred, _MAX_COMPONENTS)[0] if cut_in_tie else components
 
     @cached_property
     def observed(self) -> float:
@@ -114,7 +120,7 @@ class SerialEvidence:
 
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         """The statistics of permuted observations; column 0 is the observed order."""
-        width = max(_ENTRIES_AT_ONCE // self.features.size, 1)
+        width = max(_ENTRIES_AT_ONCE // max(self.features.size, 1), 1)
         values = []
         for chunk in spans(columns.stop - columns.start, width):
             numbers = range(columns.start + chunk.start, columns.start + chunk.stop)
@@ -139,6 +145,17 @@ class SerialEvidence:
             covariances = z.transpose(0, 2, 1) @ np.roll(z, -lag, axis=1) / self.n  # (B, r, r)
             sums += np.einsum("brs,brs->b", covariances, covariances)
         return sums
+
+
+def _components(centred: LazyMatrix, number: int) -> tuple[np.ndarray, bool]:
+    """Principal components with larger eigenvalues than the next after `number`, and whether any ties with it."""
+    values, vectors = top_eigenpairs(centred, min(number + 1, centred.shape[0]))
+    sizes = np.maximum(to_numpy(values).astype(np.float64), 0.0)
+    rounding = _EQUAL_EIGENVALUES * sizes[0]
+    following = sizes[number] if len(sizes) > number else 0.0
+    tied = bool(following > rounding and sizes[number - 1] <= following + rounding)
+    kept = np.count_nonzero(sizes > following + rounding) if tied else min(number, len(sizes))
+    return to_numpy(vectors).astype(np.float64)[:, :kept] * np.sqrt(sizes[:kept]), tied
 
 
 def serial_note(x: Any, name: str = "x") -> str | None:

@@ -15,6 +15,7 @@ from mercer.htest.slow_contrasts import (
     contrasted,
     refusal,
     slow_shares,
+    slowest_mixture,
     wanders,
 )
 
@@ -46,7 +47,7 @@ def _share(matrix: LazyMatrix) -> float:
     n = matrix.shape[0]
     weights = SlowContrasts.of(np.ones(n, dtype=np.float64), (n,)).weights[:, 1 : 1 + _COSINES]
     products = to_numpy(matrix @ array_like(weights, matrix.like)).astype(np.float64)
-    leading = products @ np.linalg.eigh(weights.T @ products)[1][:, -1]
+    leading = products @ slowest_mixture(weights.T @ products, weights.shape[1])
     return slow_shares([leading - leading.mean()])[0]
 
 
