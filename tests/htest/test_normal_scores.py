@@ -115,3 +115,20 @@ def test_monotone_maps_of_columns_leave_the_linear_evidence():
     _, linear, _ = low_order(x[:, None])
     _, again, _ = low_order(np.exp(x)[:, None])
     assert_allclose(linear(x), again(np.exp(x)), atol=1e-12)
+
+
+@pytest.mark.parametrize("unit", [2.0**-400, 2.0**400], ids=["small", "large"])
+@pytest.mark.parametrize("kind", [MMDAgg, HSICAgg])
+def test_extreme_units_leave_the_linear_evidence_and_its_effect(kind, unit):
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=(60, 1)), rng.normal(0.6, size=(60, 1))
+    if kind is HSICAgg:
+        y = x + 2 * y
+    test = kind(null=Permutation(99))
+    expected, extreme = test.test(x, y, rng=0), test.test(unit * x, unit * y, rng=0)
+    assert "the strongest is Linear()" in expected.notes[0]
+    assert extreme.notes == expected.notes
+    assert extreme.pvalue == expected.pvalue
+    assert_allclose(extreme.statistic, expected.statistic, rtol=1e-6)
+    assert_allclose(extreme.effect().unitless, expected.effect().unitless, rtol=1e-9)
+    assert np.all(np.isfinite(extreme.effect().interval))

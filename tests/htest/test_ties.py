@@ -332,7 +332,7 @@ def test_ties_are_noticed():
         2e-5 * smooth, noise
     )  # of so many points that most gaps are below the noise
     assert coincide(2e-6 * rng.binomial(400, 0.5, (1, 2000)), noise[:1])
-    assert few_points(smooth[0, :24, None])
+    assert few_points(smooth[0, :48, None])
     assert not few_points(smooth[0, :300, None])
     assert few_points(np.tile(smooth[0, :300, None], (3, 1))[:, [0, 0]].round(1))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import reduce
+from math import frexp
 from operator import add
 from typing import Any
 
 import numpy as np
 
 from mercer import validate
-from mercer.backend import to_numpy
+from mercer.backend import is_single, namespace, scalar, to_numpy
 from mercer.frames import Table
 from mercer.htest.normal_scores import Centred, NormalScores
 from mercer.kernels.algebra import Constant, Multiple, Product, Sum
@@ -64,6 +65,9 @@ def frame_collection(data: Table, number: int = BANDWIDTHS_PER_KERNEL) -> tuple[
     return tuple(product([numbers.kernel(kernel), *categories(data)]) for kernel in kernels)
 
 
+# Binary exponents of values. Variances of HSIC have their eighth powers in float64; of float32, kernel values
+# alone are in that precision.
+_EXPONENTS, _EXPONENTS_SINGLE = 100, 50
 LINEAR = 2  # of the kernels of low order, the first ones: of the values and of their scores
 
 
@@ -72,10 +76,18 @@ def low_order(points: Any) -> tuple[Kernel, ...]:
 
     MMD of the first two compares means of the points and of their normal scores, and HSIC is the sum of
     squared covariances; the third does the same with squares and products of scores: scales,
-    correlations, quadratic relations.
+    correlations, quadratic relations. Points of extreme units are divided by a power of two for the first.
     """
     scores = NormalScores.of(points)
-    return Linear(), Linear().transformed(scores), Polynomial(2, 0.0).transformed(scores)
+    return _linear(points), Linear().transformed(scores), Polynomial(2, 0.0).transformed(scores)
+
+
+def _linear(points: Any) -> Kernel:
+    """The linear kernel, of points over their magnitude where squares of its values could overflow or vanish."""
+    xp = namespace(points)
+    exponent = frexp(scalar(xp.max(xp.abs(points))))[1]
+    moderate = _EXPONENTS_SINGLE if is_single(points) else _EXPONENTS
+    return Linear() if abs(exponent) <= moderate else Linear().scaled(2.0**-exponent)
 
 
 def frame_low_order(data: Table) -> tuple[Kernel, ...]:
@@ -231,4 +243,6 @@ def _unwrapped(kernel: Kernel) -> Kernel:
 
 
 def _is_scaled(kernel: Kernel) -> bool:
-    return isinstance(kernel, Scaled) or (isinstance(kernel, Select) and _is_scaled(kernel.kernel))
+    """Whether each column has a factor of its own."""
+    by_column = isinstance(kernel, Scaled) and isinstance(kernel.factors, tuple)
+    return by_column or (isinstance(kernel, Select) and _is_scaled(kernel.kernel))

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 import mercer
 from mercer.errors import MemoryBudgetError, NoRule
 from mercer.htest import NFSIC, Chi2, Gamma, Permutation
-from mercer.htest.dependence.fsic import FSICEvidence
+from mercer.htest.dependence.fsic import FeatureCovariances, FSICEvidence
 from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations, permutations
 from mercer.kernels import RBF, Cauchy, Delta, Laplace, Linear
 from tests.support.arrays import torch
@@ -151,6 +151,19 @@ def test_equal_coins_are_dependent():
     x = np.repeat([0.0, 1.0], 50)
     assert NFSIC().test(x, x, rng=0).pvalue == 0.001
     assert NFSIC(null=Permutation(99)).test(x, 1 - x, rng=0).pvalue == 0.01
+
+
+def test_rounding_of_constant_directions_does_not_matter():
+    """u = (3, 1, 1), S = diag(2, 1, 0), both rotated, and S off by what sums of float64 leave."""
+    rng = np.random.default_rng(0)
+    rotation = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    evidence = FSICEvidence(rng.standard_normal((50, 3)), rng.standard_normal((50, 3)), 0.0)
+    s = rotation * np.array([2.0, 1.0, 0.0]) @ rotation.T + 3e-15 * rng.standard_normal((9, 3, 3))
+    u = np.tile(rotation @ [3.0, 1.0, 1.0], (9, 1))
+    values = evidence._values(FeatureCovariances(u, (s + s.transpose(0, 2, 1)) / 2))
+    r = evidence.ridge
+    expected = 50 * (50 / 49) ** 2 * (9 / (2 + r) + 1 / (1 + r) + 1 / r)
+    assert_allclose(values, expected, rtol=1e-12)
 
 
 def test_features_that_do_not_vary_say_nothing(observed):

@@ -19,6 +19,10 @@ _FEATURE_TOLERANCE = 1e-14  # share of the largest norm below which a feature is
 _MIN_RIDGE = (
     1e-10  # of the variance under independence, so that constant directions can be divided by
 )
+# Statistics above it, for each observation, may have variances that are rounding. Without a ridge features have
+# variance one, and the relative rounding of a statistic T is about 1e-16 T / n.
+_MAX_FOR_SOLVE = 1e6
+_VARIANCE_ROUNDING = 1e-13  # of the largest variance, below which a variance is rounding of zero
 _STATISTIC_TOLERANCE = 1e-7  # relative rounding, from directions of small variance
 _TILE_NUMBERS = 2**17  # of a tile: it stays in cache
 _COVARIANCE_COPIES = 3  # of the covariances of all permutations in memory at the same time
@@ -155,7 +159,25 @@ class FSICEvidence:
             return np.zeros(u.shape[:-1], dtype=np.float64)
         regularized = covariances.s + self.ridge * np.eye(self.rank, dtype=np.float64)
         solved = linalg.solve(regularized, u[..., None])[..., 0]
-        return n * (n / (n - 1)) ** 2 * np.sum(u * solved, axis=-1)  # with the unbiased u
+        forms = np.sum(u * solved, axis=-1)
+        degenerate = forms > _MAX_FOR_SOLVE
+        if degenerate.any():
+            forms = np.array(forms)
+            forms[degenerate] = _degenerate_forms(
+                u[degenerate], covariances.s[degenerate], self.ridge
+            )
+        return n * (n / (n - 1)) ** 2 * forms  # with the unbiased u
+
+
+def _degenerate_forms(u: np.ndarray, s: np.ndarray, ridge: float) -> np.ndarray:
+    """u' (S + ridge I)^-1 u where u is not zero in directions of variance zero: the ridge alone is below it.
+
+    Rounding of S in such a direction would be a share of the ridge, so that equal statistics would differ.
+    """
+    variances, directions = linalg.eigh(s)
+    constant = variances <= _VARIANCE_ROUNDING * variances[..., -1:]
+    along = np.matmul(u[..., None, :], directions)[..., 0, :]
+    return np.sum(along**2 / (np.where(constant, 0.0, variances) + ridge), axis=-1)
 
 
 def _check_memory(resamples: int, features: int) -> None:

@@ -175,8 +175,10 @@ def _with_kernels(
     """The variable with each of the kernels, whose sum is its kernel; None: those of its points."""
     if scales is None:
         need_variation(variable.points, variable.name)
+        # first: it refuses units that are beyond float64
+        of_scales = collection(variable.points, BANDWIDTHS, variable.name)
         first = low_order(variable.points) if low else ()
-        bound = (*first, *collection(variable.points, BANDWIDTHS, variable.name))
+        bound = (*first, *of_scales)
     else:
         bound = unfolded(variable.kernel, len(first) + len(scales))
     each = tuple(replace(variable, kernel=kernel) for kernel in bound)

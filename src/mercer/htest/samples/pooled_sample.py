@@ -30,7 +30,7 @@ from mercer.kernels.default import default_kernel, varying
 from mercer.kernels.dot import Linear
 from mercer.kernels.prepare import aligned, as_table, bound, prepare
 from mercer.kernels.radial import VECTOR_KERNEL
-from mercer.kernels.wrappers import Transformed
+from mercer.kernels.wrappers import Scaled, Transformed
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import moved_together, one_sample, taken
 
@@ -158,7 +158,7 @@ def by_kernel(pooled: Pooled, kernel: Kernel) -> Pooled:
     """
     if pooled.origin is None:
         return replace(pooled, given_kernel=kernel)
-    if isinstance(kernel, Linear):
+    if isinstance(kernel.kernel if isinstance(kernel, Scaled) else kernel, Linear):
         moved = kernel.transformed(Centred(to_numpy(pooled.origin)))
     elif isinstance(kernel, Transformed) and isinstance(kernel.function, NormalScores):
         moved = kernel.kernel.transformed(kernel.function.moved(pooled.origin))
