@@ -34,7 +34,7 @@ from mercer.htest import (
     RCoT,
     SplitKCI,
 )
-from mercer.htest.dependence.independence import chosen, independence
+from mercer.htest.dependence.independence import chosen, independence, width_of
 from mercer.kernels import Energy
 
 
@@ -167,7 +167,9 @@ class IndependenceChoice(Choice):
     ) -> tuple[Any, tuple[str, ...]]:
         """The test, and notes on why it was chosen."""
         if name is IndependenceName.AUTO:
-            test, why = chosen(len(variables[0]), _width(variables))
+            test, why = chosen(
+                len(variables[0]), width_of(variables[2]) if len(variables) == 3 else None
+            )
             return test, (why,)
         kind = _CLASSES[name]
         if name is IndependenceName.DCOV:
@@ -190,14 +192,6 @@ class IndependenceChoice(Choice):
             argument: kernel_for(self.kernel, variable, self.bandwidth)
             for argument, variable in zip(names, variables, strict=True)
         }
-
-
-def _width(variables: Sequence[Any]) -> int | None:
-    """Number of given columns; None without any."""
-    if len(variables) < 3:
-        return None
-    given = variables[2]
-    return (given.values if isinstance(given, Table) else given).shape[1]
 
 
 def select(sample: FileSample, names: Sequence[str]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.htest.conditional.basis import robust_columns
+from mercer.htest.conditional.basis import EffectBasis, robust_columns
 from mercer.htest.conditional.bias_aware import MeanProduct, mean_product
 from mercer.htest.conditional.regression import SmoothedResiduals, regress, standard
 from mercer.htest.conditional.residual_test import (
@@ -139,9 +139,9 @@ def _featured(regressed: RegressedVariables) -> Iterator[MeanProduct]:
     """Mean products of an even and an odd feature of the residuals with each other and with residuals."""
     if regressed.basis is None or len(regressed.weights) > _MOST_PAIRS:
         return
+    basis = regressed.basis.only(*_SHAPE_EFFECTS)
     x, y = (
-        [_features(regressed, residuals) for residuals in side]
-        for side in (regressed.x, regressed.y)
+        [_features(basis, residuals) for residuals in side] for side in (regressed.x, regressed.y)
     )
     for (i, j), trust in regressed.weights.items():
         even_x, odd_x = x[i]
@@ -159,12 +159,9 @@ def _featured(regressed: RegressedVariables) -> Iterator[MeanProduct]:
 
 
 def _features(
-    regressed: RegressedVariables, residuals: SmoothedResiduals
+    basis: EffectBasis, residuals: SmoothedResiduals
 ) -> tuple[SmoothedResiduals | None, SmoothedResiduals | None]:
     """Residuals of cos and sin of the residuals after regression on z; None for constant features."""
-    if regressed.basis is None:
-        return None, None
-    basis = regressed.basis.only(*_SHAPE_EFFECTS)
     e, (even, odd) = residuals.standardized, _FREQUENCIES
     targets = (standard(np.cos(even * e)), standard(np.sin(odd * e)))
     cosine, sine = (regress(basis, t) if np.any(t) else None for t in targets)

@@ -136,16 +136,14 @@ def regress_on(
     if z.values.shape[1] > 1:
         left = [start.left_over(t) for start, t in zip(starts, targets, strict=True)]
         pairs = telling_pairs(z.values, left)
-    basis = with_joint_effects(additive, z, pairs, _indices(z, targets))
+    basis = with_joint_effects(additive, z, pairs, _indices(additive, targets) if pairs else [])
     pairs_of = zip(targets, starts, strict=True)
     return basis, [regress(basis, target, start) for target, start in pairs_of]
 
 
-def _indices(z: NumericTable, targets: list[np.ndarray]) -> list[np.ndarray]:
+def _indices(additive: EffectBasis, targets: list[np.ndarray]) -> list[np.ndarray]:
     """The linear combination of the columns of z that predicts each target best: (n,) each."""
-    if z.values.shape[1] < 2:
-        return []
-    lines = additive_basis(z).only("line")
+    lines = additive.only("line")
     fits = [fitted_components(lines, target, _SCREENING_UPDATES) for target in targets]
     return [target - fit.left_over(target) for fit, target in zip(fits, targets, strict=True)]
 

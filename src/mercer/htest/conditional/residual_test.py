@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -120,13 +120,13 @@ class ResidualTest(HypothesisTest):
         """The statistic, its p-value and a diagnosis; nothing is random."""
         validate.generator(rng)
         read = variables((None, None, None), (x, y, z), least=MIN_ROWS)
-        tables = [table_of(variable) for variable in read]
-        _check_affordable(*tables[2].expanded().values.shape)
-        regressed = self._regressed(tables, tuple(v.name for v in read[:2]))
+        x_table, y_table, z_table = (table_of(variable) for variable in read)
+        z_table = z_table.expanded()
+        _check_affordable(*z_table.values.shape)
+        regressed = self._regressed(x_table, y_table, z_table, tuple(v.name for v in read[:2]))
         bias = max(product.bias_bound for product in regressed.covariances.values())
         diagnosis = Diagnosis(*regressed.checks, bias, regressed.rows)
-        terms = [term for term in self._terms(regressed) if term.share > 0]
-        best = min(terms, key=lambda term: term.product.pvalue / term.share)
+        best = min(self._terms(regressed), key=lambda term: term.product.pvalue / term.share)
         pvalue = min(best.product.pvalue / best.share, 1.0)
         notes = diagnosis.notes()
         if any(_determined(r) for r in (*regressed.x, *regressed.y)):
@@ -137,8 +137,9 @@ class ResidualTest(HypothesisTest):
         )
         return _with_diagnosis(result, diagnosis)
 
-    def _regressed(self, tables: list[NumericTable], names: tuple[str, ...]) -> RegressedVariables:
-        x, y, z = tables[0], tables[1], tables[2].expanded()
+    def _regressed(
+        self, x: NumericTable, y: NumericTable, z: NumericTable, names: tuple[str, ...]
+    ) -> RegressedVariables:
         rows = within_reach(z)
         if np.count_nonzero(rows) < MIN_ROWS:
             rows = np.ones(len(rows), dtype=bool)
@@ -205,4 +206,4 @@ def _determined(residuals: SmoothedResiduals) -> bool:
 
 def _with_diagnosis(result: IndependenceResult, diagnosis: Diagnosis) -> ConditionalResult:
     fields = {name: getattr(result, name) for name in result.__dataclass_fields__}
-    return replace(ConditionalResult(**fields), diagnosis=diagnosis)
+    return ConditionalResult(**fields, diagnosis=diagnosis)

@@ -57,10 +57,11 @@ def independence(x: Any, y: Any, *, given: Any = None, rng: Any = None) -> Indep
     """
     given = () if given is None else (one_sample(given, "z"),)
     samples = (one_sample(x, "x"), one_sample(y, "y"), *given)
-    width = _width(samples[2]) if given else None
+    width = width_of(samples[2]) if given else None
     test, why = chosen(count(samples[0]), width)
     result = test.test(*samples, rng=rng)
-    return replace(result, notes=(*_warnings(result), why, *_other_notes(result)))
+    first = int(_conservative(result))  # that warning stays the first note
+    return replace(result, notes=(*result.notes[:first], why, *result.notes[first:]))
 
 
 def chosen(n: int, given: int | None) -> tuple[Any, str]:
@@ -80,19 +81,11 @@ def _chosen_given(n: int, width: int) -> tuple[Any, str]:
     return KernelGCM(), "KernelGCM was chosen: its p-value allows for the bias of regressions."
 
 
-def _width(sample: Any) -> int:
+def width_of(sample: Any) -> int:
+    """The number of columns of an array or a table."""
     values = sample.values if isinstance(sample, Table) else sample
     shape = getattr(values, "shape", (0,))
     return int(shape[1]) if len(shape) > 1 else 1
-
-
-def _warnings(result: IndependenceResult) -> tuple[str, ...]:
-    """The note that must come first: the p-value is conservative."""
-    return result.notes[:1] if _conservative(result) else ()
-
-
-def _other_notes(result: IndependenceResult) -> tuple[str, ...]:
-    return result.notes[1:] if _conservative(result) else result.notes
 
 
 def _conservative(result: IndependenceResult) -> bool:
