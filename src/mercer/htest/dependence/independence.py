@@ -5,20 +5,30 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from mercer import validate
 from mercer.backend import count
 from mercer.frames import Table
 from mercer.htest.conditional.gcm import KernelGCM
 from mercer.htest.conditional.residual_test import affordable
 from mercer.htest.dependence.dependence_result import IndependenceResult
+from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.hsicagg import HSICAgg
 from mercer.htest.dependence.linear_time_hsic import NystromHSIC
 from mercer.htest.dependence.rcot import RCoT
+from mercer.htest.nulls import WildBootstrap
 from mercer.rkhs.sample_rows import one_sample
 
+GIVEN_IN_TIME = (
+    "series and given cannot be used together: there is no test of series given others. Leave out series and add earlier "
+    "rows to what is given, such as independence(x[1:], y[1:], given=np.column_stack([z[1:], x[:-1], y[:-1]])), which asks "
+    "whether x and y depend on each other beyond their past"
+)
 _MAX_ROWS_QUADRATIC = 2000  # observations; beyond, tests in linear time are chosen
 
 
-def independence(x: Any, y: Any, *, given: Any = None, rng: Any = None) -> IndependenceResult:
+def independence(
+    x: Any, y: Any, *, given: Any = None, series: bool = False, rng: Any = None
+) -> IndependenceResult:
     """Test whether two variables are independent, perhaps given a third; the test is chosen automatically.
 
     * Two variables, up to 2,000 observations: `HSICAgg`, which is aggregated over linear and quadratic
@@ -27,6 +37,9 @@ def independence(x: Any, y: Any, *, given: Any = None, rng: Any = None) -> Indep
     * With `given`: `KernelGCM`, whose p-value allows for what regressions on z may miss, and which
       says in `result.diagnosis` how much that is. More observations than the memory budget allows are
       tested by `RCoT`.
+    * With `series=True`, for rows in the order of time that depend on those before them: `HSIC` with
+      `WildBootstrap(block=None)`, on all pairs of observations. A season of each variable is taken out, and
+      random walks and trends are refused.
 
     Columns of data frames are divided by their standard deviations, and columns of categories use the
     default kernel for categories. `result.notes` say which test was chosen and why.
@@ -37,6 +50,8 @@ def independence(x: Any, y: Any, *, given: Any = None, rng: Any = None) -> Indep
         The same number of rows; row i of each is one observation.
     given : array, tensor or data frame, optional
         Test independence conditional on these variables, which results and messages call z.
+    series : bool
+        Whether x and y are time series, their rows in the order of time. Not together with `given`.
     rng : int, Generator or None
 
     Returns
@@ -55,10 +70,13 @@ def independence(x: Any, y: Any, *, given: Any = None, rng: Any = None) -> Indep
     >>> mercer.independence(x, y, given=cause, rng=0).rejects()
     False
     """
+    validate.truth("series", series)
+    if series and given is not None:
+        raise ValueError(GIVEN_IN_TIME)
     given = () if given is None else (one_sample(given, "z"),)
     samples = (one_sample(x, "x"), one_sample(y, "y"), *given)
     width = width_of(samples[2]) if given else None
-    test, why = chosen(count(samples[0]), width)
+    test, why = chosen_for_series() if series else chosen(count(samples[0]), width)
     result = test.test(*samples, rng=rng)
     first = int(_conservative(result))  # that warning stays the first note
     return replace(result, notes=(*result.notes[:first], why, *result.notes[first:]))
@@ -73,6 +91,14 @@ def chosen(n: int, given: int | None) -> tuple[Any, str]:
     if quadratic:
         return HSICAgg(), f"HSICAgg was chosen: it needs no choice of bandwidth, and {size}."
     return NystromHSIC(), f"NystromHSIC was chosen: {size}."
+
+
+def chosen_for_series() -> tuple[HSIC, str]:
+    """The test of two time series, and the reason for it."""
+    return HSIC(null=WildBootstrap(block=None)), (
+        "HSIC with WildBootstrap(block=None) was chosen: its p-value allows for rows that depend on those before them. "
+        "The interval of the effect does not."
+    )
 
 
 def _chosen_given(n: int, width: int) -> tuple[Any, str]:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer import validate
 from mercer.backend import count, is_numpy
 from mercer.frames import Table
-from mercer.htest.nulls import Permutation
+from mercer.htest.nulls import Permutation, WildBootstrap
+from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.mmdagg import MMDAgg
 from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.rkhs.distributions import Empirical
@@ -22,7 +24,7 @@ _KERNELS = 23  # of the default: three of low order, ten bandwidths of two kerne
 _MIN_LANDMARKS, _MAX_LANDMARKS = 50, 500  # limits of the number that fits into `_WORK`
 
 
-def two_sample(x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
+def two_sample(x: Any, y: Any, *, series: bool = False, rng: Any = None) -> TwoSampleResult:
     """Test whether two samples come from the same distribution; the test is chosen automatically.
 
     It is always `MMDAgg`, aggregated over a kernel of means, one of squares and products of columns, and
@@ -34,6 +36,9 @@ def two_sample(x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
       as many landmarks (50 to 500) as take seconds, with 499 permutations, 199 beyond 200,000
       observations. All observations are used.
 
+    With `series=True`, for rows in the order of time that depend on those before them, it is `MMD` with
+    `WildBootstrap(block=None)` on all pairs of observations; random walks and trends are refused.
+
     Columns of data frames are divided by their standard deviations, and columns of categories
     use their default kernel. `result.notes` name the test and the reason.
 
@@ -41,6 +46,8 @@ def two_sample(x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
     ----------
     x, y : array, tensor, data frame or weighted sample (`Empirical`)
         Of any sizes, at least two observations each.
+    series : bool
+        Whether each sample is a time series, its rows in the order of time.
     rng : int, Generator or None
 
     Returns
@@ -57,9 +64,10 @@ def two_sample(x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
     >>> result.rejects(level=0.01)
     True
     """
+    validate.truth("series", series)
     handed_in = x, y
     x, y = _read(x, "x"), _read(y, "y")
-    test, why = chosen(count(x), count(y))
+    test, why = chosen_for_series() if series else chosen(count(x), count(y))
     result = test.test(x, y, rng=rng)
     samples = tuple(_shown(*pair) for pair in zip(handed_in, (x, y), strict=True))
     pooled = replace(result.pooled, samples=samples)
@@ -80,6 +88,14 @@ def chosen(n: int, m: int) -> tuple[MMDAgg, str]:
     return MMDAgg(null=Permutation(resamples), landmarks=landmarks), (
         f"MMDAgg with {landmarks} landmarks was chosen: it needs no choice of kernel or scale, "
         f"and looking at all pairs of {total:,} observations would take long."
+    )
+
+
+def chosen_for_series() -> tuple[MMD, str]:
+    """Test of two time series, and the reason as a note."""
+    return MMD(null=WildBootstrap(block=None)), (
+        "MMD with WildBootstrap(block=None) was chosen: its p-value allows for rows that depend on those before them. "
+        "The intervals of effects do not."
     )
 
 
