@@ -175,12 +175,13 @@ def test_a_pipe_on_standard_input(folder):
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="no terminals here")
-def test_progress_is_on_the_terminal_and_results_are_not(folder):
-    rng = np.random.default_rng(0)
-    for name in "xy":
-        np.save(f"{name}.npy", rng.normal(size=(1500, 2)))
+def test_one_bar_on_the_terminal_says_what_a_long_job_does(folder):
+    np.save("x.npy", np.random.default_rng(0).normal(size=(60, 2)))
+    slow = "import time\nfrom mercer.rkhs import Gaussian\n"
+    slow += "def fit(x):\n    time.sleep(0.01)\n    return Gaussian.fit(x)\n"
+    Path("slow.py").write_text(slow)
     controller, terminal = os.openpty()
-    command = ("two-sample", "x.npy", "y.npy", "--test", "mmd", "--resamples", "99")
+    command = ("goodness", "x.npy", "--model", "slow:fit", "--resamples", "199")
     with start(*command, stderr=terminal) as process:
         os.close(terminal)
         seen = b""
@@ -192,6 +193,8 @@ def test_progress_is_on_the_terminal_and_results_are_not(folder):
         out = process.stdout.read()
     os.close(controller)
     assert process.returncode == 0
-    assert b"kernel tiles" in seen
-    assert out.startswith("No difference was found")
+    assert out.startswith("No misfit was found")
+    drawn = [line.strip() for line in seen.decode().split("\r") if "%" in line]
+    assert any("refitting the model" in line for line in drawn)
+    assert all(line.count("%") == 1 for line in drawn)
     assert "\x1b" not in out

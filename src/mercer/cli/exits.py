@@ -12,6 +12,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import typer
 
 from mercer.errors import MemoryBudgetError, NoRule
+from mercer.gram import progress
 
 DONE, DIFFER, WRONG_USE, REFUSED, TOO_LARGE, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
@@ -33,7 +34,8 @@ def guarded(command: Callable[Parameters, Returned]) -> Callable[Parameters, Ret
     @wraps(command)
     def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         try:
-            return command(*args, **kwargs)
+            with progress.job():
+                return command(*args, **kwargs)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except KeyboardInterrupt:
@@ -93,6 +95,7 @@ def one_line(text: str) -> str:
 
 
 def _written(text: str, stream: Any) -> None:
+    progress.hide()
     try:
         print(text, file=stream, flush=True)
     except UnicodeEncodeError:  # a terminal that cannot show all characters

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 
 from mercer.cli import columnar, npy, parquet_layout
 from mercer.cli.byte_source import label, opened
 from mercer.cli.exits import Refused
 from mercer.cli.table import File, Selection
 from mercer.cli.text import read_text
+from mercer.gram.progress import job
 
 _READERS = (
     (parquet_layout.MAGIC, columnar.read_parquet),
@@ -45,14 +47,10 @@ def read(path: str, selection: Selection, *, progress: bool = False) -> File:
 
 @contextmanager
 def _bar(name: str, visible: bool) -> Iterator[Callable[[float], object]]:
-    """Progress bar on stderr, if it is to be visible."""
+    """Share of the file that has been read, shown by the bar of the command if it is to be visible."""
     if not visible:
         yield lambda share: None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-    from rich.text import Text
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(Text(f"reading {name}").markup, total=1.0)
-        yield lambda share: progress.update(task, completed=share)
+    with job() as bar:
+        began = monotonic()
+        yield lambda share: bar.advance(f"reading {name}", share, began)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from mercer.backend import Array, itemsize, on_accelerator
 from mercer.config import Settings, in_force, settings
+from mercer.gram import progress
 from mercer.gram.thread_pool import shared_pool
 from mercer.linalg import one_blas_thread
 
@@ -90,6 +91,7 @@ def in_order(
     parallel: bool,
     shown: bool = True,
     held: int = 0,
+    what: str = "comparing points",
 ) -> Iterator[Answer]:
     """work(task) for every task, in the order of the tasks, on the threads or the executor of the settings.
 
@@ -97,13 +99,15 @@ def in_order(
     number of tasks is submitted at a time, so memory does not grow with their number; where a
     task and its result take `held` bytes, the bound also respects the memory budget. When the caller
     stops early, because of an error or an interrupt, tasks that have not begun are cancelled, and
-    running ones end at their next tile.
+    running ones end at their next tile. The progress bar calls the tasks `what`, and counts them and
+    nothing inside of them.
     """
     now = settings()
+    counted = now.progress and shown and len(tasks) > 1
     executor = now.executor or (shared_pool(now.workers) if parallel and now.workers > 1 else None)
     with one_blas_thread() if parallel else nullcontext():
         if executor is None or len(tasks) == 1:
-            answers = (work(task) for task in while_wanted(tasks))
+            answers = (_here(work, task, counted) for task in while_wanted(tasks))
         else:
             stop = Event() if now.executor is None else None
             alone = _OneThreadWork(
@@ -111,7 +115,15 @@ def in_order(
             )
             room = max(3 * now.memory // (4 * held), 1) if held else len(tasks)
             answers = _windowed(executor, alone, tasks, min(2 * now.workers + 2, room))
-        yield from _shown(answers, len(tasks)) if now.progress and shown else answers
+        yield from progress.shown(answers, len(tasks), what) if counted else answers
+
+
+def _here(work: Callable[[Task], Answer], task: Task, counted: bool) -> Answer:
+    """work(task) in this thread; a task that the progress bar counts shows no progress of its own."""
+    if not counted:
+        return work(task)
+    with in_force(replace(settings(), progress=False)):
+        return work(task)
 
 
 def for_each(work: Callable[[Task], object], tasks: Sequence[Task], parallel: bool = True) -> None:
@@ -207,11 +219,3 @@ def _windowed(
             work.stop.set()
         for future in waiting:
             future.cancel()
-
-
-def _shown(answers: Iterator[Any], total: int) -> Iterator[Any]:
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    return iter(track(answers, "kernel tiles", total=total, console=console, transient=True))

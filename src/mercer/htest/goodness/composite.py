@@ -160,7 +160,8 @@ class Composite(HypothesisTest):
         plain = _at_rows(test.test(sample, rng=first), rows, len(points))
         statistics = _statistics(test, points[rows], validate.generator(first))  # as in `plain`
         values = np.stack(
-            [statistics, *in_order(refit, seeds, parallel=False)], axis=1
+            [statistics, *in_order(refit, seeds, parallel=False, what="refitting the model")],
+            axis=1,
         )  # (k, 1 + B)
         scores = _scores(test, values)
         observed = float(scores[0]) if len(values) > 1 else plain.statistic
