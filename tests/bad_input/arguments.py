@@ -16,6 +16,16 @@ from mercer.gram import (
     top_eigenpairs,
 )
 from mercer.htest import DHSIC, Bootstrap, Lancaster, ShiftHSIC
+from mercer.info import (
+    Bregman,
+    JensenRenyi,
+    JensenShannon,
+    JensenTsallis,
+    Renyi,
+    SharmaMittal,
+    SymmetricBregman,
+    Tsallis,
+)
 from mercer.kernels import (
     Composed,
     Stein,
@@ -96,6 +106,14 @@ NUMBER_DOORS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "nocco": ("ridge", lambda v: nocco(K, K, X, Y, ridge=v)),
     "Bootstrap": ("resamples", Bootstrap),
     "ShiftHSIC": ("head", lambda v: ShiftHSIC(head=v if v is not None else 0)),
+    "Renyi": ("alpha", Renyi),
+    "Tsallis": ("alpha", Tsallis),
+    "SharmaMittal": ("beta", lambda v: SharmaMittal(0.5, v)),
+    "Bregman": ("alpha", Bregman),
+    "SymmetricBregman": ("alpha", SymmetricBregman),
+    "JensenShannon": ("weight", JensenShannon),
+    "JensenRenyi": ("alpha", JensenRenyi),
+    "JensenTsallis": ("alpha", JensenTsallis),
     "basis": ("n", lambda v: CosineBasis()(UNIT, v)),
     "basis, a": ("a", lambda v: HaarBasis(v, 1e6)),
     "basis, b": ("b", lambda v: LegendreBasis(-1e6, v)),

@@ -15,6 +15,9 @@ _PROBLEM = "takes numbers; tests/datasets tries them"
 _LABEL = "takes names; tests/datasets tries others"
 _BAGS = "takes bags and distributions; tests/rkhs/embeddings tries wrong ones"
 _EMBEDDINGS = "takes distributions and embeddings; tests/rkhs/embeddings tries others"
+_FUNCTION = "takes a function; tests/info tries others"
+_ORDERS = ("Bregman", "JensenRenyi", "JensenShannon", "JensenTsallis", "Renyi", "SharmaMittal", "SymmetricBregman", "Tsallis")  # fmt: skip
+_PARAMETERLESS = ("KL", "L2", "Bhattacharyya", "CauchySchwarz", "Chi2", "Hellinger", "Jeffreys", "K", "L", "Measure", "Shannon")  # fmt: skip
 
 NO_DATA: dict[str, str] = {
     "mercer.config": "settings; tests/test_config.py tries them",
@@ -95,6 +98,12 @@ NO_DATA: dict[str, str] = {
     "mercer.rkhs.Series.best": _NUMBERS,
     "mercer.rkhs.Series.linear": _NUMBERS,
     "mercer.rkhs.Series.sobolev_norm": _NUMBERS,
+    # info: a method of Measure stands for those of all measures
+    "mercer.info.Measure.entropy": _MADE,
+    "mercer.info.Measure.divergence": _MADE,
+    **dict.fromkeys((f"mercer.info.{name}" for name in _ORDERS), _NUMBERS),
+    **dict.fromkeys((f"mercer.info.{name}" for name in _PARAMETERLESS), "takes nothing"),
+    **dict.fromkeys((f"mercer.info.{name}" for name in ("Phi", "FDivergence")), _FUNCTION),
     # htest
     "mercer.htest.HypothesisTest.test": "what the doors of the tests call",
     "mercer.htest.HypothesisTest.statistic": "what the doors of the tests call",

@@ -16,7 +16,7 @@ import numpy as np
 from mercer.backend import Array, namespace, scalar, to_numpy, transposed
 from mercer.gram import Dense, LazyMatrix, LowRank
 from mercer.gram.threads import side, spans
-from mercer.htest.dependence.ridge_smoother import Basis, Smoother
+from mercer.htest.dependence.ridge_smoother import Smoother, SmootherBasis
 
 
 class Residuals(ABC):
@@ -99,7 +99,7 @@ class FeatureTargets:
         """Squared norm of the centred features."""
         return scalar(namespace(self.features).sum(self._centred**2))
 
-    def along(self, basis: Basis) -> np.ndarray:
+    def along(self, basis: SmootherBasis) -> np.ndarray:
         """Row sums of (V'F)^2."""
         products = basis.coefficients(self._centred)
         return to_numpy(namespace(products).sum(products**2, axis=1))
@@ -127,7 +127,7 @@ class GramTargets:
         """tr HKH."""
         return _trace(self.matrix) - scalar(namespace(self.matrix).sum(self.matrix)) / self.n
 
-    def along(self, basis: Basis) -> np.ndarray:
+    def along(self, basis: SmootherBasis) -> np.ndarray:
         """The diagonal of V'KV."""
         vectors = basis.vectors
         xp = namespace(vectors)

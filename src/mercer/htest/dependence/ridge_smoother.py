@@ -52,13 +52,13 @@ class Targets(Protocol):
         """Squared norm of the centred features."""
         ...
 
-    def along(self, basis: Basis) -> np.ndarray:
+    def along(self, basis: SmootherBasis) -> np.ndarray:
         """|v'F|^2 for every vector v of a basis, whose entries sum to 0: (m,)."""
         ...
 
 
 @dataclass(frozen=True)
-class Basis:
+class SmootherBasis:
     """Orthonormal vectors V = AR (n, m) by features A (n, r) and R (r, m); without R, V = A.
 
     For many more observations than features, products with A and R take less time than V does.
@@ -98,7 +98,7 @@ class KernelDirections:
     """Principal directions of a kernel on z: eigenvalues of HKH / n, (m,), and its eigenvectors."""
 
     values: np.ndarray
-    basis: Basis
+    basis: SmootherBasis
 
     @classmethod
     def of(cls, matrix: LazyMatrix) -> KernelDirections:
@@ -126,7 +126,7 @@ class KernelDirections:
         eigenvalues, vectors = linalg.eigh(a @ transposed(a))
         values = to_numpy(eigenvalues)
         first = _first_significant(values)
-        return cls(values[first:] / a.shape[0], Basis(vectors[:, first:]))
+        return cls(values[first:] / a.shape[0], SmootherBasis(vectors[:, first:]))
 
     @classmethod
     def nested(cls, features: np.ndarray, widths: Sequence[int]) -> list[KernelDirections]:
@@ -146,7 +146,7 @@ class KernelDirections:
         values = to_numpy(eigenvalues)
         first = _first_significant(values)
         rotation = vectors[:, first:] / namespace(a).sqrt(eigenvalues[first:])
-        return cls(values[first:] / a.shape[0], Basis(a, rotation))
+        return cls(values[first:] / a.shape[0], SmootherBasis(a, rotation))
 
     @property
     def ridges(self) -> np.ndarray:
@@ -175,7 +175,7 @@ def _first_significant(values: np.ndarray) -> int:
 class Smoother:
     """S = 11'/n + V diag(g) V': fitted values are S a, residuals (I - S) a."""
 
-    basis: Basis  # V
+    basis: SmootherBasis  # V
     shares: np.ndarray  # g, (m,)
 
     def residuals(self, a: Array) -> Array:

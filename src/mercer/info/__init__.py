@@ -1,0 +1,51 @@
+"""Entropies, divergences and mutual information, in nats."""
+
+from mercer.info.information_measures import (
+    KL,
+    L2,
+    Bhattacharyya,
+    Chi2,
+    FDivergence,
+    Hellinger,
+    Measure,
+    Phi,
+    Renyi,
+    Shannon,
+    SharmaMittal,
+    Tsallis,
+)
+from mercer.info.mixture_measures import (
+    Bregman,
+    CauchySchwarz,
+    Jeffreys,
+    JensenRenyi,
+    JensenShannon,
+    JensenTsallis,
+    K,
+    L,
+    SymmetricBregman,
+)
+
+__all__ = [
+    "KL",
+    "L2",
+    "Bhattacharyya",
+    "Bregman",
+    "CauchySchwarz",
+    "Chi2",
+    "FDivergence",
+    "Hellinger",
+    "Jeffreys",
+    "JensenRenyi",
+    "JensenShannon",
+    "JensenTsallis",
+    "K",
+    "L",
+    "Measure",
+    "Phi",
+    "Renyi",
+    "Shannon",
+    "SharmaMittal",
+    "SymmetricBregman",
+    "Tsallis",
+]
