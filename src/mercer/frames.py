@@ -93,6 +93,16 @@ def table(x: object, name: str) -> Table | None:
     return Table(values, Columns(names, categorical), series, labels)
 
 
+def values(x: object, name: str) -> list[Any] | None:
+    """Values of a series, or of a data frame with one column, as they are; None if `x` is neither."""
+    import narwhals.stable.v1 as nw
+
+    frame = _frame(x, name)
+    if isinstance(frame, nw.DataFrame) and frame.shape[1] == 1:
+        frame = frame.get_column(frame.columns[0])
+    return frame.to_list() if isinstance(frame, nw.Series) else None
+
+
 def numbers(x: object, name: str) -> np.ndarray | None:
     """Numeric data frame as an array (n, d), a series as (n,); None if `x` is neither."""
     data = table(x, name)

@@ -6,6 +6,8 @@ has a door in `doors.py` or a reason here; `test_bad_input.py` fails where both 
 
 from __future__ import annotations
 
+from tests.support.object_zoo import OBJECT_KERNELS
+
 _FORMULA = "a formula on points that a door has checked"
 _NUMBERS = "takes numbers; test_parameters.py tries them"
 _KERNELS = "takes kernels and numbers; test_parameters.py tries them"
@@ -19,7 +21,16 @@ _FUNCTION = "takes a function; tests/info tries others"
 _ORDERS = ("Bregman", "JensenRenyi", "JensenShannon", "JensenTsallis", "Renyi", "SharmaMittal", "SymmetricBregman", "Tsallis")  # fmt: skip
 _PARAMETERLESS = ("KL", "L2", "Bhattacharyya", "CauchySchwarz", "Chi2", "Hellinger", "Jeffreys", "K", "L", "Measure", "Shannon")  # fmt: skip
 
+_OBJECTS = "takes objects; tests/conformance/test_object_kernels.py drives the bank through it"
+
 NO_DATA: dict[str, str] = {
+    # kernels on objects
+    **{f"mercer.kernels.{kind.__name__}": _OBJECTS for kind in OBJECT_KERNELS},
+    "mercer.kernels.ObjectKernel.items": _OBJECTS,
+    "mercer.kernels.ObjectKernel.view": _FORMULA,
+    "mercer.kernels.ObjectKernel.viewed": _FORMULA,
+    "mercer.kernels.FeatureCounts.describe": _FORMULA,
+    "mercer.kernels.FeatureCounts.features": _OBJECTS,
     "mercer.config": "settings; tests/test_config.py tries them",
     "mercer.settings": "takes nothing",
     "mercer.cli.app": "the command",

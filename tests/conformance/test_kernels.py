@@ -11,6 +11,7 @@ from mercer.kernels import Kernel, SmoothRadial
 from tests.conformance import kernel_laws as laws
 from tests.conformance.wrong_kernels import WRONG, OddRepr, _Right
 from tests.support.arrays import INSTALLED
+from tests.support.object_zoo import OBJECT_ZOO
 from tests.support.zoo import IDS, NORMAL, ZOO, Entry
 
 every_kernel = pytest.mark.parametrize("entry", ZOO, ids=IDS)
@@ -115,7 +116,7 @@ def test_every_public_kernel_is_in_the_zoo():
         and issubclass(value, Kernel)
         and not inspect.isabstract(value)
     }
-    shown = {type(part) for entry in ZOO for part in _all_parts(entry.kernel)}
+    shown = {type(part) for entry in (*ZOO, *OBJECT_ZOO) for part in _all_parts(entry.kernel)}
     assert public - shown == set()
 
 

@@ -20,7 +20,7 @@ from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.compose import Composed, Grouped, Tensor
 from mercer.kernels.default import default_kernel
-from mercer.kernels.prepare import as_table, bound_to, read
+from mercer.kernels.prepare import as_table, bound_to, read, without_frame
 from mercer.kernels.wrappers import Normalized
 
 # Points up to which `median_bandwidth` uses all distances; beyond it subsamples, where duplicates are rare.
@@ -134,6 +134,8 @@ class KernelEstimator(VersionedEstimator):
         """Numeric arrays and lists validated by scikit-learn; tensors, frames and objects unchanged."""
         frames.refuse_masked(X, "X")
         kernel = getattr(self, "kernel", None)
+        if self._takes_objects():
+            return without_frame(kernel, X, "X")
         if kernel is not None and self._is_grouped(X):
             return kernel.accept(X, "X")
         if self._checked_by_sklearn(X):
@@ -182,11 +184,18 @@ class KernelEstimator(VersionedEstimator):
         """Whether X is a tuple with one sample for each kernel of a `Tensor`."""
         return isinstance(X, tuple | Grouped) and _of_tuples(getattr(self, "kernel", None))
 
+    def _takes_objects(self) -> bool:
+        """Whether the kernel given has objects, such as strings, as points."""
+        kernel = getattr(self, "kernel", None)
+        return isinstance(kernel, Kernel) and kernel.takes_objects()
+
     def _checked_by_sklearn(self, X: Any) -> bool:
         """Whether scikit-learn validates X: NumPy arrays of numbers, lists of numbers, and unknown types.
 
         Not tensors, frames, texts, objects, tuples of samples, or arrays of more than two dimensions.
         """
+        if self._takes_objects():
+            return False
         if is_array(X):
             objects = (X.ndim == 1 and X.dtype.kind == "O") if is_numpy(X) else True
             return not (objects or X.ndim > 2 or X.dtype.kind in _TEXT_KINDS)

@@ -33,6 +33,7 @@ from mercer.kernels.smooth import RadialForm, radial_form
 from mercer.kernels.sobolev import BandLimited, Brownian, HalfLine, Sobolev
 from mercer.kernels.spectral_density import sample_frequencies, spectral_density
 from mercer.kernels.stein import Stein
+from mercer.kernels.strings.spectrum import Spectrum
 from mercer.kernels.wrappers import Normalized, Scaled, Select, Transformed, Weighted
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "Sinc",
     "SmoothRadial",
     "Sobolev",
+    "Spectrum",
     "Stein",
     "Sum",
     "Tensor",

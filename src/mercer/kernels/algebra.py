@@ -190,7 +190,10 @@ def _for_both(left: Kernel, right: Kernel, x: Any, name: str) -> Points:
     """Points for both kernels; a `Both` where each kernel has its own container."""
     if isinstance(x, Both):
         return x
-    a, b = left.accept(x, name), right.accept(x, name)
+    a = left.accept(x, name)
+    if left.takes_objects() and right.takes_objects():
+        return right.accept(a, name)  # one container, in which each kernel finds its own numbers
+    b = right.accept(x, name)
     unlike = type(a) is not type(b) or isinstance(a, Both)
     if isinstance(a, Rows) and isinstance(b, Rows) and unlike:
         return Both(a, b)

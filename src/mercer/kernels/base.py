@@ -36,6 +36,7 @@ class Kernel(ABC):
     """
 
     takes_categories = False  # whether codes of categories are valid points
+    of_objects = False  # whether points are objects, such as strings or graphs
     expensive = False  # whether values cost so much that matrices of them are cached
     __array_ufunc__ = None  # NumPy leaves `number * kernel` to the kernel
 
@@ -113,6 +114,10 @@ class Kernel(ABC):
     def is_expensive(self) -> bool:
         """Whether values of this kernel, or of a kernel that it consists of, are expensive."""
         return self.expensive or any(kernel.is_expensive() for kernel in self.parts().values())
+
+    def takes_objects(self) -> bool:
+        """Whether points of this kernel, or of a kernel that it consists of, are objects."""
+        return self.of_objects or any(kernel.takes_objects() for kernel in self.parts().values())
 
     def with_params(self, **params: Any) -> Self:
         """A new kernel with these parameters changed; ``left__bandwidth`` is one of the kernel `left`."""

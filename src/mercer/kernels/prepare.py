@@ -8,8 +8,9 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import double, is_array, namespace
-from mercer.frames import Columns, Table, table
+from mercer.frames import Columns, Table, table, values
 from mercer.kernels.base import Kernel, Points
+from mercer.kernels.take import Rows
 
 _EARLIER = "the points seen before"  # the name in messages of the points whose columns are known
 
@@ -17,6 +18,7 @@ _EARLIER = "the points seen before"  # the name in messages of the points whose 
 def prepare(kernel: Kernel, x: Any, y: Any = None) -> tuple[Kernel, Points, Points | None]:
     """The kernel with column names resolved, and the checked points; `y` stays None if it is."""
     validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0)")
+    x, y = without_frame(kernel, x, "x"), without_frame(kernel, y, "y")
     x_table, y_table = as_table(x, "x"), as_table(y, "y")
     if x_table is not None:
         kernel, x = bound(kernel, x_table.columns, "x"), x_table.values
@@ -32,6 +34,8 @@ def prepare(kernel: Kernel, x: Any, y: Any = None) -> tuple[Kernel, Points, Poin
         if points.ndim == others.ndim == 2:
             validate.same_width(points, others)
             points, others = validate.same_float(points, others)
+    if isinstance(points, Rows) and points is not others:
+        points, others = points.aligned(others)
     return kernel, points, others
 
 
@@ -60,6 +64,7 @@ def read(
     columns of `x` are put into their order.
     """
     validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0)")
+    x = without_frame(kernel, x, name)
     frame = as_table(x, name)
     if frame is not None:
         x = frame.values if columns is None else aligned(frame, columns, (_EARLIER, name))
@@ -75,6 +80,15 @@ def bound_to(kernel: Kernel, columns: Columns | None, name: str = "x") -> Kernel
 def bound(kernel: Kernel, columns: Columns, name: str = "x") -> Kernel:
     """The kernel with column names replaced by positions; refuses categories for most kernels."""
     return kernel._bound(columns, name)
+
+
+def without_frame(kernel: Kernel | None, x: Any, name: str) -> Any:
+    """A column of objects as a list, for a kernel on objects; everything else as it is."""
+    objects = kernel is not None and kernel.takes_objects()
+    if not objects or x is None or is_array(x) or isinstance(x, list | tuple | str | Rows):
+        return x
+    column = values(x, name)
+    return x if column is None else column
 
 
 def as_table(x: Any, name: str) -> Table | None:

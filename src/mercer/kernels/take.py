@@ -44,6 +44,10 @@ class Rows(ABC):
     def widened(self) -> Any:
         """These points with float32 numbers as float64; the same object where there are none."""
 
+    def aligned(self, others: Any, /) -> tuple[Any, Any]:
+        """These points and others, so prepared that tiles of their kernel values need no further work."""
+        return self, others
+
 
 @dataclass(frozen=True, eq=False)
 class Both(Rows):

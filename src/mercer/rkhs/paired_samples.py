@@ -17,7 +17,7 @@ from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel
-from mercer.kernels.prepare import as_table, bound_to, read
+from mercer.kernels.prepare import as_table, bound_to, read, without_frame
 from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.sample_rows import recentred, widened
 
@@ -150,6 +150,7 @@ class _ReadSample(NamedTuple):
     @classmethod
     def of(cls, kernel: Kernel | None, sample: Any, name: str) -> _ReadSample:
         """Read the points, except those of a data frame whose kernel is not chosen yet."""
+        sample = without_frame(kernel, sample, name)
         frame = as_table(sample, name)
         if kernel is None and frame is not None:
             return cls(name, None, frame, frame, None)

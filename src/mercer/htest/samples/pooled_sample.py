@@ -28,7 +28,7 @@ from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel, varying
 from mercer.kernels.dot import Linear
-from mercer.kernels.prepare import aligned, as_table, bound, prepare
+from mercer.kernels.prepare import aligned, as_table, bound, prepare, without_frame
 from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.kernels.wrappers import Scaled, Transformed
 from mercer.rkhs.distributions import Empirical
@@ -100,6 +100,7 @@ def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
     """Check and join two samples; a kernel left None is chosen from the pooled sample."""
     weights = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
+    x, y = without_frame(kernel, x, "x"), without_frame(kernel, y, "y")
     frame = as_table(x, "x")
     first = kernel or (VECTOR_KERNEL if frame is None else default_kernel(stacked_table(frame, y)))
     used, a, b = prepare(first, x, y)
