@@ -84,5 +84,5 @@ def _packages() -> dict[str, Any]:
 def _methods(kind: type) -> Iterator[tuple[str, Any]]:
     for name, value in inspect.getmembers(kind, callable):
         visible = not name.startswith("_") or name in ("__call__", "__matmul__")
-        if visible and getattr(value, "__module__", "").startswith("mercer"):
+        if visible and (getattr(value, "__module__", "") or "").startswith("mercer"):
             yield name, value

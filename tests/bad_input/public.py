@@ -115,6 +115,8 @@ NO_DATA: dict[str, str] = {
     **dict.fromkeys((f"mercer.info.{name}" for name in _ORDERS), _NUMBERS),
     **dict.fromkeys((f"mercer.info.{name}" for name in _PARAMETERLESS), "takes nothing"),
     **dict.fromkeys((f"mercer.info.{name}" for name in ("Phi", "FDivergence")), _FUNCTION),
+    **dict.fromkeys((f"mercer.info.{name}" for name in ("MaxNorm", "SumNorm")), "takes nothing"),
+    "mercer.info.MetricValue": _MADE,
     # htest
     "mercer.htest.HypothesisTest.test": "what the doors of the tests call",
     "mercer.htest.HypothesisTest.statistic": "what the doors of the tests call",

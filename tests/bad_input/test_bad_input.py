@@ -31,6 +31,7 @@ from tests.bad_input.embedding_doors import EMBEDDING_DOORS
 from tests.bad_input.everything import gone, without_a_door
 from tests.bad_input.goodness_doors import GOODNESS_DOORS
 from tests.bad_input.joint_doors import JOINT_DOORS
+from tests.bad_input.metric_doors import METRIC_DOORS
 from tests.bad_input.public import NO_DATA
 from tests.bad_input.sample_doors import SAMPLE_DOORS
 from tests.bad_input.variable_doors import VARIABLE_DOORS
@@ -43,6 +44,7 @@ DOORS = [
     *GOODNESS_DOORS,
     *EMBEDDING_DOORS,
     *COMPRESSION_DOORS,
+    *METRIC_DOORS,
 ]
 
 

@@ -1,5 +1,6 @@
 """Entropies, divergences and mutual information, in nats."""
 
+from mercer.info.indicator_metrics import kolmogorov, total_variation
 from mercer.info.information_measures import (
     KL,
     L2,
@@ -14,6 +15,7 @@ from mercer.info.information_measures import (
     SharmaMittal,
     Tsallis,
 )
+from mercer.info.metric_value import MetricValue
 from mercer.info.mixture_measures import (
     Bregman,
     CauchySchwarz,
@@ -25,6 +27,8 @@ from mercer.info.mixture_measures import (
     L,
     SymmetricBregman,
 )
+from mercer.info.sliced_transport import sliced_wasserstein
+from mercer.info.transport_metrics import MaxNorm, SumNorm, dudley, kantorovich, wasserstein
 
 __all__ = [
     "KL",
@@ -41,11 +45,20 @@ __all__ = [
     "JensenTsallis",
     "K",
     "L",
+    "MaxNorm",
     "Measure",
+    "MetricValue",
     "Phi",
     "Renyi",
     "Shannon",
     "SharmaMittal",
+    "SumNorm",
     "SymmetricBregman",
     "Tsallis",
+    "dudley",
+    "kantorovich",
+    "kolmogorov",
+    "sliced_wasserstein",
+    "total_variation",
+    "wasserstein",
 ]
