@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.info.exact_transport import TransportPlan, TransportPotential, all_distances, optimal_plan
+from mercer.info.exact_transport import (
+    TransportPlan,
+    TransportPotential,
+    all_distances,
+    optimal_plan,
+)
 from mercer.info.line_transport import line_potential, power_cost, sorted_pair
 from mercer.info.metric_closed_forms import closed_form
 from mercer.info.metric_value import MetricValue, WeightedPoints, weighted_pair
@@ -174,7 +179,9 @@ def _potential(points: np.ndarray, plan: TransportPlan, cost: Any) -> TransportP
     return TransportPotential(points, plan.targets(), cost)
 
 
-def _centred_potential(points: np.ndarray, plan: TransportPlan, cost: _Truncated) -> TransportPotential:
+def _centred_potential(
+    points: np.ndarray, plan: TransportPlan, cost: _Truncated
+) -> TransportPotential:
     """The potential, shifted so that its largest and smallest values have the same size.
 
     The cost is at most its ceiling, so no two values differ by more than that.
