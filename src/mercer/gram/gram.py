@@ -24,7 +24,7 @@ from mercer.config import settings
 from mercer.gram.combine import OfPairs
 from mercer.gram.gaussian_stripes import GaussianLoops
 from mercer.gram.gaussian_tiles import GaussianTiles
-from mercer.gram.threads import TILE
+from mercer.gram.threads import TILE, runs_elsewhere
 from mercer.gram.tile_products import filled, symmetrize
 from mercer.gram.tiles import ByFormula, tile_maker
 from mercer.kernels.base import Kernel, Points
@@ -73,6 +73,9 @@ class Gram(OfPairs):
         self._tile = tile_maker(self.kernel, self.x, self.y)
         self._cached = _CachedMatrix(self.kernel, self.x, self.y) if self._cacheable else None
         self._like = _first_entry(self.kernel, self.x, self.y)
+
+    def __reduce__(self) -> Any:  # workers compute the factors of the tiles again
+        return Gram.of_checked, (self.kernel, self.x, None if self.y is self.x else self.y)
 
     @property
     def _cacheable(self) -> bool:
@@ -148,7 +151,7 @@ def kernel_matrix(kernel: Kernel, x: np.ndarray, y: np.ndarray) -> Array:
         return kernel.pairwise(x, y)
     if not gram.symmetric:
         return gram._filled()
-    if len(x) <= TILE or settings().executor is not None:
+    if len(x) <= TILE or runs_elsewhere():
         matrix = to_numpy(gram._filled())
         symmetrize(matrix)
         return matrix

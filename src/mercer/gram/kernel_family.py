@@ -46,6 +46,9 @@ class Family:
             take_rows(x, slice(0, 1))
         )  # library, device, dtype of tiles
 
+    def __reduce__(self) -> Any:  # workers compute the factors of the tiles again
+        return Family, (self.kernels, self.x, None if self.y is self.x else self.y)
+
     def __len__(self) -> int:
         return len(self.kernels)
 

@@ -35,7 +35,14 @@ from mercer.gram.resampling_weights import (
     Resamples,
     WeightColumns,
 )
-from mercer.gram.threads import MAX_FEW_VECTORS, WIDE_BYTES, in_order, side, spans
+from mercer.gram.threads import (
+    MAX_FEW_VECTORS,
+    WIDE_BYTES,
+    in_order,
+    runs_elsewhere,
+    side,
+    spans,
+)
 from mercer.gram.tile_products import (
     RowBlocks,
     RowForms,
@@ -110,7 +117,7 @@ class LazyMatrix(ABC):
             for rows, (at_rows, below) in zip(tiles, products, strict=True):
                 out[rows, :] += at_rows
                 out[rows.stop :, :] += below
-        elif self._loops is not None and settings().executor is None:
+        elif self._loops is not None and not runs_elsewhere():
             write_products(self, self._loops, to_numpy(v), to_numpy(out))
         else:
             for rows, at_rows in zip(tiles, self._run(RowProducts(self, v), tiles), strict=True):
@@ -222,7 +229,7 @@ class LazyMatrix(ABC):
         if n * m <= side(self.like) ** 2:
             return self._one_block()
         tiles = spans(n, side(self.like))
-        if is_numpy(self.like) and settings().executor is None:  # threads share the array
+        if is_numpy(self.like) and not runs_elsewhere():  # threads share the array
             return filled(self, self._writer, np.empty((n, m), self.like.dtype), self._run)
         out = zeros((n, m), self.like)
         stripes = self._run(RowBlocks(self), tiles, held=side(self.like) * m * itemsize(self.like))

@@ -254,6 +254,10 @@ class _GaussianFormsStripe:
     pairs: PairWeights
     scales: tuple[float, float]  # shift and unit
     size: int
+    made_of: tuple[Any, ...]  # arguments of `_gaussian_stripe`, which another process calls again
+
+    def __reduce__(self) -> Any:
+        return _gaussian_stripe, self.made_of
 
     @property
     def bytes_per_stripe(self) -> int:
@@ -295,7 +299,8 @@ def _gaussian_stripe(
     values = np.stack(tables).astype(kind) if len(tables) else np.empty((0, 1), kind)
     pairs = PairWeights.of(to_numpy(family.like), labels, weights, coded, values)
     shift, unit = float(scales[0][0]), 1.0 if precise else float(scales[1][0])
-    return _GaussianFormsStripe(loops, family.shape[0], pairs, (shift, unit), size)
+    made_of = family, labels, weights, scales, coded, tables, size, precise
+    return _GaussianFormsStripe(loops, family.shape[0], pairs, (shift, unit), size, made_of)
 
 
 @dataclass(frozen=True)
@@ -307,6 +312,10 @@ class _DecodedLabels:
     like: Array
     precise: bool
     dense: tuple[Array, ...] | None = None  # of all points, where there is room for them
+
+    def __reduce__(self) -> Any:  # another process decodes them again
+        n = self.coded.codes.shape[1]
+        return _decoded_labels, (self.coded, self.tables, self.like, n, self.precise)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -107,7 +107,8 @@ class Resamples(ABC):
 
         for_each(write, range(first, last), parallel)
         offset = first * GROUP
-        return CodedColumns(codes[chunk.start - offset : chunk.stop - offset], self.table, like)
+        codes = codes[chunk.start - offset : chunk.stop - offset]
+        return CodedColumns(codes, self.table, like, (self, chunk))
 
     def dense(self) -> np.ndarray:
         """The matrix (n, B) as float64."""
@@ -118,11 +119,20 @@ class Resamples(ABC):
 
 @dataclass(frozen=True)
 class CodedColumns:
-    """Weight columns as codes (k, n) and the table of their values."""
+    """Weight columns as codes (k, n) and the table of their values.
+
+    Another process gets the seed and the chunk that `drawn` names, and draws the codes again.
+    """
 
     codes: np.ndarray
     table: np.ndarray
     like: Array
+    drawn: tuple[Resamples, slice] | None = None
+
+    def __reduce__(self) -> Any:
+        if self.drawn is None:
+            return CodedColumns, (self.codes, self.table, self.like)
+        return _drawn_again, (*self.drawn, self.table, self.like)
 
     @property
     def width(self) -> int:
@@ -153,7 +163,7 @@ class CodedColumns:
     def after_ones(self) -> CodedColumns:
         """These columns, preceded by one with the largest value everywhere."""
         top = np.full((1, self.codes.shape[1]), len(self.table) - 1, self.codes.dtype)
-        return replace(self, codes=np.concatenate([top, self.codes]))
+        return replace(self, codes=np.concatenate([top, self.codes]), drawn=None)
 
     def project(self, v: np.ndarray) -> np.ndarray:
         """v'w of every column w, for v (n,) or several rows (r, n): (..., k)."""
@@ -173,6 +183,13 @@ class CodedColumns:
         step = GROUP // 2 if parallel else max(self.width, 1)
         for_each(add, spans(self.width, step), parallel)
         return out
+
+
+def _drawn_again(
+    resamples: Resamples, chunk: slice, table: np.ndarray, like: Array
+) -> CodedColumns:
+    """Columns of a chunk with another table of values; in another process."""
+    return replace(resamples.columns(chunk, like), table=table)
 
 
 class PermutedWeights(Resamples):

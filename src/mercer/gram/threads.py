@@ -8,11 +8,12 @@ from concurrent.futures import CancelledError
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from threading import Event, local
+from time import perf_counter
 from typing import Any, TypeVar
 
 from mercer.backend import Array, itemsize, on_accelerator
 from mercer.config import Settings, in_force, settings
-from mercer.gram import progress
+from mercer.gram import cluster, progress
 from mercer.gram.thread_pool import shared_pool
 from mercer.linalg import one_blas_thread
 
@@ -104,18 +105,71 @@ def in_order(
     """
     now = settings()
     counted = now.progress and shown and len(tasks) > 1
-    executor = now.executor or (shared_pool(now.workers) if parallel and now.workers > 1 else None)
+    room = max(3 * now.memory // (4 * held), 1) if held else max(len(tasks), 1)
+    workers = _workers_elsewhere(now) if len(tasks) > 1 else None
     with one_blas_thread() if parallel else nullcontext():
-        if executor is None or len(tasks) == 1:
-            answers = (_here(work, task, counted) for task in while_wanted(tasks))
+        if workers is None:
+            answers = _nearby(work, tasks, now, parallel, counted, room)
         else:
-            stop = Event() if now.executor is None else None
-            alone = _OneThreadWork(
-                replace(now, threads=1, executor=None, progress=False), work, stop
-            )
-            room = max(3 * now.memory // (4 * held), 1) if held else len(tasks)
-            answers = _windowed(executor, alone, tasks, min(2 * now.workers + 2, room))
+            near = replace(now, executor=None)
+            answers = _near_then_far(workers, work, tasks, near, parallel, counted, room)
         yield from progress.shown(answers, len(tasks), what) if counted else answers
+
+
+def runs_elsewhere() -> bool:
+    """Whether work goes to an executor or to a cluster, which do not share the arrays of this process."""
+    now = settings()
+    return now.executor is not None or _workers_elsewhere(now) is not None
+
+
+def _workers_elsewhere(now: Settings) -> cluster.Workers | None:
+    """The workers of the executor, or of the current Dask client; None in a task, and where threads do the work."""
+    executor = now.executor or (None if _in_a_task() else cluster.current_client())
+    return None if executor is None else cluster.workers_of(executor)
+
+
+def _nearby(
+    work: Callable[[Task], Answer],
+    tasks: Sequence[Task],
+    now: Settings,
+    parallel: bool,
+    counted: bool,
+    room: int,
+) -> Iterator[Answer]:
+    """The answers from the threads of this process, or from an executor that shares its memory."""
+    executor = now.executor or (shared_pool(now.workers) if parallel and now.workers > 1 else None)
+    if executor is None or len(tasks) == 1:
+        return (_here(work, task, counted) for task in while_wanted(tasks))
+    stop = Event() if now.executor is None else None
+    return _windowed(executor, _alone(work, now, stop), tasks, min(2 * now.workers + 2, room))
+
+
+def _near_then_far(
+    workers: cluster.Workers,
+    work: Callable[[Task], Answer],
+    tasks: Sequence[Task],
+    near: Settings,
+    parallel: bool,
+    counted: bool,
+    room: int,
+) -> Iterator[Answer]:
+    """The first answers from the threads of this process; the others from the workers, if that takes long enough."""
+    position, size, seconds = 0, near.workers if parallel else 1, 0.0
+    while position < len(tasks):
+        to_do = (len(tasks) - position) * seconds
+        if cluster.worth_sending(to_do, position):
+            break
+        start = perf_counter()
+        yield from _nearby(work, tasks[position : position + size], near, parallel, counted, room)
+        seconds = (perf_counter() - start) / size
+        position, size = position + size, 2 * size
+    alone = _alone(work, near, None)
+    one_thread = seconds * (near.workers if parallel else 1)
+    yield from cluster.in_batches(workers, alone, tasks[position:], one_thread, room)
+
+
+def _alone(work: Callable[[Any], Any], now: Settings, stop: Event | None) -> _OneThreadWork:
+    return _OneThreadWork(replace(now, threads=1, executor=None, progress=False), work, stop)
 
 
 def _here(work: Callable[[Task], Answer], task: Task, counted: bool) -> Answer:
@@ -172,12 +226,12 @@ class _OneThreadWork:
     stop: Event | None  # set when the caller no longer waits for results
 
     def __call__(self, task: Any) -> Any:
-        _thread.stop = self.stop
+        _thread.stop, _thread.in_a_task = self.stop, True
         try:
             with in_force(self.settings):
                 return self.work(task)
         finally:
-            _thread.stop = None
+            _thread.stop, _thread.in_a_task = None, False
 
 
 @dataclass(frozen=True)
@@ -200,7 +254,11 @@ class _Queued:
             raise
 
 
-_thread = local()  # `stop` of the task that the thread runs
+_thread = local()  # `stop` of the task that the thread runs, and whether it runs one
+
+
+def _in_a_task() -> bool:
+    return getattr(_thread, "in_a_task", False)
 
 
 def _windowed(

@@ -1,0 +1,110 @@
+"""Workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from time import monotonic
+from typing import Any
+from weakref import proxy
+
+import numpy as np
+
+import mercer
+from mercer.gram.cluster.batches import Workers
+from mercer.gram.cluster.sent_arrays import SentArrays
+from mercer.gram.cluster.shipped_work import PackedWork, SentWork, run_batch
+
+_RECONNECT_SECONDS = 10.0  # for a client to find its scheduler again
+_STATUS_AGE = 1.0  # seconds for which the number of threads of the cluster is taken to be the same
+
+
+class DaskWorkers(Workers):
+    """The workers of a `dask.distributed.Client`.
+
+    Arrays are scattered to all workers once. A worker with another version of mercer or NumPy than the client is
+    refused: the same seed must give the same answer.
+    """
+
+    def __init__(self, client: Any) -> None:
+        from distributed import KilledWorker
+        from distributed.comm import CommClosedError
+
+        self._client = proxy(client)
+        self._arrays = SentArrays()
+        self._same_version: set[str] = set()
+        self._threads: tuple[float, int] = (-_STATUS_AGE, 0)
+        self._unreachable_since: float | None = None
+        self.lost = (KilledWorker, CommClosedError, CancelledError)
+
+    @property
+    def slots(self) -> int:
+        """Threads of all workers."""
+        asked_at, threads = self._threads
+        if monotonic() - asked_at > _STATUS_AGE:
+            threads = sum(self._client.nthreads().values())
+            self._threads = monotonic(), threads
+        return max(threads, 1)
+
+    def send(self, work: PackedWork) -> SentWork:
+        """Scatter the pickle and the arrays that the workers do not have."""
+        self._refuse_other_versions()
+        pickled = np.frombuffer(work.pickled, np.uint8)
+        handles = self._arrays.handles(
+            (work.key, *work.digests), (pickled, *work.arrays), self._scatter
+        )
+        return SentWork(work.key, handles[0], tuple(handles[1:]))
+
+    def submit(self, work: SentWork, tasks: Sequence[Any]) -> Any:
+        """A future of the answers to these tasks."""
+        return self._client.submit(
+            run_batch, work.key, work.pickled, list(work.handles), tasks, pure=False
+        )
+
+    def forget(self) -> None:
+        """Scatter all arrays again with the next work."""
+        self._arrays = SentArrays()
+
+    def check(self) -> None:
+        """Raise where the scheduler has not been reachable for ten seconds."""
+        if self._client.status == "running":
+            self._unreachable_since = None
+            return
+        self._unreachable_since = self._unreachable_since or monotonic()
+        closed = self._client.status == "closed"
+        if closed or monotonic() - self._unreachable_since > _RECONNECT_SECONDS:
+            raise ConnectionError(
+                f"the Dask client is {self._client.status}: its scheduler cannot be reached, so the work was "
+                "stopped; connect a new client and call again"
+            )
+
+    def cancel(self, futures: Sequence[Any]) -> None:
+        """Cancel tasks on the cluster; a batch that runs ends within about a second."""
+        if futures and self._client.status == "running":
+            self._client.cancel(list(futures))
+
+    def _scatter(self, array: np.ndarray) -> Any:
+        try:
+            return self._client.scatter(array, broadcast=True, hash=False)
+        except TimeoutError as problem:
+            self.check()
+            raise RuntimeError(
+                "the Dask cluster has no workers; start some, or leave executor=client out"
+            ) from problem
+
+    def _refuse_other_versions(self) -> None:
+        if set(self._client.nthreads()) <= self._same_version:
+            return
+        ours = {"mercer": mercer.__version__, "numpy": np.__version__}
+        for address, found in self._client.get_versions(packages=list(ours))["workers"].items():
+            theirs = {name: found["packages"].get(name) for name in ours}
+            if theirs != ours:
+                raise RuntimeError(
+                    f"worker {address} has {_listed(theirs)}, the client {_listed(ours)}; install the same "
+                    "versions, or restart workers that loaded older ones"
+                )
+            self._same_version.add(address)
+
+
+def _listed(versions: dict[str, Any]) -> str:
+    return " and ".join(f"{name} {version or 'not at all'}" for name, version in versions.items())
