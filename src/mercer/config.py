@@ -127,8 +127,9 @@ class config:
         Number of tile threads, and of BLAS threads in large factorizations; None: one for every core
         the process may use.
     executor : object with ``submit``, or None
-        Runs the tiles instead of the threads of mercer: an executor of `concurrent.futures`, or a
-        cluster client with the same method.
+        Runs the tiles instead of the threads of mercer: a `dask.distributed.Client`, or an executor of
+        `concurrent.futures`. Work of less than half a second stays here. With None, the current Dask client is
+        used if there is one, else threads.
     progress : bool
         Show a progress bar on stderr during long work.
 

@@ -12,7 +12,7 @@ the engine for GPUs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,7 @@ from mercer.backend import Array, is_numpy, on_gpu, to_numpy
 from mercer.config import settings
 from mercer.gram.device_engine import device_engine
 from mercer.gram.lazy import LazyMatrix
-from mercer.gram.threads import in_order, spans
+from mercer.gram.threads import in_order, runs_elsewhere, spans
 
 # One task transforms about _ENTRIES_PER_TASK entries: enough to outweigh the cost of a task, few enough
 # to stay in cache. The number of diagonals depends on n alone, so that sums do not depend on the threads.
@@ -50,15 +50,35 @@ def circular_correlations(lefts: Sequence[LazyMatrix], rights: Sequence[LazyMatr
     affordable = settings().memory // (2 * _BYTES_PER_ENTRY * n * number * step)
     tasks_per_pass = min(max(affordable, 1), -(-_MAX_DIAGONALS_IN_MEMORY // step))
     task_bytes = spectrum.nbytes + _BYTES_PER_ENTRY * n * number * step
-    for offsets in spans(n // 2 + 1, step * tasks_per_pass):
-        work = _DiagonalSpectra(
-            n, offsets.start, _all_diagonals(lefts, offsets), _all_diagonals(rights, offsets)
-        )
-        tasks = spans(offsets.stop - offsets.start, step)
-        parallel = n > _MIN_ROWS_FOR_THREADS
-        for term in in_order(work, tasks, parallel=parallel, shown=False, held=task_bytes):
-            spectrum += term
+    passes = spans(n // 2 + 1, step * tasks_per_pass)
+    parallel = n > _MIN_ROWS_FOR_THREADS
+    for term in diagonal_terms(_Spectra(lefts, rights), passes, step, parallel, task_bytes):
+        spectrum += term
     return np.moveaxis(np.fft.irfft(spectrum, n, axis=0), 0, 2)
+
+
+def diagonal_terms(
+    work: Callable[[slice], Callable[[slice], np.ndarray]],
+    passes: Sequence[slice],
+    step: int,
+    parallel: bool,
+    task_bytes: int,
+) -> Iterator[np.ndarray]:
+    """work(offsets)(columns) for the diagonals of every pass, in steps of `step` columns.
+
+    `work(offsets)` reads the diagonals of the matrices. Threads share them; other workers get whole passes, so that
+    matrices travel as points and diagonals do not travel.
+    """
+    if runs_elsewhere():
+        run = in_order(
+            _WholePass(work, step), passes, parallel=parallel, shown=False, held=task_bytes
+        )
+        for terms in run:
+            yield from terms
+        return
+    for offsets in passes:
+        tasks = spans(offsets.stop - offsets.start, step)
+        yield from in_order(work(offsets), tasks, parallel=parallel, shown=False, held=task_bytes)
 
 
 def matrices_per_pass(n: int) -> int:
@@ -106,6 +126,30 @@ def _diagonals_per_task(n: int) -> int:
 
 def _all_diagonals(matrices: Sequence[LazyMatrix], offsets: slice) -> list[np.ndarray]:
     return [diagonals(matrix, offsets) for matrix in matrices]
+
+
+@dataclass(frozen=True)
+class _WholePass:
+    """The terms of all steps of a pass, one by one: their sum would be rounded elsewhere."""
+
+    work: Callable[[slice], Callable[[slice], np.ndarray]]
+    step: int
+
+    def __call__(self, offsets: slice) -> list[np.ndarray]:
+        terms = self.work(offsets)
+        return [terms(columns) for columns in spans(offsets.stop - offsets.start, self.step)]
+
+
+@dataclass(frozen=True)
+class _Spectra:
+    """offsets -> the spectra of these diagonals."""
+
+    lefts: Sequence[LazyMatrix]
+    rights: Sequence[LazyMatrix]
+
+    def __call__(self, offsets: slice) -> _DiagonalSpectra:
+        both = (_all_diagonals(matrices, offsets) for matrices in (self.lefts, self.rights))
+        return _DiagonalSpectra(self.lefts[0].shape[0], offsets.start, *both)
 
 
 @dataclass(frozen=True)

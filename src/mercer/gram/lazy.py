@@ -35,14 +35,7 @@ from mercer.gram.resampling_weights import (
     Resamples,
     WeightColumns,
 )
-from mercer.gram.threads import (
-    MAX_FEW_VECTORS,
-    WIDE_BYTES,
-    in_order,
-    runs_elsewhere,
-    side,
-    spans,
-)
+from mercer.gram.threads import MAX_FEW_VECTORS, WIDE_BYTES, in_order, runs_elsewhere, side, spans
 from mercer.gram.tile_products import (
     RowBlocks,
     RowForms,

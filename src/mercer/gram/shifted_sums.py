@@ -19,10 +19,10 @@ import numpy as np
 
 from mercer.backend import on_gpu, to_numpy
 from mercer.config import settings
-from mercer.gram.circular_correlation import diagonals
+from mercer.gram.circular_correlation import diagonal_terms, diagonals
 from mercer.gram.device_engine import device_engine
 from mercer.gram.lazy import LazyMatrix
-from mercer.gram.threads import in_order, spans
+from mercer.gram.threads import spans
 from mercer.native import has_compiler, is_quick, native_loop
 
 _TASK_BYTES = 2**20  # of the diagonals of one task: they stay in a level-2 cache for all shifts
@@ -53,15 +53,12 @@ def shifted_sums(first: LazyMatrix, others: Sequence[LazyMatrix], shifts: np.nda
     compiled = _worth_compiling(products, len(others))
     order = np.argsort(shifts[:, 0], kind="stable")  # neighbours read nearly the same entries
     total = np.zeros(len(shifts), dtype=np.float64)
-    for offsets in spans(n // 2 + 1, step * tasks_per_pass):
-        entries = [diagonals(matrix, offsets) for matrix in matrices]
-        entries[0] *= _weights(n, offsets)
-        work = _ShiftedDiagonals(entries, shifts[order], compiled)
-        tasks = spans(offsets.stop - offsets.start, step)
-        parallel = products > _MIN_PRODUCTS_FOR_THREADS
-        task_bytes = _BYTES_PER_ENTRY * n * vectors * step
-        for term in in_order(work, tasks, parallel=parallel, shown=False, held=task_bytes):
-            total[order] += term
+    work = _ShiftedMatrices(matrices, shifts[order], compiled)
+    passes = spans(n // 2 + 1, step * tasks_per_pass)
+    parallel = products > _MIN_PRODUCTS_FOR_THREADS
+    task_bytes = _BYTES_PER_ENTRY * n * vectors * step
+    for term in diagonal_terms(work, passes, step, parallel, task_bytes):
+        total[order] += term
     return total
 
 
@@ -78,6 +75,20 @@ def _weights(n: int, offsets: slice) -> np.ndarray:
     """How often each diagonal d <= n / 2 occurs among d and n - d: (d,)."""
     numbers = np.arange(offsets.start, offsets.stop)
     return np.where((numbers == 0) | (2 * numbers == n), 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class _ShiftedMatrices:
+    """offsets -> the sums over these diagonals."""
+
+    matrices: Sequence[LazyMatrix]
+    shifts: np.ndarray
+    compiled: bool
+
+    def __call__(self, offsets: slice) -> _ShiftedDiagonals:
+        entries = [diagonals(matrix, offsets) for matrix in self.matrices]
+        entries[0] *= _weights(self.matrices[0].shape[0], offsets)
+        return _ShiftedDiagonals(entries, self.shifts, self.compiled)
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,11 @@ class Workers(ABC):
     def submit(self, work: SentWork, tasks: Sequence[Any]) -> Any:
         """A future of the answers to these tasks."""
 
+    @abstractmethod
     def forget(self) -> None:
         """Send all arrays again with the next work: a worker that had them was lost."""
 
+    @abstractmethod
     def check(self) -> None:
         """Raise where nothing will ever be answered."""
 

@@ -28,7 +28,7 @@ class DaskWorkers(Workers):
 
     def __init__(self, client: Any) -> None:
         from distributed import KilledWorker
-        from distributed.comm import CommClosedError
+        from distributed.comm.core import CommClosedError
 
         self._client = proxy(client)
         self._arrays = SentArrays()

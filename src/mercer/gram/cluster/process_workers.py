@@ -8,7 +8,8 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 from weakref import finalize, proxy
 
@@ -27,7 +28,8 @@ class ProcessWorkers(Workers):
 
     def __init__(self, executor: Executor) -> None:
         self._executor = proxy(executor)
-        self._folder = TemporaryDirectory(prefix="mercer-arrays-")
+        self._folder = Path(mkdtemp(prefix="mercer-arrays-"))
+        finalize(self, rmtree, self._folder, ignore_errors=True)
         self._numbers = count()
         self._arrays = SentArrays()
 
@@ -52,8 +54,14 @@ class ProcessWorkers(Workers):
                 "a process of the executor has ended, and with it the pool: make a new executor and call again"
             ) from problem
 
+    def forget(self) -> None:
+        """Files stay: a pool whose process has ended takes no more work."""
+
+    def check(self) -> None:
+        """The next submission raises where the pool is gone."""
+
     def _stored(self, array: np.ndarray) -> _StoredArray:
-        stored = _StoredArray(Path(self._folder.name) / f"{next(self._numbers)}.npy")
+        stored = _StoredArray(self._folder / f"{next(self._numbers)}.npy")
         np.save(stored.path, array)
         finalize(stored, stored.path.unlink, missing_ok=True)
         return stored

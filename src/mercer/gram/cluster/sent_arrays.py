@@ -22,7 +22,10 @@ class SentArrays:
         self._handles: OrderedDict[str, tuple[int, Any]] = OrderedDict()
 
     def handles(
-        self, digests: Sequence[str], arrays: Sequence[np.ndarray], send: Callable[[np.ndarray], Any]
+        self,
+        digests: Sequence[str],
+        arrays: Sequence[np.ndarray],
+        send: Callable[[np.ndarray], Any],
     ) -> list[Any]:
         """The handle of each array; sends those that the workers do not have."""
         for digest, array in zip(digests, arrays, strict=True):

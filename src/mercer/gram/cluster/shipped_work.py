@@ -20,6 +20,7 @@ from mercer.linalg import one_blas_thread
 _MIN_BYTES_APART = 2**16  # smaller arrays travel inside the pickle
 _WORKS_KEPT = 2  # of a worker: the work of this pass, and of one that runs beside it
 
+
 @dataclass(frozen=True)
 class PackedWork:
     """A callable as a pickle in which large arrays are numbers, and these arrays."""
@@ -119,11 +120,12 @@ def _digest(array: np.ndarray) -> str:
 def _packer_class() -> Any:
     """A pickler that puts large arrays into `apart` and their numbers into the pickle."""
     try:
-        from cloudpickle import Pickler
+        from cloudpickle import Pickler as pickler
     except ImportError:
-        from pickle import Pickler
+        pickler = pickle.Pickler
+    base: Any = pickler
 
-    class Packer(Pickler):
+    class Packer(base):
         apart: dict[int, np.ndarray]
 
         def persistent_id(self, obj: Any) -> int | None:

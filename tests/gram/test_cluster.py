@@ -1,0 +1,313 @@
+"""Work on other processes: what is sent, what comes back, and what happens when a worker is lost."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.gram import Gram
+from mercer.gram.cluster import batches, current_client, in_batches, workers_of
+from mercer.gram.cluster.batches import Workers
+from mercer.gram.cluster.sent_arrays import SentArrays
+from mercer.gram.cluster.shipped_work import PackedWork, SentWork, packed, run_batch
+from mercer.htest import DHSIC, HSIC, KSD, MMD, Permutation
+from mercer.kernels import RBF, Laplace
+from mercer.rkhs import Gaussian
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Work with a large array, and one that is too small to travel apart."""
+
+    points: np.ndarray
+    factor: np.ndarray
+
+    def __call__(self, rows: slice) -> np.ndarray:
+        return self.points[rows] * self.factor
+
+
+@dataclass(frozen=True)
+class Picky:
+    """Work that fails at one task."""
+
+    wrong: int
+
+    def __call__(self, k: int) -> int:
+        if k == self.wrong:
+            raise ZeroDivisionError("three is too many")
+        return k
+
+
+POINTS = np.random.default_rng(0).normal(size=(5_000, 4))
+
+
+class SameProcess(Workers):
+    """Workers that run here, in threads, and can lose or delay batches."""
+
+    lost = (CancelledError,)
+
+    def __init__(self, lose: int = 0, stuck: int = 0) -> None:
+        self.sent, self.submitted, self.forgotten, self.cancelled = [], [], 0, 0
+        self._lose, self._stuck = lose, stuck
+        self._pool = ThreadPoolExecutor(2)
+
+    @property
+    def slots(self) -> int:
+        return 2
+
+    def send(self, work: PackedWork) -> SentWork:
+        self.sent.append(work)
+        return SentWork(work.key, work.pickled, work.arrays)
+
+    def submit(self, work: SentWork, tasks: Any) -> Any:
+        self.submitted.append(tasks)
+        if self._lose:
+            self._lose -= 1
+            gone: Future[Any] = Future()
+            gone.set_exception(CancelledError("lost"))
+            return gone
+        if self._stuck:
+            self._stuck -= 1
+            return Future()  # never done
+        return self._pool.submit(run_batch, work.key, work.pickled, work.handles, tasks)
+
+    def forget(self) -> None:
+        self.forgotten += 1
+
+    def check(self) -> None:
+        pass
+
+    def cancel(self, futures: Any) -> None:
+        self.cancelled += len(futures)
+
+
+def test_large_arrays_travel_apart_and_once():
+    work = packed([Scaled(POINTS, np.ones(4)), Scaled(POINTS, POINTS)])
+    assert [array is POINTS for array in work.arrays] == [True]
+    assert len(work.pickled) < 2_000
+    assert work.key == packed([Scaled(POINTS, np.ones(4)), Scaled(POINTS, POINTS)]).key
+    assert work.key != packed([Scaled(POINTS + 1, np.ones(4)), Scaled(POINTS, POINTS)]).key
+
+
+@pytest.mark.parametrize(
+    "array", [POINTS, np.asfortranarray(POINTS), POINTS[::2], POINTS.astype(np.float32)]
+)
+def test_layout_and_numbers_stay(array: np.ndarray):
+    done = run_batch(
+        packed(Scaled(array, np.float32(2))).key,
+        *((w := packed(Scaled(array, np.float32(2)))).pickled, w.arrays),
+        [slice(3, 9)],
+    )
+    np.testing.assert_array_equal(done.answers[0], array[3:9] * np.float32(2))
+
+
+def test_a_permutation_test_sends_little_more_than_its_points():
+    """Permutations are drawn again from their seed, and factors of tiles computed again."""
+    sent: list[int] = []
+
+    class Counting(SameProcess):
+        def send(self, work: PackedWork) -> SentWork:
+            sent.append(work.nbytes)
+            return super().send(work)
+
+    x, y = POINTS[:2_500], POINTS[2_500:]
+    for kernel in (RBF(2.0), Laplace(2.0)):
+        here = MMD(kernel, null=Permutation(499)).test(x, y, rng=1)
+        sent.clear()
+        with everything_to(Counting()):
+            there = MMD(kernel, null=Permutation(499)).test(x, y, rng=1)
+        assert (here.statistic, here.pvalue) == (there.statistic, there.pvalue)
+        assert 0 < max(sent) < 1.5 * POINTS.nbytes  # d = 4: labels take a quarter of the points
+
+
+class everything_to:
+    """A block in which all work goes to these workers, however small it is."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers, self._patch = workers, pytest.MonkeyPatch()
+
+    def __enter__(self) -> None:
+        pool = ThreadPoolExecutor(1)
+        self._patch.setattr(batches, "MIN_SECONDS_TO_SEND", 0)
+        self._patch.setattr(mercer.gram.cluster, "workers_of", lambda _: self._workers)
+        self._config = mercer.config(executor=pool)
+        self._config.__enter__()
+
+    def __exit__(self, *problem: object) -> None:
+        self._config.__exit__()
+        self._patch.undo()
+
+
+@pytest.mark.parametrize(
+    ("test", "samples"),
+    [
+        (HSIC(RBF(1.0), RBF(1.0)), (POINTS[:1_200, :2], POINTS[:1_200, 2:])),
+        (DHSIC(), (POINTS[:1_100, :1], POINTS[:1_100, 1:2], POINTS[:1_100, 2:])),
+        (KSD(Gaussian(np.zeros(4), 1.1)), (POINTS[:1_000],)),
+    ],
+    ids=["HSIC", "DHSIC", "KSD"],
+)
+def test_tests_give_the_same_elsewhere(test: Any, samples: tuple[np.ndarray, ...]):
+    here = test.test(*samples, rng=3)
+    workers = SameProcess()
+    with everything_to(workers):
+        there = test.test(*samples, rng=3)
+    assert workers.submitted
+    assert (here.statistic, here.pvalue) == (there.statistic, there.pvalue)
+
+
+def test_products_and_dense_matrices_are_the_same_elsewhere():
+    gram, v = Gram(RBF(1.0), POINTS[:2_000], POINTS[2_000:3_500]), np.ones((1_500, 3))
+    symmetric = Gram(RBF(1.0), POINTS[:1_500])
+    here = gram @ v, symmetric @ v, symmetric.dense(), gram.dense()
+    with everything_to(SameProcess()):
+        there = gram @ v, symmetric @ v, symmetric.dense(), gram.dense()
+    for ours, theirs in zip(here, there, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-13)
+
+
+def test_lost_batches_are_sent_again_and_answers_stay_in_order():
+    workers = SameProcess(lose=3)
+    assert list(in_batches(workers, Picky(-1), range(100), 0.1, 50)) == list(range(100))
+    assert workers.forgotten == len(workers.sent) - 1 > 0
+
+
+def test_a_batch_that_is_lost_again_and_again_is_an_error():
+    with pytest.raises(RuntimeError, match="lost with their worker"):
+        list(in_batches(SameProcess(lose=1_000), Picky(-1), range(100), 0.1, 50))
+
+
+def test_a_stuck_worker_does_not_stop_the_rest(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(batches, "_LATE_SECONDS", 0.1)
+    monkeypatch.setattr(batches, "_LATE_FACTOR", 0.0)
+    monkeypatch.setattr(batches, "_POLL_SECONDS", 0.02)
+    workers = SameProcess(stuck=1)
+    assert list(in_batches(workers, Picky(-1), range(20), 0.5, 50)) == list(range(20))
+
+
+def test_an_error_keeps_the_answers_before_it_and_cancels_the_rest():
+    workers = SameProcess()
+    answers = in_batches(workers, Picky(3), range(1_000), 0.5, 1_000)
+    assert [next(answers) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ZeroDivisionError, match="three"):
+        next(answers)
+    assert workers.cancelled > 0
+
+
+def test_batches_take_about_a_second_and_respect_the_room():
+    workers = SameProcess()
+    list(in_batches(workers, Picky(-1), range(1_000), 0.01, 100_000))
+    assert 50 <= len(workers.submitted[0]) <= 100
+    workers = SameProcess()
+    list(in_batches(workers, Picky(-1), range(1_000), 1e-9, 10))
+    assert max(map(len, workers.submitted)) <= 5
+
+
+def test_small_work_stays_here():
+    workers = SameProcess()
+    with everything_to(workers):
+        batches.MIN_SECONDS_TO_SEND = 0.5
+        Gram(RBF(1.0), POINTS[:1_200]) @ np.ones(1_200)
+    assert not workers.submitted
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[ProcessPoolExecutor]:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+def test_processes_map_arrays_from_files(processes: ProcessPoolExecutor):
+    tasks = [slice(k, k + 5) for k in range(0, 100, 5)]
+    answers = list(in_batches(workers_of(processes), Scaled(POINTS, np.ones(4)), tasks, 0.2, 50))
+    np.testing.assert_array_equal(np.concatenate(answers), POINTS[:100])
+
+
+def test_arrays_that_are_not_used_are_dropped_beyond_half_of_the_budget():
+    kept, sent = SentArrays(), []
+    with mercer.config(memory="16MiB"):
+        for k in range(6):
+            array = np.full(2**19, k, np.float64)  # 4 MiB
+            kept.handles([str(k), "same"], [array, POINTS], lambda a: sent.append(a) or len(sent))
+    assert len(sent) == 7
+    assert sorted(kept._handles) == ["5", "same"]
+
+
+def test_threads_and_other_executors_share_memory():
+    with ThreadPoolExecutor(1) as pool:
+        assert workers_of(pool) is None
+    assert workers_of(object) is None
+
+
+# ---- Dask ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as local:
+        yield local
+
+
+@pytest.fixture
+def client(cluster: Any) -> Iterator[Any]:
+    import distributed
+
+    with distributed.Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+@dataclass(frozen=True)
+class Slow:
+    """Work that takes a while."""
+
+    points: np.ndarray
+
+    def __call__(self, k: int) -> float:
+        time.sleep(0.05)
+        return float(self.points[k].sum())
+
+
+def test_a_killed_worker_changes_nothing(client: Any):
+    wanted = [float(row.sum()) for row in POINTS[:60]]
+    found = []
+    for k, answer in enumerate(in_batches(workers_of(client), Slow(POINTS), range(60), 0.2, 50)):
+        found.append(answer)
+        if k == 3:
+            victim = next(iter(client.run(os.getpid).values()))
+            os.kill(victim, 9)
+    assert found == wanted
+    client.wait_for_workers(2, timeout=30)
+
+
+def test_the_current_client_is_found(client: Any):
+    assert current_client() is None
+    with client.as_current():
+        assert current_client() is client
+    assert list(client.gather(client.submit(lambda: [current_client() is None]))) == [True]
+
+
+def test_another_version_is_refused_by_name(client: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(mercer, "__version__", "9.9")
+    with pytest.raises(
+        RuntimeError, match=r"worker tcp://.* has mercer .*, the client mercer 9\.9"
+    ):
+        list(in_batches(workers_of(client), Picky(-1), range(5), 0.5, 50))
+
+
+def test_a_scheduler_that_is_gone_is_an_error(client: Any):
+    workers = workers_of(client)
+    client.close()
+    with pytest.raises(ConnectionError, match="closed"):
+        workers.check()
