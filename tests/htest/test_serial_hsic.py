@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from mercer.errors import NoRule
 from mercer.htest import Permutation, SerialHSIC
-from mercer.htest.serial_hsic import SerialEvidence, serial_note
+from mercer.htest.serial_hsic import SerialEvidence, serial_cautions
 from mercer.kernels import RBF, Delta, Linear
 from mercer.rkhs import hsic
 from mercer.rkhs.paired_samples import variables
@@ -91,11 +91,10 @@ def test_words_and_notes():
     slow = arma((0.9,))(rng, 300)
     summary = SerialHSIC().test(slow, rng=0).summary()
     assert "depend on earlier ones" in summary
-    note = serial_note(slow, "y")
-    assert note is not None
-    assert note.startswith("The rows of y depend on those before them")
-    assert serial_note(rng.normal(size=2000)) is None
-    assert serial_note([1.0, 2.0]) is None
+    (caution,) = serial_cautions([("y", slow)])
+    assert caution.startswith("Caution: the rows of y depend on those before them")
+    assert serial_cautions([("x", rng.normal(size=2000)), ("few", [1.0, 2.0])]) == ()
+    assert serial_cautions([("x", slow[::-1]), ("y", rng.normal(size=300))], least=2) == ()
 
 
 def test_refusals():

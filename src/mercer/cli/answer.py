@@ -10,7 +10,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import ceil, isfinite
 from pathlib import Path, PurePath
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -63,6 +63,14 @@ class Answer(ABC, Generic[ResultType]):
     def details(self) -> dict[str, Any]:
         """Entries of the JSON document that only this command has."""
 
+    def cautions(self) -> list[str]:
+        """Reasons not to trust the p-value, which follow the verdict: few resamples, rows in time."""
+        draws = len(self.result.null)
+        return [
+            *([_few_resamples(draws, self.level)] if draws and draws + 1 < 1 / self.level else []),
+            *(note for note in (*self.notes, *self.result.notes) if is_caution(note)),
+        ]
+
     def table(self) -> list[str]:
         """Lines of a table of columns or pairs below the facts, if there is one."""
         return []
@@ -87,21 +95,35 @@ class Answer(ABC, Generic[ResultType]):
             self.effect_key: self.effect_size,
             "seed": self.seed,
             **self.details(),
-            "remarks": list(self.notes),
+            "cautions": self.cautions(),
+            "remarks": [note for note in self.notes if not is_caution(note)],
         }
         return finite_or_null(document)
 
     def text(self) -> str:
         """Verdict, facts, table and notes for a terminal or a log."""
-        lines = [bold(wrapped(self.verdict()))]
+        lines = [bold(wrapped(self.verdict())), *map(wrapped, self.cautions())]
         if not self.rejected:
             lines.append(wrapped(self.caution))
         lines += ["", *(wrapped(fact, f"  {title:10}", " " * 12) for title, fact in self.facts())]
         if table := self.table():
             lines += ["", *table]
-        if notes := note_lines([*self.notes, *self.result.notes]):
+        notes = [note for note in (*self.notes, *self.result.notes) if not is_caution(note)]
+        if notes := note_lines(notes):
             lines += ["", *notes]
         return "\n".join(lines)
+
+
+def is_caution(note: str) -> bool:
+    """Whether a note says when not to trust the p-value."""
+    return note.startswith("Caution:")
+
+
+def _few_resamples(draws: int, level: float) -> str:
+    return (
+        f"Caution: with {draws:,} resamples no p-value can be below {1 / (draws + 1):.2g}: nothing can be "
+        f"found at level {level:g}, however clear it is. Use --resamples {ceil(1 / level) - 1} or more."
+    )
 
 
 # ---- output ---------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from typing import Any, get_type_hints
 
@@ -78,6 +78,22 @@ class TwoSampleOptions(DataOptions):
         test = None if self.test is TestName.AUTO else self.test
         lists = {"columns": options.column_names(self.columns)}
         return self.line(command, paths, lists, test=test, **more)
+
+
+@dataclass(frozen=True)
+class ComparisonOptions(TwoSampleOptions):
+    """Options of commands that test samples, which may be time series."""
+
+    series: options.Series = False
+
+    @property
+    def choice(self) -> TwoSampleChoice:
+        """The test that these options choose."""
+        return replace(super().choice, series=self.series)
+
+    def command_line(self, command: str, paths: Sequence[str], **more: Any) -> str:
+        """Command line that repeats the run; `more` are options of the command itself."""
+        return super().command_line(command, paths, **more) + " --series" * self.series
 
 
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:

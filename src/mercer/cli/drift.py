@@ -12,14 +12,14 @@ import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.answer import display_names, listed_names, write_answer
-from mercer.cli.common_options import TwoSampleOptions, expanded
+from mercer.cli.answer import display_names, is_caution, listed_names, wrapped, write_answer
+from mercer.cli.common_options import ComparisonOptions, expanded
 from mercer.cli.exits import DIFFER, guarded, say
 from mercer.cli.match import Missing, matched
 from mercer.cli.table import File, short
 from mercer.cli.test_registry import TwoSampleChoice
-from mercer.cli.two_sample import TwoSampleAnswer, two_sample_answer
-from mercer.htest.corrections import BenjaminiHochberg
+from mercer.cli.two_sample import TwoSampleAnswer, in_time, two_sample_answer
+from mercer.htest.corrections import BenjaminiHochberg, resolution_caution
 
 SCHEMA = "mercer/command/drift/1"
 _COLUMNS_SHOWN = 3  # names at the end of a line of the table
@@ -75,7 +75,7 @@ class BatchAnswer:
 def drift(
     reference: Reference,
     batches: Batches,
-    chosen: TwoSampleOptions,
+    chosen: ComparisonOptions,
     level: Rate = 0.05,
     json_to: options.Json = None,
     gate: options.Gate = False,
@@ -124,8 +124,20 @@ def _compare(
     remarks: list[str] = []
     first, second = matched([base, batch], missing, remarks)
     result = choice.run(first, second, remarks)
-    notes += remarks
+    remarks += in_time((first, second), result)
+    notes += [remark for remark in remarks if not is_caution(remark)]
     return two_sample_answer((first, second), result, level, choice.seed, remarks)
+
+
+def _cautions(batches: Sequence[BatchAnswer], level: float) -> list[str]:
+    """Reasons not to trust p-values: too few resamples, rows in time; those of all batches once."""
+    fewest = min(len(batch.answer.result.null) for batch in batches)
+    rule = BenjaminiHochberg()
+    few = resolution_caution(rule, len(batches), fewest, level, "batches")
+    serial = [c for batch in batches for c in batch.answer.cautions() if "depend on those" in c]
+    more = len(dict.fromkeys(serial)) - 1
+    others = [f"The same holds for {more:,} other batches."] if more > 0 else []
+    return [*few, *serial[:1], *others]
 
 
 def _corrected(answers: Sequence[TwoSampleAnswer]) -> list[BatchAnswer]:
@@ -143,6 +155,7 @@ def _document(
         "level": level,
         "correction": "Benjamini-Hochberg",
         "seed": seed,
+        "cautions": _cautions(batches, level),
         "drifted": [batch.name for batch in batches if batch.drifted(level)],
         "batches": [batch.to_dict(level) for batch in batches],
     }
@@ -160,6 +173,7 @@ def _text(batches: Sequence[BatchAnswer], level: float) -> str:
     width = max(5, *map(len, names))
     lines = [
         f"{head} (false-discovery rate {level:g}).",
+        *map(wrapped, _cautions(batches, level)),
         "",
         f"  {'batch':{width}}  rows      p        corrected  distance  differs  columns",
     ]

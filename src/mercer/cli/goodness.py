@@ -89,7 +89,7 @@ def goodness(
     options.check_outputs(json_to, report, inputs=(data, *source_files(model)))
     options.check_report_packages(report)
     choice = GoodnessChoice(
-        chosen.kernel, chosen.bandwidth, chosen.resamples, chosen.seed, test, fit, chain
+        chosen.kernel, chosen.bandwidth, chosen.resamples, chosen.seed, False, test, fit, chain
     )
     names = options.column_names(columns)
     with mercer.config(**chosen.settings), model_maker(model, chosen.seed) as make_model:

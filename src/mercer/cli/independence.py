@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -33,6 +34,7 @@ from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.strength import Strength
 from mercer.htest.format_number import correlation_word
 from mercer.htest.nulls import Permutation
+from mercer.htest.serial_hsic import serial_cautions
 from mercer.report import independence_report
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 
@@ -65,6 +67,7 @@ def independence(
     y: Y = None,
     given: Given = None,
     test: Test = IndependenceName.AUTO,
+    series: options.Series = False,
     level: options.Level = 0.05,
     json_to: options.Json = None,
     report: options.Report = None,
@@ -84,15 +87,15 @@ def independence(
     with mercer.config(**chosen.settings):
         if names[0] and names[1]:
             choice = IndependenceChoice(
-                chosen.kernel, chosen.bandwidth, chosen.resamples, chosen.seed, test
+                chosen.kernel, chosen.bandwidth, chosen.resamples, chosen.seed, series, test
             )
             answer = _answer_question(
                 data, chosen, choice, Question(*names), level, json_to, report
             )
             rejected = answer.at_least(min_effect)
-        elif any(names) or report or min_effect or test is not IndependenceName.AUTO:
+        elif any(names) or report or min_effect or series or test is not IndependenceName.AUTO:
             raise WrongUse(
-                "give both --x and --y; --test, --given, --kernel and --report need them"
+                "give both --x and --y; --test, --given, --series, --kernel and --report need them"
             )
         else:
             rejected = _test_all_pairs(data, chosen, level, json_to)
@@ -141,6 +144,12 @@ class IndependenceAnswer(Answer[IndependenceResult]):
         p = f"(p = {self.result.pvalue:.3g}, level {self.level:g})"
         if self.rejected:
             return f"{x} and {y} depend on each other{given} {p}."
+        if crossed := self._crossed():
+            names = "; ".join(_pair_name(pair) for pair in crossed[:3])
+            return (
+                f"No dependence was found between {x} and {y}, all columns together {p}, but "
+                f"{len(crossed):,} of their pairs depend on each other: {names}."
+            )
         return f"No dependence was found between {x} and {y}{given} {p}."
 
     def facts(self) -> list[tuple[str, str]]:
@@ -152,6 +161,14 @@ class IndependenceAnswer(Answer[IndependenceResult]):
             *self._how_much(),
             ("Test", self.test_description()),
         ]
+
+    def _crossed(self) -> list[Pair]:
+        """Dependent pairs of a column of x and one of y; none with given columns, which pairs ignore."""
+        if self.pairs is None or self.question.given:
+            return []
+        sides = {*self.question.x}
+        dependent = self.pairs.dependent(self.level)
+        return [pair for pair in dependent if (pair.first in sides) != (pair.second in sides)]
 
     def table(self) -> list[str]:
         """The pairs of columns with the strongest dependence."""
@@ -189,6 +206,7 @@ def _answer_question(
     if subset is not result:
         notes.append(f"the strength uses {subset.size:,} rows; the test used all")
     strength = subset.effect() if result.two else None
+    notes += _in_time(question, variables, result)
     pairs = _pairs_of(sample, question, choice.seed)
     answer = IndependenceAnswer(
         result, level, choice.seed, tuple(notes), sample, question, strength, pairs
@@ -198,6 +216,7 @@ def _answer_question(
         lists = {"x": question.x, "y": question.y, "given": question.given}
         named_test = None if choice.test is IndependenceName.AUTO else choice.test
         command = chosen.line("independence", [data], lists, test=named_test, level=f"{level:g}")
+        command += " --series" * choice.series
         write_report(
             report,
             independence_report,
@@ -208,6 +227,17 @@ def _answer_question(
             numbered=not sample.dropped,
         )
     return answer
+
+
+def _in_time(
+    question: Question, variables: Sequence[Any], result: IndependenceResult
+) -> tuple[str, ...]:
+    """A caution, where rows of x and y depend on those before them and the test ignores that."""
+    if result.test.for_series:
+        return ()
+    named = [(quoted(q), v) for q, v in zip((question.x, question.y), variables, strict=False)]
+    earlier = "add columns of earlier rows to --given"
+    return serial_cautions(named, least=2, remedy=earlier if question.given else "use --series")
 
 
 def _pairs_of(sample: FileSample, question: Question, seed: int) -> PairwiseResult | None:
@@ -236,26 +266,28 @@ def _test_all_pairs(data: str, chosen: DataOptions, level: float, json_to: str |
         "file": file_summary(sample),
         "columns": column_kinds(sample),
         "result": pairs.to_dict(),
+        "cautions": list(pairs.cautions(level)),
         "remarks": notes,
     }
     write_answer(
         json_to,
         lambda: finite_or_null(document),
-        lambda: _pairs_text(pairs, level),
+        lambda: _pairs_text(pairs, level, notes),
         perf_counter() - started,
     )
     return bool(pairs.dependent(level))
 
 
-def _pairs_text(pairs: PairwiseResult, level: float) -> str:
+def _pairs_text(pairs: PairwiseResult, level: float, notes: Sequence[str]) -> str:
     """How many pairs are dependent, and a table of the strongest."""
     verdict = f"{len(pairs.dependent(level))} of {len(pairs.pairs)} pairs of columns are dependent"
     return "\n".join(
         [
             bold(wrapped(f"{verdict} (level {level:g}, p-values corrected for all pairs).")),
+            *map(wrapped, pairs.cautions(level)),
             "",
             *_pair_table(pairs, level),
-            *note_lines(pairs.notes),
+            *note_lines(notes),
         ]
     )
 

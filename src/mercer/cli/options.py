@@ -136,6 +136,13 @@ Memory = Annotated[
     str | None,
     typer.Option(callback=_bytes, help="Memory limit, such as 512MiB (default: 2GiB)."),
 ]
+Series = Annotated[
+    bool,
+    typer.Option(
+        "--series",
+        help="Rows are in the order of time and depend on those before them: the p-value allows for that.",
+    ),
+]
 Gate = Annotated[
     bool, typer.Option("--gate", help="Exit with code 1 if the test rejects (for CI jobs).")
 ]

@@ -14,7 +14,7 @@ from mercer.cli.match import FileSample
 from mercer.cli.options import KernelName, TestName
 from mercer.cli.table import LabelColumn, quoted
 from mercer.frames import Table
-from mercer.htest.nulls import Permutation
+from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.samples import (
     cross_mmd,
     energy,
@@ -28,7 +28,7 @@ from mercer.htest.samples import (
     scf,
     ume,
 )
-from mercer.htest.samples.two_sample import chosen, two_sample
+from mercer.htest.samples.two_sample import chosen, chosen_for_series, two_sample
 from mercer.kernels import Kernel, median_bandwidth
 from mercer.kernels.default import categories, product, varying
 from mercer.rkhs.sample_rows import stacked, taken
@@ -72,6 +72,7 @@ class Choice(ABC):
     bandwidth: float | None = None
     resamples: int | None = None
     seed: int = 0
+    series: bool = False  # rows depend on those before them
 
     @property
     def has_kernel(self) -> bool:
@@ -87,8 +88,19 @@ class Choice(ABC):
     def resampling_null(self, test: Any, resamples: int) -> Any:
         """Null distribution of `test` with this many resamples; None if it does not resample."""
 
+    def check_series(self, *tests: str) -> None:
+        """Refuse --series with any other test than these."""
+        if self.series and self.test_name not in tests:
+            raise WrongUse(
+                f"--test {self.test_name} takes rows for independent: with --series use "
+                f"{', '.join(f'--test {name}' for name in tests if name != 'auto')}, or leave it out"
+            )
+
     def resampled(self, test: Any) -> Any:
-        """`test` with the number of resamples that was chosen."""
+        """`test` with the number of resamples that was chosen; for series with a null for them."""
+        more = {} if self.resamples is None else {"resamples": self.resamples}
+        if self.series:
+            return replace(test, null=WildBootstrap(block=None, **more))
         if self.resamples is None:
             return test
         null = self.resampling_null(test, self.resamples)
@@ -127,6 +139,7 @@ class TwoSampleChoice(Choice):
 
     def run(self, x: FileSample, y: FileSample, notes: list[str]) -> Any:
         """Result of the test; what it did to the data is added to `notes`."""
+        self.check_series(TestName.AUTO, TestName.MMD, TestName.ENERGY)
         if self.test_name is TestName.AUTO:
             return self._automatic(x, y)
         tested_x, tested_y, test = self._learnt(x, y, notes)
@@ -149,8 +162,8 @@ class TwoSampleChoice(Choice):
 
     def _automatic(self, x: FileSample, y: FileSample) -> Any:
         if self.resamples is None:
-            return two_sample(x.points, y.points, rng=self.seed)
-        test, why = chosen(x.rows, y.rows)
+            return two_sample(x.points, y.points, series=self.series, rng=self.seed)
+        test, why = chosen_for_series() if self.series else chosen(x.rows, y.rows)
         result = self.resampled(test).test(x.points, y.points, rng=self.seed)
         return replace(result, notes=(why, *result.notes))
 

@@ -23,7 +23,7 @@ from mercer.cli.answer import (
     write_answer,
     write_report,
 )
-from mercer.cli.common_options import TwoSampleOptions, expanded
+from mercer.cli.common_options import ComparisonOptions, TwoSampleOptions, expanded
 from mercer.cli.exits import DIFFER, guarded
 from mercer.cli.match import FileSample, matched
 from mercer.cli.table import LabelColumn, short
@@ -31,6 +31,7 @@ from mercer.htest.format_number import distance_word
 from mercer.htest.samples.attribution import Feature, Features
 from mercer.htest.samples.effect import Effect
 from mercer.htest.samples.two_sample_result import TwoSampleResult
+from mercer.htest.serial_hsic import serial_cautions
 from mercer.report import two_sample_report
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS, ranked
 
@@ -42,7 +43,7 @@ _COLUMNS_SHOWN = 5  # they fit on a screen with the rest; --json and --report ha
 def two_sample(
     a: options.First,
     b: options.Second,
-    chosen: TwoSampleOptions,
+    chosen: ComparisonOptions,
     level: options.Level = 0.05,
     json_to: options.Json = None,
     report: options.Report = None,
@@ -116,7 +117,23 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
         p = f"p = {self.result.pvalue:.3g}, level {self.level:g}"
         if self.rejected:
             return f"{first} and {second} differ ({p})."
+        if differing := self._differing:
+            differ = "differs on its own" if len(differing) == 1 else "differ on their own"
+            smallest = f"smallest corrected p = {differing[0].adjusted:.3g}"
+            return (
+                f"No difference was found between {first} and {second} in all columns together ({p}), "
+                f"but {len(differing):,} of {len(self.features or ()):,} columns {differ} ({smallest})."
+            )
         return f"No difference was found between {first} and {second} ({p})."
+
+    def cautions(self) -> list[str]:
+        """Also those of the columns."""
+        columns = [] if self.features is None else self.features.cautions(self.level)
+        return [*super().cautions(), *columns]
+
+    @property
+    def _differing(self) -> tuple[Feature, ...]:
+        return () if self.features is None else self.features.differing(self.level)
 
     def facts(self) -> list[tuple[str, str]]:
         """Sizes of the data, effect size, differing columns and test."""
@@ -176,7 +193,17 @@ def compare(a: str, b: str, chosen: TwoSampleOptions, level: float) -> TwoSample
     notes: list[str] = []
     first, second = matched(list(chosen.samples(a, b)), chosen.missing, notes)
     result = chosen.choice.run(first, second, notes)
+    notes += in_time((first, second), result)
     return two_sample_answer((first, second), result, level, chosen.seed, notes)
+
+
+def in_time(samples: Sequence[FileSample], result: TwoSampleResult) -> tuple[str, ...]:
+    """A caution, where the rows of a file depend on those before them and the test ignores that."""
+    if result.test.for_series:
+        return ()
+    names = display_names([sample.name for sample in samples])
+    named = [(name, sample.points) for name, sample in zip(names, samples, strict=True)]
+    return serial_cautions(named, remedy="use --series")
 
 
 def two_sample_answer(
@@ -187,9 +214,15 @@ def two_sample_answer(
     notes: Sequence[str],
 ) -> TwoSampleAnswer:
     """The result with its effect size and its differing columns."""
-    features, subset = ranked(result, seed), result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
+    series = result.test.for_series
+    features = None if series else ranked(result, seed)
+    subset = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
     remarks = list(notes)
-    if features is not None:
+    if series:
+        remarks.append(
+            "columns are not tested one by one with --series: select some with --columns"
+        )
+    elif features is not None:
         features = _with_file_names(features, samples[0])
     elif len(samples[0].columns) > 1:
         remarks.append("too many columns to rank one by one: select some with --columns")

@@ -34,7 +34,12 @@ from mercer.htest import (
     RCoT,
     SplitKCI,
 )
-from mercer.htest.dependence.independence import chosen, independence, width_of
+from mercer.htest.dependence.independence import (
+    chosen,
+    chosen_for_series,
+    independence,
+    width_of,
+)
 from mercer.kernels import Energy
 
 
@@ -144,6 +149,13 @@ class IndependenceChoice(Choice):
                 else "needs --given"
             )
             raise WrongUse(f"--test {name} {hint}")
+        if self.series and conditional:
+            raise WrongUse(
+                "--series does not go with --given: add columns of earlier rows to --given instead"
+            )
+        self.check_series(IndependenceName.AUTO, IndependenceName.HSIC, IndependenceName.DCOV)
+        if self.series and name is IndependenceName.AUTO and self.resamples is None:
+            return independence(variables[0], variables[1], series=True, rng=self.seed)
         if name is IndependenceName.AUTO and self.resamples is None:
             more = {"given": variables[2]} if conditional else {}
             return independence(variables[0], variables[1], rng=self.seed, **more)
@@ -166,6 +178,9 @@ class IndependenceChoice(Choice):
         self, name: IndependenceName, variables: Sequence[Any]
     ) -> tuple[Any, tuple[str, ...]]:
         """The test, and notes on why it was chosen."""
+        if name is IndependenceName.AUTO and self.series:
+            test, why = chosen_for_series()
+            return test, (why,)
         if name is IndependenceName.AUTO:
             test, why = chosen(
                 len(variables[0]), width_of(variables[2]) if len(variables) == 3 else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,17 @@ class Correction(ABC):
     """Multiple-testing correction of the p-values of k tests."""
 
     @abstractmethod
-    def of_resampled(self, observed: np.ndarray, draws: np.ndarray) -> np.ndarray:
-        """Corrected p-values (k,) of statistics (k,) and their resampled nulls (k, B)."""
+    def of_resampled(
+        self, observed: np.ndarray, draws: np.ndarray, tolerance: Any = 0.0
+    ) -> np.ndarray:
+        """Corrected p-values (k,) of statistics (k,) and their resampled nulls (k, B).
+
+        `tolerance`, a number or (k,), is the largest difference by rounding between equal statistics.
+        """
+
+    def smallest(self, tests: int, resamples: int) -> float:
+        """Smallest corrected p-value that one of `tests` tests can have, alone, with so many resamples."""
+        return min(tests / (resamples + 1), 1.0)
 
 
 class StepCorrection(Correction):
@@ -27,8 +37,10 @@ class StepCorrection(Correction):
     def adjusted(self, pvalues: Any) -> np.ndarray:
         """Corrected p-values (k,), in the order of `pvalues`."""
 
-    def of_resampled(self, observed: np.ndarray, draws: np.ndarray) -> np.ndarray:
-        return self.adjusted(resampled_pvalues(observed, draws))
+    def of_resampled(
+        self, observed: np.ndarray, draws: np.ndarray, tolerance: Any = 0.0
+    ) -> np.ndarray:
+        return self.adjusted(resampled_pvalues(observed, draws, tolerance))
 
 
 @dataclass(frozen=True)
@@ -78,20 +90,59 @@ class WestfallYoung(Correction):
     `Holm` with k tests cannot get below k / (B + 1).
     """
 
-    def of_resampled(self, observed: np.ndarray, draws: np.ndarray) -> np.ndarray:
-        middle, spread = draws.mean(axis=1), draws.std(axis=1)
-        spread = np.where(spread > 0, spread, 1.0)
+    def of_resampled(
+        self, observed: np.ndarray, draws: np.ndarray, tolerance: Any = 0.0
+    ) -> np.ndarray:
+        rounding = np.broadcast_to(np.asarray(tolerance, dtype=np.float64), observed.shape)
+        middle = draws.mean(axis=1)
+        spread = np.array([row.std() for row in draws])  # row by row: no copy of all draws
+        spread = np.where(spread > rounding, spread, 1.0)
         score = (observed - middle) / spread
-        null = (draws - middle[:, None]) / spread[:, None]
         order = np.argsort(-score, kind="stable")
-        largest = np.maximum.accumulate(null[order[::-1]], axis=0)[::-1]  # of those not yet found
-        p = resampled_pvalues(score[order], largest)
+        largest = np.full(draws.shape[1], -np.inf)  # of the tests that are not yet found
+        p = np.empty(len(order), dtype=np.float64)
+        for place, row in zip(range(len(order) - 1, -1, -1), order[::-1], strict=True):
+            np.maximum(largest, (draws[row] - middle[row]) / spread[row], out=largest)
+            p[place] = share(largest, float(score[row]), float(rounding[row] / spread[row]))
         return _back(np.maximum.accumulate(p), order)
 
+    def smallest(self, tests: int, resamples: int) -> float:
+        """1 / (B + 1), whatever the number of tests."""
+        return 1 / (resamples + 1)
 
-def resampled_pvalues(observed: np.ndarray, draws: np.ndarray) -> np.ndarray:
+
+def resampled_pvalues(observed: np.ndarray, draws: np.ndarray, tolerance: Any = 0.0) -> np.ndarray:
     """(1 + #{draws >= observed}) / (1 + B) of every row: (k,)."""
-    return np.array([share(row, value) for value, row in zip(observed, draws, strict=True)])
+    rounding = np.broadcast_to(np.asarray(tolerance, dtype=np.float64), observed.shape)
+    rows = zip(draws, observed, rounding, strict=True)
+    return np.array([share(row, float(value), float(unit)) for row, value, unit in rows])
+
+
+def resolution_caution(
+    correction: Correction, tests: int, resamples: int, level: float, noun: str
+) -> tuple[str, ...]:
+    """A caution, where so few resamples keep every corrected p-value above the level.
+
+    Examples
+    --------
+    >>> resolution_caution(WestfallYoung(), 66, 99, 0.05, "pairs")
+    ()
+    >>> print(*resolution_caution(Holm(), 66, 99, 0.05, "pairs"))
+    Caution: with 99 resamples no corrected p-value of 66 pairs can be below 0.66: nothing can be found at
+    level 0.05, however clear it is. Use 1,319 resamples or more, or correction=WestfallYoung().
+    """
+    smallest = correction.smallest(tests, resamples)
+    if resamples == 0 or smallest <= level:
+        return ()
+    if isinstance(correction, WestfallYoung):
+        enough, instead = ceil(1 / level) - 1, ""
+    else:
+        enough, instead = ceil(tests / level) - 1, ", or correction=WestfallYoung()"
+    return (
+        f"Caution: with {resamples:,} resamples no corrected p-value of {tests:,} {noun} can be below "
+        f"{smallest:.2g}: nothing can be found at level {level:g}, however clear it is. Use {enough:,} "
+        f"resamples or more{instead}.",
+    )
 
 
 def _sorted(pvalues: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -28,3 +28,8 @@ class HypothesisTest(ABC):
     def verdict(self, rejected: bool) -> str | None:
         """What a rejection (or none) means, where the words of the result do not fit; None: they do."""
         return None
+
+    @property
+    def for_series(self) -> bool:
+        """Whether the p-value allows for rows that depend on those before them: with blocks of signs."""
+        return getattr(getattr(self, "null", None), "block", 1) != 1

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mercer import validate
-from mercer.backend import count, to_numpy
+from mercer.backend import count, is_array, to_numpy
 from mercer.errors import NoRule
+from mercer.frames import Table
 from mercer.gram import LazyMatrix, top_eigenpairs
 from mercer.gram.threads import spans
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
 from mercer.htest.result import Result
 from mercer.kernels.base import Kernel
-from mercer.rkhs.paired_samples import Variable, check_kernels, variables
+from mercer.rkhs.paired_samples import Variable, check_kernels, listed, variables
 from mercer.rkhs.sample_rows import one_sample, taken
 
 _COMPONENTS = 8  # kernel principal components: beyond them features of autocorrelation are rare
@@ -30,9 +32,10 @@ _EQUAL_EIGENVALUES = (
 _MIN_ROWS = 8  # lags 1, 2 and 3 and their opposites
 _ENTRIES_AT_ONCE = 2**16  # permuted features that stay in cache
 _ROUNDING = 1e-12  # relative difference between equal sums in different orders
-_MAX_ROWS_FOR_NOTE = 1000  # consecutive ones that `serial_note` looks at
-_LEVEL_OF_NOTE = 0.01  # of rows in random order one note in a hundred is wrong
-_NOTE_RESAMPLES = 199
+_MAX_ROWS_FOR_CAUTION = 1000  # consecutive ones that `serial_cautions` looks at
+_LEVEL_OF_CAUTION = 0.01  # of rows in random order one caution in a hundred is wrong
+_CAUTION_RESAMPLES = 199
+_MAX_NAMES = 3  # of samples or columns in a caution
 
 
 @dataclass(frozen=True)
@@ -158,21 +161,50 @@ def _components(centred: LazyMatrix, number: int) -> tuple[np.ndarray, bool]:
     return to_numpy(vectors).astype(np.float64)[:, :kept] * np.sqrt(sizes[:kept]), tied
 
 
-def serial_note(x: Any, name: str = "x") -> str | None:
-    """A warning that the rows of a sample depend on those before them; None where nothing speaks for it.
+def serial_cautions(
+    samples: Sequence[tuple[str, Any]], *, least: int = 1, remedy: str = "use a test for series"
+) -> tuple[str, ...]:
+    """A caution where the rows of at least `least` named samples depend on those before them, else nothing.
 
-    At most 1,000 consecutive rows are looked at, at level 0.01 and with a fixed seed. For the doors of tests of independent
-    observations.
+    At most 1,000 consecutive rows of each are looked at, at level 0.01 and with a fixed seed. Tests of two variables are
+    valid if the rows of one of them are independent: for those, `least` is 2.
     """
-    sample = one_sample(x, name)
-    if count(sample) < _MIN_ROWS:
-        return None
-    if count(sample) > _MAX_ROWS_FOR_NOTE:
-        sample = taken(sample, np.arange(_MAX_ROWS_FOR_NOTE))
-    result = SerialHSIC(null=Permutation(_NOTE_RESAMPLES)).test(sample, rng=0)
-    if not result.rejects(_LEVEL_OF_NOTE):
-        return None
+    pvalues = {name: serial_pvalue(sample, name) for name, sample in samples}
+    serial = [name for name, pvalue in pvalues.items() if pvalue <= _LEVEL_OF_CAUTION]
+    if not serial or len(serial) < least:
+        return ()
     return (
-        f"The rows of {name} depend on those before them (SerialHSIC, p = {result.pvalue:.2g}): if their order is that of "
-        "time, use a test for series, with null=WildBootstrap(block=None)."
+        f"Caution: the rows of {_listed_briefly(serial)} depend on those before them (SerialHSIC, p = "
+        f"{max(pvalues[name] for name in serial):.2g}), and this test takes rows for independent. If their order is that of "
+        f"time, its p-value is too small: {remedy}. If rows are only sorted, shuffle them.",
     )
+
+
+def _listed_briefly(names: list[str]) -> str:
+    hidden = len(names) - _MAX_NAMES
+    return listed(names if hidden <= 0 else [*names[:_MAX_NAMES], f"{hidden} more"])
+
+
+def serial_pvalue(x: Any, name: str = "x") -> float:
+    """P-value of `SerialHSIC` on the first 1,000 rows of a sample or variable; 1 where they are too few, or all equal."""
+    sample = x.points if isinstance(x, Variable) else one_sample(x, name)
+    if count(sample) < _MIN_ROWS:
+        return 1.0
+    if count(sample) > _MAX_ROWS_FOR_CAUTION:
+        sample = taken(sample, np.arange(_MAX_ROWS_FOR_CAUTION))
+    test = SerialHSIC(null=Permutation(_CAUTION_RESAMPLES))
+    if isinstance(x, Variable):
+        evidence = SerialEvidence(replace(x, points=sample).widened(), test.lags)
+        return float(test.null.judge(evidence, 0).pvalue)
+    if _constant(sample):
+        return 1.0
+    return test.test(sample, rng=0).pvalue
+
+
+def _constant(sample: Any) -> bool:
+    """Whether all rows of numbers are equal, which leaves no scale for a kernel."""
+    values = sample.values if isinstance(sample, Table) else sample
+    if not is_array(values):
+        return False
+    host = to_numpy(values)
+    return bool((host == host[:1]).all())

@@ -48,7 +48,9 @@ def test_every_pair_is_hsic():
             assert_allclose(result.effects[i, j], single.effect().correlation, atol=1e-6)
             assert result.pvalues[i, j] == result.pvalues[j, i]
     upper = np.triu_indices(4, 1)
-    assert_allclose(result.pvalues[upper], Holm().adjusted(result.uncorrected[upper]))
+    assert np.all(result.pvalues[upper] >= result.uncorrected[upper])  # Westfall and Young's
+    held = pairwise_independence(frame, test=HSIC(null=null), correction=Holm(), rng=0)
+    assert_allclose(held.pvalues[upper], Holm().adjusted(result.uncorrected[upper]))
     assert np.all(np.isnan(np.diag(result.pvalues)))
     assert np.all(np.diag(result.effects) == 1)
 
@@ -75,15 +77,22 @@ def test_many_columns_need_more_permutations_and_get_them():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((60, 12))
     x[:, 1] += 2 * x[:, 0]
-    result = pairwise_independence(x, rng=0)
+    result = pairwise_independence(x, correction=Holm(), rng=0)
     assert result.uncorrected[0, 1] == pytest.approx(1 / 6600)  # 66 pairs
     assert result.pvalues[0, 1] == pytest.approx(0.01)
     assert [pair[:2] for pair in result.dependent()] == [("0", "1")]
-    coarse = pairwise_independence(x, test=HSIC(null=Permutation(99)), rng=0)
+    hundred = HSIC(null=Permutation(99))
+    coarse = pairwise_independence(x, test=hundred, correction=Holm(), rng=0)
     assert coarse.dependent() == ()
-    assert "use Permutation(6599)" in coarse.notes[0]
-    joint = pairwise_independence(x, correction=WestfallYoung(), rng=0)
+    assert coarse.summary().startswith(
+        "Caution: with 99 resamples no corrected p-value of 66 pairs"
+    )
+    assert "Use 1,319 resamples or more, or correction=WestfallYoung()" in coarse.cautions()[0]
+    joint = pairwise_independence(x, test=hundred, rng=0)  # the default, whatever the permutations
+    assert joint.correction == WestfallYoung()
     assert [pair[:2] for pair in joint.dependent(0.01)] == [("0", "1")]
+    assert joint.cautions() == ()
+    assert "Use 999 resamples" in joint.cautions(0.001)[0]
     assert len(pairwise_independence(x, correction=BenjaminiHochberg(), rng=0).dependent()) >= 1
 
 
@@ -98,11 +107,23 @@ def test_level_of_the_whole_matrix():
     assert_level(finds, 0.2)
 
 
+def test_rows_in_time_are_told_where_two_columns_have_them():
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((120, 3))
+    assert pairwise_independence(x, rng=0).cautions() == ()
+    x[:, 0] = np.cumsum(x[:, 0])  # one column alone does not harm a permutation test
+    assert pairwise_independence(x, rng=0).cautions() == ()
+    x[:, 1] = np.cumsum(x[:, 1])
+    told = pairwise_independence(x, rng=0).summary()
+    assert told.startswith("Caution: the rows of 0 and 1 depend on those before them")
+
+
 def test_any_test_of_two_variables():
     test = HSIC(RBF(1.0), RBF(1.0), null=Permutation(99))
     frame = table()[["a", "b", "luck"]]
     result = pairwise_independence(frame, test=test, rng=0)
     assert result.test == test
+    assert result.correction == Holm()  # Westfall and Young need the same permutations for all
     assert result.uncorrected[0, 1] == 0.01
     with pytest.raises(ValueError, match="needs all pairs under the same permutations"):
         pairwise_independence(frame, test=test, correction=WestfallYoung())

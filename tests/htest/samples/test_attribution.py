@@ -124,6 +124,13 @@ def test_westfall_young_uses_dependence():
     assert np.all(np.abs(found - (1 - (1 - 0.00135) ** 50)) < 0.05)
 
 
+def test_westfall_young_counts_ties_up_to_rounding():
+    draws = np.tile([1.0, 2.0, 3.0, 4.0], 25)[None, :] * np.ones((2, 1))
+    observed = np.array([4.0 * (1 + 1e-9), 2.0])
+    assert_allclose(WestfallYoung().of_resampled(observed, draws)[0], 1 / 101)
+    assert_allclose(WestfallYoung().of_resampled(observed, draws, 1e-8)[0], 26 / 101)
+
+
 # ---- what is told -------------------------------------------------------------------------
 
 
@@ -160,13 +167,16 @@ def test_many_columns_need_westfall_young():
     rng = np.random.default_rng(6)
     x, y = rng.normal(size=(30, 60)), rng.normal(size=(30, 60))
     y[:, 7] += 2.5
-    held = feature_differences(x, y, resamples=999, rng=0)
-    assert "use correction=WestfallYoung()" in held.notes[0]
+    held = feature_differences(x, y, resamples=999, correction=Holm(), rng=0)
+    assert "or correction=WestfallYoung()" in held.cautions()[0]
+    assert str(held).startswith("Caution: with 999 resamples")
+    assert held.cautions(0.1) == ()
     assert_allclose(held[0].adjusted, 0.06)
-    found = feature_differences(x, y, resamples=999, correction=WestfallYoung(), rng=0)
+    found = feature_differences(x, y, rng=0)
     assert [f.name for f in found.differing(0.01)] == ["column 7"]
-    assert found.notes == ()
-    assert feature_differences(x, y, rng=0).resamples == 2999
+    assert found.cautions() == ()
+    assert (found.correction, found.resamples) == (WestfallYoung(), 999)
+    assert feature_differences(x, y, correction=Holm(), rng=0).resamples == 2999
 
 
 def test_pairs_are_kept():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from inspect import signature
 from itertools import combinations
 from math import isqrt
@@ -17,9 +18,16 @@ from mercer.backend import count, to_numpy
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.frames import Columns, Table
-from mercer.htest.corrections import Correction, Holm, StepCorrection
+from mercer.htest.corrections import (
+    Correction,
+    Holm,
+    StepCorrection,
+    WestfallYoung,
+    resolution_caution,
+)
 from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.hsic import HSIC
+from mercer.htest.dependence.hsic_statistic import hsic_tolerance
 from mercer.htest.dependence.sums.centered_gram import CenteredGram, LowRankGram, centered_gram
 from mercer.htest.dependence.sums.many_pairs import (
     kernel_correlations,
@@ -29,6 +37,7 @@ from mercer.htest.dependence.sums.many_pairs import (
 from mercer.htest.dependence.sums.permuted_trace import permuted_trace
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
+from mercer.htest.serial_hsic import serial_cautions
 from mercer.kernels.prepare import as_table
 from mercer.rkhs.paired_samples import Variable, variables
 
@@ -36,9 +45,11 @@ SCHEMA = "mercer/pairwise/1"
 _DEFAULT_PERMUTATIONS = 999  # of every pair, where no test is given
 _REFINED_PVALUE = 0.02  # p-values up to that are computed again with more permutations
 _PERMUTATIONS_PER_PAIR = 100  # in that second round: the smallest corrected p-value is then 1 / 100
-_USUAL_LEVEL = 0.05  # which corrected p-values should be able to reach
-_VALUE_COPIES = 3  # of the values of all pairs in memory, while they are corrected together
+_VALUE_SHARE = (
+    2  # the values of all pairs, which are corrected together, may take half of the budget
+)
 _MAX_PAIRS_NAMED = 10  # in a summary
+_MAX_COLUMNS_CHECKED = 40  # for dependence on earlier rows, one by one
 
 
 class Pair(NamedTuple):
@@ -73,7 +84,23 @@ class PairwiseResult:
     size: int
     test: HypothesisTest
     correction: Correction
-    notes: tuple[str, ...] = ()
+    resamples: int = 0  # permutations of a pair; 0 where the test draws none, or its own
+    table: Table | None = field(default=None, repr=False, compare=False)
+
+    def cautions(self, level: float = 0.05) -> tuple[str, ...]:
+        """Cautions: too few permutations for this level; rows that depend on those before them."""
+        number = len(self.names) * (len(self.names) - 1) // 2
+        resolution = resolution_caution(self.correction, number, self.resamples, level, "pairs")
+        return (*resolution, *self._serial_cautions)
+
+    @cached_property
+    def _serial_cautions(self) -> tuple[str, ...]:
+        """A caution, where two columns depend on earlier rows; single columns are tested if all together do."""
+        if self.table is None or self.test.for_series or not serial_cautions([("", self.table)]):
+            return ()
+        named = zip(self.names[:_MAX_COLUMNS_CHECKED], _single_columns(self.table), strict=False)
+        remedy = "test pairs of them as series (series=True, or --series with --x and --y)"
+        return serial_cautions([*named], least=2, remedy=remedy)
 
     def dependent(self, level: float = 0.05) -> tuple[Pair, ...]:
         """The pairs whose corrected p-value is at most `level`, the strongest dependence first."""
@@ -94,9 +121,8 @@ class PairwiseResult:
                 for pair in dependent[:_MAX_PAIRS_NAMED]
             ),
             *([f"and {hidden} more"] if hidden > 0 else []),
-            *self.notes,
         ]
-        return "\n".join(lines)
+        return "\n".join([*self.cautions(level), *lines])
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers and texts only, ready for JSON."""
@@ -107,7 +133,8 @@ class PairwiseResult:
             "test": repr(self.test),
             "correction": repr(self.correction),
             "pairs": [pair._asdict() for pair in self.pairs],
-            "notes": list(self.notes),
+            "resamples": self.resamples,
+            "notes": list(self.cautions()),
         }
 
     def plot(self, ax: Any = None, *, level: float = 0.05) -> Any:
@@ -127,7 +154,7 @@ def pairwise_independence(
     frame: Any,
     *,
     test: HypothesisTest | None = None,
-    correction: Correction = Holm(),  # noqa: B008
+    correction: Correction | None = None,
     rng: Any = None,
 ) -> PairwiseResult:
     """Test every pair of columns of a table for independence, and measure how strongly they depend.
@@ -140,11 +167,12 @@ def pairwise_independence(
     frame : data frame or array (n, d)
         One observation in each row, without missing values.
     test : test of two variables, or None
-        None: `HSIC` with 999 permutations. Where its p-value is at most 0.02 and the correction
-        needs more, it is computed again with 100 permutations times the number of pairs: whatever
-        the number of columns, the smallest corrected p-value is 0.01 or less.
-    correction : Correction
-        `Holm()`, `BenjaminiHochberg()`, or `WestfallYoung()`, which is for permutation tests.
+        None: `HSIC` with 999 permutations.
+    correction : Correction or None
+        None: `WestfallYoung()`, which compares all pairs with their largest statistic under the same
+        permutations and finds what it can with 999 of them; `Holm()` for tests that it does not take.
+        With `Holm()` or `BenjaminiHochberg()` and no test, p-values of at most 0.02 are computed again
+        with 100 permutations times the number of pairs, so that the correction can leave them at 0.01.
     rng : int, Generator or None
 
     Returns
@@ -165,14 +193,15 @@ def pairwise_independence(
     """
     if test is not None:
         validate.instance("test", test, HypothesisTest, "a test, such as HSIC(), or None")
+    together = test is None or _by_permutations(test)
+    if correction is None:
+        correction = WestfallYoung() if together else Holm()
     validate.instance("correction", correction, Correction, "a correction, such as Holm()")
     data, rng = _table(frame), validate.generator(rng)
-    columns = [
-        Table(data.values[:, [i]], data.columns.take([i])) for i in range(len(data.columns.names))
-    ]
+    columns = _single_columns(data)
     observed_columns = variables([None] * len(columns), columns, ["frame"] * len(columns))
     study = _PairStudy(columns, _centered_grams(observed_columns))
-    if test is None or _by_permutations(test):
+    if together or test is None:
         estimates = study.permuted(test, correction, rng)
     else:
         estimates = study.one_by_one(test, correction, rng)
@@ -185,8 +214,16 @@ def pairwise_independence(
         len(data),
         HSIC(null=Permutation(_DEFAULT_PERMUTATIONS)) if test is None else test,
         correction,
-        estimates.notes,
+        estimates.resamples,
+        data,
     )
+
+
+def _single_columns(data: Table) -> list[Table]:
+    """Each column as a table of its own."""
+    return [
+        Table(data.values[:, [i]], data.columns.take([i])) for i in range(len(data.columns.names))
+    ]
 
 
 def _centered_grams(columns: Sequence[Variable]) -> list[CenteredGram]:
@@ -207,12 +244,12 @@ def _centered_grams(columns: Sequence[Variable]) -> list[CenteredGram]:
 
 
 class _PairEstimates(NamedTuple):
-    """P-values of all pairs before and after the correction, tr(K~L~) / n^2, and notes."""
+    """P-values of all pairs before and after the correction, tr(K~L~) / n^2, and permutations."""
 
     raw: np.ndarray  # (pairs,)
     adjusted: np.ndarray
     observed: np.ndarray
-    notes: tuple[str, ...] = ()
+    resamples: int = 0
 
 
 class _PairStudy:
@@ -233,14 +270,16 @@ class _PairStudy:
         if not isinstance(correction, StepCorrection):
             values = self._values(null, correction, seed)
             raw, observed = self._pvalues(self.pairs, enumerate(values))
-            adjusted = correction.of_resampled(observed, values[:, 1:])
-            return _PairEstimates(raw, adjusted, observed)
+            tolerance = [hsic_tolerance(self.grams[i], self.grams[j]) for i, j in self.pairs]
+            adjusted = correction.of_resampled(observed, values[:, 1:], tolerance)
+            return _PairEstimates(raw, adjusted, observed, null.resamples)
         permuted = permuted_pairs(self.grams, self.pairs, null, seed)
         raw, observed = self._pvalues(self.pairs, permuted)
+        resamples = null.resamples
         if test is None:
             raw = self._refined(raw, int(rng.integers(2**63)))
-        notes = () if test is None else _resolution_note(correction, len(self.pairs), null)
-        return _PairEstimates(raw, correction.adjusted(raw), observed, notes)
+            resamples = max(resamples, _PERMUTATIONS_PER_PAIR * len(self.pairs) - 1)
+        return _PairEstimates(raw, correction.adjusted(raw), observed, resamples)
 
     def _pvalues(
         self, pairs: list[tuple[int, int]], permuted: Iterable[tuple[int, np.ndarray]]
@@ -256,11 +295,11 @@ class _PairStudy:
     def _values(self, null: Permutation, correction: Correction, seed: int) -> np.ndarray:
         """The statistics of all pairs for all permutations, for a correction that needs them together."""
         shape = len(self.pairs), null.resamples + 1
-        needed, budget = _VALUE_COPIES * 8 * shape[0] * shape[1], settings().memory
+        needed, budget = _VALUE_SHARE * 8 * shape[0] * shape[1], settings().memory
         if needed > budget:
             raise MemoryBudgetError(
-                f"{correction!r} needs {shape[1]:,} values of each of {shape[0]:,} pairs together, "
-                f"{needed / 2**20:,.0f} MiB, and the budget is {budget / 2**20:,.0f} MiB: use Holm(), "
+                f"{correction!r} needs {shape[1]:,} values of each of {shape[0]:,} pairs together and a memory "
+                f"budget of {needed / 2**20:,.0f} MiB, and the budget is {budget / 2**20:,.0f} MiB: use Holm(), "
                 "fewer permutations, or raise mercer.config(memory=...)"
             )
         values = np.empty(shape, dtype=np.float64)
@@ -325,17 +364,6 @@ def _by_permutations(test: HypothesisTest) -> bool:
         return False
     null, default = test.null, test.kernel_x is None and test.kernel_y is None
     return default and isinstance(null, Permutation) and not (null.stop_early or null.blocks)
-
-
-def _resolution_note(correction: Correction, number: int, null: Permutation) -> tuple[str, ...]:
-    """A note where too few permutations keep corrected p-values above the usual level."""
-    if not isinstance(correction, Holm) or number <= _USUAL_LEVEL * (null.resamples + 1):
-        return ()
-    return (
-        f"With {null.resamples:,} permutations no p-value of {number} pairs is below "
-        f"{min(number / (null.resamples + 1), 1.0):.2g} after the correction: use Permutation("
-        f"{_PERMUTATIONS_PER_PAIR * number - 1}), test=None, or WestfallYoung().",
-    )
 
 
 def _table(frame: Any) -> Table:

@@ -26,6 +26,7 @@ from mercer.htest.sample_notes import (
     raised_to_attainable,
     same_values_note,
 )
+from mercer.htest.serial_hsic import serial_cautions
 from mercer.kernels import Tensor, facts
 from mercer.kernels.base import Kernel
 from mercer.rkhs.paired_samples import Variable, listed
@@ -116,6 +117,19 @@ class IndependenceResult(ExplainedResult):
             return self
         thinned = tuple(replace(v, points=taken(v.points, rows)) for v in self.variables)
         return replace(self, variables=thinned)
+
+    @cached_property
+    def cautions(self) -> tuple[str, ...]:
+        """A caution, where rows of two variables depend on those before them and the test ignores that."""
+        if self.test.for_series:
+            return ()
+        remedy = (
+            "condition on earlier rows too, such as x[:-1] and y[:-1]"
+            if self.given
+            else "use independence(x, y, series=True), or null=WildBootstrap(block=None)"
+        )
+        tested = self.variables[:-1] if self.given else self.variables
+        return serial_cautions([(v.name, v) for v in tested], least=2, remedy=remedy)
 
     # ---- summaries and plots ----------------------------------------------------------
 

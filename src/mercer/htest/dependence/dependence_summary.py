@@ -18,6 +18,7 @@ def independence_summary(
 ) -> str:
     """The question, the verdict, and the strength of the dependence."""
     lines = [
+        *result.cautions,
         f"Asked: {_question(result)} ({result.size:,} observations)",
         _verdict(result, level),
         *([_strength_line(strength)] if strength is not None else []),

@@ -74,6 +74,11 @@ class ShiftHSIC(PairTest):
         if self.head is not None:
             validate.whole("head", self.head)
 
+    @property
+    def for_series(self) -> bool:
+        """Always True."""
+        return True
+
     def statistic(self, x: Any, y: Any) -> float:
         """HSIC of the two series, tr(KHLH) / n^2."""
         return HSICEvidence.of(*self._variables(x, y)).observed

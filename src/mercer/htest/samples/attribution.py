@@ -15,7 +15,13 @@ from mercer.config import settings
 from mercer.frames import Columns, Table
 from mercer.gram.resampling_weights import GROUP, resampling_seed
 from mercer.gram.threads import spans
-from mercer.htest.corrections import Correction, Holm, resampled_pvalues
+from mercer.htest.corrections import (
+    Correction,
+    StepCorrection,
+    WestfallYoung,
+    resampled_pvalues,
+    resolution_caution,
+)
 from mercer.htest.format_number import figure
 from mercer.htest.nulls import Null, Permutation
 from mercer.htest.samples.column_features import Embedded, embedded
@@ -83,7 +89,6 @@ class Features:
     features: tuple[Feature, ...]
     correction: Correction
     resamples: int
-    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.features)
@@ -107,6 +112,10 @@ class Features:
         validate.between("level", level, 0.0, 1.0)
         return tuple(f for f in self.features if f.adjusted <= level)
 
+    def cautions(self, level: float = 0.05) -> tuple[str, ...]:
+        """A caution, where so few resamples cannot find anything at this level."""
+        return resolution_caution(self.correction, len(self), self.resamples, level, "columns")
+
     def plot(self, ax: Any = None, *, level: float = 0.05, most: int = 15) -> Any:
         """Bar chart of the `most` largest distances; returns the Axes."""
         return plot_features(self, ax=ax, level=level, most=most)
@@ -117,7 +126,7 @@ class Features:
             "features": [f.to_dict() for f in self.features],
             "correction": repr(self.correction),
             "resamples": self.resamples,
-            "notes": list(self.notes),
+            "notes": list(self.cautions()),
         }
 
     def __str__(self) -> str:
@@ -130,14 +139,14 @@ class Features:
             f"{f.describe()}"
             for f in self.features
         )
-        return "\n".join([head, *rows, *self.notes])
+        return "\n".join([*self.cautions(), head, *rows])
 
 
 def feature_differences(
     x: Any,
     y: Any,
     *,
-    correction: Correction = Holm(),  # noqa: B008
+    correction: Correction = WestfallYoung(),  # noqa: B008
     resamples: int | None = None,
     null: Permutation | None = None,
     rng: Any = None,
@@ -153,10 +162,10 @@ def feature_differences(
     x, y : samples
         Data frames, arrays (n, d), or `Empirical` with these.
     correction : Correction
-        `Holm()`, `BenjaminiHochberg()`, or `WestfallYoung()`, which is the better choice when
-        there are very many columns.
+        `WestfallYoung()`, for which 999 resamples serve any number of columns, `Holm()` or
+        `BenjaminiHochberg()`.
     resamples : int or None
-        None: 50 for each column, but at least 999 and at most 9,999.
+        None: 999; of `Holm()` and `BenjaminiHochberg()` 50 for each column, between 999 and 9,999.
     null : Permutation or None
         Blocks or pairs that permutations must respect.
     rng : int, Generator or None
@@ -169,13 +178,14 @@ def feature_differences(
     >>> y = pd.DataFrame({"age": rng.normal(45, 9, 150), "city": rng.choice(["Rome", "Oslo"], 150)})
     >>> found = feature_differences(x, y, rng=0)
     >>> found[0].name, found[0].adjusted, [f.name for f in found.differing()]
-    ('age', 0.002, ['age'])
+    ('age', 0.001, ['age'])
     """
     validate.instance("correction", correction, Correction, "a correction, such as Holm()")
     first, second, weights = tables(x, y)
     number = len(first.columns.names)
     if resamples is None:
-        resamples = int(np.clip(50 * number - 1, _MIN_RESAMPLES, _MAX_RESAMPLES))
+        wanted = 50 * number - 1 if isinstance(correction, StepCorrection) else _MIN_RESAMPLES
+        resamples = int(np.clip(wanted, _MIN_RESAMPLES, _MAX_RESAMPLES))
     validate.whole("resamples", resamples)
     restricted = null or Permutation()
     permutation = Permutation(resamples, blocks=restricted.blocks, paired=restricted.paired)
@@ -197,8 +207,7 @@ def feature_differences(
     order = sorted(
         range(number), key=lambda j: (adjusted[j], pvalues[j], -features[j].standardized)
     )
-    notes = _notes(correction, number, resamples)
-    return Features(tuple(features[j] for j in order), correction, resamples, notes)
+    return Features(tuple(features[j] for j in order), correction, resamples)
 
 
 def features_of(
@@ -380,13 +389,3 @@ def _shares(
         {names[i]: float(before[i]) for i in most},
         {names[i]: float(after[i]) for i in most},
     )
-
-
-def _notes(correction: Correction, number: int, resamples: int) -> tuple[str, ...]:
-    if isinstance(correction, Holm) and number > 0.05 * (resamples + 1):
-        least = number / (resamples + 1)
-        return (
-            f"With {number} columns and {resamples} resamples no corrected p-value is below "
-            f"{least:.2g}: use correction=WestfallYoung(), or more resamples.",
-        )
-    return ()

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import is_array
-from mercer.htest.corrections import Correction, Holm
+from mercer.htest.corrections import Correction, WestfallYoung
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Gamma, Judgement, Permutation, Spectrum
 from mercer.htest.result import ExplainedResult, thinned_rows
@@ -34,6 +34,7 @@ from mercer.htest.samples.locations_found import (
 from mercer.htest.samples.plots import plot_result_witness
 from mercer.htest.samples.pooled_sample import Pooled
 from mercer.htest.samples.two_sample_summary import told
+from mercer.htest.serial_hsic import serial_cautions
 from mercer.kernels.base import Kernel
 from mercer.rkhs.function import Function
 
@@ -100,7 +101,7 @@ class TwoSampleResult(ExplainedResult):
     def features(
         self,
         *,
-        correction: Correction = Holm(),  # noqa: B008
+        correction: Correction = WestfallYoung(),  # noqa: B008
         resamples: int | None = None,
         rng: Any = None,
     ) -> Features:
@@ -129,6 +130,15 @@ class TwoSampleResult(ExplainedResult):
         second = np.arange(pooled.m) if second is None else second
         return replace(self, pooled=pooled.subsample(first, second))
 
+    @cached_property
+    def cautions(self) -> tuple[str, ...]:
+        """A caution, where rows depend on those before them and the test takes them for independent."""
+        if self.test.for_series or self.width is None or self.pooled.weights is not None:
+            return ()
+        x, y = self.pooled.samples or (self.pooled.first, self.pooled.second)
+        remedy = "use two_sample(x, y, series=True), or null=WildBootstrap(block=None)"
+        return serial_cautions([("x", x), ("y", y)], remedy=remedy)
+
     # ---- words and figures ------------------------------------------------------------
 
     def summary(
@@ -138,7 +148,8 @@ class TwoSampleResult(ExplainedResult):
 
         Without `features` they are computed, always with the same resamples.
         """
-        if features is None and self.width and self.width > 1:
+        several = self.width is not None and self.width > 1
+        if features is None and several and not self.test.for_series:  # columns are permuted
             features = self.features(rng=_FEATURES_SEED)
         return told(self, level, self.effect(confidence), features)
 

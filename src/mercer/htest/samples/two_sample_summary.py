@@ -17,9 +17,11 @@ def told(result: Any, level: float, effect: Effect, features: Features | None) -
     """Question, verdict, size of the difference, columns, locations and notes, a line each."""
     rejected = result.rejects(level)
     lines = [
+        *result.cautions,
         _question(result),
-        _verdict(result, level),
+        _verdict(result, level, features),
         _size(effect),
+        *(features.cautions(level) if features is not None else ()),
         *([_columns(features, rejected, level)] if features is not None else []),
         *_locations(result),
         *result.notes,
@@ -38,12 +40,15 @@ def _question(result: Any) -> str:
     )
 
 
-def _verdict(result: Any, level: float) -> str:
+def _verdict(result: Any, level: float, features: Features | None) -> str:
+    number = 0 if features is None else len(features.differing(level))
+    differ = "differs on its own" if number == 1 else "differ on their own"
+    together = f" in all columns together, but {_counted(number, 'column')} {differ}"
     return verdict_line(
         result,
         level,
         "they differ",
-        "no difference was found",
+        f"no difference was found{together if number else ''}",
         "This does not show that they are the same: see the interval below, or test for it with "
         "Equivalence(margin).",
     )

@@ -40,7 +40,9 @@ def permuted_pairs(
         else:
             remaining.append(row)
     bytes_per_pair = _COPIES_PER_PAIR * 8 * n * len(permutations.coset_orders)
-    pairs_per_pass = max(settings().memory // bytes_per_pair, 1)
+    pairs_per_pass = max(
+        settings().memory // 2 // bytes_per_pair, 1
+    )  # dense matrices have the other half
     height = min(_MAX_VARIABLES_PER_PASS, isqrt(pairs_per_pass))
     firsts = sorted({pairs[row][0] for row in remaining})
     for span in spans(len(firsts), height):

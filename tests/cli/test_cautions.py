@@ -1,0 +1,114 @@
+"""Verdicts of the command that could mislead: too many columns, rows in time, columns against the whole."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mercer import independence, two_sample
+from mercer.htest import HSIC, MMD, Permutation, ShiftHSIC, WildBootstrap
+from tests.support.cli_runs import run
+
+pd = pytest.importorskip("pandas")
+
+
+def autoregressive(n, share, seed, columns=1):
+    """Columns x_t = share x_(t-1) + e_t."""
+    noise = np.random.default_rng(seed).normal(size=(n, columns))
+    x = np.zeros((n, columns))
+    for t in range(1, n):
+        x[t] = share * x[t - 1] + noise[t]
+    return x
+
+
+@pytest.fixture
+def put(tmp_path, monkeypatch):
+    """Writes an array as a file into the folder the test runs in."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(name, values):
+        names = [f"c{j}" for j in range(values.shape[1])]
+        pd.DataFrame(values, columns=names).to_csv(tmp_path / name, index=False)
+        return name
+
+    return write
+
+
+# ---- more columns than resamples ----------------------------------------------------------------
+
+
+def test_one_of_many_columns_is_found_and_the_verdict_says_so(put):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 40, 300))
+    y[:, 17] += 3.0
+    told = run("two-sample", put("a.csv", x), put("b.csv", y)).stdout
+    first = " ".join(told.splitlines()[:2])
+    assert "in all columns together" in first  # one column in 300 is little of the whole
+    assert "but 1 of 300 columns differs on its own (smallest corrected p = 0.001)" in first
+    assert "1 of 300 columns differs on its own: c17" in told
+
+
+def test_pairs_do_not_need_more_resamples_than_asked_for(put):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(60, 14))
+    x[:, 1] += 2 * x[:, 0]
+    told = run("independence", put("a.csv", x), "--resamples", "999").stdout
+    assert told.startswith("1 of 91 pairs of columns are dependent")
+    few = run("independence", "a.csv", "--resamples", "9").stdout
+    assert few.splitlines()[1].startswith("Caution: with 9 resamples no corrected p-value of 91")
+    few = run("two-sample", "a.csv", put("b.csv", x + 9.0), "--resamples", "9").stdout
+    assert "\nCaution: with 9 resamples no p-value can be below 0.1" in few
+    few = run("drift", "a.csv", "a.csv", "b.csv", "--resamples", "29").stdout
+    assert few.splitlines()[1].startswith("Caution: with 29 resamples no corrected p-value of 2")
+
+
+# ---- rows in time -------------------------------------------------------------------------------
+
+
+def test_series_that_are_compared_as_rows_are_told(put):
+    a, b = autoregressive(150, 0.98, 1, 2), autoregressive(150, 0.98, 2, 2)
+    told = run("two-sample", put("a.csv", a), put("b.csv", b)).stdout.splitlines()
+    assert " differ (p" in told[0]  # two stretches of one law
+    assert told[1].startswith("Caution: the rows of a.csv and b.csv depend on those before them")
+    assert "use --series" in " ".join(told[1:5])
+    document = json.loads(run("two-sample", "a.csv", "b.csv", "--json", "-").stdout)
+    assert document["cautions"][0].startswith("Caution: the rows of a.csv")
+    batches = run("drift", "a.csv", "b.csv").stdout.splitlines()
+    assert batches[1].startswith("Caution: the rows of a.csv and b.csv depend on those before them")
+
+
+def test_series_have_tests_of_their_own(put):
+    a, b = autoregressive(200, 0.6, 3), autoregressive(200, 0.6, 4)
+    put("a.csv", a)
+    put("b.csv", b + 4.0)
+    for command in (("two-sample", "a.csv", "b.csv"), ("drift", "a.csv", "b.csv", "b.csv")):
+        told = run(*command, "--series", "--json", "-").stdout
+        assert "WildBootstrap" in told
+        assert "depend on those before them (SerialHSIC" not in told
+    put("both.csv", np.hstack([a, b]))
+    asked = ("independence", "both.csv", "--x", "c0", "--y", "c1")
+    assert (
+        run(*asked).stdout.splitlines()[1].startswith("Caution: the rows of 'c0' and 'c1' depend")
+    )
+    told = run(*asked, "--series").stdout
+    assert told.startswith("No dependence was found")
+    assert "depend on those before" not in told
+    refused = run("two-sample", "a.csv", "b.csv", "--series", "--test", "mmdfuse", code=2).stderr
+    assert "with --series use --test mmd, --test energy" in refused
+    assert "give both --x and --y" in run("independence", "both.csv", "--series", code=2).stderr
+
+
+def test_results_in_python_say_it_first():
+    a, b = autoregressive(120, 0.7, 5), autoregressive(120, 0.7, 6)
+    told = MMD(null=Permutation(99)).test(a, b, rng=0).summary()
+    assert told.startswith("Caution: the rows of x and y depend on those before them")
+    assert "two_sample(x, y, series=True)" in told.splitlines()[0]
+    assert two_sample(a, b, series=True, rng=0).cautions == ()
+    result = HSIC(null=Permutation(99)).test(a, b, rng=0)
+    assert result.summary().startswith("Caution: the rows of x and y depend")
+    for test in (HSIC(null=WildBootstrap(99, block=None)), ShiftHSIC()):
+        assert test.test(a, b, rng=0).cautions == ()
+    noise = np.random.default_rng(7).normal(size=120)
+    assert independence(a, noise, rng=0).cautions == ()  # permuting the noise is exact
+    assert independence(a, b, given=noise, rng=0).cautions[0].count("earlier rows") == 1
+    assert two_sample(noise, np.zeros(20), rng=0).cautions == ()
