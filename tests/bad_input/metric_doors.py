@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mercer.info import (
+    Blomqvist,
+    CorrentropyCoefficient,
+    association,
     dudley,
     kantorovich,
     kolmogorov,
@@ -12,6 +15,7 @@ from mercer.info import (
     total_variation,
     wasserstein,
 )
+from mercer.kernels import RBF
 from tests.bad_input.doors import Door, X, Y, door
 
 
@@ -46,6 +50,20 @@ def metric_doors() -> Iterator[Door]:
         columns=True,
     )
     yield door("info.dudley", "x y", X, Y, calls=lambda x, y: dudley(x, y), columns=True)
+    yield door(
+        "info.association info.AssociationMeasure",
+        "x",
+        X,
+        calls=lambda x: (association(x), association(x, measure=Blomqvist())),
+    )
+    yield door(
+        "info.association",
+        "x1 x2",
+        X[:, :1],
+        Y[:, :1],
+        points=True,
+        calls=lambda x, y: association(x, y, measure=CorrentropyCoefficient(RBF(1.0))),
+    )
 
 
 METRIC_DOORS = [*metric_doors()]

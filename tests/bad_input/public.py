@@ -19,6 +19,8 @@ _BAGS = "takes bags and distributions; tests/rkhs/embeddings tries wrong ones"
 _EMBEDDINGS = "takes distributions and embeddings; tests/rkhs/embeddings tries others"
 _FUNCTION = "takes a function; tests/info tries others"
 _ORDERS = ("Bregman", "JensenRenyi", "JensenShannon", "JensenTsallis", "Renyi", "SharmaMittal", "SymmetricBregman", "Tsallis")  # fmt: skip
+_ASSOCIATIONS = ("Blomqvist", "CentredCorrentropy", "CopulaMMD", "Correntropy", "CorrentropyCoefficient", "CorrentropyMetric", "Hoeffding", "SchweizerWolff", "Spearman", "SpearmanTail")  # fmt: skip
+_OPTION = "takes an option or a kernel; tests/info tries wrong ones"
 _PARAMETERLESS = ("KL", "L2", "Bhattacharyya", "CauchySchwarz", "Chi2", "Hellinger", "Jeffreys", "K", "L", "Measure", "Shannon")  # fmt: skip
 
 _OBJECTS = "takes objects; tests/conformance/test_object_kernels.py drives the bank through it"
@@ -117,6 +119,7 @@ NO_DATA: dict[str, str] = {
     **dict.fromkeys((f"mercer.info.{name}" for name in ("Phi", "FDivergence")), _FUNCTION),
     **dict.fromkeys((f"mercer.info.{name}" for name in ("MaxNorm", "SumNorm")), "takes nothing"),
     "mercer.info.MetricValue": _MADE,
+    **dict.fromkeys((f"mercer.info.{name}" for name in _ASSOCIATIONS), _OPTION),
     # htest
     "mercer.htest.HypothesisTest.test": "what the doors of the tests call",
     "mercer.htest.HypothesisTest.statistic": "what the doors of the tests call",

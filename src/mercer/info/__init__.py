@@ -1,5 +1,21 @@
 """Entropies, divergences and mutual information, in nats."""
 
+from mercer.info.association import (
+    AssociationMeasure,
+    Blomqvist,
+    CopulaMMD,
+    Hoeffding,
+    SchweizerWolff,
+    Spearman,
+    SpearmanTail,
+    association,
+)
+from mercer.info.correntropy import (
+    CentredCorrentropy,
+    Correntropy,
+    CorrentropyCoefficient,
+    CorrentropyMetric,
+)
 from mercer.info.indicator_metrics import kolmogorov, total_variation
 from mercer.info.information_measures import (
     KL,
@@ -33,12 +49,20 @@ from mercer.info.transport_metrics import MaxNorm, SumNorm, dudley, kantorovich,
 __all__ = [
     "KL",
     "L2",
+    "AssociationMeasure",
     "Bhattacharyya",
+    "Blomqvist",
     "Bregman",
     "CauchySchwarz",
+    "CentredCorrentropy",
     "Chi2",
+    "CopulaMMD",
+    "Correntropy",
+    "CorrentropyCoefficient",
+    "CorrentropyMetric",
     "FDivergence",
     "Hellinger",
+    "Hoeffding",
     "Jeffreys",
     "JensenRenyi",
     "JensenShannon",
@@ -50,11 +74,15 @@ __all__ = [
     "MetricValue",
     "Phi",
     "Renyi",
+    "SchweizerWolff",
     "Shannon",
     "SharmaMittal",
+    "Spearman",
+    "SpearmanTail",
     "SumNorm",
     "SymmetricBregman",
     "Tsallis",
+    "association",
     "dudley",
     "kantorovich",
     "kolmogorov",
