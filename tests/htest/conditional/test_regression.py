@@ -15,6 +15,7 @@ from mercer.htest.conditional.basis import (
     within_reach,
 )
 from mercer.htest.conditional.bias_aware import MeanProduct, variance_correction
+from mercer.htest.conditional.bias_variance import sharpest_weights
 from mercer.htest.conditional.regression import regress, regress_on, standard
 from mercer.htest.conditional.variance_components import Components, fitted_components
 
@@ -92,15 +93,32 @@ def test_residuals_and_their_bias_are_those_of_the_dense_smoother(n):
     residuals = regress(basis, t)
     fitted = fitted_components(basis, t)
     generous, hidden = fitted.with_hidden_effects(t)
-    covariance = dense_covariance(generous)
-    left = generous.noise * np.linalg.inv(covariance)  # I - S of one application
-    twice = left @ left
-    signal = covariance - generous.noise * np.eye(n)
+    signal = dense_covariance(generous) - generous.noise * np.eye(n)
+    values, vectors = np.linalg.eigh(signal + 1e3 * np.ones((n, n)))
+    values, vectors = values[:-1], vectors[:, :-1]  # the last direction is the mean
+    shares = np.sqrt(sharpest_weights(np.maximum(values, 0.0) / generous.noise))
+    left = (vectors * shares) @ vectors.T  # I - S
     assert residuals.hidden == hidden
     near = {"atol": 1e-4, "rtol": 0}  # directions below 1e-9 of the largest eigenvalue are dropped
-    np.testing.assert_allclose(residuals.values, twice @ t, **near)
-    np.testing.assert_allclose(residuals.bias, np.diag(twice @ signal @ twice), **near)
-    np.testing.assert_allclose(residuals.removed - 1 / n, 1 - np.diag(twice @ twice), **near)
+    np.testing.assert_allclose(residuals.values, left @ t, **near)
+    np.testing.assert_allclose(residuals.bias, np.diag(left @ signal @ left), **near)
+    np.testing.assert_allclose(residuals.removed - 1 / n, 1 - 1 / n - np.diag(left @ left), **near)
+
+
+@pytest.mark.parametrize("unbiased", [0, 40])
+def test_no_other_weights_detect_a_weaker_dependence(unbiased):
+    rng = np.random.default_rng(unbiased)
+    bias = np.concatenate([rng.exponential(0.2, size=30), np.zeros(unbiased)])
+
+    def detected(a):
+        return (2.0 * np.linalg.norm(a) + a @ bias) / np.sum(a)
+
+    weights = np.concatenate([sharpest_weights(bias[:30], unbiased), np.ones(unbiased)])
+    best = detected(weights)
+    scale = np.max(weights)
+    for size in (1e-3, 1e-2, 0.1, 1.0):
+        moves = weights + size * scale * rng.normal(size=(200, len(bias)))
+        assert min(detected(np.maximum(a, 0.0)) for a in moves) >= best - 1e-12
 
 
 def test_the_correction_is_the_variance_of_sums_of_products_of_residuals_of_noise():

@@ -175,7 +175,7 @@ def additive_basis(table: NumericTable) -> EffectBasis:
 
 def _sizes(d: int) -> tuple[int, int]:
     """Features of wiggly and of smooth effects of each of d columns."""
-    return int(np.clip(300 / d, 12, 28)), int(np.clip(120 / d, 4, 8))
+    return int(np.clip(400 / d, 12, 28)), int(np.clip(120 / d, 4, 8))
 
 
 def most_features(n: int, d: int) -> int:

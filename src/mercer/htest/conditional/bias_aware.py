@@ -13,11 +13,9 @@ from math import sqrt
 import numpy as np
 from scipy.special import ndtr
 
+from mercer.htest.conditional.bias_variance import sharpest_weights
 from mercer.htest.conditional.regression import SmoothedResiduals
 
-_SPARSE_PRODUCT = (
-    0.01  # of the noise: an observation with such a product of biases gets half its weight
-)
 _MOST_CORRECTION = 20.0  # of a variance, where regressions use nearly all degrees of freedom
 
 
@@ -44,8 +42,7 @@ def trust(x: SmoothedResiduals, y: SmoothedResiduals) -> np.ndarray:
 
     The product of biases is harmless where one of the two is small.
     """
-    scale = _SPARSE_PRODUCT * max(x.noise * y.noise, 1e-300)
-    return 1 / (1 + x.sparse * y.sparse / scale)
+    return sharpest_weights(np.sqrt(x.sparse * y.sparse / max(x.noise * y.noise, 1e-300)))
 
 
 def mean_product(

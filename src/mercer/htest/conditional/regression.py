@@ -1,10 +1,10 @@
 """Regression of a variable on z for a test: residuals with little bias, and a bound on the bias that is left.
 
-What a regression misses of E[x | z] and of E[y | z] looks like dependence of x and y given z. Three things keep
-it small here. The smoother comes from a model that gives hidden effects as much variance as the data allow
-(`Components.with_hidden_effects`), so that it follows them. It is applied twice, the second time to the
-residuals of the first, which squares the share of every effect that is left (twicing; Newey, Hsieh and
-Robins 2004). And where few observations are near, what may be left is known, and the test gives these
+What a regression misses of E[x | z] and of E[y | z] looks like dependence of x and y given z. Two things keep
+it small here. The model of the regression gives hidden effects as much variance as the data allow
+(`Components.with_hidden_effects`), and every direction in which effects may vary by more than a few hundredths of
+the noise is taken out of the residuals, so far that the test is as sharp as it can be with its bias allowed for
+(`sharpest_weights`). And where few observations are near, what may be left is known, and the test gives these
 observations little weight. Variance does no harm: errors of two regressions come from different noise.
 """
 
@@ -23,6 +23,7 @@ from mercer.htest.conditional.basis import (
     telling_pairs,
     with_joint_effects,
 )
+from mercer.htest.conditional.bias_variance import sharpest_weights
 from mercer.htest.conditional.variance_components import (
     Components,
     extended_components,
@@ -110,7 +111,8 @@ def regress(
         fitted = extended_components(basis, target, start)
     generous, hidden = fitted.with_hidden_effects(target)
     vectors, values = _directions(generous)
-    shares = (generous.noise / (values + generous.noise)) ** 2
+    unbiased = basis.n - 1 - len(values)
+    shares = np.sqrt(sharpest_weights(values / generous.noise, max(unbiased, 0)))
     return SmoothedResiduals(
         target - vectors @ ((1 - shares) * (vectors.T @ target)),
         vectors,

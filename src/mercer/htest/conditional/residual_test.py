@@ -79,12 +79,13 @@ class RegressedVariables:
     def weighted(self, weight: np.ndarray) -> dict[tuple[int, int], MeanProduct]:
         """The same with a function of z as weight: (n,)."""
         return {
-            (i, j): mean_product(self.x[i], self.y[j], trust * weight, self._corrections[i, j])
+            (i, j): mean_product(self.x[i], self.y[j], trust * weight, self.corrections[i, j])
             for (i, j), trust in self.weights.items()
         }
 
     @cached_property
-    def _corrections(self) -> dict[tuple[int, int], float]:
+    def corrections(self) -> dict[tuple[int, int], float]:
+        """`variance_correction` of every column of x with every column of y."""
         return {(i, j): variance_correction(self.x[i], self.y[j]) for i, j in self.weights}
 
     @property
