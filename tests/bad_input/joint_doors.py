@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from mercer.htest import DHSIC, MMD, Bootstrap, Gamma, Lancaster, Permutation, WildBootstrap
-from mercer.rkhs import cka, coco, dhsic, kcca, nocco
+from mercer.rkhs import (
+    cka,
+    coco,
+    dhsic,
+    kcca,
+    kernel_generalized_variance,
+    kernel_mutual_information,
+    nocco,
+)
 from tests.bad_input.doors import PAIRS, Door, K, X, Y, door
 
 CATEGORIES = frozenset({"categories"})
@@ -41,6 +49,10 @@ def joint_doors() -> Iterator[Door]:
     yield measure("kcca", lambda *a: kcca(*a, ridge=0.1))
     yield measure("nocco", lambda *a: nocco(*a, ridge=0.1))
     yield measure("cka", cka)
+    yield measure("kernel_mutual_information", lambda *a: np.exp(-kernel_mutual_information(*a)))
+    yield measure(
+        "kernel_generalized_variance", lambda *a: kernel_generalized_variance(*a, ridge=0.1)
+    )
     yield door(
         "rkhs.dhsic",
         "x1 x2 x3",

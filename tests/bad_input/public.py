@@ -119,6 +119,10 @@ NO_DATA: dict[str, str] = {
     **dict.fromkeys((f"mercer.info.{name}" for name in ("Phi", "FDivergence")), _FUNCTION),
     **dict.fromkeys((f"mercer.info.{name}" for name in ("MaxNorm", "SumNorm")), "takes nothing"),
     "mercer.info.MetricValue": _MADE,
+    "mercer.info.kernel_generalized_variance": "that of mercer.rkhs",
+    "mercer.info.kernel_mutual_information": "that of mercer.rkhs",
+    "mercer.rkhs.NormPenalty": "takes nothing",
+    "mercer.rkhs.SquaredShift": "takes nothing",
     **dict.fromkeys((f"mercer.info.{name}" for name in _ASSOCIATIONS), _OPTION),
     # htest
     "mercer.htest.HypothesisTest.test": "what the doors of the tests call",

@@ -138,6 +138,12 @@ MEASURES = {
     "rkhs.coco": on_samples(lambda x, y: rkhs.coco(None, None, x, y), 2),
     "rkhs.kcca": on_samples(lambda x, y: rkhs.kcca(None, None, x, y, ridge=0.1), 2),
     "rkhs.nocco": on_samples(lambda x, y: rkhs.nocco(None, None, x, y, ridge=0.1), 2),
+    "rkhs.kernel_generalized_variance": on_samples(
+        lambda x, y: rkhs.kernel_generalized_variance(None, None, x, y, ridge=0.1), 2
+    ),
+    "rkhs.kernel_mutual_information": on_samples(
+        lambda x, y: rkhs.kernel_mutual_information(None, None, x, y), 2
+    ),
     "rkhs.ksd2": on_samples(lambda x: rkhs.ksd2(None, NORMAL.score, x)),
     "rkhs.witness": on_samples(lambda x, y: rkhs.witness(None, x, y)(x), 2, n=2_500),
     "rkhs.Function": on_samples(lambda x, y: rkhs.Function(K, x, y)(y), 2),

@@ -45,6 +45,7 @@ from mercer.info.mixture_measures import (
 )
 from mercer.info.sliced_transport import sliced_wasserstein
 from mercer.info.transport_metrics import MaxNorm, SumNorm, dudley, kantorovich, wasserstein
+from mercer.rkhs.kernel_information import kernel_generalized_variance, kernel_mutual_information
 
 __all__ = [
     "KL",
@@ -85,6 +86,8 @@ __all__ = [
     "association",
     "dudley",
     "kantorovich",
+    "kernel_generalized_variance",
+    "kernel_mutual_information",
     "kolmogorov",
     "sliced_wasserstein",
     "total_variation",

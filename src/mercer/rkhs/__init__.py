@@ -25,6 +25,12 @@ from mercer.rkhs.embeddings.shrinkage import ShrunkMeanMap
 from mercer.rkhs.expansion import MercerExpansion, mercer_expansion
 from mercer.rkhs.function import Function
 from mercer.rkhs.gaussian import Gaussian
+from mercer.rkhs.kernel_information import (
+    NormPenalty,
+    SquaredShift,
+    kernel_generalized_variance,
+    kernel_mutual_information,
+)
 from mercer.rkhs.logdensity import LogDensity, Scores
 from mercer.rkhs.measures import hsic, mmd2, witness
 from mercer.rkhs.mixture import Mixture
@@ -53,6 +59,7 @@ __all__ = [
     "MeanMap",
     "MercerExpansion",
     "Mixture",
+    "NormPenalty",
     "ProbabilityProduct",
     "ProductEmbedding",
     "Quadrature",
@@ -60,6 +67,7 @@ __all__ = [
     "Series",
     "ShrunkMeanMap",
     "SlicedWasserstein",
+    "SquaredShift",
     "TensorBasis",
     "Uniform",
     "cka",
@@ -68,7 +76,9 @@ __all__ = [
     "expand",
     "hsic",
     "kcca",
+    "kernel_generalized_variance",
     "kernel_herding",
+    "kernel_mutual_information",
     "kernel_thinning",
     "ksd2",
     "mean_embedding",
