@@ -17,10 +17,15 @@ from mercer.gram import (
 )
 from mercer.htest import DHSIC, Bootstrap, Lancaster, ShiftHSIC
 from mercer.info import (
+    KNN,
+    KSG,
+    NSB,
     Bregman,
+    CorrectedKSG,
     JensenRenyi,
     JensenShannon,
     JensenTsallis,
+    MixedKSG,
     Renyi,
     SharmaMittal,
     SymmetricBregman,
@@ -111,6 +116,12 @@ NUMBER_DOORS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "KGV": ("ridge", lambda v: kernel_generalized_variance(K, K, X, Y, ridge=v)),
     "Bootstrap": ("resamples", Bootstrap),
     "ShiftHSIC": ("head", lambda v: ShiftHSIC(head=v if v is not None else 0)),
+    "KNN": ("k", KNN),
+    "KSG": ("k", KSG),
+    "KSG, kind": ("kind", lambda v: KSG(3, v)),
+    "MixedKSG": ("k", MixedKSG),
+    "CorrectedKSG": ("k", CorrectedKSG),
+    "NSB": ("values", lambda v: NSB(v if v is not None else 0)),
     "Renyi": ("alpha", Renyi),
     "Tsallis": ("alpha", Tsallis),
     "SharmaMittal": ("beta", lambda v: SharmaMittal(0.5, v)),

@@ -24,6 +24,8 @@ _OPTION = "takes an option or a kernel; tests/info tries wrong ones"
 _PARAMETERLESS = ("KL", "L2", "Bhattacharyya", "CauchySchwarz", "Chi2", "Hellinger", "Jeffreys", "K", "L", "Measure", "Shannon")  # fmt: skip
 
 _OBJECTS = "takes objects; tests/conformance/test_object_kernels.py drives the bank through it"
+_ESTIMATORS = ("KNN", "KSG", "MixedKSG", "CorrectedKSG", "NSB", "ChaoShen", "Grassberger", "MillerMadow")  # fmt: skip
+_ESTIMATOR = "takes estimators and corrections; tests/info tries others"
 
 NO_DATA: dict[str, str] = {
     # kernels on objects
@@ -124,6 +126,16 @@ NO_DATA: dict[str, str] = {
     "mercer.rkhs.NormPenalty": "takes nothing",
     "mercer.rkhs.SquaredShift": "takes nothing",
     **dict.fromkeys((f"mercer.info.{name}" for name in _ASSOCIATIONS), _OPTION),
+    "mercer.info.BiasCorrection.entropy": _MADE,
+    "mercer.info.Estimator": "takes nothing",
+    "mercer.info.Estimator.integrals": _MADE,
+    "mercer.info.Estimator.information": _MADE,
+    "mercer.info.KSG.local": _MADE,
+    "mercer.info.MixedKSG.local": _MADE,
+    "mercer.info.CorrectedKSG.parts": _MADE,
+    **dict.fromkeys((f"mercer.info.{name}" for name in _ESTIMATORS), _NUMBERS),
+    "mercer.info.PlugIn": _ESTIMATOR,
+    "mercer.info.CategoriesAndNumbers": _ESTIMATOR,
     # htest
     "mercer.htest.HypothesisTest.test": "what the doors of the tests call",
     "mercer.htest.HypothesisTest.statistic": "what the doors of the tests call",

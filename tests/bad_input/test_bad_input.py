@@ -30,6 +30,7 @@ from tests.bad_input.doors import Door
 from tests.bad_input.embedding_doors import EMBEDDING_DOORS
 from tests.bad_input.everything import gone, without_a_door
 from tests.bad_input.goodness_doors import GOODNESS_DOORS
+from tests.bad_input.information_doors import INFORMATION_DOORS
 from tests.bad_input.joint_doors import JOINT_DOORS
 from tests.bad_input.metric_doors import METRIC_DOORS
 from tests.bad_input.public import NO_DATA
@@ -44,6 +45,7 @@ DOORS = [
     *GOODNESS_DOORS,
     *EMBEDDING_DOORS,
     *COMPRESSION_DOORS,
+    *INFORMATION_DOORS,
     *METRIC_DOORS,
 ]
 

@@ -37,6 +37,10 @@ class Integrals(Protocol):
         """Mean of f(p / q) under q."""
         ...
 
+    def require_support(self) -> None:
+        """Raise a ValueError where it is known that p has values that q has not."""
+        ...
+
     def swapped(self) -> Integrals:
         """The same with p and q exchanged."""
         ...
@@ -193,6 +197,7 @@ class FDivergence(Measure):
         check_function("f", self.f)
 
     def divergence(self, integrals: Integrals) -> float:
+        integrals.require_support()
         return integrals.mean_ratio(self.f)
 
 

@@ -30,14 +30,9 @@ class JensenShannon(Measure):
 
     def divergence(self, integrals: Integrals) -> float:
         w = self.weight
-
-        def generator(ratio: np.ndarray) -> np.ndarray:
-            mixture = w * ratio + (1 - w)
-            # r log r -> 0 at r = 0
-            scaled = w * ratio * np.log(np.where(ratio > 0, ratio, 1.0) / mixture)
-            return scaled - (1 - w) * np.log(mixture)
-
-        return integrals.mean_ratio(generator)
+        from_p = integrals.swapped().mean_ratio(lambda ratio: -np.log(w + (1 - w) * ratio))
+        from_q = integrals.mean_ratio(lambda ratio: -np.log(w * ratio + (1 - w)))
+        return w * from_p + (1 - w) * from_q
 
 
 @dataclass(frozen=True)
