@@ -173,7 +173,7 @@ class TestOwnModels:
 
     def test_chain(self):
         told = run("good.csv", "--model", "own_models:score", "--chain").stdout
-        assert "KSD with random signs of blocks" in told
+        assert "KSD with WildBootstrap(block=None)" in told
         assert "interval" not in told  # of draws that depend on each other there is none
 
     def test_learnt_locations_are_on_the_island(self):

@@ -99,6 +99,43 @@ def walk(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.cumsum(rng.standard_normal(n))
 
 
+def standard(phi: float) -> Draw:
+    """Autoregression of order one with a standard normal distribution."""
+    return lambda rng, n: arma((phi,))(rng, n) * np.sqrt(1 - phi**2)
+
+
+def metropolis(step: float) -> Draw:
+    """Metropolis chain with normal steps for the standard normal distribution, started in it."""
+
+    def draw(rng: np.random.Generator, n: int) -> np.ndarray:
+        steps, u, x = step * rng.standard_normal(n), rng.random(n), np.empty(n)
+        at = rng.standard_normal()
+        for t in range(n):
+            proposed = at + steps[t]
+            at = proposed if np.log(u[t]) < (at**2 - proposed**2) / 2 else at
+            x[t] = at
+        return x
+
+    return draw
+
+
+def langevin(size: float, d: int) -> Draw:
+    """Metropolis-adjusted Langevin chain for the standard normal distribution in d dimensions."""
+
+    def draw(rng: np.random.Generator, n: int) -> np.ndarray:
+        e, u, x = rng.standard_normal((n, d)), rng.random(n), np.empty((n, d))
+        at = rng.standard_normal(d)
+        for t in range(n):
+            new = (1 - size) * at + np.sqrt(2 * size) * e[t]
+            back, forth = (np.sum((b - (1 - size) * a) ** 2) for a, b in ((new, at), (at, new)))
+            gain = (at @ at - new @ new) / 2 - (back - forth) / (4 * size)
+            at = new if np.log(u[t]) < gain else at
+            x[t] = at
+        return x
+
+    return draw
+
+
 # What levels are judged on; no constant of the tests was chosen on these.
 STATIONARY: dict[str, Draw] = {
     "independent": arma(),
@@ -118,6 +155,17 @@ STATIONARY: dict[str, Draw] = {
     "seasonal AR(0.6), period 25": arma((0.0,) * (_PERIOD - 1) + (0.6,)),
 }
 WALKS: dict[str, Draw] = {"random walk": walk}
+# Chains whose distribution is standard normal, for tests of goodness of fit.
+CHAINS: dict[str, Draw] = {
+    "independent": standard(0.0),
+    "AR(0.5)": standard(0.5),
+    "AR(0.9)": standard(0.9),
+    "AR(-0.8)": standard(-0.8),
+    "Metropolis, steps of 2.4": metropolis(2.4),
+    "Metropolis, steps of 0.7": metropolis(0.7),
+    "Metropolis, steps of 8": metropolis(8.0),
+    "Langevin, d = 3": langevin(0.3, 3),
+}
 
 # What constants were chosen on.
 CHOSEN_ON: dict[str, Draw] = {

@@ -209,15 +209,15 @@ class WildBootstrap(Null):
         if self.block is not None:
             validate.whole("block", self.block)
 
-    def judge(self, evidence: SignFlippable, rng: Any = None) -> Judgement:
+    def judge(self, evidence: SignFlippable | HasSlowForms, rng: Any = None) -> Judgement:
         """Share of the draws of signs or multipliers whose statistic is at least the observed one."""
-        if not provides(evidence, SignFlippable):
-            raise self._lacking("statistics with random signs")
-        if self.block is None and isinstance(evidence, HasSlowForms):
+        if self.block is None and provides(evidence, HasSlowForms):
             forms = evidence.slow_forms()
             draws = forms.rotated(self.resamples, resampling_seed(rng))
             observed = float(forms.matrix[0, 0])
             return Judgement.resampled(observed, draws, forms.tolerance, forms.notes())
+        if not provides(evidence, SignFlippable):
+            raise self._lacking("statistics with random signs")
         if self.block is None and not isinstance(evidence, HasBlockLength):
             raise self._lacking("block length: give one, WildBootstrap(block=...)")
         length = evidence.block_length if isinstance(evidence, HasBlockLength) else lambda: 1

@@ -98,6 +98,15 @@ class SlowForms:
         u /= np.linalg.norm(u, axis=1, keepdims=True)
         return np.einsum("bi,bi->b", u @ self.matrix, u)
 
+    @property
+    def cosines(self) -> int:
+        """How many cosines are used."""
+        return len(self.matrix) - 1
+
+    def slowest(self, cosines: int) -> SlowForms:
+        """The forms of one series with fewer cosines, the slowest ones."""
+        return replace(self, matrix=self.matrix[: cosines + 1, : cosines + 1])
+
     def scaled(self, factor: float, *remarks: str) -> SlowForms:
         """The forms times a factor, with remarks."""
         matrix, tolerance = factor * self.matrix, factor * self.tolerance
@@ -105,7 +114,7 @@ class SlowForms:
 
     def notes(self) -> tuple[str, ...]:
         """How many cosines were used, and a caution where the series are short for their memory."""
-        used = f"Compared with the {len(self.matrix) - 1} slowest cosines of the series."
+        used = f"Compared with the {self.cosines} slowest cosines of the series."
         if self.effective >= _MIN_EFFECTIVE:
             return (*self.remarks, used)
         return (
@@ -186,12 +195,15 @@ def wanders(share: float) -> bool:
     return share > _WANDERING
 
 
-def refusal(name: str, share: float) -> ValueError:
+def refusal(name: str, share: float, remedy: str | None = None) -> ValueError:
     """The error for a series that looks like a random walk."""
+    if remedy is None:
+        remedy = (
+            f"Take differences, np.diff({name}, axis=0), remove the trend, or observe it for longer"
+        )
     return ValueError(
         f"{name} must be a stationary series, but it wanders like a random walk or a trend: {share:.0%} of its variance "
-        f"is in its {_SLOWEST} slowest cosines. Take differences, np.diff({name}, axis=0), remove the trend, or "
-        "observe it for longer"
+        f"is in its {_SLOWEST} slowest cosines. {remedy}"
     )
 
 

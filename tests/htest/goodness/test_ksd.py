@@ -9,7 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer.errors import NoRule
-from mercer.htest import KSD, GoodnessResult, Permutation, WildBootstrap
+from mercer.gram.resampling_weights import resampling_seed
+from mercer.htest import FSSD, KSD, GoodnessResult, KSDAgg, Permutation, WildBootstrap
+from mercer.htest.slow_contrasts import SlowContrasts, slow_forms
 from mercer.kernels import RBF, Exponential, InverseMultiquadric, Stein, median_bandwidth
 from mercer.rkhs import Gaussian, Mixture, ksd2
 from tests.support.arrays import torch
@@ -95,25 +97,42 @@ def test_power():
     assert KSD(far, null=B).test(far.sample(300, rng=1), rng=0).pvalue > 0.05
 
 
-def test_chains_need_blocks():
-    """An autoregression of the right distribution: without blocks it is rejected too often."""
-    model, plain, blocks = Gaussian(0.0, 1.0), B, WildBootstrap(199, block=None)
-    runs = [chain(300, 0.8, seed) for seed in range(60)]
+@pytest.mark.parametrize(("rho", "least"), [(0.8, 10), (-0.8, 0)])
+def test_chains_of_the_right_distribution(rho, least):
+    """Autocorrelation of either sign; with signs of single observations that of 0.8 is often rejected."""
+    model, plain, series = Gaussian(0.0, 1.0), B, WildBootstrap(199, block=None)
+    runs = [chain(300, rho, seed) for seed in range(40)]
     alone = sum(KSD(model, null=plain).test(x, rng=0).rejects() for x in runs)
-    shared = sum(KSD(model, null=blocks).test(x, rng=0).rejects() for x in runs)
-    assert alone >= 15
-    assert shared <= 9
-    result = KSD(model, null=blocks).test(runs[0], rng=0)
-    assert "observations share a sign" in result.notes[0]
+    rotated = sum(KSD(model, null=series).test(x, rng=0).rejects() for x in runs)
+    assert alone >= least
+    assert rotated <= 7  # binomial(40, 0.05) exceeds it with probability 0.001
 
 
 def test_chains_keep_their_power():
-    """A wrong mean moves all features together, which is not memory: blocks stay short."""
-    model, blocks = Gaussian(0.0, 1.0), WildBootstrap(199, block=None)
-    results = [KSD(model, null=blocks).test(chain(400, 0.5, s) + 0.6, rng=0) for s in range(10)]
+    """A wrong mean moves all features together, which is not memory: a chain of 400 is worth more than 30."""
+    model, series = Gaussian(0.0, 1.0), WildBootstrap(199, block=None)
+    results = [KSD(model, null=series).test(chain(400, 0.5, s) + 0.6, rng=0) for s in range(10)]
     assert sum(r.rejects() for r in results) >= 9
-    lengths = [int(r.notes[0].split()[2]) for r in results]
-    assert max(lengths) <= 30
+    assert all(r.notes[0].startswith("Compared with the") for r in results)
+
+
+def test_forms_of_cosines_by_hand():
+    """w'Hw of the slowest cosines, inflated and cut at the spectrum of the witness, mixed at random."""
+    x, n, series = chain(80, 0.5, 0), 80, WildBootstrap(19, block=None)
+    result = KSD(Gaussian(0.0, 1.0), null=series).test(x, rng=3)
+    h = Stein(InverseMultiquadric(median_bandwidth(x)), lambda v: -v)(x)
+    contrasts = SlowContrasts.of(np.ones(n), (n,))
+    forms = slow_forms(contrasts, h @ contrasts.weights)
+    expected = forms.rotated(19, resampling_seed(3)) / n
+    assert_allclose(result.statistic, h.mean(), rtol=1e-10)
+    assert_allclose(result.draws, expected, rtol=1e-9)
+
+
+def test_a_chain_that_has_not_mixed():
+    x = np.cumsum(np.random.default_rng(0).normal(size=300))
+    for test in (KSD, KSDAgg, FSSD):
+        with pytest.raises(ValueError, match="have not mixed"):
+            test(Gaussian(0.0, 100.0), null=WildBootstrap(block=None)).test(x, rng=0)
 
 
 def test_neighbours_across_borders_are_subtracted():

@@ -21,12 +21,15 @@ from mercer.htest.goodness.goodness_result import GoodnessResult, goodness_resul
 from mercer.htest.goodness.learn_stein_locations import best_locations, random_locations
 from mercer.htest.goodness.model_null import ModelDraws
 from mercer.htest.goodness.score_models import model_of
-from mercer.htest.goodness.stein_features import SteinMoments
+from mercer.htest.goodness.stein_chain import chain_forms
+from mercer.htest.goodness.stein_features import SteinMoments, feature_chunks
 from mercer.htest.goodness.stein_sample import MIN_OBSERVATIONS, SteinSample, sample_of
-from mercer.htest.nulls import Null, Spectrum
+from mercer.htest.nulls import Null, Spectrum, WildBootstrap
+from mercer.htest.slow_contrasts import SlowContrasts, SlowForms, slow_forms
 from mercer.htest.weighted_chi2 import WeightedChi2
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import read
+from mercer.kernels.smooth import Profile
 from mercer.kernels.stein import Stein
 
 
@@ -49,10 +52,11 @@ class FSSD(WithArrays):
     locations : int or points (J, d)
         Locations, or their number: they are then drawn from a Gaussian fitted to the observations,
         with the rng of `test` (`statistic` uses seed 0), and stored in `result.test.locations`.
-    null : WeightedChi2, Spectrum, ModelDraws or None
+    null : WeightedChi2, Spectrum, ModelDraws, WildBootstrap(block=None) or None
         The limiting distribution of the statistic: with the covariance of the observed features,
         analytic (`WeightedChi2`, the default) or simulated (`Spectrum`), or with the covariance of
-        features of draws from the model (`ModelDraws`).
+        features of draws from the model (`ModelDraws`). `WildBootstrap(block=None)` is for Markov chains and other series,
+        as in `KSD`; `optimized` must then learn from another chain.
 
     Examples
     --------
@@ -77,9 +81,11 @@ class FSSD(WithArrays):
             _ = Stein(
                 self.kernel, model.score
             ).scored.form  # raises if the kernel is not smooth enough
-        if not isinstance(self.null, WeightedChi2 | Spectrum | ModelDraws | None):
+        series = isinstance(self.null, WildBootstrap) and self.null.block is None
+        if not (series or isinstance(self.null, WeightedChi2 | Spectrum | ModelDraws | None)):
             raise TypeError(
-                f"null must be WeightedChi2(), Spectrum(), ModelDraws() or None, got {self.null!r}"
+                "null must be WeightedChi2(), Spectrum(), ModelDraws(), for series WildBootstrap(block=None), or None, "
+                f"got {self.null!r}"
             )
         if isinstance(self.null, ModelDraws):
             sampler_of(self.model)  # raises if the model cannot be sampled
@@ -175,11 +181,28 @@ class SteinFeatureEvidence:
         under_model = self._moments(points)
         return replace(under_model, n=self.moments.n, judged=self.moments.observed)
 
+    def slow_forms(self) -> SlowForms:
+        """|mean xi|^2, and its values at the slowest cosines of a chain; two passes over the features."""
+        n = len(self.sample)
+        contrasts = SlowContrasts.of(np.ones(n, dtype=np.float64), (n,))
+        sums = np.zeros((self.locations.size, contrasts.weights.shape[1]), dtype=np.float64)
+        for rows, features in feature_chunks(*self._feature_arguments(self.sample.points)):
+            sums += features.T @ contrasts.weights[rows]
+        chunks = feature_chunks(*self._feature_arguments(self.sample.points))
+        products = np.concatenate([features @ sums for _, features in chunks])
+        return chain_forms(slow_forms(contrasts, products)).scaled(1 / n)
+
     def _moments(self, points: Any) -> SteinMoments:
+        return SteinMoments.of(*self._feature_arguments(points))
+
+    def _feature_arguments(
+        self, points: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Profile, Profile]:
+        """The arguments of `stein_features` at some points."""
         kernel = self.sample.kernel
         scores = to_numpy(kernel.score(points)).astype(np.float64, copy=False)
         profile, slope, _ = kernel.scored.form
-        return SteinMoments.of(to_numpy(points), scores, self.locations, profile, slope)
+        return to_numpy(points), scores, self.locations, profile, slope
 
 
 def _outer(sample: SteinSample, places: np.ndarray) -> np.ndarray:

@@ -118,7 +118,7 @@ def in_units(
 def chosen(model: Any, n: int, chain: bool = False) -> tuple[HypothesisTest, str]:
     """The test on all pairs for n observations, and the reason for the choice."""
     if chain:
-        why = "KSD with random signs of blocks was chosen because the observations are autocorrelated."
+        why = "KSD with WildBootstrap(block=None) was chosen: its p-value allows for autocorrelated observations."
         if n > _MAX_FOR_KSD and model_of(model).binding is None:
             why += f" The chain was thinned: one in {_thinning(n)} of {n:,} draws was used."
         return KSD(model, null=WildBootstrap(999, block=None)), why

@@ -44,9 +44,11 @@ class KSD(HypothesisTest):
         Leave out pairs i = j, so that the statistic has mean zero under the model. The p-value is
         the same.
     null : WildBootstrap
-        Random signs. For a Markov chain set `block`, the number of consecutive observations that
-        share a sign, or None to choose it by autocorrelations. The correlation of neighbours in
-        different blocks, which random signs lose, is subtracted from the observed statistic.
+        Random signs. For a Markov chain or another series in the order of time, `WildBootstrap(block=None)` compares the
+        statistic with its values at the slowest cosines of the chain (`mercer.htest.slow_contrasts`): no block length is
+        chosen, and chains that have not mixed are refused. With a `block`, so many consecutive
+        observations share a sign, and the correlation of neighbours in different blocks, which random signs lose, is
+        subtracted from the observed statistic.
 
     Examples
     --------
@@ -88,8 +90,7 @@ class KSD(HypothesisTest):
     def test(self, x: Any, *, rng: Any = None) -> GoodnessResult:
         """The statistic and its p-value."""
         forms = self._forms(x)
-        null, seed, notes = self.null.fixed(forms.block_length, rng)
-        signed = forms.signed(null, seed)
+        signed, notes = forms.resampled(self.null, rng)
         values = self._estimates(forms, signed.values[0])
         tolerance = float(signed.tolerances[0])
         judgement = Judgement.resampled(float(values[0]), values[1:], tolerance, notes)

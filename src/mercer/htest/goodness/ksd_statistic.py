@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +14,12 @@ from mercer.gram import Gram, SignWeights
 from mercer.gram.device_engine import codes_at_once
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import PairSums, labelled
-from mercer.gram.resampling_weights import CodedColumns
+from mercer.gram.resampling_weights import CodedColumns, resampling_seed
+from mercer.htest.goodness.stein_chain import chain_forms
 from mercer.htest.goodness.stein_sample import SteinSample
 from mercer.htest.nulls import WildBootstrap
-from mercer.htest.serial_dependence import across_blocks, block_length, first_lag_means, lag_means
+from mercer.htest.serial_dependence import across_blocks, first_lag_means
+from mercer.htest.slow_contrasts import SlowContrasts, contrasted
 from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels.base import Kernel
 from mercer.kernels.stein import Stein
@@ -80,13 +83,26 @@ class SteinForms:
         values[:, 0] -= self._across(null.block or 1)
         return SignedForms(values, self._observed(sums), double_noise(sums))
 
-    def block_length(self) -> int:
-        """Number of consecutive observations that should share a sign.
+    def rotated(self, null: WildBootstrap, seed: int) -> tuple[SignedForms, tuple[str, ...]]:
+        """The observed forms, and those of random mixtures with the slowest cosines of the series; notes.
 
-        It is chosen by the autocorrelations of the centred Stein features: the mean of the features
-        of a model that does not fit is not autocorrelation.
+        All kernels share the mixtures, of as many cosines as every kernel allows.
         """
-        return block_length(lag_means(self.sample.gram.centered()), self.n)
+        grams = [Gram(kernel, self.sample.points) for kernel in self.family.kernels]
+        contrasts = SlowContrasts.of(np.ones(self.n, dtype=np.float64), (self.n,))
+        forms = [chain_forms(contrasted(gram, contrasts)) for gram in grams]
+        least = min(forms, key=lambda form: form.cosines)
+        forms = [form.slowest(least.cosines).scaled(1 / self.n) for form in forms]
+        observed = np.array([form.matrix[0, 0] for form in forms], dtype=np.float64)
+        draws = np.stack([form.rotated(null.resamples, seed) for form in forms])
+        tolerances = np.array([form.tolerance for form in forms], dtype=np.float64)
+        values = np.concatenate([observed[:, None], draws], axis=1)
+        return SignedForms(values, observed, tolerances), least.notes()
+
+    def resampled(self, null: WildBootstrap, rng: Any) -> tuple[SignedForms, tuple[str, ...]]:
+        """The forms that the null compares the observed one with, and notes."""
+        seed = resampling_seed(rng)
+        return self.rotated(null, seed) if null.block is None else (self.signed(null, seed), ())
 
     # ---- private ------------------------------------------------------------------------
 

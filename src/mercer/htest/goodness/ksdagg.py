@@ -81,7 +81,8 @@ class KSDAgg(HypothesisTest):
     weights : sequence of positive numbers or None
         Weights of the kernels, normalized to sum one. None: equal weights.
     null : WildBootstrap
-        Random signs; of blocks for a Markov chain.
+        Random signs; for a Markov chain `WildBootstrap(block=None)`, as in `KSD`. All kernels then share the random
+        mixtures of cosines.
 
     Examples
     --------
@@ -126,8 +127,7 @@ class KSDAgg(HypothesisTest):
         sample, kernels = self._sample_and_kernels(x)
         weights = shares(self.weights, len(kernels))
         forms = SteinForms(sample, kernels)
-        null, seed, notes = self.null.fixed(forms.block_length, rng)
-        signed = forms.signed(null, seed)
+        signed, notes = forms.resampled(self.null, rng)
         tests = aggregated(signed.values, signed.tolerances, weights)
         judgement = Judgement.resampled(float(tests.scores[0]), tests.scores[1:], notes=notes)
         best = replace(sample, kernel=Stein(kernels[tests.best], sample.kernel.score))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,6 +27,16 @@ def stein_features(
     values = profile(r2)[:, :, None] * scores[:, None, :]
     values += 2 * slope(r2)[:, :, None] * (x[:, None, :] - locations[None, :, :])
     return values / np.sqrt(locations.size)
+
+
+def feature_chunks(
+    x: np.ndarray, scores: np.ndarray, locations: np.ndarray, profile: Profile, slope: Profile
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Some rows at a time, and their features: (rows, D)."""
+    size = locations.size
+    for rows in spans(len(x), max(_MAX_FEATURE_VALUES // size, 1)):
+        features = stein_features(x[rows], scores[rows], locations, profile, slope)
+        yield rows, features.reshape(-1, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +65,7 @@ class SteinMoments:
         n, size = len(x), locations.size
         total = np.zeros(size, dtype=np.float64)
         products = np.zeros((size, size), dtype=np.float64)
-        for rows in spans(n, max(_MAX_FEATURE_VALUES // size, 1)):
-            features = stein_features(x[rows], scores[rows], locations, profile, slope)
-            flat = features.reshape(-1, size)
+        for _, flat in feature_chunks(x, scores, locations, profile, slope):
             total += flat.sum(axis=0)
             products += flat.T @ flat
         return cls(n, total / n, products / n)
