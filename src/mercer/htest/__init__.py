@@ -71,6 +71,7 @@ from mercer.htest.samples.two_sample import two_sample
 from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.htest.samples.ume import UME
 from mercer.htest.serial_hsic import SerialHSIC
+from mercer.htest.surrogates import PhaseSurrogates, ShiftSurrogates
 from mercer.htest.weighted_chi2 import WeightedChi2
 
 __all__ = [
@@ -149,6 +150,7 @@ __all__ = [
     "Pair",
     "PairwiseResult",
     "Permutation",
+    "PhaseSurrogates",
     "PowerCurve",
     "RCoT",
     "RegressionCheck",
@@ -158,6 +160,7 @@ __all__ = [
     "SampleSize",
     "SerialHSIC",
     "ShiftHSIC",
+    "ShiftSurrogates",
     "Spectrum",
     "SplitKCI",
     "Strength",

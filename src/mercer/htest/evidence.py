@@ -24,6 +24,7 @@ import numpy as np
 if TYPE_CHECKING:
     from mercer.htest.nulls import Bootstrap, Permutation, WildBootstrap
     from mercer.htest.slow_contrasts import SlowForms
+    from mercer.htest.surrogates import PhaseSurrogates
 
 ProtocolT = TypeVar("ProtocolT")
 
@@ -67,20 +68,49 @@ class SignFlippable(Protocol):
 
 
 @runtime_checkable
-class HasBlockLength(SignFlippable, Protocol):
-    """A block length of its own, for `WildBootstrap(block=None)` where the evidence has no `slow_forms`."""
-
-    def block_length(self) -> int:
-        """Number of consecutive observations that should share a sign."""
-        ...
-
-
-@runtime_checkable
 class HasSlowForms(Protocol):
     """Statistics of the slowest cosines of time series, for `WildBootstrap(block=None)`."""
 
     def slow_forms(self) -> SlowForms:
         """Forms of the observed contrast and of cosines; `ValueError` for random walks."""
+        ...
+
+
+@runtime_checkable
+class Shiftable(Protocol):
+    """Statistics of circularly shifted series, for `ShiftSurrogates`."""
+
+    def refuse_walks(self) -> None:
+        """`ValueError` for random walks."""
+        ...
+
+    def shifted(self) -> np.ndarray:
+        """Statistics of all n circular shifts of one series against the other; number 0 is the observed one."""
+        ...
+
+    def smallest_shift(self) -> int:
+        """The memory of the series, in steps."""
+        ...
+
+    def tolerance(self) -> float:
+        """Largest difference by rounding between resampled statistics that are equal."""
+        ...
+
+
+@runtime_checkable
+class PhaseRandomizable(Protocol):
+    """Statistics of series with random phases, for `PhaseSurrogates`."""
+
+    def refuse_walks(self) -> None:
+        """`ValueError` for random walks."""
+        ...
+
+    def phase_randomized(self, null: PhaseSurrogates, seed: int) -> tuple[float, np.ndarray]:
+        """The observed statistic, and those with surrogates of one of the series."""
+        ...
+
+    def tolerance(self) -> float:
+        """Largest difference by rounding between resampled statistics that are equal."""
         ...
 
 

@@ -7,8 +7,7 @@ eigenvalues, a bound: the protocols of `mercer.htest.evidence`) and returns a p-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from mercer.htest.evidence import (
     Bootstrappable,
     Bounded,
     ChiSquareDistributed,
-    HasBlockLength,
     HasMoments,
     HasSkewness,
     HasSlowForms,
@@ -195,10 +193,10 @@ class WildBootstrap(Null):
     ----------
     resamples : int
     block : int or None
-        1 for independent observations. None: for time series. `MMD`, `Energy` and `HSIC` then compare the statistic with its
-        values at the slowest cosines of the series, mixed at random (`mercer.htest.slow_contrasts`), which
-        needs no block length and holds for autocorrelation of any sign, oscillations and changing volatility; random walks are
-        refused. Other tests choose a block length from kernel autocorrelations.
+        1 for independent observations. None: for time series. The statistic of `MMD`, `Energy`, `HSIC`, `DHSIC`, `Lancaster`,
+        `KSD`, `KSDAgg` or `FSSD` is then compared with its values at the slowest cosines of the series, mixed at
+        random (`mercer.htest.slow_contrasts`), which needs no block length and holds for autocorrelation of
+        any sign, oscillations and changing volatility; random walks are refused, and so is this null by other tests.
     """
 
     resamples: int = 999
@@ -218,28 +216,12 @@ class WildBootstrap(Null):
             return Judgement.resampled(observed, draws, forms.tolerance, forms.notes())
         if not provides(evidence, SignFlippable):
             raise self._lacking("statistics with random signs")
-        if self.block is None and not isinstance(evidence, HasBlockLength):
-            raise self._lacking("block length: give one, WildBootstrap(block=...)")
-        length = evidence.block_length if isinstance(evidence, HasBlockLength) else lambda: 1
-        null, seed, notes = self.fixed(length, rng)
-        observed, draws = evidence.signed(null, seed)
-        return Judgement.resampled(observed, draws, float(evidence.tolerance()), notes)
-
-    def fixed(
-        self, block_length: Callable[[], int], rng: Any
-    ) -> tuple[WildBootstrap, int, tuple[str, ...]]:
-        """Fix the block length: the null with it, the seed of its signs, and notes about the choice.
-
-        `block_length` is called if the null has no block length.
-        """
-        seed = resampling_seed(rng)
-        if self.block is not None:
-            return self, seed, ()
-        null = replace(self, block=block_length())
-        note = f"Blocks of {null.block} observations share a sign."
-        if null.block == 1:
-            note = "Every observation has its own sign: no autocorrelation was found."
-        return null, seed, (note,)
+        if self.block is None:
+            raise self._lacking(
+                "statistics of series: give a block length, WildBootstrap(block=...)"
+            )
+        observed, draws = evidence.signed(self, resampling_seed(rng))
+        return Judgement.resampled(observed, draws, float(evidence.tolerance()))
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,6 @@ from mercer.htest.nulls import WildBootstrap
 
 _NEGLIGIBLE_AUTOCORRELATION = 0.05  # the memory of a series ends at the first lag below it
 _MAX_LAGS = 256  # longest memory that is looked for
-_MEMORIES_PER_BLOCK = 4  # a block must be longer than the memory of the series
-_MIN_BLOCKS = 8  # of a series: 2^7 different signs, enough for level 0.05
 _DIAGONALS_PER_CHUNK = 64  # diagonals held at a time
 
 
@@ -64,22 +62,6 @@ def memory(means: np.ndarray) -> int:
     lags = max(min(len(means) // 4, _MAX_LAGS), 1)
     below = np.flatnonzero(means[:lags] < _NEGLIGIBLE_AUTOCORRELATION * max(means[0], 0.0))
     return max(int(below[0]) if len(below) else lags, 1) if means[0] > 0 else 1
-
-
-def block_length(means: np.ndarray, n: int) -> int:
-    """Observations that should share a sign: 1 + 4 (m - 1), m the memory; at least 8 blocks.
-
-    `means` are lag means of the statistic; those of a product of independent parts are the
-    products of theirs.
-
-    Examples
-    --------
-    >>> block_length(0.5 ** np.arange(500), n=500)
-    17
-    >>> block_length(0.25 ** np.arange(500), n=500)
-    9
-    """
-    return min(1 + _MEMORIES_PER_BLOCK * (memory(means) - 1), max(n // _MIN_BLOCKS, 1))
 
 
 def signed_forms(

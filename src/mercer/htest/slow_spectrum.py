@@ -13,9 +13,11 @@ import numpy as np
 
 _MAX_LAGS = 40  # of autocorrelations that the model of slow changes is fitted to
 _DECAYS = np.array([0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98])  # of slow changes, per step
-_FEWEST_EFFECTIVE = 5  # the bias of autocorrelations is corrected as if there were at least so many
+_FEWEST_EFFECTIVE = 3  # the bias of autocorrelations is corrected as if there were at least so many
+_ROUNDS = 5  # of that correction, which grows with the slow changes that it finds
+_MARGIN = 1.0  # standard errors of detected slow changes: what one stretch shows of them is mostly too little
 _DETECTED = 1.5  # standard errors from which on slow changes count
-_SIGNIFICANT = 3.0  # standard errors of the largest of some 25 autocorrelations that count
+_SIGNIFICANT = 2.5  # standard errors of the largest of some 25 autocorrelations that count: 14% of noise exceeds it
 _ROUNDING = 1e-12  # a share of the variance of an innovation below it is rounding
 
 
@@ -81,9 +83,22 @@ def slow_changes_spectrum(
     s and a are chosen by least squares. Autocorrelations around an estimated mean are too small by f(0) / n,
     which is added; `margin` standard errors of s are added, too.
     """
+    best = Spectrum(np.ones_like(w), 1.0)
+    if len(covariances) < 2:
+        return best
+    for _ in range(_ROUNDS):
+        best = _slow_changes(covariances, sizes, w, effective, margin)
+        if best.effective >= effective:
+            break
+        effective = best.effective
+    return best
+
+
+def _slow_changes(
+    covariances: np.ndarray, sizes: tuple[int, ...], w: np.ndarray, effective: float, margin: float
+) -> Spectrum:
+    """The model of slow changes, with autocorrelations corrected for this share of effective observations."""
     n, lags = min(sizes), np.arange(1, len(covariances))
-    if not len(lags):
-        return Spectrum(np.ones_like(w), 1.0)
     correlations = covariances[1:] / covariances[0] + 1 / max(n * effective, _FEWEST_EFFECTIVE)
     best, least = Spectrum(np.ones_like(w), 1.0), np.inf
     for decay in _DECAYS[1 - 1 / n > _DECAYS]:
@@ -91,11 +106,10 @@ def slow_changes_spectrum(
         norm = float(curve @ curve)
         error = 1 / np.sqrt(sum(sizes) * norm)
         share = float(correlations @ curve) / norm
-        share = (
-            float(np.clip(share + margin * error, 0.0, 1.0)) if share > _DETECTED * error else 0.0
-        )
+        share = share if share > _DETECTED * error else 0.0
         loss = float(np.sum((correlations - share * curve) ** 2))
         if loss < least:
+            share = min(share + (margin + _MARGIN) * error, 1.0) if share else 0.0
             slow = (1 - decay**2) / np.abs(1 - decay * np.exp(-1j * np.append(0.0, w))) ** 2
             f = 1 - share + share * slow
             best, least = Spectrum(f[0] / f[1:], min(1 / float(f[0]), 1.0)), loss
@@ -125,14 +139,17 @@ def single_lag_spectrum(
 
     Seasons that repeat the last one, which an autoregression of all lags up to s would need too many coefficients for.
     """
-    total = sum(sizes)
-    correlations = covariances[2:] / covariances[0]
-    lag = 2 + int(np.argmax(correlations)) if len(correlations) else 0
-    a = float(covariances[lag] / covariances[0])
-    if not lag or a < _SIGNIFICANT / np.sqrt(total):
+    if len(covariances) < 3:
+        return Spectrum(np.ones_like(w), 1.0)
+    lags = np.arange(2, len(covariances))
+    pairs = np.sum([np.maximum(size - lags, 1) for size in sizes], axis=0)  # so many steps apart
+    correlations = covariances[2:] / covariances[0] * sum(sizes) / pairs
+    best = int(np.argmax(correlations * np.sqrt(pairs)))
+    lag, a, total = int(lags[best]), float(correlations[best]), float(pairs[best])
+    if a < _SIGNIFICANT / np.sqrt(total):
         return Spectrum(np.ones_like(w), 1.0)
     n = min(sizes) / lag  # the series is as good as s series of this length
-    a = min(a + (1 + 4 * a) / min(sizes) + margin * np.sqrt((1 - a * a) / total), 1 - 0.5 / n)
+    a = min(a + (1 + 3 * a) / min(sizes) + margin * np.sqrt((1 - a * a) / total), 1 - 0.5 / n)
     gain = np.abs(1 - a * np.exp(-1j * lag * w)) ** 2
     return Spectrum(np.maximum(gain / (1 - a) ** 2, 1.0), (1 - a) / (1 + a))
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import mercer
-from mercer.errors import MemoryBudgetError
+from mercer.errors import MemoryBudgetError, NoRule
 from mercer.htest import KCI, RCIT, Permutation, RCoT, WildBootstrap
 from mercer.kernels import RBF, Delta, Energy, Linear
 from tests.support.htest_given import drawn, letters
@@ -95,6 +95,8 @@ def test_blocks_of_signs_for_series():
     rng = np.random.default_rng(0)
     z = np.cumsum(rng.standard_normal(200)) / 5
     x, y = z + rng.standard_normal(200), z + rng.standard_normal(200)
-    result = KCI(null=WildBootstrap(199, block=None)).test(x, y, z, rng=0)
+    result = KCI(null=WildBootstrap(199, block=5)).test(x, y, z, rng=0)
     assert len(result.null) == 199
-    assert any("sign" in note for note in result.notes)
+    for test in (KCI, RCoT, RCIT):
+        with pytest.raises(NoRule, match="for series, and there is no test of series given others"):
+            test(null=WildBootstrap(block=None))

@@ -24,7 +24,7 @@ from mercer.htest.dependence.hsic_statistic import HSICEvidence
 from mercer.htest.samples.mmd_series import block_forms
 from mercer.htest.samples.mmd_statistic import QuadraticEvidence
 from mercer.htest.samples.pooled_sample import pool
-from mercer.htest.serial_dependence import across_blocks, block_length, lag_means, memory
+from mercer.htest.serial_dependence import across_blocks, lag_means, memory
 from mercer.htest.slow_spectrum import effective_share
 from mercer.kernels import RBF, Laplace, Linear
 from mercer.kernels import Energy as EnergyKernel
@@ -135,13 +135,11 @@ def test_lag_means_of_the_linear_kernel_are_autocovariances(n):
     assert_allclose(lag_means(Gram(RBF(1.0), np.ones(20)).centered()), 0.0, atol=1e-15)
 
 
-def test_memory_and_blocks():
+def test_memory():
     assert memory(0.5 ** np.arange(30)) == 5  # 0.5^4 = 0.0625
     assert memory(np.array([1.0, 0.01, 0.0, 0.0])) == 1
     assert memory(np.ones(28)) == 7
     assert memory(np.zeros(9)) == 1
-    assert block_length(np.array([1.0, 0.0, 0.0, 0.0]), n=100) == 1
-    assert block_length(0.9 ** np.arange(100), n=100) == 100 // 8
 
 
 @pytest.mark.parametrize(("n", "block"), [(12, 1), (12, 4), (13, 5), (7, 20)])

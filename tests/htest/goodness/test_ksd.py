@@ -125,7 +125,7 @@ def test_forms_of_cosines_by_hand():
     forms = slow_forms(contrasts, h @ contrasts.weights)
     expected = forms.rotated(19, resampling_seed(3)) / n
     assert_allclose(result.statistic, h.mean(), rtol=1e-10)
-    assert_allclose(result.draws, expected, rtol=1e-9)
+    assert_allclose(result.null, expected, rtol=1e-9)
 
 
 def test_a_chain_that_has_not_mixed():

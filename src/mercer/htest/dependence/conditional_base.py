@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
+from mercer.errors import NoRule
 from mercer.htest.dependence.conditional_statistic import ConditionalEvidence
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
 from mercer.htest.feature_tests import SEED
@@ -17,6 +18,12 @@ from mercer.htest.weighted_chi2 import WeightedChi2
 from mercer.kernels.base import Kernel
 from mercer.rkhs.paired_samples import Variable, check_kernels, variables
 
+# Regressions on z take autocorrelated noise for effects of z: with signs of blocks, KCI rejected 27% of autoregressions of
+# coefficient -0.8 that are independent given a third, n = 200, and 12% at 0.5.
+NO_SERIES_GIVEN = (
+    "there is no test of series given others: add earlier rows to what is given, such as independence(x[1:], y[1:], "
+    "given=np.column_stack([z[1:], x[:-1], y[:-1]])), which asks whether x and y depend on each other beyond their past"
+)
 _NULLS = (Gamma, Spectrum, WeightedChi2, WildBootstrap)
 _MIN_ROWS = 8  # observations; fewer do not support a regression on z
 _NEGLIGIBLE_SHARE = 1e-7  # of the variance of a variable, below which z explains it up to rounding
@@ -39,6 +46,8 @@ class ConditionalTest(HypothesisTest):
                 "null must be Gamma(), Spectrum(), WeightedChi2() or WildBootstrap(), because "
                 f"permutations break the dependence of x and y on z, got {self.null!r}"
             )
+        if isinstance(self.null, WildBootstrap) and self.null.block is None:
+            raise NoRule(f"WildBootstrap(block=None) is for series, and {NO_SERIES_GIVEN}")
 
     @abstractmethod
     def _evidence(

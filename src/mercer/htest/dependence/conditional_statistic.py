@@ -31,7 +31,6 @@ from mercer.gram.threads import side, spans
 from mercer.htest.dependence.null_spectrum import cube_sum, limit_weights, trace_of_cube
 from mercer.htest.dependence.regression_targets import FeatureResiduals, Residuals
 from mercer.htest.nulls import WildBootstrap
-from mercer.htest.serial_dependence import block_length, lag_means
 
 MATRIX_COPIES = 2  # of an n x n matrix in memory at the same time
 _FACTOR_TOLERANCE = 1e-8  # share of the trace that a factor may miss
@@ -111,11 +110,6 @@ class ConditionalEvidence(ABC):
             self.n, null.resamples, scale=1 / self.n, block=null.block or 1, rng=seed
         )
         return self.observed, to_numpy(self.matrix.quad(signs)).astype(np.float64)
-
-    def block_length(self) -> int:
-        """Number of observations that should share a sign, from the autocorrelations of the residuals."""
-        first, second = (lag_means(e.gram()) for e in (self.x, self.y))
-        return block_length(first * second, self.n)
 
     def tolerance(self) -> float:
         """0: ties need no tolerance beyond that for rounding in float64, which every null has."""

@@ -17,6 +17,7 @@ from mercer.gram import Gram, LazyMatrix
 from mercer.gram.shifted_sums import shifted_dots
 from mercer.htest.dependence.hsic_statistic import mean_tolerance
 from mercer.htest.dependence.null_spectrum import limit_skewness, limit_weights, rescaled_weights
+from mercer.htest.dependence.series_forms import Deseasonalised
 from mercer.htest.dependence.sums.cyclic_permutations import (
     IndependentShifts,
     permutations,
@@ -30,7 +31,8 @@ from mercer.htest.dependence.sums.permuted_tensor import (
     shifted_tensor_sums,
 )
 from mercer.htest.nulls import Bootstrap, Permutation, WildBootstrap
-from mercer.htest.serial_dependence import block_length, lag_means, signed_forms
+from mercer.htest.serial_dependence import lag_means, signed_forms
+from mercer.htest.slow_contrasts import SlowForms
 from mercer.kernels import facts
 from mercer.rkhs.dependence_measures import product_distance
 from mercer.rkhs.paired_samples import Variable
@@ -47,6 +49,7 @@ class JointEvidence(TensorEvidence):
 
     def __init__(self, variables: Sequence[Variable]) -> None:
         self.grams = [_gram(variable) for variable in variables]
+        self.names = [variable.name for variable in variables]
         self.n = self.grams[0].shape[0]
 
     @cached_property
@@ -103,9 +106,11 @@ class JointEvidence(TensorEvidence):
         """The statistic mean_ij H_ij, and w'Hw / n^2 for random signs w, H being a `ProjectedGram`."""
         return signed_forms(self._projected, self._lags, self.observed, null, seed)
 
-    def block_length(self) -> int:
-        """Number of observations that should share a sign, from the autocorrelations of the variables."""
-        return block_length(self._lags, self.n)
+    def slow_forms(self) -> SlowForms:
+        """mean_ij H_ij, and w'Hw / n^2 at the slowest cosines w, H of the variables without their seasons."""
+        series = Deseasonalised.uncentred(self.grams, self.names)
+        means = [to_numpy(m.row_sums()).astype(np.float64) / self.n for m in series.matrices]
+        return series.slow_forms(ProjectedGram(series.matrices, tuple(means)))
 
     # ---- private ------------------------------------------------------------------------
 
@@ -176,7 +181,7 @@ class ProjectedGram(LazyMatrix):
     zero given any of the variables. For two variables H is K~ o L~.
     """
 
-    grams: tuple[Gram, ...]
+    grams: tuple[LazyMatrix, ...]
     means: tuple[np.ndarray, ...]  # u^k_i = <phi_k(i), mu_k>, (n,) for every variable
 
     @property

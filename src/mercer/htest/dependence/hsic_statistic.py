@@ -6,24 +6,32 @@ sum_ij K~_ij L~_p(i)p(j) / n^2: centring and permuting commute, and only the pai
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
-from math import log2, sqrt
+from math import isqrt, log2, sqrt
 
 import numpy as np
 
-from mercer.backend import count
+from mercer.backend import array_like, count, is_array, to_numpy
+from mercer.errors import NoRule
+from mercer.gram import LazyMatrix
 from mercer.htest.dependence.null_spectrum import rescaled_weights
-from mercer.htest.dependence.series_forms import slow_forms_of_product
-from mercer.htest.dependence.sums.centered_gram import CenteredGram, centered_grams
-from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations, permutations
+from mercer.htest.dependence.series_forms import Deseasonalised, refuse_walks
+from mercer.htest.dependence.sums.centered_gram import CenteredGram, centered_gram, centered_grams
+from mercer.htest.dependence.sums.cyclic_permutations import (
+    CircularShifts,
+    CyclicPermutations,
+    permutations,
+)
 from mercer.htest.dependence.sums.dense_gram import (
     grams_for_eigenvalues,
     grams_for_moments,
 )
 from mercer.htest.dependence.sums.permuted_trace import PermutedTrace, permuted_trace
 from mercer.htest.nulls import Gamma, Null, Permutation, Spectrum, WildBootstrap
-from mercer.htest.serial_dependence import lag_means, signed_forms
+from mercer.htest.serial_dependence import lag_means, memory, signed_forms
 from mercer.htest.slow_contrasts import SlowForms
+from mercer.htest.surrogates import PhaseRandomized, PhaseSurrogates
 from mercer.rkhs.measures import unbiased_hsic
 from mercer.rkhs.paired_samples import Variable
 
@@ -131,9 +139,53 @@ class HSICEvidence:
 
     def slow_forms(self) -> SlowForms:
         """tr(K~L~) / n^2, and w'(K~ o L~)w / n^2 at the slowest cosines w, seasons taken out of both series."""
-        return slow_forms_of_product([gram.matrix() for gram in (self.first, self.second)])
+        series = Deseasonalised.of(*self._series)
+        return series.slow_forms(series.matrices[0] * series.matrices[1])
+
+    def refuse_walks(self) -> None:
+        """An error where both series wander, and one like a random walk."""
+        refuse_walks(*self._series)
+
+    def shifted(self) -> np.ndarray:
+        """The statistics of all circular shifts of one series against the other: (n,)."""
+        shifts, crossed = CircularShifts(self.n), None
+        if self.unbiased:
+            a, b = self.first.diagonal, self.second.diagonal
+            crossed = shifts.cross_correlations(a[None, :], b[None, :])[0, 0]
+        return self._values(self.trace.cyclic(shifts), crossed)
+
+    def smallest_shift(self) -> int:
+        """The longer memory of the two series, at most a quarter of the observations."""
+        return max(memory(lag_means(matrix)) for matrix in self._series[0])
+
+    def phase_randomized(self, null: PhaseSurrogates, seed: int) -> tuple[float, np.ndarray]:
+        """The statistic, and those of the first variable with surrogates of the second."""
+        variable = self.second.variable
+        if not is_array(variable.points) or (
+            variable.columns and any(variable.columns.categorical)
+        ):
+            raise NoRule(
+                f"PhaseSurrogates() needs a series of numbers in {variable.name}: use ShiftSurrogates()"
+            )
+        surrogates = PhaseRandomized.of(to_numpy(variable.points).astype(np.float64))
+        draws = []
+        for number in range(null.resamples):
+            points = surrogates.draw(np.random.default_rng((seed, number)))
+            moved = replace(variable, points=array_like(points, variable.points))
+            draws.append(
+                HSICEvidence(
+                    self.first, centered_gram(moved, max(isqrt(self.n), 2)), self.unbiased
+                ).observed
+            )
+        return self.observed, np.array(draws, dtype=np.float64)
 
     # ---- private ------------------------------------------------------------------------
+
+    @property
+    def _series(self) -> tuple[tuple[LazyMatrix, LazyMatrix], tuple[str, str]]:
+        """The centred matrices, and what messages call the variables."""
+        names = self.first.variable.name, self.second.variable.name
+        return (self.first.matrix(), self.second.matrix()), names
 
     @cached_property
     def _lags(self) -> np.ndarray:

@@ -10,6 +10,7 @@ from mercer.backend import count
 from mercer.frames import Table
 from mercer.htest.conditional.gcm import KernelGCM
 from mercer.htest.conditional.residual_test import affordable
+from mercer.htest.dependence.conditional_base import NO_SERIES_GIVEN
 from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.hsicagg import HSICAgg
@@ -18,11 +19,6 @@ from mercer.htest.dependence.rcot import RCoT
 from mercer.htest.nulls import WildBootstrap
 from mercer.rkhs.sample_rows import one_sample
 
-GIVEN_IN_TIME = (
-    "series and given cannot be used together: there is no test of series given others. Leave out series and add earlier "
-    "rows to what is given, such as independence(x[1:], y[1:], given=np.column_stack([z[1:], x[:-1], y[:-1]])), which asks "
-    "whether x and y depend on each other beyond their past"
-)
 _MAX_ROWS_QUADRATIC = 2000  # observations; beyond, tests in linear time are chosen
 
 
@@ -72,7 +68,7 @@ def independence(
     """
     validate.truth("series", series)
     if series and given is not None:
-        raise ValueError(GIVEN_IN_TIME)
+        raise ValueError(f"series and given cannot be used together: {NO_SERIES_GIVEN}")
     given = () if given is None else (one_sample(given, "z"),)
     samples = (one_sample(x, "x"), one_sample(y, "y"), *given)
     width = width_of(samples[2]) if given else None

@@ -8,7 +8,7 @@ and (x, y) with the kernel k~ l~ on (x, y).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import isqrt, prod, sqrt
 from operator import mul
@@ -21,6 +21,7 @@ from mercer.gram import Centered, LazyMatrix, LowRank
 from mercer.htest.dependence.dhsic_statistic import seeds
 from mercer.htest.dependence.hsic_statistic import mean_tolerance
 from mercer.htest.dependence.null_spectrum import limit_skewness, limit_weights, rescaled_weights
+from mercer.htest.dependence.series_forms import Deseasonalised
 from mercer.htest.dependence.sums.centered_gram import (
     CenteredGram,
     LazyCenteredGram,
@@ -39,7 +40,8 @@ from mercer.htest.dependence.sums.permuted_tensor import (
     shifted_tensor_sums,
 )
 from mercer.htest.nulls import Permutation, WildBootstrap
-from mercer.htest.serial_dependence import block_length, lag_means, signed_forms
+from mercer.htest.serial_dependence import lag_means, signed_forms
+from mercer.htest.slow_contrasts import SlowForms
 from mercer.rkhs.paired_samples import Variable
 
 _PRODUCT_COPIES = 5  # of the products of two factors: raw, centred, rotated, and temporaries
@@ -53,15 +55,16 @@ def three_grams(variables: tuple[Variable, ...]) -> tuple[CenteredGram, ...]:
 
 def hadamard_gram(first: CenteredGram, second: CenteredGram, max_rank: int) -> CenteredGram:
     """(K~ o L~)~ of two variables, low-rank if a factor has at most `max_rank` columns."""
+    variable = replace(first.variable, name=f"{first.variable.name} with {second.variable.name}")
     if isinstance(first, LowRankGram) and isinstance(second, LowRankGram):
         a, b = first.columns, second.columns
         affordable = settings().memory // (_PRODUCT_COPIES * 8 * len(a))
         if a.shape[1] * b.shape[1] <= min(len(a), affordable):
             products = (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
-            gram = low_rank_gram(first.variable, products)
+            gram = low_rank_gram(variable, products)
             if gram.columns.shape[1] <= max_rank:
                 return gram
-    return HadamardGram(first.variable, first, second)
+    return HadamardGram(variable, first, second)
 
 
 @dataclass(frozen=True)
@@ -159,9 +162,11 @@ class InteractionEvidence(TensorEvidence):
         """The statistic, and w'(K~ o L~ o M~)w / n^2 for random signs w."""
         return signed_forms(self.matrix, self._lags, self.observed, null, seed)
 
-    def block_length(self) -> int:
-        """Number of observations that should share a sign, from the autocorrelations of the variables."""
-        return block_length(self._lags, self.n)
+    def slow_forms(self) -> SlowForms:
+        """The statistic, and w'(K~ o L~ o M~)w / n^2 at the slowest cosines w, without seasons."""
+        matrices = [gram.matrix() for gram in self.grams]
+        series = Deseasonalised.of(matrices, [gram.variable.name for gram in self.grams])
+        return series.slow_forms(_product(*series.matrices))
 
     @cached_property
     def _lags(self) -> np.ndarray:

@@ -1,14 +1,15 @@
-"""Statistics of independence at the slowest cosines of two series, without their seasons."""
+"""Statistics of independence at the slowest cosines of several series, without their seasons."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from mercer.backend import array_like, to_numpy
 from mercer.gram import LazyMatrix
-from mercer.htest.seasons import deseasonalised
+from mercer.htest.seasons import Residual, deseasonalised, harmonics, season
 from mercer.htest.slow_contrasts import (
     SlowContrasts,
     SlowForms,
@@ -23,23 +24,49 @@ from mercer.htest.slow_contrasts import (
 # products of both are then stationary enough.
 _HARMLESS = 0.1
 _COSINES = 8  # among which the slowest direction of a series is looked for
-_NAMES = ("x", "y")
 
 
-def slow_forms_of_product(matrices: Sequence[LazyMatrix]) -> SlowForms:
-    """mean_ij K~_ij L~_ij for two centred kernel matrices, and its values at the slowest cosines."""
-    n = matrices[0].shape[0]
-    refuse_walks(matrices)
-    residuals, periods = zip(*(deseasonalised(matrix) for matrix in matrices), strict=True)
-    contrasts = SlowContrasts.of(np.ones(n, dtype=np.float64), (n,))
-    return contrasted(residuals[0] * residuals[1], contrasts).scaled(1 / n, *_remarks(periods))
+@dataclass(frozen=True)
+class Deseasonalised:
+    """Kernel matrices of series less their seasons, and what was done to each series."""
+
+    matrices: tuple[LazyMatrix, ...]
+    remarks: tuple[str, ...]
+
+    @classmethod
+    def of(cls, matrices: Sequence[LazyMatrix], names: Sequence[str]) -> Deseasonalised:
+        """Centred kernel matrices, without seasons; an error for random walks."""
+        refuse_walks(matrices, names)
+        residuals, periods = zip(*(deseasonalised(matrix) for matrix in matrices), strict=True)
+        return cls(residuals, _remarks(periods, names))
+
+    @classmethod
+    def uncentred(cls, matrices: Sequence[LazyMatrix], names: Sequence[str]) -> Deseasonalised:
+        """Kernel matrices whose features keep their means; a season is orthogonal to the mean."""
+        refuse_walks([matrix.centered() for matrix in matrices], names)
+        residuals, periods = zip(*(_without_season(matrix) for matrix in matrices), strict=True)
+        return cls(residuals, _remarks(periods, names))
+
+    def slow_forms(self, matrix: LazyMatrix) -> SlowForms:
+        """mean_ij H_ij of a matrix made of these, and its values at the slowest cosines."""
+        n = matrix.shape[0]
+        contrasts = SlowContrasts.of(np.ones(n, dtype=np.float64), (n,))
+        return contrasted(matrix, contrasts).scaled(1 / n, *self.remarks)
 
 
-def refuse_walks(matrices: Sequence[LazyMatrix]) -> None:
-    """An error where the series of one matrix is a random walk and that of the other wanders, too."""
+def refuse_walks(matrices: Sequence[LazyMatrix], names: Sequence[str]) -> None:
+    """An error where the series of one matrix is a random walk and that of another wanders, too."""
     shares = [_share(matrix) for matrix in matrices]
-    if wanders(max(shares)) and min(shares) > _HARMLESS:
-        raise refusal(_NAMES[int(np.argmax(shares))], max(shares))
+    if wanders(max(shares)) and sorted(shares)[-2] > _HARMLESS:
+        raise refusal(names[int(np.argmax(shares))], max(shares))
+
+
+def _without_season(matrix: LazyMatrix) -> tuple[LazyMatrix, float | None]:
+    """A kernel matrix less the season of its centred features, and the period."""
+    frequency = season(matrix.centered())
+    if frequency is None:
+        return matrix, None
+    return Residual.of(matrix, harmonics(matrix.shape[0], frequency)), 1 / frequency
 
 
 def _share(matrix: LazyMatrix) -> float:
@@ -51,9 +78,9 @@ def _share(matrix: LazyMatrix) -> float:
     return slow_shares([leading - leading.mean()])[0]
 
 
-def _remarks(periods: Sequence[float | None]) -> tuple[str, ...]:
+def _remarks(periods: Sequence[float | None], names: Sequence[str]) -> tuple[str, ...]:
     return tuple(
         f"A season of {period:.3g} steps was taken out of {name}."
-        for name, period in zip(_NAMES, periods, strict=True)
+        for name, period in zip(names, periods, strict=True)
         if period is not None
     )

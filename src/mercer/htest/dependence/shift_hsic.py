@@ -5,29 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from mercer import validate
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.series_forms import refuse_walks
-from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
 from mercer.htest.dependence.two_variable_test import PairTest
-from mercer.htest.nulls import Judgement, exceeds
-from mercer.htest.serial_dependence import lag_means, memory
-from mercer.htest.slow_spectrum import effective_share
+from mercer.htest.surrogates import ShiftSurrogates
 from mercer.kernels.base import Kernel
-
-_MIN_EFFECTIVE_SHIFTS = 30  # fewer leave p-values of 0.05 to chance
-
-
-class CircularShifts(CyclicPermutations):
-    """The n circular shifts of a series, as permutations; number 0 is the identity."""
-
-    def __init__(self, n: int) -> None:
-        self.base = np.arange(n)
-        self.coset_orders = [self.base]
-        self.positions = np.arange(n)
 
 
 @dataclass(frozen=True)
@@ -71,8 +53,7 @@ class ShiftHSIC(PairTest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.head is not None:
-            validate.whole("head", self.head)
+        ShiftSurrogates(self.head)  # raises if the head is not a whole number
 
     @property
     def for_series(self) -> bool:
@@ -85,42 +66,7 @@ class ShiftHSIC(PairTest):
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value; `rng` is not used."""
-        validate.generator(rng)
         variables = self._variables(x, y)
         evidence = HSICEvidence.of(*variables)
-        refuse_walks([gram.matrix() for gram in (evidence.first, evidence.second)])
-        head = _smallest_shift(evidence) if self.head is None else self.head
-        n = evidence.n
-        if 2 * head > n:
-            raise ValueError(
-                f"head must be at most half of the {n} observations, got {head}: "
-                "no shift would be left"
-            )
-        values = np.maximum(evidence.trace.cyclic(CircularShifts(n)), 0.0) / n**2
-        draws, observed = values[head : n - head + 1], float(values[0])
-        judgement = _by_effective_shifts(observed, draws, evidence.tolerance())
-        notes = (f"Shifts by {head} to {n - head} steps of one series against the other.",)
-        return independence_result(self, variables, evidence.observed, judgement, notes)
-
-
-def _by_effective_shifts(observed: float, draws: np.ndarray, tolerance: float) -> Judgement:
-    """(1 + m s) / (1 + m), with s the share of shifts that reach the observed value and m their effective number.
-
-    Neighbouring shifts of slow series give nearly the same value, so that n of them are worth fewer independent ones.
-    """
-    effective = len(draws) * effective_share(draws)
-    reached = np.mean(exceeds(draws, observed, tolerance))
-    notes: tuple[str, ...] = ()
-    if effective < _MIN_EFFECTIVE_SHIFTS:
-        notes = (
-            f"Caution: the shifts are worth about {max(effective, 1.0):.0f} independent ones, fewer than "
-            f"{_MIN_EFFECTIVE_SHIFTS}: the p-value is conservative.",
-        )
-    pvalue = float((1 + effective * reached) / (1 + effective))
-    return Judgement(pvalue, draws, observed, notes=notes)
-
-
-def _smallest_shift(evidence: HSICEvidence) -> int:
-    """The longer memory of the two series, at most a quarter of the observations."""
-    grams = (evidence.first, evidence.second)
-    return max(memory(lag_means(gram.matrix())) for gram in grams)
+        judgement = ShiftSurrogates(self.head).judge(evidence, rng)
+        return independence_result(self, variables, evidence.observed, judgement)

@@ -65,6 +65,15 @@ class CyclicPermutations:
         return values.reshape(len(a), len(b), -1)[:, :, self.positions]
 
 
+class CircularShifts(CyclicPermutations):
+    """The n circular shifts of a series, as permutations; number 0 is the identity."""
+
+    def __init__(self, n: int) -> None:
+        self.base = np.arange(n)
+        self.coset_orders = [self.base]
+        self.positions = np.arange(n)
+
+
 @dataclass(frozen=True)
 class IndependentShifts:
     """Circular shifts of several variables in one random order; row 0 is the identity.
