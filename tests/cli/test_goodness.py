@@ -232,7 +232,7 @@ class TestUse:
     @pytest.mark.parametrize(
         ("options", "code", "said"),
         [
-            (("--model", "cauchy"), 2, "--model must be gaussian, gmm:K"),
+            (("--model", "logistics_of_2"), 2, "--model must be gaussian, gmm:K"),
             (("--model", "gmm:"), 2, "number of components from 1 to 1000"),
             (("--model", "gmm:-2"), 2, "number of components"),
             (("--model", "gmm:60"), 3, "at least 180 points"),

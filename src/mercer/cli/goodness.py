@@ -25,6 +25,7 @@ from mercer.cli.exits import DIFFER, Refused, guarded
 from mercer.cli.goodness_choice import FitName, GoodnessChoice, GoodnessName, numeric_array
 from mercer.cli.match import FileSample, matched
 from mercer.cli.model_option import ChosenModel, model_maker, source_files
+from mercer.cli.scipy_family import FitFamily, parameters
 from mercer.cli.table import LabelColumn, quoted, short
 from mercer.htest.format_number import figure
 from mercer.htest.goodness.goodness_result import GoodnessResult, how_much
@@ -45,7 +46,8 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="gaussian, gmm:K (mixture of K Gaussians), or module:function.",
+        help="gaussian, gmm:K (mixture of K Gaussians), a family of SciPy for one column (norm, gamma, "
+        "lognorm, weibull_min, beta, t, ...), or module:function.",
     ),
 ]
 Fit = Annotated[
@@ -80,8 +82,8 @@ def goodness(
 ) -> None:
     """Test whether the rows of a file come from a model, and show where they do not.
 
-    --model gaussian and gmm:K are fitted to the rows; module:function is a Python function in the
-    working directory that returns a score, a model, or a model fitted to the rows.
+    --model gaussian, gmm:K and families of SciPy are fitted to the rows; module:function is a Python
+    function in the working directory that returns a score, a model, or a model fitted to the rows.
     Exit codes: 0 done, 1 the model does not fit (with --gate), 2 wrong use,
     3 data refused, 4 over the memory limit, 5 a bug, 130 interrupted.
     """
@@ -182,7 +184,9 @@ class GoodnessAnswer(Answer[GoodnessResult]):
             FitName.BOOTSTRAP: "fitted to these rows; p-value by parametric bootstrap with refitting",
             FitName.HALF: "fitted to half of the rows; the other half tested",
         }[self.fit]
-        return f"{self.model.description}, {how}"
+        values = _parameters(self.result.model) if isinstance(self.model.fit, FitFamily) else None
+        listed = ", ".join(f"{name} = {figure(v)}" for name, v in (values or {}).items())
+        return f"{self.model.description}, {how}{': ' if listed else ''}{listed}"
 
     def _where(self) -> list[tuple[str, str]]:
         """Locations, columns and rows of a misfit."""
@@ -244,13 +248,13 @@ def _refuse_labels(sample: FileSample) -> None:
 
 
 def _parameters(model: Any) -> dict[str, Any] | None:
-    """Parameters of a Gaussian or a mixture; None for other models."""
+    """Parameters of a Gaussian, a mixture or a distribution of SciPy; None for other models."""
     if isinstance(model, Gaussian):
         return {"mean": model.mean.tolist(), "covariance": model.cov.tolist()}
     if isinstance(model, Mixture):
         components = [_parameters(component) for component in model.parts]
         return {"weights": np.asarray(model.weights).tolist(), "parts": components}
-    return None
+    return parameters(model) if type(model).__name__ == "rv_continuous_frozen" else None
 
 
 def _location(coordinates: Any) -> str:

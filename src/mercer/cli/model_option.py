@@ -17,6 +17,7 @@ import numpy as np
 
 from mercer.backend import is_array, to_numpy
 from mercer.cli.exits import WrongUse, one_line
+from mercer.cli.scipy_family import FitFamily, is_family, similar_families
 from mercer.cli.table import quoted
 from mercer.htest.goodness.against_draws import sampler_of
 from mercer.htest.goodness.score_models import model_of
@@ -24,8 +25,8 @@ from mercer.rkhs import Gaussian, Mixture
 from mercer.rkhs.logdensity import LogDensity
 
 _FORMS = (
-    "--model must be gaussian, gmm:K for a mixture of K Gaussians, or module:function for a model "
-    "of your own"
+    "--model must be gaussian, gmm:K for a mixture of K Gaussians, a family of SciPy such as gamma for "
+    "one column, or module:function for a model of your own"
 )
 _MODULE_PATTERN = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
@@ -52,8 +53,17 @@ def model_maker(name: str, seed: int) -> Iterator[Callable[[np.ndarray], ChosenM
         description = "a Gaussian" if single else f"a mixture of {components} Gaussians"
         fit = FitMixture(components, seed)
         yield lambda x: ChosenModel(name, description, fit)
+    elif ":" not in name and is_family(name):
+
+        def of_family(x: np.ndarray) -> ChosenModel:
+            family = FitFamily.to_rows(name, x)
+            return ChosenModel(name, family.description, family)
+
+        yield of_family
     elif _MODULE_PATTERN.fullmatch(name) is None or ".py:" in name:
         hint = "; for a file model.py write model:function" if ".py:" in name else ""
+        if ":" not in name and (similar := similar_families(name)):
+            hint = f"; did you mean {' or '.join(similar)}?"
         raise WrongUse(f"{_FORMS}, got {name!r}{hint}")
     else:
         with _working_directory_on_path():
@@ -77,6 +87,10 @@ class FitMixture:
     def __call__(self, x: np.ndarray) -> Mixture:
         """Mixture with the highest likelihood of several fits."""
         return Mixture.fit(x, self.components, rng=self.seed)
+
+    def refit(self, x: np.ndarray, model: Mixture) -> Mixture:
+        """Mixture fitted to other rows, starting from `model`."""
+        return Mixture.fit(x, self.components, start=model)
 
 
 def _components(name: str) -> int:

@@ -69,9 +69,9 @@ class Estimate:
 
     def interval(self, confidence: float) -> Interval:
         """All D >= 0 with (estimate - D)^2 <= z^2 Var(D): a score interval, as Wilson's."""
-        from scipy.stats import norm
+        from scipy.special import ndtri
 
-        z2 = float(norm.ppf((1 + confidence) / 2)) ** 2
+        z2 = float(ndtri((1 + confidence) / 2)) ** 2
         middle = self.value + z2 * self.slope / 2
         reach = sqrt(max(middle**2 - self.value**2 + z2 * self.floor, 0.0))
         return Interval(max(middle - reach, 0.0), max(middle + reach, 0.0))

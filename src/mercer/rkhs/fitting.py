@@ -25,18 +25,35 @@ def gaussian_parts(
     points: np.ndarray, parts: int, starts: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weights (k,), means (k, d) and covariances (k, d, d) of the likeliest fit of several starts."""
+    center, scale = _location_and_scale(points, parts)
+    z = (points - center) / scale
+    fits = [_fitted(z, _clustered(z, parts, rng)) for _ in range(starts)]
+    _, weights, means, covariances = max(fits, key=lambda fit: fit[0])
+    return weights, center + scale * means, covariances * scale * scale[:, None]
+
+
+def refitted_parts(
+    points: np.ndarray, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weights, means and covariances fitted to the points, from these as the only start."""
+    center, scale = _location_and_scale(points, len(weights))
+    z, outer = (points - center) / scale, scale * scale[:, None]
+    start = weights, (means - center) / scale, covariances / outer
+    _, weights, means, covariances = _fitted(z, _expected(z, *start)[1])
+    return weights, center + scale * means, covariances * outer
+
+
+def _location_and_scale(points: np.ndarray, parts: int) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations of the columns; raises where a mixture cannot be fitted."""
     n, d = points.shape
     if n < parts * (d + 1):
         raise ValueError(
             f"x needs at least {parts * (d + 1)} points, {d + 1} for each of {parts} components, got {n}"
         )
-    center, scale = points.mean(axis=0), points.std(axis=0)
+    scale = points.std(axis=0)
     if not np.all(scale > 0):
         raise ValueError("x must vary in every column: drop the constant columns")
-    z = (points - center) / scale
-    fits = [_fitted(z, _clustered(z, parts, rng)) for _ in range(starts)]
-    _, weights, means, covariances = max(fits, key=lambda fit: fit[0])
-    return weights, center + scale * means, covariances * scale * scale[:, None]
+    return points.mean(axis=0), scale
 
 
 # ---- expectation-maximisation on standardised columns -----------------------------------------

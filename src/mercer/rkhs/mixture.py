@@ -12,7 +12,7 @@ from mercer import validate
 from mercer.backend import Array, namespace, to_numpy
 from mercer.rkhs.densities import Density
 from mercer.rkhs.distributions import Empirical, shares
-from mercer.rkhs.fitting import gaussian_parts
+from mercer.rkhs.fitting import gaussian_parts, refitted_parts
 from mercer.rkhs.gaussian import Gaussian
 from mercer.rkhs.uniform import Dirac, Uniform
 
@@ -61,11 +61,13 @@ class Mixture(Density):
         return f"Mixture({m} part{'s' * (m > 1)}, {d} dimension{'s' * (d > 1)})"
 
     @classmethod
-    def fit(cls, x: Any, parts: int, *, starts: int = 3, rng: Any = None) -> Mixture:
+    def fit(
+        cls, x: Any, parts: int, *, starts: int = 3, start: Mixture | None = None, rng: Any = None
+    ) -> Mixture:
         """Maximum likelihood fit of a mixture of `parts` Gaussians, by expectation-maximisation.
 
         Each of the `starts` begins with a k-means clustering, and the likeliest result is returned, a
-        local maximum. A millionth of the variance of each column is added to the covariances, so that
+        local maximum. With a mixture of as many Gaussians as `start`, the only start is that one. A millionth of the variance of each column is added to the covariances, so that
         no component can collapse to a point.
 
         Examples
@@ -79,7 +81,12 @@ class Mixture(Density):
         validate.whole("parts", parts)
         validate.whole("starts", starts)
         points = to_numpy(validate.finite(validate.points(x, "x"), "x")).astype(np.float64)
-        weights, means, covs = gaussian_parts(points, parts, starts, validate.generator(rng))
+        if start is None:
+            weights, means, covs = gaussian_parts(points, parts, starts, validate.generator(rng))
+        else:
+            weights, means, covs = refitted_parts(
+                points, *_gaussian_parameters(start, parts, points)
+            )
         return cls([Gaussian(m, c) for m, c in zip(means, covs, strict=True)], weights)
 
     @property
@@ -169,3 +176,19 @@ def _parts(parts: Any) -> tuple[Any, ...]:
     if len(dimensions) > 1:
         raise ValueError(f"parts must have the same dimension, got {dimensions}")
     return tuple(parts)
+
+
+def _gaussian_parameters(
+    mixture: Any, parts: int, points: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weights, means and covariances of a mixture of `parts` Gaussians in the dimension of the points."""
+    gaussians = getattr(mixture, "parts", ())
+    needed = len(gaussians) == parts and all(isinstance(part, Gaussian) for part in gaussians)
+    if not needed or mixture.dimension != points.shape[1]:
+        raise ValueError(
+            f"start must be a Mixture of {parts} Gaussians in {points.shape[1]} dimensions, got "
+            f"{validate.shown(mixture)}"
+        )
+    means = np.stack([to_numpy(part.mean) for part in gaussians])
+    covariances = np.stack([to_numpy(part.cov) for part in gaussians])
+    return np.maximum(to_numpy(mixture.weights), 1e-300), means, covariances

@@ -21,7 +21,7 @@ from mercer.htest.goodness.fssd import FSSD
 from mercer.htest.goodness.goodness_result import GoodnessResult
 from mercer.htest.goodness.ksd import KSD
 from mercer.htest.goodness.ksdagg import KSDAgg
-from mercer.htest.goodness.score_models import model_of
+from mercer.htest.goodness.score_models import model_of, refitted
 from mercer.htest.goodness.stein_sample import SteinSample
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import share
@@ -104,7 +104,8 @@ class Composite(HypothesisTest):
     fit : function, estimator or distribution
         A function x (n, d) -> model, such as `Gaussian.fit`; an estimator of scikit-learn, such as
         `GaussianMixture(3)` or `KernelDensity()`, a copy of which is fitted; or a family of SciPy, such
-        as `scipy.stats.norm`. The model must be one that can be sampled, as in `AgainstDraws`, and
+        as `scipy.stats.norm`. A function with a method refit(x, model) is asked for fits to resamples
+        that start from the model they were drawn from. The model must be one that can be sampled, as in `AgainstDraws`, and
         have a score if `by` needs one.
     by : function
         A function model -> goodness-of-fit test: `KSDAgg`, `KSD`, `FSSD`, or for example
@@ -218,10 +219,17 @@ class _Refit:
     def __call__(self, seed: int) -> np.ndarray:
         rng = np.random.default_rng(seed)
         sample = drawn(self.model, self.n, rng)
-        test = self.composite._test(_fitted(self.composite.fit, sample, rng))
+        test = self.composite._test(self._fitted(sample, rng))
         if _needs_interior(test, sample):
             sample = sample[interior(cast(Any, test).model, cast(Any, self.test).model, sample)]
         return _statistics(test, sample, rng)
+
+    def _fitted(self, sample: np.ndarray, rng: np.random.Generator) -> Any:
+        """The model fitted to the sample, from the one it was drawn from if the fit can start there."""
+        fit = self.composite.fit
+        if callable(getattr(fit, "refit", None)):
+            return refitted(fit, sample, self.model)
+        return _fitted(fit, sample, rng)
 
 
 def _needs_interior(test: HypothesisTest, points: np.ndarray) -> bool:

@@ -47,13 +47,14 @@ class SteinForms:
 
     def __init__(self, sample: SteinSample, kernels: Sequence[Kernel]) -> None:
         self.sample, self.n = sample, len(sample)
-        stein_kernels = [Stein(kernel, sample.kernel.score) for kernel in kernels]
-        self.family = Family(stein_kernels, sample.points)
+        self.stein_kernels = [Stein(kernel, sample.kernel.score) for kernel in kernels]
+        self.family = Family(self.stein_kernels, sample.points)
 
     @cached_property
     def traces(self) -> np.ndarray:
         """sum_i H_ii of every kernel: (k,)."""
-        diagonals = (kernel.diag(self.sample.points) for kernel in self.family.kernels)
+        scored = self.sample.kernel.move(self.sample.points)  # the scores are the same for all
+        diagonals = (kernel.scored.diag(scored) for kernel in self.stein_kernels)
         return np.array([to_numpy(d).astype(np.float64).sum() for d in diagonals])
 
     @cached_property

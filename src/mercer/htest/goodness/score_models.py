@@ -179,6 +179,18 @@ class StandardizedFit:
         """The fitted model in these units."""
         return StandardizedModel(self.fit(z * np.array(self.units)), self.units)
 
+    def refit(self, z: np.ndarray, model: StandardizedModel) -> StandardizedModel:
+        """The model fitted to other observations, starting from `model` where the fit can."""
+        return StandardizedModel(
+            refitted(self.fit, z * np.array(self.units), model.original), self.units
+        )
+
+
+def refitted(fit: Callable[[np.ndarray], Any], x: np.ndarray, model: Any) -> Any:
+    """fit.refit(x, model) where the fit can start from a model, else fit(x)."""
+    refit = getattr(fit, "refit", None)
+    return fit(x) if refit is None else refit(x, model)
+
 
 def original_model(model: Any) -> Any:
     """The model before standardization."""

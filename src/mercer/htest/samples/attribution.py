@@ -265,8 +265,11 @@ def _statistics(
 
 
 def _groups(columns: Iterator[Embedded], n: int) -> Iterator[list[Embedded]]:
-    """Columns whose features take a quarter of the memory budget together, or a single column."""
-    room, group, width = settings().memory // (4 * 8 * n), [], 0
+    """Columns whose features take an eighth of the memory budget together, or a single column.
+
+    Their sums need them once more, weighted, and once in float32.
+    """
+    room, group, width = settings().memory // (8 * 8 * n), [], 0
     for column in columns:
         number = column.features.shape[1]
         if group and width + number > room:

@@ -1,0 +1,62 @@
+"""Families of SciPy by name, and refits that start from the last fit."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mercer.cli.model_option import FitMixture
+from mercer.cli.scipy_family import FitFamily, family_named, parameters
+from mercer.htest.goodness.score_models import StandardizedFit
+from mercer.rkhs import Gaussian, Mixture
+from tests.support.cli_runs import refused, run
+
+
+def test_a_family_is_fitted_and_tested_by_its_name(put):
+    x = np.random.default_rng(0).gamma(2.0, 3.0, size=120)
+    put("wait,other\n" + "\n".join(f"{v},{v * v}" for v in x))
+    asked = ("goodness", "a.csv", "--columns", "wait", "--resamples", "39", "--model")
+    document = json.loads(run(*asked, "gamma", "--json", "-").stdout)
+    assert not document["misfit"]
+    fitted = document["model"]["parameters"]
+    assert fitted["loc"] == 0.0
+    a, _, scale = family_named("gamma").fit(x, floc=0)
+    assert (fitted["a"], fitted["scale"]) == pytest.approx((a, scale))
+    told = run(*asked, "normal").stdout
+    assert told.startswith("a.csv does not come from the family norm of SciPy")
+    assert "loc = 5." in told
+    assert "did you mean gamma" in refused(*asked, "gama", code=2)
+    both = ("goodness", "a.csv", "--model", "gamma")
+    assert "is for one column, got 2: select it with --columns" in refused(*both, code=2)
+
+
+def test_bounds_that_the_rows_keep_are_not_fitted():
+    rng = np.random.default_rng(1)
+    shares, numbers = rng.beta(2.0, 3.0, size=(200, 1)), rng.normal(size=(200, 1))
+    assert FitFamily.to_rows("beta", shares).bounds == {"floc": 0.0, "fscale": 1.0}
+    assert FitFamily.to_rows("lognormal", shares).bounds == {"floc": 0.0}
+    assert FitFamily.to_rows("gamma", numbers).bounds == {}
+    fit = FitFamily.to_rows("beta", shares)
+    model = fit(shares)
+    again = fit.refit(shares, model)
+    assert parameters(again) == pytest.approx(parameters(model), rel=1e-3)
+
+
+def test_refits_of_mixtures_start_from_the_last_fit():
+    true = Mixture([Gaussian([-3.0, 0.0], 1.0), Gaussian([3.0, 1.0], 0.5)], [0.6, 0.4])
+    x, z = true.sample(300, rng=0), true.sample(300, rng=1)
+    fit = StandardizedFit(FitMixture(2, 0), (2.0, 0.5))
+    last = fit(x)
+    warm, cold = (f.original for f in (fit.refit(z, last), fit(z)))
+    order = [
+        int(np.argmin([np.sum((p.mean - q.mean) ** 2) for q in cold.parts])) for p in warm.parts
+    ]
+    assert sorted(order) == [
+        0,
+        1,
+    ]  # the same maximum of the likelihood, in the order of the last fit
+    for part, j, before in zip(warm.parts, order, last.original.parts, strict=True):
+        np.testing.assert_allclose(part.mean, cold.parts[j].mean, atol=0.05)
+        assert np.sum((part.mean - before.mean) ** 2) < 1.0
+    with pytest.raises(ValueError, match="start must be a Mixture of 3 Gaussians in 2 dimensions"):
+        Mixture.fit(x, 3, start=true)
