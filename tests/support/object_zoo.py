@@ -8,7 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels import RBF, Kernel, Spectrum
+from mercer.kernels import (
+    RBF,
+    AllSubsequences,
+    BestMatch,
+    Convolution,
+    Dice,
+    GappyKmers,
+    GappyPairs,
+    Jaccard,
+    Kendall,
+    Kernel,
+    Mallows,
+    Mismatch,
+    PartialTree,
+    SetIntersection,
+    Spearman,
+    Spectrum,
+    Subsequence,
+    SubsetTree,
+    Substrings,
+    Subtree,
+    WeightedDegree,
+    WeightedJaccard,
+)
 from mercer.kernels.objects import ObjectKernel
 
 ObjectSampler = Callable[[np.random.Generator, int], Any]
@@ -22,6 +45,39 @@ def words(letters: str, longest: int) -> ObjectSampler:
         return ["".join(rng.choice(list(letters), size)) for size in lengths]
 
     return sample
+
+
+def subsets(rng: np.random.Generator, n: int) -> list[set[int]]:
+    """Sets of small numbers, the first of them empty."""
+    return [set(), *(set(rng.integers(0, 7, rng.integers(0, 6)).tolist()) for _ in range(n - 1))]
+
+
+def bags(rng: np.random.Generator, n: int) -> list[np.ndarray]:
+    """Sets of points in the plane, the first of them empty."""
+    return [np.empty((0, 2)), *(rng.normal(size=(rng.integers(1, 5), 2)) for _ in range(n - 1))]
+
+
+def orders(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Rankings of five items."""
+    return rng.permuted(np.tile(np.arange(5.0), (n, 1)), axis=1)
+
+
+def partial_orders(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Rankings of five items with ties, in which some items are missing."""
+    ranks = rng.integers(0, 4, (n, 5)).astype(float)
+    ranks[rng.random((n, 5)) < 0.3] = np.nan
+    return ranks
+
+
+def random_tree(rng: np.random.Generator, depth: int = 0) -> Any:
+    """A tree of depth at most 3."""
+    children = rng.integers(0, 3 if depth < 3 else 1)
+    return str(rng.choice(list("ab"))), [random_tree(rng, depth + 1) for _ in range(children)]
+
+
+def trees(rng: np.random.Generator, n: int) -> list[Any]:
+    """Trees, the first of them one node."""
+    return ["a", *(random_tree(rng) for _ in range(n - 1))]
 
 
 @dataclass(frozen=True)
@@ -38,6 +94,25 @@ OBJECT_ZOO = [
     ObjectEntry(Spectrum(2), WORDS),
     ObjectEntry(Spectrum(3, up_to=True), words("aßc\U0001f600", 9)),
     ObjectEntry(Spectrum(2, binary=True), WORDS),
+    ObjectEntry(Mismatch(3, 1, alphabet="abc"), WORDS),
+    ObjectEntry(Subsequence(3, 0.5), WORDS),
+    ObjectEntry(Substrings(0.5, longest=4), WORDS),
+    ObjectEntry(AllSubsequences(), WORDS),
+    ObjectEntry(GappyKmers(4, 2), WORDS),
+    ObjectEntry(GappyPairs(1, 2), WORDS),
+    ObjectEntry(WeightedDegree(3), WORDS),
+    ObjectEntry(SetIntersection(), subsets),
+    ObjectEntry(Jaccard(), subsets),
+    ObjectEntry(Dice(), subsets),
+    ObjectEntry(WeightedJaccard({0: 2.0, 3: 0.5}), subsets),
+    ObjectEntry(Convolution(RBF(1.0)), bags),
+    ObjectEntry(BestMatch(RBF(1.0)), bags, definite=False),
+    ObjectEntry(Kendall(), partial_orders),
+    ObjectEntry(Mallows(0.2), orders),
+    ObjectEntry(Spearman(), partial_orders),
+    ObjectEntry(SubsetTree(0.6), trees),
+    ObjectEntry(Subtree(0.6), trees),
+    ObjectEntry(PartialTree(0.6), trees),
     # algebra and wrappers
     ObjectEntry(Spectrum(2) + 0.5 * Spectrum(3).normalized(), WORDS),
     ObjectEntry(RBF(0.7).on(Spectrum(1).normalized()) * Spectrum(1), WORDS, tolerance=1e-9),

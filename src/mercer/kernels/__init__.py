@@ -1,5 +1,6 @@
 """Kernels: base classes, concrete kernels, their algebra, wrappers and theory."""
 
+from mercer.kernels import object_facts as object_facts
 from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
 from mercer.kernels.bandwidth import bandwidth_grid, median_bandwidth
 from mercer.kernels.base import Coordinatewise, DotProduct, Kernel, Radial, SmoothRadial
@@ -19,7 +20,10 @@ from mercer.kernels.radial import (
     Matern,
     RationalQuadratic,
 )
+from mercer.kernels.rankings.rankings import Kendall, Mallows, Spearman
 from mercer.kernels.rules import Rule
+from mercer.kernels.sets.common_elements import Dice, Jaccard, SetIntersection, WeightedJaccard
+from mercer.kernels.sets.element_pairs import BestMatch, Convolution
 from mercer.kernels.shift_invariant import (
     BSpline,
     Cosine,
@@ -33,23 +37,31 @@ from mercer.kernels.smooth import RadialForm, radial_form
 from mercer.kernels.sobolev import BandLimited, Brownian, HalfLine, Sobolev
 from mercer.kernels.spectral_density import sample_frequencies, spectral_density
 from mercer.kernels.stein import Stein
+from mercer.kernels.strings.gapped import GappyKmers, GappyPairs, WeightedDegree
+from mercer.kernels.strings.mismatch import Mismatch
 from mercer.kernels.strings.spectrum import Spectrum
+from mercer.kernels.strings.subsequences import AllSubsequences, Subsequence, Substrings
+from mercer.kernels.trees.tree_kernels import PartialTree, SubsetTree, Subtree
 from mercer.kernels.wrappers import Normalized, Scaled, Select, Transformed, Weighted
 
 __all__ = [
     "RBF",
+    "AllSubsequences",
     "ArcCosine",
     "BSpline",
     "BandLimited",
+    "BestMatch",
     "Binomial",
     "Brownian",
     "Cauchy",
     "Chi2",
     "Composed",
     "Constant",
+    "Convolution",
     "Coordinatewise",
     "Cosine",
     "Delta",
+    "Dice",
     "Dirichlet",
     "DotProduct",
     "Energy",
@@ -58,15 +70,22 @@ __all__ = [
     "ExponentialDot",
     "Facts",
     "Fejer",
+    "GappyKmers",
+    "GappyPairs",
     "HalfLine",
     "Intersection",
     "InverseMultiquadric",
+    "Jaccard",
+    "Kendall",
     "Kernel",
     "Laplace",
     "Linear",
+    "Mallows",
     "Matern",
+    "Mismatch",
     "Multiple",
     "Normalized",
+    "PartialTree",
     "Poisson",
     "Polynomial",
     "Power",
@@ -77,17 +96,25 @@ __all__ = [
     "Rule",
     "Scaled",
     "Select",
+    "SetIntersection",
     "ShiftInvariant",
     "Sigmoid",
     "Sinc",
     "SmoothRadial",
     "Sobolev",
+    "Spearman",
     "Spectrum",
     "Stein",
+    "Subsequence",
+    "SubsetTree",
+    "Substrings",
+    "Subtree",
     "Sum",
     "Tensor",
     "Transformed",
     "Weighted",
+    "WeightedDegree",
+    "WeightedJaccard",
     "bandwidth_grid",
     "default_kernel",
     "facts",

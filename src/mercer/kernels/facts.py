@@ -11,8 +11,6 @@ from mercer.kernels.algebra import Constant
 from mercer.kernels.base import Kernel, Radial
 from mercer.kernels.discrete import Chi2, Delta, Intersection
 from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
-from mercer.kernels.feature_counts import FeatureCounts
-from mercer.kernels.objects import ObjectKernel
 from mercer.kernels.radial import (
     RBF,
     Cauchy,
@@ -38,9 +36,6 @@ def _always(*kinds: type[Kernel], **known: Any) -> None:
 
 
 facts_rule(Kernel)(lambda kernel: Facts(domain=None))
-# Explicit features. Whether they separate all distributions depends on the features.
-facts_rule(ObjectKernel)(lambda kernel: Facts(domain=kernel.domain))
-facts_rule(FeatureCounts)(lambda kernel: Facts(domain=kernel.domain, positive_definite=True))
 _always(Radial, stationary=True, positive_definite=None)  # radial kernels defined elsewhere
 
 # Bounded, continuous, stationary: k is the Fourier transform of a finite measure (Bochner). Where

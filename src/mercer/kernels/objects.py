@@ -39,17 +39,26 @@ class Objects(Rows):
         return Objects(taken(self.items, rows), views)
 
     def joined(self, others: Objects, /) -> Objects:
-        shared = self.views.keys() & others.views.keys()
-        views = {k: joined(self.views[k], others.views[k]) for k in shared}
-        return Objects(joined(self.items, others.items), views)
+        items, views = joined(self.items, others.items), {}
+        for kernel in self.views.keys() & others.views.keys():
+            if isinstance(kernel, ObjectKernel) and kernel.reads_together:
+                views[kernel] = kernel.view(items)
+            else:
+                views[kernel] = joined(self.views[kernel], others.views[kernel])
+        return Objects(items, views)
 
     def aligned(self, others: Any, /) -> tuple[Any, Any]:
         if not isinstance(others, Objects):
             return self, others
         mine, theirs = dict(self.views), dict(others.views)
         for kernel in mine.keys() & theirs.keys():
-            if isinstance(mine[kernel], Rows):
+            if isinstance(kernel, ObjectKernel) and kernel.reads_together:
+                both = kernel.view(joined(self.items, others.items))
+                mine[kernel], theirs[kernel] = both[: len(self)], both[len(self) :]
+            elif isinstance(mine[kernel], Rows):
                 mine[kernel], theirs[kernel] = mine[kernel].aligned(theirs[kernel])
+            else:
+                _check_widths(mine[kernel], theirs[kernel])
         return Objects(self.items, mine), Objects(others.items, theirs)
 
     def widened(self) -> Objects:
@@ -60,7 +69,15 @@ def joined(x: Any, y: Any) -> Any:
     """The rows of x, then those of y, of one kind."""
     if isinstance(x, Rows):
         return x.joined(y)
-    return np.concatenate([x, y]) if isinstance(x, np.ndarray) else [*x, *y]
+    if isinstance(x, np.ndarray):
+        _check_widths(x, y)
+        return np.concatenate([x, y])
+    return [*x, *y]
+
+
+def _check_widths(x: Any, y: Any) -> None:
+    if isinstance(x, np.ndarray) and x.ndim == y.ndim == 2:
+        validate.same_width(x, y)
 
 
 class ObjectKernel(Kernel):
@@ -72,6 +89,11 @@ class ObjectKernel(Kernel):
 
     of_objects = True
     domain = "objects"  # for `facts`
+
+    @property
+    def reads_together(self) -> bool:
+        """Whether a view depends on all objects that are compared, which are then read together."""
+        return False
 
     @abstractmethod
     def items(self, x: Any, name: str, /) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,10 +69,45 @@ class PackedText:
 
     def codes(self, starts: np.ndarray, length: int) -> np.ndarray:
         """64-bit codes of the substrings of a length at these starts."""
+        return self.codes_at(starts, np.arange(length))
+
+    def codes_at(self, starts: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """64-bit codes of the characters at these offsets from each start."""
         letters = self.characters.astype(np.uint64)
-        code = np.full(len(starts), length, dtype=np.uint64)
-        for i in range(length):
-            code = code * _MULTIPLIER + letters[starts + i]
+        code = np.full(len(starts), len(offsets), dtype=np.uint64)
+        for i, offset in enumerate(offsets):
+            code = code * _MULTIPLIER + letters[starts + offset]
             if i % _STEPS_BETWEEN_MIXING == _STEPS_BETWEEN_MIXING - 1:
                 code = mixed(code)
         return mixed(code)
+
+    def spelled(self, found: Occurrences, codes: np.ndarray) -> list[list[int]]:
+        """Characters of the features with these codes."""
+        return self.characters[found.places(codes)].tolist()
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Occurrences of features in a text: the string, the code, and the places of the characters of each."""
+
+    owners: np.ndarray
+    codes: np.ndarray
+    positions: np.ndarray  # (occurrences, characters)
+
+    def places(self, codes: np.ndarray) -> np.ndarray:
+        """Places of the characters at the first occurrence of each of these codes."""
+        distinct, first = np.unique(self.codes, return_index=True)
+        return self.positions[first[np.searchsorted(distinct, codes)]]
+
+
+def spelled_kmers(items: list[str], lengths: Iterable[int], codes: np.ndarray) -> list[str]:
+    """The substrings with these codes, of these lengths, found in the strings."""
+    text, names = PackedText.of(items), dict.fromkeys(codes.tolist(), "")
+    for length in lengths:
+        starts, owners = text.windows(length)
+        places = starts[:, None] + np.arange(length)
+        found = Occurrences(owners, text.codes(starts, length), places)
+        here = np.intersect1d(found.codes, codes)
+        for code, row in zip(here.tolist(), text.spelled(found, here), strict=True):
+            names[code] = "".join(map(chr, row))
+    return [names[int(code)] for code in codes]

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.kernels.feature_counts import FeatureTable, feature_table
-from mercer.kernels.strings.packed_text import PackedText, StringFeatures
+from mercer.kernels.strings.packed_text import PackedText, StringFeatures, spelled_kmers
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,7 @@ class Spectrum(StringFeatures):
         return table
 
     def describe(self, items: Any, codes: np.ndarray, /) -> list[str]:
-        text, names = PackedText.of(items), dict.fromkeys(codes.tolist(), "")
-        for length in self._lengths():
-            starts, owners = text.windows(length)
-            distinct, first = np.unique(text.codes(starts, length), return_index=True)
-            for code in np.intersect1d(distinct, codes):
-                at = int(first[np.searchsorted(distinct, code)])
-                begin = int(starts[at] - text.edges[owners[at]])
-                names[int(code)] = items[owners[at]][begin : begin + length]
-        return [names[int(code)] for code in codes]
+        return spelled_kmers(items, self._lengths(), codes)
 
     def _lengths(self) -> range:
         return range(1 if self.up_to else self.length, self.length + 1)

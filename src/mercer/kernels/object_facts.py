@@ -1,0 +1,53 @@
+"""Known properties of the kernels on objects."""
+
+from __future__ import annotations
+
+from mercer.kernels.facts import Facts, facts
+from mercer.kernels.feature_counts import FeatureCounts
+from mercer.kernels.objects import ObjectKernel
+from mercer.kernels.rankings.rankings import Kendall, Mallows, Spearman
+from mercer.kernels.sets.common_elements import Dice, Jaccard, SetIntersection, WeightedJaccard
+from mercer.kernels.sets.element_pairs import BestMatch, Convolution
+from mercer.kernels.strings.gapped import GappyKmers, GappyPairs, WeightedDegree
+from mercer.kernels.strings.mismatch import Mismatch
+from mercer.kernels.strings.spectrum import Spectrum
+from mercer.kernels.strings.subsequences import AllSubsequences, Subsequence, Substrings
+from mercer.kernels.theory import facts_rule
+from mercer.kernels.trees.tree_kernels import PartialTree, SubsetTree, Subtree
+
+_FEATURES = (
+    FeatureCounts, Spectrum, Mismatch, Subsequence, Substrings, AllSubsequences, GappyKmers, GappyPairs,
+    WeightedDegree, SetIntersection, Subtree, SubsetTree, PartialTree,
+)  # fmt: skip
+
+# Values are products of explicit features; whether these separate distributions depends on them.
+facts_rule(ObjectKernel)(lambda kernel: Facts(domain=kernel.domain))
+for _kind in _FEATURES:
+    facts_rule(_kind)(lambda kernel: Facts(domain=kernel.domain, positive_definite=True))
+# |A n B| / |A u B| and the like: positive definite (Bouchard et al. 2013; Gower & Legendre 1986), at most 1.
+for _kind in (Jaccard, WeightedJaccard, Dice, Kendall, Spearman):
+    facts_rule(_kind)(
+        lambda kernel: Facts(domain=kernel.domain, positive_definite=True, bounded=True)
+    )
+# A Gaussian kernel of signs, which differ for different orders: strictly positive definite on the finite
+# set of all orders.
+facts_rule(Mallows)(
+    lambda kernel: Facts(
+        domain=kernel.domain,
+        positive_definite=True,
+        bounded=True,
+        characteristic=True,
+        universal=True,
+    )
+)
+# Lyu (2005): a maximum of kernels is not a kernel.
+facts_rule(BestMatch)(
+    lambda kernel: Facts(domain=kernel.domain, positive_definite=False, characteristic=False)
+)
+
+
+@facts_rule(Convolution)
+def _convolution(kernel: Convolution) -> Facts:
+    """A sum over pairs: definite where the base is, and not bounded in the number of elements."""
+    definite = facts(kernel.base).positive_definite
+    return Facts(domain=kernel.domain, positive_definite=definite or None)
