@@ -27,22 +27,17 @@ _OBJECTS = "takes objects; tests/conformance/test_object_kernels.py drives the b
 _ESTIMATORS = ("KNN", "KSG", "MixedKSG", "CorrectedKSG", "NSB", "ChaoShen", "Grassberger", "MillerMadow")  # fmt: skip
 _ESTIMATOR = "takes estimators and corrections; tests/info tries others"
 
+_FORMULAS_ON_OBJECTS = """
+    ObjectKernel.view ObjectKernel.viewed FeatureCounts.describe SetFeatures.element_weights _Ratio.ratio
+    _OfElements.reduced _OfRankings.vectors _OfNodePairs.sums _Substructures.sums _Substructures.table
+    GappyKmers.occurrences GappyPairs.occurrences
+"""
+
 NO_DATA: dict[str, str] = {
     # kernels on objects
     **{f"mercer.kernels.{kind.__name__}": _OBJECTS for kind in OBJECT_KERNELS},
     "mercer.kernels.ObjectKernel.items": _OBJECTS,
-    "mercer.kernels.ObjectKernel.view": _FORMULA,
-    "mercer.kernels.ObjectKernel.viewed": _FORMULA,
-    "mercer.kernels.FeatureCounts.describe": _FORMULA,
-    "mercer.kernels.SetFeatures.element_weights": _FORMULA,
-    "mercer.kernels._Ratio.ratio": _FORMULA,
-    "mercer.kernels._OfElements.reduced": _FORMULA,
-    "mercer.kernels._OfRankings.vectors": _FORMULA,
-    "mercer.kernels._OfNodePairs.sums": _FORMULA,
-    "mercer.kernels._Substructures.sums": _FORMULA,
-    "mercer.kernels._Substructures.table": _FORMULA,
-    "mercer.kernels.GappyKmers.occurrences": _FORMULA,
-    "mercer.kernels.GappyPairs.occurrences": _FORMULA,
+    **{f"mercer.kernels.{name}": _FORMULA for name in _FORMULAS_ON_OBJECTS.split()},
     "mercer.kernels.FeatureCounts.features": _OBJECTS,
     "mercer.config": "settings; tests/test_config.py tries them",
     "mercer.settings": "takes nothing",
