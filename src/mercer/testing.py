@@ -17,7 +17,7 @@ def assert_same_distribution(
     *,
     test: HypothesisTest | None = None,
     level: float = 0.01,
-    min_effect: float = 0.0,
+    min_effect: float = 0.5,
     rng: Any = 0,
 ) -> None:
     """Assert that two samples come from the same distribution, for tests of generators and pipelines.
@@ -35,8 +35,8 @@ def assert_same_distribution(
     level : float
         Significance level, the probability of a false alarm.
     min_effect : float
-        Smallest standardized distance that fails: large samples show differences that do not
-        matter.
+        How often a classifier must tell the samples apart to fail, between 0.5 (a guess) and 1: large
+        samples show differences that do not matter.
     rng : int, Generator or None
 
     Raises
@@ -56,12 +56,16 @@ def assert_same_distribution(
     """
     __tracebackhide__ = True  # pytest shows the caller's line
     validate.between("level", level, 0.0, 1.0)
-    validate.non_negative("min_effect", min_effect)
+    if not 0.5 <= min_effect <= 1:
+        raise ValueError(
+            "min_effect must be between 0.5 (a classifier that guesses) and 1 (one that is never wrong), "
+            f"got {min_effect!r}"
+        )
     if test is not None:
         validate.instance("test", test, HypothesisTest, "a two-sample test or None")
     result = two_sample(a, b, rng=rng) if test is None else test.test(a, b, rng=rng)
     if not result.rejects(level):
         return
     effect = getattr(result, "effect", None)
-    if effect is None or effect().standardized >= min_effect:
+    if effect is None or min_effect == 0.5 or not effect().unitless < min_effect:
         raise AssertionError(f"the samples differ\n{result.summary(level)}")

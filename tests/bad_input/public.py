@@ -250,6 +250,7 @@ NO_DATA: dict[str, str] = {
     "mercer.htest.InteractionResult.plot_witness": "takes Axes",
     "mercer.htest.InteractionResult.points": _NUMBERS,
     "mercer.htest.InteractionResult.thinned": _NUMBERS,
+    "mercer.htest.Explained": _MADE,
     "mercer.htest.Strength": _MADE,
     "mercer.htest.TellingPairs": _MADE,
     "mercer.htest.TwoSampleResult.plot_features": "takes Axes",

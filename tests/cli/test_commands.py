@@ -44,7 +44,7 @@ def test_the_command_is_the_function(folder):
     result = mercer.two_sample(folder["a"], folder["b"], rng=0)
     assert told["pvalue"] == result.pvalue
     np.testing.assert_allclose(told["result"]["statistic"], result.statistic, rtol=1e-12)
-    np.testing.assert_allclose(told["distance"], result.effect().standardized, rtol=1e-9)
+    np.testing.assert_allclose(told["effect"], result.effect().auc, rtol=1e-9)
     features = result.features(rng=0)
     assert [f["name"] for f in told["features"]["features"]] == [f.name for f in features]
     assert [f["adjusted"] for f in told["features"]["features"]] == [f.adjusted for f in features]
@@ -99,7 +99,8 @@ def test_json_has_no_infinities(folder):
     done = run("two-sample", "x.csv", "y.csv", "--json", "-", "--test", "mmd")
     document = json.loads(done.stdout, parse_constant=pytest.fail)
     assert document["differ"]
-    assert document["distance"] is None
+    assert document["effect"] == 1.0
+    assert document["result"]["effect"]["standardized"] is None
 
 
 def test_another_seed_gives_other_resamples(folder):

@@ -23,9 +23,9 @@ from tests.support.cli_runs import refused, run
 def test_the_gate(folder):
     run("two-sample", "a.csv", "b.csv", "--gate", code=1)
     run("two-sample", "a.csv", "c.csv", "--gate", code=0)
-    distance = json.loads(run("two-sample", "a.csv", "b.csv", "--json", "-").stdout)["distance"]
-    run("two-sample", "a.csv", "b.csv", "--gate", "--min-effect", str(0.9 * distance), code=1)
-    run("two-sample", "a.csv", "b.csv", "--gate", "--min-effect", str(1.1 * distance), code=0)
+    area = json.loads(run("two-sample", "a.csv", "b.csv", "--json", "-").stdout)["effect"]
+    run("two-sample", "a.csv", "b.csv", "--gate", "--min-effect", str(area - 0.01), code=1)
+    run("two-sample", "a.csv", "b.csv", "--gate", "--min-effect", str(area + 0.01), code=0)
     run("drift", "a.csv", "c.csv", "b.csv", "--gate", code=1)
     run("drift", "a.csv", "c.csv", "--gate", code=0)
 
@@ -56,7 +56,7 @@ def test_wrong_use_is_2(folder, arguments):
     ("arguments", "told"),
     [
         (["-", "-"], "only one file can be -"),
-        (["a.csv", "b.csv", "--min-effect", "0.1"], "give --gate too"),
+        (["a.csv", "b.csv", "--min-effect", "0.6"], "give --gate too"),
         (["a.csv", "b.csv", "--json", "nowhere/out.json"], "cannot be written"),
         (["a.csv", "b.csv", "--report", "nowhere/out.html"], "cannot be written"),
         (["a.csv", "b.csv", "--report", "."], "cannot be written"),

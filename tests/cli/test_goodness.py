@@ -193,7 +193,7 @@ class TestUse:
         assert first == second
         assert first["schema"] == "mercer/command/goodness/1"
         assert first["misfit_by_column"][0]["name"] == "height"
-        assert 0 < first["relative_discrepancy"] < 1
+        assert 0 < first["effect"] < 1
 
     def test_gate(self):
         asked = ("--model", "own_models:score", "--gate")

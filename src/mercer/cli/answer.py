@@ -33,7 +33,6 @@ class Answer(ABC, Generic[ResultType]):
 
     schema: ClassVar[str]
     verdict_key: ClassVar[str]  # of the JSON document: whether the test rejects
-    effect_key: ClassVar[str]  # of the JSON document: the effect size
     caution: ClassVar[str]  # what a test that does not reject leaves open
 
     result: ResultType
@@ -92,7 +91,7 @@ class Answer(ABC, Generic[ResultType]):
             self.verdict_key: self.rejected,
             "level": self.level,
             "pvalue": self.result.pvalue,
-            self.effect_key: self.effect_size,
+            "effect": self.effect_size,
             "seed": self.seed,
             **self.details(),
             "cautions": self.cautions(),
@@ -174,6 +173,11 @@ def finite_or_null(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite_or_null(v) for v in value]
     return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def known(effect: float) -> float | None:
+    """An effect size; None where there were too few rows to measure it."""
+    return effect if isfinite(effect) else None
 
 
 def file_summary(sample: FileSample) -> dict[str, Any]:

@@ -51,8 +51,9 @@ class BatchAnswer:
         return self.answer.samples[1].name
 
     def drifted(self, level: float, minimum: float | None = None) -> bool:
-        """Whether the batch differs, by a standardized distance of at least `minimum`."""
-        return self.corrected <= level and self.answer.effect_size >= (minimum or 0.0)
+        """Whether the batch differs, and a classifier tells it from the reference that often."""
+        size = self.answer.effect_size
+        return self.corrected <= level and (minimum is None or size is None or size >= minimum)
 
     def columns(self, level: float) -> str:
         """Names of the columns that differ, the largest difference first."""
@@ -175,13 +176,14 @@ def _text(batches: Sequence[BatchAnswer], level: float) -> str:
         f"{head} (false-discovery rate {level:g}).",
         *map(wrapped, _cautions(batches, level)),
         "",
-        f"  {'batch':{width}}  rows      p        corrected  distance  differs  columns",
+        f"  {'batch':{width}}  rows      p        corrected  told apart  differs  columns",
     ]
     for name, batch in zip(names, batches, strict=True):
         answer, drifted = batch.answer, batch.drifted(level)
+        size = answer.effect_size
         lines.append(
             f"  {name:{width}}  {answer.samples[1].rows:<8,}  {answer.result.pvalue:<7.3g}  "
-            f"{batch.corrected:<9.3g}  {answer.effect_size:<8.2g}  "
+            f"{batch.corrected:<9.3g}  {'?' if size is None else f'{size:.0%}':<10}  "
             f"{'yes' if drifted else 'no':7}  {batch.columns(level) if drifted else ''}".rstrip()
         )
     return "\n".join(lines)

@@ -16,6 +16,7 @@ from mercer.cli.answer import (
     Answer,
     column_kinds,
     file_summary,
+    known,
     listed_names,
     write_answer,
     write_report,
@@ -116,7 +117,6 @@ class GoodnessAnswer(Answer[GoodnessResult]):
 
     schema: ClassVar[str] = "mercer/command/goodness/1"
     verdict_key: ClassVar[str] = "misfit"
-    effect_key: ClassVar[str] = "relative_discrepancy"
     caution: ClassVar[str] = (
         "This does not prove the model is right, only that the test found no misfit."
     )
@@ -129,9 +129,9 @@ class GoodnessAnswer(Answer[GoodnessResult]):
     misfit_by_column: tuple[MisfitColumn, ...]  # if there are several columns
 
     @property
-    def effect_size(self) -> float:
-        """Relative Stein discrepancy."""
-        return self.misfit.relative
+    def effect_size(self) -> float | None:
+        """How often a classifier tells observations from draws; else the relative discrepancy."""
+        return known(self.misfit.unitless)
 
     def details(self) -> dict[str, Any]:
         """File, model with its fitted parameters, columns and result."""

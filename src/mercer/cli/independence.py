@@ -18,6 +18,7 @@ from mercer.cli.answer import (
     column_kinds,
     file_summary,
     finite_or_null,
+    known,
     note_lines,
     wrapped,
     write_answer,
@@ -32,7 +33,6 @@ from mercer.htest.dependence.all_pairs import Pair, PairwiseResult, pairwise_ind
 from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.strength import Strength
-from mercer.htest.format_number import correlation_word
 from mercer.htest.nulls import Permutation
 from mercer.htest.serial_hsic import serial_cautions
 from mercer.report import independence_report
@@ -72,7 +72,7 @@ def independence(
     json_to: options.Json = None,
     report: options.Report = None,
     gate: options.Gate = False,
-    min_effect: options.MinCorrelation = None,
+    min_effect: options.MinShare = None,
 ) -> None:
     """Test whether columns of a file depend on each other, perhaps given other columns.
 
@@ -109,7 +109,6 @@ class IndependenceAnswer(Answer[IndependenceResult]):
 
     schema: ClassVar[str] = "mercer/command/independence/1"
     verdict_key: ClassVar[str] = "dependent"
-    effect_key: ClassVar[str] = "correlation"
     caution: ClassVar[str] = (
         "This does not prove they are independent, only that the test found no dependence."
     )
@@ -121,8 +120,8 @@ class IndependenceAnswer(Answer[IndependenceResult]):
 
     @property
     def effect_size(self) -> float | None:
-        """Kernel correlation; None for tests of more than two variables."""
-        return None if self.strength is None else self.strength.correlation
+        """Share of variation explained; None for tests of more than two variables."""
+        return None if self.strength is None else known(self.strength.unitless)
 
     def details(self) -> dict[str, Any]:
         """File, variables, result and pairs."""
@@ -180,9 +179,8 @@ class IndependenceAnswer(Answer[IndependenceResult]):
             return []
         low, high = strength.correlation_interval
         text = (
-            f"kernel correlation {strength.correlation:.2g}, "
-            f"{correlation_word(strength.correlation)} "
-            f"({strength.confidence:.0%} interval {low:.2g} to {high:.2g})"
+            f"{strength.sentence()}; kernel correlation {strength.correlation:.2g} "
+            f"({low:.2g} to {high:.2g})"
         )
         return [("How much", text)]
 

@@ -57,6 +57,21 @@ def _positive(value: float | None) -> float | None:
     return value
 
 
+def _area(value: float | None) -> float | None:
+    if value is not None and not 0.5 <= value <= 1:
+        raise typer.BadParameter(
+            "must be between 0.5 (a classifier that guesses) and 1 (a classifier that is never wrong), "
+            f"got {value:g}"
+        )
+    return value
+
+
+def _share(value: float | None) -> float | None:
+    if value is not None and not 0 < value <= 1:
+        raise typer.BadParameter(f"must be between 0 and 1, got {value:g}")
+    return value
+
+
 def probability(value: float) -> float:
     """`value`, if it is strictly between 0 and 1."""
     if not 0 < value < 1:
@@ -149,23 +164,25 @@ Gate = Annotated[
 MinEffect = Annotated[
     float | None,
     typer.Option(
-        callback=_positive, help="With --gate: smallest standardized distance that fails."
+        callback=_area,
+        help="With --gate: how often a classifier must tell the samples apart to fail (0.5 to 1).",
     ),
 ]
 MinMisfit = Annotated[
     float | None,
     typer.Option(
         "--min-effect",
-        callback=_positive,
-        help="With --gate: smallest relative discrepancy that fails.",
+        callback=_share,
+        help="With --gate: how often a classifier must tell data from model to fail (0.5 to 1), or the "
+        "smallest relative discrepancy of models without draws (0 to 1).",
     ),
 ]
-MinCorrelation = Annotated[
+MinShare = Annotated[
     float | None,
     typer.Option(
         "--min-effect",
-        callback=_positive,
-        help="With --gate: smallest kernel correlation that fails.",
+        callback=_share,
+        help="With --gate: smallest share of variation explained that fails (0 to 1).",
     ),
 ]
 

@@ -18,6 +18,7 @@ from mercer.cli.answer import (
     column_kinds,
     display_names,
     file_summary,
+    known,
     line_length,
     listed_names,
     write_answer,
@@ -27,7 +28,6 @@ from mercer.cli.common_options import ComparisonOptions, TwoSampleOptions, expan
 from mercer.cli.exits import DIFFER, guarded
 from mercer.cli.match import FileSample, matched
 from mercer.cli.table import LabelColumn, short
-from mercer.htest.format_number import distance_word
 from mercer.htest.samples.attribution import Feature, Features
 from mercer.htest.samples.effect import Effect
 from mercer.htest.samples.two_sample_result import TwoSampleResult
@@ -75,7 +75,6 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
 
     schema: ClassVar[str] = "mercer/command/two-sample/1"
     verdict_key: ClassVar[str] = "differ"
-    effect_key: ClassVar[str] = "distance"
     caution: ClassVar[str] = (
         "This does not prove they are the same, only that the test found no difference."
     )
@@ -86,9 +85,9 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
     features: Features | None  # None: too many columns, or only one
 
     @property
-    def effect_size(self) -> float:
-        """Standardized distance."""
-        return self.effect.standardized
+    def effect_size(self) -> float | None:
+        """How often a classifier tells the samples apart; None for too few rows."""
+        return known(self.effect.auc)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -171,9 +170,8 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
             return "each sample is constant, and the two constants differ"
         low, high = effect.standardized_interval
         return (
-            f"standardized distance {effect.standardized:.2g}, "
-            f"{distance_word(effect.standardized)} "
-            f"({effect.confidence:.0%} interval {low:.2g} to {high:.2g})"
+            f"{effect.sentence()}; kernel distance {effect.standardized:.2g} "
+            f"({low:.2g} to {high:.2g}) standard deviations"
         )
 
     def _where(self, features: Features) -> str:

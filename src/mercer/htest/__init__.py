@@ -26,6 +26,7 @@ from mercer.htest.dependence.rcot import RCIT, RCoT
 from mercer.htest.dependence.rdc import RDC
 from mercer.htest.dependence.shift_hsic import ShiftHSIC
 from mercer.htest.dependence.strength import Strength
+from mercer.htest.explained_variation import Explained
 from mercer.htest.goodness.composite import Composite, CompositeResult
 from mercer.htest.goodness.evidence_map import Evidence
 from mercer.htest.goodness.fssd import FSSD
@@ -111,6 +112,7 @@ __all__ = [
     "Energy",
     "Equivalence",
     "Evidence",
+    "Explained",
     "Feature",
     "Features",
     "FisherF",

@@ -20,14 +20,14 @@ class Interval(NamedTuple):
 
 
 class EffectSize(ABC):
-    """A measured quantity with its confidence interval, and the same without a unit.
+    """Size of an effect without a unit, and a kernel distance with confidence intervals.
 
-    The common base of `Effect` (two samples), `Strength` (two variables) and `Misfit` (a model), each of
-    which has the names of its field for `estimate`, `unitless` and `unitless_interval`.
+    The common base of `Effect` (two samples), `Strength` (two variables) and `Misfit` (a model). `unitless`
+    does not depend on the kernel of the test: it comes from predictions of rows that were left out.
     """
 
     interval: Interval  # of `estimate`
-    confidence: float  # of both intervals
+    confidence: float  # of all intervals
 
     @property
     @abstractmethod
@@ -37,16 +37,28 @@ class EffectSize(ABC):
     @property
     @abstractmethod
     def unitless(self) -> float:
-        """The distance relative to the spread of the data."""
+        """How well rows are predicted: an area under the ROC curve, or a share of variation."""
 
     @property
     @abstractmethod
     def unitless_interval(self) -> Interval:
         """Confidence interval of `unitless`."""
 
+    @property
+    @abstractmethod
+    def word(self) -> str:
+        """Word for `unitless`, by the limits that the page on effect sizes gives."""
+
+    @abstractmethod
+    def sentence(self) -> str:
+        """`unitless` with its interval and its word, in plain words."""
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Numbers and texts only, ready for JSON."""
+
+    def __str__(self) -> str:
+        return self.sentence()
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ LEVEL = 0.05  # at which notes count the kernels that reject
 _MAX_CHARACTERS = 80  # of a parameter that is neither a number nor a kernel: one line of text
 
 CHOSEN = (
-    "The effect size uses the kernel that rejected most clearly on the same data, so it is biased "
+    "The kernel distance uses the kernel that rejected most clearly on the same data, so it is biased "
     "upwards, and its interval ignores that selection."
 )
 

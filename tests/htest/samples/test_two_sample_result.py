@@ -167,7 +167,7 @@ def test_a_summary_says_what_was_asked_and_found(frames):
         "distribution?"
     )
     assert verdict == "Verdict: they differ, p = 0.001 (MMD, 999 resamples; level 0.05)."
-    assert size.startswith("Size: standardized distance")
+    assert size.startswith("Size: a classifier tells them apart ")
     assert "95% interval" in size
     assert columns.startswith(
         "Columns: 2 of 2 differ by themselves (p-values corrected by WestfallYoung)"

@@ -162,14 +162,23 @@ def additive_basis(table: NumericTable) -> EffectBasis:
     for column, u, s, labels in zip(z.T, scaled.T, bent.T, table.categorical, strict=True):
         levels = np.unique(column)
         if not labels:
-            blocks.append(_block("line", u[:, None]))
+            blocks.append(block_of("line", u[:, None]))
         if len(levels) > _MOST_LEVELS and not labels:
             blocks.append(_bumps("rough", u[:, None], _ROUGH_WIDTH, rough, sparse=True))
             blocks.append(_bumps("smooth", s[:, None], _SMOOTH_WIDTH, smooth))
             if d <= _FINE_COLUMNS:
                 blocks.append(_bumps("rough", u[:, None], _FINE_WIDTH, _FINE_FEATURES, sparse=True))
         elif len(levels) > 2:
-            blocks.append(_block("levels", (column[:, None] == levels).astype(np.float64)))
+            blocks.append(block_of("levels", (column[:, None] == levels).astype(np.float64)))
+    return EffectBasis(tuple(block for block in blocks if block is not None))
+
+
+def wide_basis(table: NumericTable) -> EffectBasis:
+    """Blocks for many columns: a line in all of them, and bumps of all of them together."""
+    scaled = robust_columns(table.values)
+    most = min(len(scaled) // 4, _JOINT_COLUMNS)
+    joint = (_bumps("joint", np.arcsinh(scaled), width, most) for width in _JOINT_WIDTHS)
+    blocks = (block_of("line", scaled), *joint)
     return EffectBasis(tuple(block for block in blocks if block is not None))
 
 
@@ -221,7 +230,9 @@ def with_joint_effects(
     return EffectBasis((*basis.blocks, *(block for block in blocks if block is not None)))
 
 
-def _block(kind: str, features: np.ndarray, missed: np.ndarray | None = None) -> EffectBlock | None:
+def block_of(
+    kind: str, features: np.ndarray, missed: np.ndarray | None = None
+) -> EffectBlock | None:
     """Features centred and scaled; None for constants."""
     centred = features - features.mean(axis=0)
     scale = float(np.sum(centred**2)) / len(centred)
@@ -235,7 +246,7 @@ def _products(u: np.ndarray) -> EffectBlock | None:
     values = np.hstack([u[:, [i]] * u[:, i:] for i in range(u.shape[1])])
     values -= values.mean(axis=0)
     deviation = values.std(axis=0)
-    return _block("products", values / np.where(deviation > 1e-12, deviation, np.inf))
+    return block_of("products", values / np.where(deviation > 1e-12, deviation, np.inf))
 
 
 def _bumps(
@@ -259,7 +270,7 @@ def _bumps(
         bump -= columns[:, :k] @ columns[centre, :k]
         columns[:, k] = bump / np.sqrt(missed[centre])
         missed = np.maximum(missed - columns[:, k] ** 2, 0.0)
-    return _block(kind, columns, missed if sparse else None)
+    return block_of(kind, columns, missed if sparse else None)
 
 
 def _crowd(u: np.ndarray, width: float) -> np.ndarray:

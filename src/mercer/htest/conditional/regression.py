@@ -25,6 +25,7 @@ from mercer.htest.conditional.basis import (
 )
 from mercer.htest.conditional.bias_variance import sharpest_weights
 from mercer.htest.conditional.variance_components import (
+    UPDATES,
     Components,
     extended_components,
     fitted_components,
@@ -150,14 +151,24 @@ def _indices(additive: EffectBasis, targets: list[np.ndarray]) -> list[np.ndarra
     return [target - fit.left_over(target) for fit, target in zip(fits, targets, strict=True)]
 
 
-def fitted_on_part(table: NumericTable, target: np.ndarray, train: np.ndarray) -> np.ndarray:
-    """Predictions for all rows (n,) from the rows of a mask."""
-    additive = additive_basis(table)
-    start = fitted_components(additive.rows(train), target[train], updates=_SCREENING_UPDATES)
+def fitted_on_part(
+    table: NumericTable,
+    target: np.ndarray,
+    train: np.ndarray,
+    additive: EffectBasis | None = None,
+    updates: tuple[int, int] = (_SCREENING_UPDATES, UPDATES),
+) -> np.ndarray:
+    """Predictions for all rows (n,) from those of a mask or of indices.
+
+    `additive` are the blocks of single columns, where they are known; `updates` the numbers of updates of
+    variances without and with effects of several columns.
+    """
+    additive = additive_basis(table) if additive is None else additive
+    start = fitted_components(additive.rows(train), target[train], updates=updates[0])
     left = start.left_over(target[train])
     pairs = telling_pairs(table.values[train], [left]) if table.values.shape[1] > 1 else []
     basis = with_joint_effects(additive, table, pairs, ())
-    fitted = extended_components(basis.rows(train), target[train], start)
+    fitted = extended_components(basis.rows(train), target[train], start, updates[1])
     return basis.features @ fitted.coefficients(target[train])
 
 

@@ -17,7 +17,7 @@ from scipy import linalg
 from mercer.htest.conditional.basis import EffectBasis
 from mercer.linalg import cholesky, threads_for
 
-_UPDATES = 14
+UPDATES = 14
 _PRUNED_AFTER = (2, 6)  # updates, after which blocks of negligible weight are dropped
 _NEGLIGIBLE = 1e-3  # share of the largest weight
 _LEAST_WEIGHT = 1e-7  # so that a weight can grow again, and logarithms stay finite
@@ -155,16 +155,16 @@ class Components:
         return _HIDDEN_SHARES[low]
 
 
-def fitted_components(
-    basis: EffectBasis, target: np.ndarray, updates: int = _UPDATES
-) -> Components:
+def fitted_components(basis: EffectBasis, target: np.ndarray, updates: int = UPDATES) -> Components:
     """The variances of a target of mean 0 and variance 1."""
     number = len(basis.blocks)
     start = Components(basis, np.full(number, 0.5 / number), 0.5)
     return _converged(start, target, np.ones(number, dtype=bool), updates)
 
 
-def extended_components(basis: EffectBasis, target: np.ndarray, start: Components) -> Components:
+def extended_components(
+    basis: EffectBasis, target: np.ndarray, start: Components, updates: int = UPDATES
+) -> Components:
     """The variances of a target, from those of the first blocks of the basis.
 
     A block of the others takes part where the likelihood rises with its variance.
@@ -176,7 +176,7 @@ def extended_components(basis: EffectBasis, target: np.ndarray, start: Component
     active[known:] = [fitted.lacks(block.features, target) for block in basis.blocks[known:]]
     weights = np.full(number, start.noise / 2 / max(number - known, 1))
     weights[:known] = start.weights
-    return _converged(Components(basis, weights, start.noise), target, active, _UPDATES)
+    return _converged(Components(basis, weights, start.noise), target, active, updates)
 
 
 def _converged(

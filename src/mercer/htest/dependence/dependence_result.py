@@ -90,7 +90,7 @@ class IndependenceResult(ExplainedResult):
     # ---- how much ---------------------------------------------------------------------
 
     def effect(self, confidence: float = 0.95) -> Strength:
-        """HSIC and the kernel correlation of two variables, with confidence intervals."""
+        """Share of variation explained, HSIC and kernel correlation of two variables, with confidence intervals."""
         self._need_two("effect")
         return self._dependence.strength(confidence)
 

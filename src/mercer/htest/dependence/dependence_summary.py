@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mercer.htest.dependence.strength import Strength
-from mercer.htest.format_number import correlation_word
 from mercer.htest.result import cautions_first, verdict_line
 from mercer.rkhs.paired_samples import listed
 
@@ -49,9 +48,8 @@ def _verdict(result: IndependenceResult, level: float) -> str:
 
 def _strength_line(strength: Strength) -> str:
     low, high = strength.correlation_interval
-    word = correlation_word(strength.correlation)
     return (
-        f"Size: kernel correlation {strength.correlation:.3g} ({strength.confidence:.0%} interval "
-        f"{low:.3g} to {high:.3g}), {word}. HSIC = {strength.hsic:.3g} "
-        f"({strength.interval.low:.3g} to {strength.interval.high:.3g})."
+        f"Size: {strength.sentence()}. With the kernels of the test, the correlation is "
+        f"{strength.correlation:.3g} ({strength.confidence:.0%} interval {low:.3g} to {high:.3g}), and "
+        f"HSIC = {strength.hsic:.3g} ({strength.interval.low:.3g} to {strength.interval.high:.3g})."
     )

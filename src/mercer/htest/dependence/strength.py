@@ -1,4 +1,4 @@
-"""Strength of the dependence of two variables: HSIC and kernel correlation, with confidence intervals."""
+"""Strength of the dependence of two variables: variation explained, HSIC and kernel correlation, with intervals."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count, to_numpy
 from mercer.gram import LazyMatrix, top_eigenpairs
+from mercer.htest.explained_variation import (
+    Explained,
+    PredictionError,
+    all_explained,
+    prediction_errors,
+)
+from mercer.htest.format_number import share_word
 from mercer.htest.intervals import EffectSize, Estimate, Interval, variance_slope
 from mercer.rkhs.measures import without_diagonals
 from mercer.rkhs.paired_samples import Variable
@@ -23,6 +30,11 @@ class Strength(EffectSize):
 
     Attributes
     ----------
+    explained : tuple of Explained
+        Shares of the variation of y that x explains, and of x that y explains, at rows left out of the fit: of
+        their levels, and of their spreads (dependence of the variance). They do not depend on the kernels
+        (except for points that are not rows of an array) and have simultaneous intervals. The first is the largest
+        share of a level, or the largest share of all where no level is explained.
     hsic : float
         The unbiased estimate of HSIC; negative values mean that no dependence is visible.
     interval : Interval
@@ -41,6 +53,7 @@ class Strength(EffectSize):
     function of x: it measures the share of common variation in feature space.
     """
 
+    explained: tuple[Explained, ...]
     hsic: float
     interval: Interval
     correlation: float
@@ -54,17 +67,33 @@ class Strength(EffectSize):
 
     @property
     def unitless(self) -> float:
-        """The kernel correlation."""
-        return self.correlation
+        """The first share of variation in `explained`, not below 0."""
+        share = self.explained[0].share
+        return max(share, 0.0) if share == share else share
 
     @property
     def unitless_interval(self) -> Interval:
-        """Confidence interval of the kernel correlation."""
-        return self.correlation_interval
+        """Confidence interval of that share."""
+        return self.explained[0].interval
+
+    @property
+    def word(self) -> str:
+        """That share in words: very weak, weak, moderate or strong."""
+        return share_word(self.unitless)
+
+    def sentence(self) -> str:
+        """What explains how much of what, with the interval and a word."""
+        first = self.explained[0]
+        if first.share != first.share:
+            return "there are too few rows to measure how much of one variable the other explains"
+        low, high = first.interval
+        return f"{first} ({self.confidence:.0%} interval {low:.0%} to {high:.0%}), {self.word}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Numbers only, ready for JSON."""
+        """Numbers and texts only, ready for JSON."""
         return {
+            "explained": [share.to_dict() for share in self.explained],
+            "word": self.word,
             "hsic": self.hsic,
             "hsic_interval": list(self.interval),
             "correlation": self.correlation,
@@ -77,6 +106,7 @@ class Dependence:
     """HSIC of two variables and the contributions of observations, by passes over both centred Gram matrices."""
 
     def __init__(self, x: Variable, y: Variable) -> None:
+        self._variables = x, y
         self._left, self._right = x.gram.centered(), y.gram.centered()
         self.n = count(x.points)
 
@@ -89,10 +119,10 @@ class Dependence:
         """
         validate.between("confidence", confidence, 0.0, 1.0)
         unit = sqrt(max(self._xx[0], 0.0) * max(self._yy[0], 0.0))
-        value = self._xy[0]
+        value, explained = self._xy[0], all_explained(self._errors, confidence)
         if unit == 0:  # a variable that is constant for its kernel
             zero = Interval(0.0, 0.0)
-            return Strength(value, zero, 0.0, zero, confidence)
+            return Strength(explained, value, zero, 0.0, zero, confidence)
         raw = self._estimate(value, self.contributions, 1.0, unit)
         ratio = value / unit
         influence = self.contributions / unit - ratio / 2 * (
@@ -101,8 +131,8 @@ class Dependence:
         scaled = self._estimate(ratio, influence, unit, unit)
         low, high = (min(sqrt(v), 1.0) for v in scaled.interval(confidence))
         correlation = min(sqrt(max(ratio, 0.0)), 1.0)
-        interval = Interval(low, high)
-        return Strength(value, raw.interval(confidence), correlation, interval, confidence)
+        limits = raw.interval(confidence), Interval(low, high)
+        return Strength(explained, value, limits[0], correlation, limits[1], confidence)
 
     @property
     def contributions(self) -> np.ndarray:
@@ -122,6 +152,10 @@ class Dependence:
         variance = float(np.var(influence))
         slope = variance_slope(value, variance, noise, sqrt(floor), self._top, unit)
         return Estimate(value, 4 * slope / self.n, floor)
+
+    @cached_property
+    def _errors(self) -> tuple[PredictionError, ...]:
+        return prediction_errors(*self._variables)
 
     @cached_property
     def _xy(self) -> tuple[float, np.ndarray]:

@@ -16,12 +16,14 @@ from mercer.errors import NoRule
 from mercer.htest.format_number import figure
 from mercer.htest.goodness.evidence_map import Evidence, log_density_of
 from mercer.htest.goodness.misfit import Discrepancy, Misfit, MisfitColumn, misfit_columns
+from mercer.htest.goodness.model_separation import separation_from_model
 from mercer.htest.goodness.score_models import original_model
 from mercer.htest.goodness.stein_sample import SteinSample
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, WildBootstrap
 from mercer.htest.result import ExplainedResult, thinned_rows, verdict_line
 from mercer.htest.sample_notes import attainable_note, copied_rows_note, log_signs
+from mercer.htest.separation_auc import Separation
 from mercer.rkhs.function import Function
 from mercer.rkhs.logdensity import Scores
 
@@ -96,8 +98,11 @@ class GoodnessResult(ExplainedResult):
     # ---- size of the misfit -----------------------------------------------------------
 
     def effect(self, confidence: float = 0.95) -> Misfit:
-        """The squared and the relative Stein discrepancy, with confidence intervals."""
-        return self._discrepancy.misfit(confidence)
+        """How well a classifier tells observations from draws, and the Stein discrepancy, with intervals."""
+        misfit, separation = self._discrepancy.misfit(confidence), self._separation
+        if separation is None:
+            return misfit
+        return replace(misfit, auc=separation.auc, auc_interval=separation.interval(confidence))
 
     @property
     def measured(self) -> SteinSample:
@@ -187,7 +192,7 @@ class GoodnessResult(ExplainedResult):
         lines = [
             f"Asked: do the {self.size:,} observations come from {model}?",
             verdict,
-            f"Size: {how_much(self, misfit)}. Squared discrepancy {misfit.ksd2:.3g}.",
+            f"Size: {how_much(self, misfit)}. {_discrepancy_sentence(self, misfit)}",
         ]
         if self.places is not None:
             shown = "; ".join(str(place) for place in self.locations()[:_LOCATIONS_IN_SUMMARY])
@@ -285,6 +290,10 @@ class GoodnessResult(ExplainedResult):
         return type(self.model).__name__ if name == "<lambda>" else name
 
     @cached_property
+    def _separation(self) -> Separation | None:
+        return separation_from_model(self.model, self.sample.observations, self.sample.columns)
+
+    @cached_property
     def _discrepancy(self) -> Discrepancy:
         return Discrepancy(self.measured.gram)
 
@@ -306,11 +315,25 @@ def goodness_result(
 
 
 def how_much(result: GoodnessResult, misfit: Misfit) -> str:
-    """The relative discrepancy as a number and a word, with its interval if that is valid."""
+    """The size of the misfit in words, with its interval if that is valid."""
+    if not result.independent:  # neither interval is valid
+        if misfit.auc is None:
+            return f"relative Stein discrepancy {misfit.relative:.2g}, {misfit.word}"
+        return (
+            f"a classifier tells the observations from draws of the model {misfit.auc:.0%} of the time "
+            f"(50% is guessing), {misfit.word}"
+        )
+    return misfit.sentence()
+
+
+def _discrepancy_sentence(result: GoodnessResult, misfit: Misfit) -> str:
+    """The Stein discrepancy by the kernel of the test."""
+    if misfit.auc is None:
+        return f"Squared discrepancy {misfit.ksd2:.3g}."
     low, high = misfit.relative_interval
     interval = f" ({misfit.confidence:.0%} interval {low:.2g} to {high:.2g})"
     halves = ", fitted to one half and estimated on the other" if result.fitted_here else ""
     return (
-        f"relative Stein discrepancy {misfit.relative:.2g}, {misfit.word}"
-        f"{interval + halves if result.independent else ''}"
+        f"With the kernel of the test, the relative Stein discrepancy is {misfit.relative:.2g}"
+        f"{interval + halves if result.independent else ''}, and the squared discrepancy {misfit.ksd2:.3g}."
     )

@@ -1,10 +1,10 @@
-"""Size of the misfit of a model: Stein discrepancies with confidence intervals, of all and of single columns."""
+"""Size of the misfit of a model: a classifier against its draws, and Stein discrepancies, with intervals."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
+from math import isnan, sqrt
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ import numpy as np
 from mercer import validate
 from mercer.backend import Array, to_numpy, zeros
 from mercer.gram import Gram, top_eigenpairs
-from mercer.htest.format_number import discrepancy_word
+from mercer.htest.format_number import area_word, discrepancy_word
 from mercer.htest.goodness.stein_sample import SteinSample
 from mercer.htest.intervals import EffectSize, Estimate, Interval, variance_slope
+from mercer.htest.separation_auc import area_sentence
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.metric import squared_distances, squared_norms
 from mercer.kernels.stein import Stein
@@ -40,10 +41,17 @@ class Misfit(EffectSize):
     relative_interval : Interval
         Confidence interval of the relative discrepancy, by the delta method.
     confidence : float
+    auc : float or None
+        How often a classifier ranks an observation above a draw from the model, at rows that it was not
+        fitted to: 0.5 is a guess, and 1 is never wrong. It does not depend on the kernel. None for models
+        that cannot be drawn from, and for single columns.
+    auc_interval : Interval or None
+        Its confidence interval, not below 0.5.
 
     Notes
     -----
-    The intervals are valid for independent observations that the model was not fitted to.
+    The intervals are valid for independent observations that the model was not fitted to. The relative
+    discrepancy depends on the kernel: it is the size of the misfit only where there is no `auc`.
     """
 
     ksd2: float
@@ -51,6 +59,8 @@ class Misfit(EffectSize):
     relative: float
     relative_interval: Interval
     confidence: float
+    auc: float | None = None
+    auc_interval: Interval | None = None
 
     @property
     def estimate(self) -> float:
@@ -59,22 +69,40 @@ class Misfit(EffectSize):
 
     @property
     def unitless(self) -> float:
-        """The relative discrepancy."""
-        return self.relative
+        """The area under the ROC curve, or the relative discrepancy for models without draws."""
+        return self.relative if self.auc is None else self.auc
 
     @property
     def unitless_interval(self) -> Interval:
-        """Confidence interval of the relative discrepancy."""
-        return self.relative_interval
+        """Confidence interval of `unitless`."""
+        return self.relative_interval if self.auc_interval is None else self.auc_interval
 
     @property
     def word(self) -> str:
-        """The relative discrepancy in words: very small, small, moderate or large."""
-        return discrepancy_word(self.relative)
+        """`unitless` in words: very small, small, moderate or large."""
+        return discrepancy_word(self.relative) if self.auc is None else area_word(self.auc)
+
+    def sentence(self) -> str:
+        """How often a classifier tells observations from draws, or the relative discrepancy."""
+        if self.auc is not None and self.auc_interval is not None:
+            words = area_sentence(self.auc, self.auc_interval, self.confidence)
+            return words.replace(
+                "tells them apart", "tells the observations from draws of the model"
+            )
+        low, high = self.relative_interval
+        return (
+            f"relative Stein discrepancy {self.relative:.2g} ({self.confidence:.0%} interval {low:.2g} "
+            f"to {high:.2g}), {self.word}; it depends on the kernel, because the model has no draws to "
+            "compare with"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers as a dictionary that can be written as JSON."""
+        interval = self.auc_interval
         return {
+            "auc": None if self.auc is None or isnan(self.auc) else self.auc,
+            "auc_interval": None if interval is None else list(interval),
+            "word": self.word,
             "ksd2": self.ksd2,
             "ksd2_interval": list(self.interval),
             "relative": self.relative,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import isinf
 from typing import Any
 
-from mercer.htest.format_number import distance_word
 from mercer.htest.result import cautions_first, verdict_line
 from mercer.htest.samples.attribution import Feature, Features
 from mercer.htest.samples.effect import Effect
@@ -57,15 +56,15 @@ def _verdict(result: Any, level: float, features: Features | None) -> str:
 def _size(effect: Effect) -> str:
     sure = f"{effect.confidence:.0%} interval"
     if isinf(effect.standardized):
-        return f"Size: MMD^2 = {effect.mmd2:.3g}; each sample is constant, so there is no spread."
+        return (
+            f"Size: {effect.sentence()}. MMD^2 = {effect.mmd2:.3g}; each sample is constant, so there is "
+            "no spread."
+        )
     low, high = effect.standardized_interval
-    share, (least, most) = effect.share, effect.share_interval
-    word = distance_word(effect.standardized)
     return (
-        f"Size: standardized distance {effect.standardized:.3g} ({sure} {low:.3g} to {high:.3g}), "
-        f"{word}. Sample membership explains {share:.2%} ({least:.2%} to {most:.2%}) of the "
-        f"variance (in feature space). MMD^2 = {effect.mmd2:.3g} ({effect.interval.low:.3g} to "
-        f"{effect.interval.high:.3g})."
+        f"Size: {effect.sentence()}. With the kernel of the test, the standardized distance is "
+        f"{effect.standardized:.3g} ({sure} {low:.3g} to {high:.3g}), and MMD^2 = {effect.mmd2:.3g} "
+        f"({effect.interval.low:.3g} to {effect.interval.high:.3g})."
     )
 
 

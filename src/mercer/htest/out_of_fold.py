@@ -1,0 +1,123 @@
+"""Predictions of rows by a regression that was fitted without them, whatever the kernel of a test.
+
+Columns of numbers enter by the normal scores of their ranks, so that units and outliers do not matter, and
+categories by indicators. The regression is that of the conditional tests: effects of single columns, of pairs and
+of all columns together, each with a variance that the data choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.backend import is_array, to_numpy
+from mercer.frames import Columns
+from mercer.gram import Gram, cholesky
+from mercer.htest.conditional.basis import (
+    EffectBasis,
+    NumericTable,
+    additive_basis,
+    block_of,
+    wide_basis,
+)
+from mercer.htest.conditional.regression import fitted_on_part
+from mercer.htest.conditional.variance_components import fitted_components
+from mercer.htest.normal_scores import NormalScores
+from mercer.kernels.base import Kernel, Points
+from mercer.rkhs.sample_rows import taken
+
+FOLDS = 5
+MOST_ROWS = 2000  # of a sample that are predicted; more hardly shorten the intervals
+_MOST_ROWS_WIDE = 500  # where there are so many columns that all pairs of rows are computed
+_MOST_COLUMNS = 60  # that get effects of their own
+_ROWS_FOR_ONE_SPLIT = 200  # with fewer, several splits are averaged
+_MOST_SPLITS = 5
+_MOST_LEVELS = 200  # of a category; rarer ones count as one
+_UPDATES = 4, 6  # of variances: predictions change little after them
+_KERNEL_FEATURES = 100  # for points that are not rows of an array
+_SEED = 0  # of subsamples and folds: the same rows give the same numbers
+
+
+@dataclass(frozen=True)
+class Predictors:
+    """Rows to predict from: columns of a table, or features of a kernel for points without columns."""
+
+    table: NumericTable | None
+    basis: EffectBasis
+
+    @classmethod
+    def of(cls, points: Points, columns: Columns | None, kernel: Kernel) -> Predictors:
+        """The predictors of points; the kernel is used only where they are not rows of an array."""
+        if not is_array(points) or points.ndim != 2:
+            factor = cholesky(Gram(kernel, points), tolerance=1e-6, most=_KERNEL_FEATURES)
+            block = block_of("joint", to_numpy(factor.columns).astype(np.float64))
+            return cls(None, EffectBasis(() if block is None else (block,)))
+        table = _scored(np.asarray(to_numpy(points), dtype=np.float64), columns)
+        if table.values.shape[1] > _MOST_COLUMNS:
+            return cls(None, wide_basis(table))
+        return cls(table, additive_basis(table))
+
+    def predicted(self, target: np.ndarray, train: np.ndarray) -> np.ndarray:
+        """Predictions of a target (n,) for all rows, from those with the indices `train`."""
+        known = target[train]
+        centre, scale = float(np.mean(known)), float(np.std(known))
+        if scale == 0 or not self.basis.blocks:
+            return np.full(len(target), centre)
+        scaled = (target - centre) / scale
+        if self.table is not None:
+            predicted = fitted_on_part(self.table, scaled, train, self.basis, _UPDATES)
+            return centre + scale * predicted
+        fitted = fitted_components(self.basis.rows(train), scaled[train], sum(_UPDATES))
+        return centre + scale * (self.basis.features @ fitted.coefficients(scaled[train]))
+
+
+def splits(sizes: tuple[int, ...]) -> Iterator[np.ndarray]:
+    """Fold numbers of the rows of groups of these sizes, each group spread evenly: (n,) for every split."""
+    rng = np.random.default_rng(_SEED)
+    folds = min(FOLDS, *sizes)
+    repeats = int(np.clip(_ROWS_FOR_ONE_SPLIT // sum(sizes), 1, _MOST_SPLITS))
+    for _ in range(repeats):
+        yield np.concatenate([rng.permutation(np.arange(size) % folds) for size in sizes])
+
+
+def subsample(size: int, width: int | None) -> np.ndarray:
+    """Sorted positions of at most as many rows as are predicted, always the same."""
+    most = _MOST_ROWS_WIDE if width is not None and width > _MOST_COLUMNS else MOST_ROWS
+    if size <= most:
+        return np.arange(size)
+    rng = np.random.default_rng(_SEED)
+    return np.sort(rng.choice(size, most, replace=False, shuffle=False))
+
+
+def rows_of(points: Points, rows: np.ndarray, size: int) -> Any:
+    """The points at these positions; all of them as they are."""
+    return points if len(rows) == size else taken(points, rows)
+
+
+def width_of(points: Points) -> int | None:
+    """The number of columns; None for points that are not rows of an array."""
+    return int(points.shape[1]) if is_array(points) and points.ndim == 2 else None
+
+
+def _scored(values: np.ndarray, columns: Columns | None) -> NumericTable:
+    """Normal scores of columns of numbers, and indicators or codes of categories."""
+    labels = (False,) * values.shape[1] if columns is None else tuple(columns.categorical)
+    scored = values.copy()
+    numeric = ~np.array(labels)
+    if numeric.any():
+        scored[:, numeric] = NormalScores.of(values[:, numeric])(values[:, numeric])
+    for j in np.flatnonzero(~numeric):
+        scored[:, j] = _common_levels(values[:, j])
+    return NumericTable(scored, labels).expanded()
+
+
+def _common_levels(codes: np.ndarray) -> np.ndarray:
+    """Codes of categories in which all but the most common are one."""
+    _, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return np.minimum(rank[inverse], _MOST_LEVELS).astype(np.float64)
