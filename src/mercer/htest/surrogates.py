@@ -86,7 +86,9 @@ class PhaseSurrogates(Null):
     by their ranks (Theiler et al. 1992, amplitude-adjusted surrogates). Take a season out before, because its phases are
     not random. The other series may be anything. Where the assumption fails, as with changing
     volatility or thresholds, a rejection may mean that the series is not linear: use `ShiftSurrogates` or
-    `WildBootstrap(block=None)`. Each surrogate costs as much as the statistic. For `HSIC` and `Lancaster`.
+    `WildBootstrap(block=None)`. Each surrogate costs as much as the statistic. Measured at
+    level 0.05 with 100 observations: 0.13 for AR(0.8) with noise t3 and 0.10 for MA(10), 0.06 and less with 300.
+    For `HSIC` and `Lancaster`.
 
     Examples
     --------
