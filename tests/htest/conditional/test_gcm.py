@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
 import mercer
-from mercer.htest import GCM, PCM, ConditionalResult, KernelGCM, WeightedGCM
+from mercer.htest import GCM, PCM, ConditionalResult, KernelGCM, RCoT, WeightedGCM
 from tests.support.htest_conditional_grid import Problem, additive, counts, depends, heteroscedastic
 
 RUNS = 40
@@ -147,6 +147,16 @@ def test_a_variable_that_z_determines_leaves_nothing_to_test():
     z = rng.normal(size=(100, 1))
     result = GCM().test(2 * z[:, 0], rng.normal(size=100), z)
     assert result.pvalue == 1.0
+
+
+def test_a_column_of_categories_counts_as_its_indicators_in_the_choice_of_the_test():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 2000))
+    letters = pd.Categorical.from_codes(rng.integers(8, size=2000), categories=list("abcdefgh"))
+    z = pd.DataFrame({"letter": letters, "number": rng.normal(size=2000)})
+    with mercer.config(memory="40MiB"):  # enough for 2 columns, and not for 8
+        assert isinstance(mercer.independence(x, y, given=z[["number"]], rng=0).test, KernelGCM)
+        assert isinstance(mercer.independence(x, y, given=z, rng=0).test, RCoT)
 
 
 def test_what_cannot_be_regressed_is_refused():

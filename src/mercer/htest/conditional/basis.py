@@ -7,7 +7,7 @@ deviations (the interquartile range over 1.349), so that heavy tails do not hide
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,10 +53,20 @@ class NumericTable:
         """Columns of numbers, and one indicator for each category but the last: (n, k)."""
         return self.expanded(None).values
 
+    @property
+    def expanded_width(self) -> int:
+        """The number of columns of `expanded()`."""
+        levels = [len(np.unique(c)) if labels else 0 for c, labels in self._labelled()]
+        return sum(max(k - 1, 1) if k <= _MOST_LEVELS else 1 for k in levels)
+
+    def _labelled(self) -> Iterator[tuple[np.ndarray, bool]]:
+        """Every column, and whether it holds codes of categories."""
+        return zip(self.values.T, self.categorical, strict=True)
+
     def expanded(self, most: int | None = _MOST_LEVELS) -> NumericTable:
         """Indicators in place of columns with at most so many categories; codes 0, 1, ... of more."""
         columns, categorical = [], []
-        for column, labels in zip(self.values.T, self.categorical, strict=True):
+        for column, labels in self._labelled():
             levels, codes = np.unique(column, return_inverse=True)
             if not labels:
                 columns.append(column[:, None])

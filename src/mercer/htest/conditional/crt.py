@@ -11,8 +11,9 @@ import numpy as np
 
 from mercer import linalg, validate
 from mercer.backend import count, is_array, to_numpy
-from mercer.htest.conditional.feature_ridge import RidgeFit, need_memory
+from mercer.htest.conditional.feature_ridge import RidgeFit
 from mercer.htest.conditional.resampled_test import GivenZ, Redraw, ResampledGivenZ
+from mercer.htest.conditional_memory import need_matrices
 from mercer.kernels.base import Kernel
 from mercer.rkhs.embeddings.conditional_embedding import ConditionalEmbedding
 
@@ -68,7 +69,7 @@ class EmbeddingDraws(ConditionalModel):
 
     def fit(self, given: GivenZ, /) -> Redraw:
         x, _, z = given.variables
-        need_memory("EmbeddingDraws", count(z.points), _MATRIX_COPIES)
+        need_matrices("EmbeddingDraws", count(z.points), _MATRIX_COPIES)
         embedding = ConditionalEmbedding.fit(
             z.uncentred, x.uncentred, kernel_x=z.kernel, kernel_y=x.kernel
         )

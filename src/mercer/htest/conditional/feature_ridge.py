@@ -9,8 +9,6 @@ import numpy as np
 
 from mercer import linalg
 from mercer.backend import Array, astype, double, is_array, to_numpy
-from mercer.config import settings
-from mercer.errors import MemoryBudgetError
 from mercer.gram import Gram, cholesky
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Points
@@ -176,17 +174,6 @@ def on_host(variable: Variable) -> Variable:
         return variable.widened()
     origin = None if variable.origin is None else to_numpy(variable.origin)
     return replace(variable.widened(), points=to_numpy(variable.widened().points), origin=origin)
-
-
-def need_memory(name: str, n: int, copies: int) -> None:
-    """Raise where matrices of all pairs exceed the memory budget."""
-    needed = copies * 8 * n**2
-    if needed > settings().memory:
-        raise MemoryBudgetError(
-            f"{name} needs {needed / 2**20:,.0f} MiB for {n:,} observations, and the budget is "
-            f"{settings().memory / 2**20:,.0f} MiB: use RCoT(), which takes linear memory, or raise it by "
-            "mercer.config(memory=...)"
-        )
 
 
 def product_statistic(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:

@@ -13,7 +13,6 @@ import numpy as np
 from mercer import validate
 from mercer.backend import is_array, to_numpy
 from mercer.config import settings
-from mercer.errors import MemoryBudgetError
 from mercer.htest.conditional.basis import EffectBasis, NumericTable, most_features, within_reach
 from mercer.htest.conditional.bias_aware import (
     MeanProduct,
@@ -24,6 +23,7 @@ from mercer.htest.conditional.bias_aware import (
 from mercer.htest.conditional.cross_fitting import cross_fitted
 from mercer.htest.conditional.diagnosis import Diagnosis, RegressionCheck, checked, neighbours
 from mercer.htest.conditional.regression import SmoothedResiduals, regress_on, standard
+from mercer.htest.conditional_memory import need_memory
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement
@@ -123,7 +123,9 @@ class ResidualTest(HypothesisTest):
         read = variables((None, None, None), (x, y, z), least=MIN_ROWS)
         x_table, y_table, z_table = (table_of(variable) for variable in read)
         z_table = z_table.expanded()
-        _check_affordable(*z_table.values.shape)
+        n, width = z_table.values.shape
+        what = f"the regression on {width} columns of {n:,} observations"
+        need_memory(what, _feature_bytes(n, width))
         regressed = self._regressed(x_table, y_table, z_table, tuple(v.name for v in read[:2]))
         bias = max(product.bias_bound for product in regressed.covariances.values())
         diagnosis = Diagnosis(*regressed.checks, bias, regressed.rows)
@@ -166,7 +168,11 @@ class ResidualTest(HypothesisTest):
 
 def affordable(n: int, width: int) -> bool:
     """Whether the features of so many columns of z fit into the memory budget."""
-    return _FEATURE_COPIES * 8 * n * most_features(n, width) <= settings().memory
+    return _feature_bytes(n, width) <= settings().memory
+
+
+def _feature_bytes(n: int, width: int) -> int:
+    return _FEATURE_COPIES * 8 * n * most_features(n, width)
 
 
 def table_of(variable: Variable) -> NumericTable:
@@ -181,16 +187,6 @@ def table_of(variable: Variable) -> NumericTable:
     columns = variable.columns
     labels = (False,) * values.shape[1] if columns is None else tuple(columns.categorical)
     return NumericTable(values, labels)
-
-
-def _check_affordable(n: int, width: int) -> None:
-    if not affordable(n, width):
-        raise MemoryBudgetError(
-            f"the regression on {width} columns of {n:,} observations needs "
-            f"{_FEATURE_COPIES * 8 * n * most_features(n, width) / 2**20:,.0f} MiB, and the budget is "
-            f"{settings().memory / 2**20:,.0f} MiB: use RCoT(), which needs less, or raise the budget "
-            "with mercer.config(memory=...)"
-        )
 
 
 def equal_shares(products: Iterable[MeanProduct], share: float) -> list[Term]:

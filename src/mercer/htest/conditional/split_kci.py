@@ -14,11 +14,11 @@ from mercer.htest.conditional.feature_ridge import (
     CholeskyFeatures,
     Regressors,
     RidgeFit,
-    need_memory,
     noise_of,
     on_host,
     regressors,
 )
+from mercer.htest.conditional_memory import need_matrices
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, WildBootstrap
@@ -104,7 +104,7 @@ class SplitKCI(HypothesisTest):
         """H_ij, symmetric with a zero diagonal, whose sum over all pairs is the statistic."""
         x, y, z = observed
         n = count(z.points)
-        need_memory("SplitKCI", n, _MATRIX_COPIES)
+        need_matrices("SplitKCI", n, _MATRIX_COPIES)
         on_z = regressors(z)
         parts = np.array_split(rng.permutation(n), _PARTS)
         weights = CholeskyFeatures.of(z, _WEIGHTS).values

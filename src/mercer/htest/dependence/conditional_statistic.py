@@ -24,10 +24,9 @@ import numpy as np
 
 from mercer import linalg
 from mercer.backend import Array, namespace, scalar, to_numpy, transposed
-from mercer.config import settings
-from mercer.errors import MemoryBudgetError
 from mercer.gram import Dense, LazyMatrix, LowRank, SignWeights, cholesky
 from mercer.gram.threads import side, spans
+from mercer.htest.conditional_memory import need_matrices
 from mercer.htest.dependence.null_spectrum import cube_sum, limit_weights, trace_of_cube
 from mercer.htest.dependence.regression_targets import FeatureResiduals, Residuals
 from mercer.htest.nulls import WildBootstrap
@@ -149,7 +148,7 @@ class KernelEvidence(ConditionalEvidence):
 
     def _dense_forms(self) -> tuple[float, LazyMatrix]:
         n, x = self.n, self.x
-        check_matrices(n)
+        need_matrices("KCI", n, MATRIX_COPIES)
         dense = self.gram_z.dense()  # (n, n)
         tiles, everything = spans(n, side(dense)), slice(0, n)
         for rows in tiles:
@@ -166,17 +165,6 @@ class KernelEvidence(ConditionalEvidence):
                 mirrored = transposed(tile)
                 dense[columns, rows] = (mirrored + tile) / 2 if rows == columns else mirrored
         return total / n**2, Dense(dense)
-
-
-def check_matrices(n: int) -> None:
-    """Raise `MemoryBudgetError` where the n x n matrices of KCI do not fit into the budget."""
-    needed = MATRIX_COPIES * 8 * n**2
-    if needed > settings().memory:
-        raise MemoryBudgetError(
-            f"KCI of {n:,} observations needs {needed / 2**20:,.0f} MiB for n x n matrices, and the "
-            f"budget is {settings().memory / 2**20:,.0f} MiB: use RCoT(), whose memory is linear in the "
-            "number of observations, or raise the budget with mercer.config(memory=...)"
-        )
 
 
 class FeatureEvidence(ConditionalEvidence):

@@ -8,6 +8,7 @@ from typing import Any
 from mercer import validate
 from mercer.backend import count
 from mercer.frames import Table
+from mercer.htest.conditional.basis import NumericTable
 from mercer.htest.conditional.gcm import KernelGCM
 from mercer.htest.conditional.residual_test import affordable
 from mercer.htest.dependence.conditional_base import NO_SERIES_GIVEN
@@ -104,9 +105,10 @@ def _chosen_given(n: int, width: int) -> tuple[Any, str]:
 
 
 def width_of(sample: Any) -> int:
-    """The number of columns of an array or a table."""
-    values = sample.values if isinstance(sample, Table) else sample
-    shape = getattr(values, "shape", (0,))
+    """The number of columns of an array or a table, with indicators in place of categories."""
+    if isinstance(sample, Table):
+        return NumericTable(sample.values, sample.columns.categorical).expanded_width
+    shape = getattr(sample, "shape", (0,))
     return int(shape[1]) if len(shape) > 1 else 1
 
 
