@@ -24,7 +24,7 @@ _OPTION = "takes an option or a kernel; tests/info tries wrong ones"
 _PARAMETERLESS = ("KL", "L2", "Bhattacharyya", "CauchySchwarz", "Chi2", "Hellinger", "Jeffreys", "K", "L", "Measure", "Shannon")  # fmt: skip
 
 _OBJECTS = "takes objects; tests/conformance/test_object_kernels.py drives the bank through it"
-_ESTIMATORS = ("KNN", "KSG", "MixedKSG", "CorrectedKSG", "NSB", "ChaoShen", "Grassberger", "MillerMadow")  # fmt: skip
+_ESTIMATORS = ("KNN", "KSG", "MixedKSG", "CorrectedKSG", "NSB", "ChaoShen", "Grassberger", "MillerMadow", "Spacing", "Vasicek", "Ebrahimi", "VanEs", "Correa", "Edgeworth", "MaximumEntropy", "SpanningTree", "AdaptivePartition")  # fmt: skip
 _ESTIMATOR = "takes estimators and corrections; tests/info tries others"
 
 _FORMULAS_ON_OBJECTS = """
@@ -139,6 +139,11 @@ NO_DATA: dict[str, str] = {
     "mercer.info.CorrectedKSG.parts": _MADE,
     **dict.fromkeys((f"mercer.info.{name}" for name in _ESTIMATORS), _NUMBERS),
     "mercer.info.PlugIn": _ESTIMATOR,
+    "mercer.info.KDE": _ESTIMATOR,
+    "mercer.info.Parametric": _ESTIMATOR,
+    "mercer.info.Parametric.family": "a class of distributions",
+    "mercer.info.InformationEstimate": _MADE,
+    "mercer.info.estimate": "calls functions with doors; tests/info tries wrong ones",
     "mercer.info.CategoriesAndNumbers": _ESTIMATOR,
     # htest
     "mercer.htest.HypothesisTest.test": "what the doors of the tests call",

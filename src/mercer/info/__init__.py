@@ -1,5 +1,6 @@
 """Entropies, divergences and mutual information, in nats."""
 
+from mercer.info.adaptive_partition import AdaptivePartition
 from mercer.info.association import (
     AssociationMeasure,
     Blomqvist,
@@ -17,7 +18,9 @@ from mercer.info.correntropy import (
     CorrentropyCoefficient,
     CorrentropyMetric,
 )
+from mercer.info.density_estimates import KDE
 from mercer.info.entropies import conditional_entropy, cross_entropy, divergence, entropy
+from mercer.info.estimate import InformationEstimate, estimate
 from mercer.info.estimator import Estimator
 from mercer.info.indicator_metrics import kolmogorov, total_variation
 from mercer.info.information_measures import (
@@ -49,6 +52,7 @@ from mercer.info.mixture_measures import (
     L,
     SymmetricBregman,
 )
+from mercer.info.moment_entropies import Edgeworth, MaximumEntropy, Parametric
 from mercer.info.mutual_information import (
     interaction_information,
     mutual_information,
@@ -56,15 +60,19 @@ from mercer.info.mutual_information import (
 )
 from mercer.info.plug_in import NSB, BiasCorrection, ChaoShen, Grassberger, MillerMadow, PlugIn
 from mercer.info.sliced_transport import sliced_wasserstein
+from mercer.info.spacings import Correa, Ebrahimi, Spacing, VanEs, Vasicek
+from mercer.info.spanning_tree import SpanningTree
 from mercer.info.transport_metrics import MaxNorm, SumNorm, dudley, kantorovich, wasserstein
 from mercer.rkhs.kernel_information import kernel_generalized_variance, kernel_mutual_information
 
 __all__ = [
+    "KDE",
     "KL",
     "KNN",
     "KSG",
     "L2",
     "NSB",
+    "AdaptivePartition",
     "AssociationMeasure",
     "Bhattacharyya",
     "BiasCorrection",
@@ -76,15 +84,19 @@ __all__ = [
     "ChaoShen",
     "Chi2",
     "CopulaMMD",
+    "Correa",
     "CorrectedKSG",
     "Correntropy",
     "CorrentropyCoefficient",
     "CorrentropyMetric",
+    "Ebrahimi",
+    "Edgeworth",
     "Estimator",
     "FDivergence",
     "Grassberger",
     "Hellinger",
     "Hoeffding",
+    "InformationEstimate",
     "Jeffreys",
     "JensenRenyi",
     "JensenShannon",
@@ -92,27 +104,34 @@ __all__ = [
     "K",
     "L",
     "MaxNorm",
+    "MaximumEntropy",
     "Measure",
     "MetricValue",
     "MillerMadow",
     "MixedKSG",
+    "Parametric",
     "Phi",
     "PlugIn",
     "Renyi",
     "SchweizerWolff",
     "Shannon",
     "SharmaMittal",
+    "Spacing",
+    "SpanningTree",
     "Spearman",
     "SpearmanTail",
     "SumNorm",
     "SymmetricBregman",
     "Tsallis",
+    "VanEs",
+    "Vasicek",
     "association",
     "conditional_entropy",
     "cross_entropy",
     "divergence",
     "dudley",
     "entropy",
+    "estimate",
     "interaction_information",
     "kantorovich",
     "kernel_generalized_variance",

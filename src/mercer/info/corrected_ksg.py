@@ -92,19 +92,20 @@ def gaussian_information(
     last = spans.pop() if conditional else []
 
     def log_determinant(columns: list[int]) -> float:
-        """Without the bias of the determinant of a Wishart matrix."""
-        from scipy.special import digamma
-
-        if not columns:
-            return 0.0
-        size = len(columns)
         matrix = covariance[np.ix_(columns, columns)]
-        bias = np.sum(digamma((n - 1 - np.arange(size)) / 2)) + size * np.log(2 / n)
-        return float(np.linalg.slogdet(matrix)[1] - bias)
+        unbiased = np.linalg.slogdet(matrix)[1] - log_determinant_bias(n, len(columns))
+        return float(unbiased) if columns else 0.0
 
     total = sum(log_determinant([*span, *last]) for span in spans)
     total -= (len(spans) - 1) * log_determinant(last)
     return (total - log_determinant([*(i for span in spans for i in span), *last])) / 2
+
+
+def log_determinant_bias(n: int, d: int) -> float:
+    """Bias of the log-determinant of the covariance matrix of n Gaussian observations, that of a Wishart matrix."""
+    from scipy.special import digamma
+
+    return float(np.sum(digamma((n - 1 - np.arange(d)) / 2)) + d * np.log(2 / n))
 
 
 def _gaussian_sample(covariance: np.ndarray, n: int) -> np.ndarray:

@@ -69,7 +69,7 @@ def mutual_information(
     condition = None if given is None else _condition(samples[0], given)
     if not isinstance(measure, Shannon | KL):
         return _by_divergence(samples, condition, measure, estimator)
-    return _chosen(estimator, samples, condition).information(samples, condition)
+    return default_or(estimator, samples, condition).information(samples, condition)
 
 
 def interaction_information(x: Any, y: Any, z: Any, *, estimator: Estimator | None = None) -> float:
@@ -86,7 +86,7 @@ def interaction_information(x: Any, y: Any, z: Any, *, estimator: Estimator | No
     0.69
     """
     samples = read_variables((x, y, z), ("x", "y", "z"))
-    rule = _chosen(estimator, samples[:2], samples[2])
+    rule = default_or(estimator, samples[:2], samples[2])
     return rule.information(samples[:2], samples[2]) - rule.information(samples[:2])
 
 
@@ -134,7 +134,7 @@ def transfer_entropy(
     ]
     now, condition = samples[1].take(slice(first, n)), joined_columns(pasts[1:])
     variables = [now, pasts[0]]
-    return _chosen(estimator, variables, condition).information(variables, condition)
+    return default_or(estimator, variables, condition).information(variables, condition)
 
 
 def _steps(lags: int | list[int] | tuple[int, ...]) -> tuple[int, ...]:
@@ -171,13 +171,18 @@ def _condition(first: Sample, given: Any) -> Sample:
     return sample
 
 
-def _chosen(
+def default_or(
     estimator: Estimator | None, samples: Sequence[Sample], given: Sample | None
 ) -> Estimator:
     """The estimator, or the default for these kinds of data."""
-    if estimator is not None:
-        require_instance("estimator", estimator, Estimator, "KSG(), or None")
-        return estimator
+    if estimator is None:
+        return default_estimator(samples, given)
+    require_instance("estimator", estimator, Estimator, "KSG(), or None")
+    return estimator
+
+
+def default_estimator(samples: Sequence[Sample], given: Sample | None) -> Estimator:
+    """The estimator of mutual information for these kinds of data."""
     everything = [*samples, *([given] if given is not None else [])]
     if all(s.discrete for s in everything):
         return PlugIn(MillerMadow())
@@ -197,5 +202,5 @@ def _by_divergence(
         return measure.divergence((estimator or PlugIn()).integrals(joint, product_sample(samples)))
     rng = fixed_generator()
     product = joined_columns([samples[0], *(shuffled(s, rng) for s in samples[1:])])
-    rule = KNN() if estimator is None else _chosen(estimator, samples, None)
+    rule = KNN() if estimator is None else default_or(estimator, samples, None)
     return measure.divergence(rule.integrals(joint, product))
