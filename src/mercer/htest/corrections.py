@@ -131,6 +131,7 @@ def resolution_caution(
     Caution: with 99 resamples no corrected p-value of 66 pairs can be below 0.66: nothing can be found at
     level 0.05, however clear it is. Use 1,319 resamples or more, or correction=WestfallYoung().
     """
+    validate.between("level", level, 0.0, 1.0)
     smallest = correction.smallest(tests, resamples)
     if resamples == 0 or smallest <= level:
         return ()

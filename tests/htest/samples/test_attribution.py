@@ -175,6 +175,8 @@ def test_many_columns_need_westfall_young():
     found = feature_differences(x, y, rng=0)
     assert [f.name for f in found.differing(0.01)] == ["column 7"]
     assert found.cautions() == ()
+    with pytest.raises(ValueError, match="level must be between 0 and 1, got 0"):
+        found.cautions(0)
     assert (found.correction, found.resamples) == (WestfallYoung(), 999)
     assert feature_differences(x, y, correction=Holm(), rng=0).resamples == 2999
 
