@@ -84,11 +84,16 @@ def is_array(x: object) -> bool:
     """Whether `x` is an array of a library that follows the array API standard."""
     if isinstance(x, np.ndarray):
         return True
-    if isinstance(x, type):
+    if isinstance(x, type) or is_dask(x):
         return False
     import array_api_compat
 
     return array_api_compat.is_array_api_obj(x)
+
+
+def is_dask(x: object) -> bool:
+    """Whether `x` is a Dask array or data frame, which holds no data yet; never imports Dask."""
+    return type(x).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 def is_torch(x: object) -> bool:

@@ -9,6 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.backend import is_dask
+from mercer.config import settings
+from mercer.errors import MemoryBudgetError
+
 _CODE_BITS = 52  # float64 represents every integer of 52 bits exactly
 ROUNDED = (
     "float64 would round them; subtract or divide by a constant first (identifiers: use strings)"
@@ -156,6 +160,7 @@ def _frame(x: Any, name: str) -> Any:
     """`x` as a narwhals frame or series, or unchanged if it is neither."""
     import narwhals.stable.v1 as nw
 
+    x = in_memory(x, name)
     if type(x).__module__.startswith("pyarrow") and hasattr(x, "validate"):
         import pyarrow
 
@@ -174,6 +179,29 @@ def _frame(x: Any, name: str) -> Any:
     if isinstance(lazy, nw.LazyFrame):
         raise TypeError(f"{name} is a lazy frame: call .collect() first")
     return frame
+
+
+def in_memory(x: Any, name: str) -> Any:
+    """`x`, read into memory where it is a Dask collection, an Arrow dataset or another stream of Arrow batches."""
+    if is_dask(x):
+        width = len(x.columns) if hasattr(x, "columns") else int(np.prod(x.shape[1:]))
+        _refuse_beyond_budget(8 * len(x) * width, name)
+        return x.compute()
+    x = x.arrow_dataset() if hasattr(x, "arrow_dataset") else x
+    if type(x).__module__.startswith("pyarrow") and hasattr(x, "count_rows"):
+        _refuse_beyond_budget(8 * len(x.schema.names) * x.count_rows(), name)
+        return x.to_table()
+    return x
+
+
+def _refuse_beyond_budget(nbytes: int, name: str) -> None:
+    budget = settings().memory
+    if nbytes > budget:
+        raise MemoryBudgetError(
+            f"{name} would take {nbytes / 2**20:,.0f} MiB in memory, and the budget is {budget / 2**20:,.0f} MiB: "
+            "take a sample of its rows, or raise mercer.config(memory=...); NystromRidge and NystromLogistic "
+            "read Parquet(path, target=...) batch by batch"
+        )
 
 
 class _FrameColumn(NamedTuple):

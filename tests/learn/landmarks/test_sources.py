@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
+import mercer
+from mercer import MemoryBudgetError
+from mercer.htest import MMD, Permutation
 from mercer.kernels import RBF
 from mercer.learn import Batches, FourierRidge, NystromLogistic, NystromRidge, Parquet
 from tests.support.arrays import torch
@@ -132,3 +135,55 @@ def test_missing_labels_in_a_file(tmp_path):
     FRAME.assign(y=np.where(Y > 2, None, LABELS)).to_parquet(tmp_path / "data.parquet")
     with pytest.raises(ValueError, match="y contains missing labels"):
         NystromLogistic(RBF(1.0), landmarks=10).fit(Parquet(tmp_path / "data.parquet", target="y"))
+
+
+def test_row_groups_of_several_files_are_read_side_by_side(tmp_path):
+    """Files named by a pattern, one part each: as all rows at once, whatever the threads."""
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    pytest.importorskip("pyarrow.dataset")
+    rng = np.random.default_rng(4)
+    x = rng.uniform(-2, 2, (9_000, 2))
+    y = np.sin(x[:, 0]) + x[:, 1]
+    for number, rows in enumerate(np.split(np.arange(9_000), 3)):
+        table = pa.table({"a": x[rows, 0], "b": x[rows, 1], "y": y[rows]})
+        pq.write_table(table, tmp_path / f"part{number}.parquet", row_group_size=700)
+    source = Parquet(tmp_path / "part*.parquet", target="y")
+    landmarks = x[:40]
+    with mercer.config(memory="16MiB"):
+        assert len(source.parts()) == 3
+        fits = []
+        for threads in (1, 3):
+            with mercer.config(threads=threads):
+                fits.append(NystromRidge(RBF(1.0), 1e-3, landmarks=landmarks).fit(source))
+    whole = NystromRidge(RBF(1.0), 1e-3, landmarks=landmarks).fit(x, y)
+    new = pd.DataFrame(x[:50], columns=["a", "b"])
+    np.testing.assert_array_equal(fits[0].predict(new), fits[1].predict(new))
+    assert_allclose(fits[0].predict(new), whole.predict(x[:50]), atol=1e-6)
+    sample = Parquet(tmp_path / "part*.parquet", columns=["a", "b"])
+    test = MMD(RBF(1.0), null=Permutation(39))
+    assert test.test(sample, x[:500], rng=0).pvalue == test.test(x, x[:500], rng=0).pvalue
+    with (
+        mercer.config(memory="16MiB"),
+        pytest.raises(MemoryBudgetError, match="take a sample of its rows"),
+    ):
+        test.test(pa.dataset.dataset(pa.table({"a": np.zeros(3_000_000)})), x[:500])
+    with pytest.raises(ValueError, match="which column is to be predicted"):
+        NystromRidge(RBF(1.0)).fit(sample)
+
+
+def test_dask_collections_are_read_into_memory():
+    da = pytest.importorskip("dask.array")
+    dd = pytest.importorskip("dask.dataframe")
+    frame, other = dd.from_pandas(FRAME, npartitions=3), X[:200] + 0.5
+    test = MMD(RBF(1.0), null=Permutation(39))
+    wanted = test.test(X, other, rng=0)
+    assert test.test(da.from_array(X, chunks=(100, 3)), other, rng=0).pvalue == wanted.pvalue
+    assert test.test(frame, pd.DataFrame(other, columns=[*"abc"]), rng=0).pvalue == wanted.pvalue
+    for data in (da.from_array(X, chunks=(100, 3)), frame):
+        assert_allclose(ridge().fit(data, da.from_array(Y, chunks=150)).predict(data), WANTED)
+    with (
+        mercer.config(memory="16MiB"),
+        pytest.raises(MemoryBudgetError, match="would take 23 MiB in memory"),
+    ):
+        test.test(da.zeros((1_000_000, 3)), other)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from glob import glob
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,10 @@ class Source(ABC):
     def once(self) -> bool:
         """Whether the batches can be read only once."""
         return False
+
+    def parts(self) -> Sequence[Source]:
+        """Sources that together are this one, which several workers read at the same time; here itself alone."""
+        return [self]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,41 +109,107 @@ class Batches(Source):
 
 @dataclass(frozen=True)
 class Parquet(Source):
-    """A Parquet file, or a folder of them, read batch by batch with pyarrow.
+    """A Parquet file, or several, read batch by batch with pyarrow.
+
+    Row groups are read side by side by threads, or by the workers of a cluster, which then need the same path.
 
     Parameters
     ----------
     path : str or Path
-    target : str or sequence of str
-        Column to predict, or several.
+        A file, a folder of files, or a pattern such as ``"2024/*.parquet"``.
+    target : str, sequence of str or None
+        Column to predict, or several. None: a sample without a target, for hypothesis tests.
     columns : sequence of str, optional
-        Columns to predict from; None: all others.
+        Columns to predict from, or of the sample; None: all others.
     """
 
     path: str | Path
-    target: str | Sequence[str]
+    target: str | Sequence[str] | None = None
     columns: Sequence[str] | None = None
 
     def batches(self) -> Iterator[Batch]:
+        for part in self.parts():
+            yield from part.batches()
+
+    def parts(self) -> Sequence[Source]:
+        """Runs of row groups, of at least a batch each."""
         data = _dataset(self.path)
+        targets, features = self._targets_and_features(data)
+        parts = []
+        for fragment in data.get_fragments():
+            for groups in _runs_of_groups(fragment, _rows(8 * len(features))):
+                flat = isinstance(self.target, str)
+                parts.append(_RowGroups(fragment.path, groups, features, targets, flat))
+        return parts
+
+    def arrow_dataset(self) -> Any:
+        """The sample as a dataset of pyarrow, which tests read into memory."""
+        if self.target is not None:
+            raise ValueError(f"a test takes a sample: leave target={self.target!r} out")
+        import pyarrow
+
+        data = _dataset(self.path)
+        names = data.schema.names if self.columns is None else list(self.columns)
+        _refuse_missing(self.path, names, data.schema.names)
+        return data.replace_schema(pyarrow.schema([data.schema.field(name) for name in names]))
+
+    def _targets_and_features(self, data: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        if self.target is None:
+            raise ValueError(
+                f'which column is to be predicted? Parquet({str(self.path)!r}, target="...")'
+            )
         targets = [self.target] if isinstance(self.target, str) else list(self.target)
         names = [n for n in data.schema.names if n not in targets]
         features = names if self.columns is None else list(self.columns)
         repeated = [n for n in features if n in targets]
         if repeated:
             raise ValueError(f"{repeated[0]!r} is the target, so it cannot be among the columns")
-        missing = [n for n in [*features, *targets] if n not in data.schema.names]
-        if missing:
-            raise ValueError(
-                f"no column {missing[0]!r} in {Path(self.path).name}: use "
-                f"{', '.join(data.schema.names)}"
-            )
-        rows = _rows(8 * len(features))
-        for batch in data.to_batches(columns=[*features, *targets], batch_size=rows):
-            if batch.num_rows:
-                y = [batch.column(name).to_numpy(zero_copy_only=False) for name in targets]
-                numbers = y[0] if isinstance(self.target, str) else np.stack(y, axis=1)
-                yield batch.select(features), numbers, None
+        _refuse_missing(self.path, [*features, *targets], data.schema.names)
+        return tuple(targets), tuple(features)
+
+
+@dataclass(frozen=True)
+class _RowGroups(Source):
+    """Some row groups of a Parquet file."""
+
+    path: str
+    groups: tuple[int, ...]
+    features: tuple[str, ...]
+    targets: tuple[str, ...]
+    flat: bool  # whether y has one dimension
+
+    def batches(self) -> Iterator[Batch]:
+        import pyarrow.parquet
+
+        rows, names = _rows(8 * len(self.features)), [*self.features, *self.targets]
+        with pyarrow.parquet.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(
+                batch_size=rows, row_groups=list(self.groups), columns=names, use_threads=False
+            ):
+                y = [batch.column(name).to_numpy(zero_copy_only=False) for name in self.targets]
+                numbers = y[0] if self.flat else np.stack(y, axis=1)
+                yield batch.select(list(self.features)), numbers, None
+
+
+def _runs_of_groups(fragment: Any, rows: int) -> Iterator[tuple[int, ...]]:
+    """Numbers of consecutive row groups of a file with at least so many rows, but for the last run."""
+    run, size = [], 0
+    for group in fragment.row_groups:
+        if not group.num_rows:
+            continue
+        run.append(group.id)
+        size += group.num_rows
+        if size >= rows:
+            yield tuple(run)
+            run, size = [], 0
+    if run:
+        yield tuple(run)
+
+
+def _refuse_missing(path: str | Path, names: Sequence[str], known: Sequence[str]) -> None:
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise ValueError(f"no column {missing[0]!r} in {Path(path).name}: use {', '.join(known)}")
 
 
 def batch_rows(points: Any) -> int:
@@ -209,6 +280,7 @@ def _dataset(path: str | Path) -> Any:
         raise ImportError("Parquet needs pyarrow: pip install 'mercer[frames]'") from None
     if not isinstance(path, str | Path):
         raise TypeError(f"path must be a path, got {validate.shown(path)}")
-    if not Path(path).exists():
+    files = str(path) if Path(path).exists() else sorted(glob(str(path)))
+    if not files:
         raise FileNotFoundError(f"no file {str(path)!r}: give the path of a Parquet file")
-    return pyarrow.dataset.dataset(str(path), format="parquet")
+    return pyarrow.dataset.dataset(files, format="parquet")

@@ -68,6 +68,18 @@ class NormalSums:
         center, shift = (astype(row, like.dtype) for row in (center, shift))
         return cls(*sums, center=center, shift=shift, precision=eps(like))
 
+    def without_rows(self) -> NormalSums:
+        """Sums over no rows, with the same center and shift."""
+        xp = namespace(self.matrix)
+        sums = (xp.zeros_like(a) for a in (self.matrix, self.right, self.totals))
+        return NormalSums(*sums, self.center, self.shift, self.precision)
+
+    def merge(self, other: NormalSums) -> None:
+        """Add the rows of sums with the same center and shift."""
+        self.matrix += other.matrix
+        self.right += other.right
+        self.totals += other.totals
+
     def add(self, design: LazyMatrix, y: Array, weights: np.ndarray | None = None) -> None:
         """Add the rows of Z, with targets (n, q) and weights (n,)."""
         xp, like = namespace(design.like), design.like

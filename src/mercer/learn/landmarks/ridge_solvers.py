@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from mercer.backend import (
     array_like,
     astype,
     double,
+    is_numpy,
     namespace,
     ones,
     to_numpy,
@@ -25,6 +27,7 @@ from mercer.config import settings
 from mercer.errors import MemoryBudgetError, NotConverged
 from mercer.gram import LazyMatrix
 from mercer.gram.positive_definite import add_to_diagonal, inverse_lower, lower_factor
+from mercer.gram.threads import in_order
 from mercer.learn.conjugate_gradients import conjugate_gradients
 from mercer.learn.landmarks.normal_equations import (
     Means,
@@ -41,13 +44,21 @@ Rows = Iterator[tuple[LazyMatrix, Array, np.ndarray | None]]  # Z (b, m), y (b, 
 
 
 @dataclass(frozen=True, eq=False)
+class PartedRows:
+    """Rows in parts that several workers read at the same time; `read` gives those of one part."""
+
+    read: Callable[[Any], Rows]
+    parts: Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False)
 class RidgeProblem:
     """Minimisation of sum_i w_i |z_i'c + b - y_i|^2 + ridge c'Pc, with rows z_i that come in batches.
 
     b is 0 without an `intercept`. Each call of `rows` starts a pass over the batches of Z, y and the
     weights w; with `single_pass` there can be only one. `penalty` is P in float64, and `center` a row near
     the mean of the rows of Z. `sampled_rows` are rows of Z drawn uniformly; None where P consists of
-    such rows.
+    such rows. `parted` are the same rows in parts, if there are several.
     """
 
     rows: Callable[[], Rows]
@@ -57,6 +68,7 @@ class RidgeProblem:
     intercept: bool
     sampled_rows: Array | None = None
     single_pass: bool = False
+    parted: PartedRows | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +118,8 @@ class NormalEquations(Solver):
 
     def solve(self, problem: RidgeProblem, /) -> RidgeSolution:
         centred = problem.intercept
-        sums = summed(None, problem.rows(), problem.center, centred)
+        rows = problem.parted or problem.rows()
+        sums = summed(None, rows, problem.center, centred)
         solve = sums.factored(problem.penalty, problem.ridge, intercept=centred)
         steps, means = self._steps(problem, sums), sums.means() if centred else None
         right = sums.right_side(intercept=centred)
@@ -183,8 +196,38 @@ class ConjugateGradients(Solver):
         return RidgeSolution(c, None if means is None else means.intercept(c), steps + 1)
 
 
-def summed(sums: NormalSums | None, rows: Rows, center: Array, intercept: bool) -> NormalSums:
-    """Normal equations with more rows: added to `sums`, or to new ones."""
+def summed(
+    sums: NormalSums | None, rows: Rows | PartedRows, center: Array, intercept: bool
+) -> NormalSums:
+    """Normal equations with more rows: added to `sums`, or to new ones.
+
+    The first part tells the type of the numbers and their mean; the others are summed on threads or on a cluster, each by
+    itself, and added in their order.
+    """
+    if not isinstance(rows, PartedRows):
+        return _with_rows(sums, rows, center, intercept)
+    total = _with_rows(sums, rows.read(rows.parts[0]), center, intercept)
+    work = _PartSums(rows.read, total.without_rows(), center, intercept)
+    held = 8 * int(center.shape[0]) ** 2
+    for part in in_order(work, rows.parts[1:], parallel=is_numpy(center), held=held):
+        total.merge(part)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class _PartSums:
+    """The normal equations of one part of the data."""
+
+    read: Callable[[Any], Rows]
+    empty: NormalSums
+    center: Array
+    intercept: bool
+
+    def __call__(self, part: Any) -> NormalSums:
+        return _with_rows(self.empty.without_rows(), self.read(part), self.center, self.intercept)
+
+
+def _with_rows(sums: NormalSums | None, rows: Rows, center: Array, intercept: bool) -> NormalSums:
     columns = int(center.shape[0])
     check_affordable(
         columns, 2 * settings().workers + 6, "Normal equations", "use solver=ConjugateGradients()"

@@ -22,6 +22,7 @@ from mercer.learn.landmarks.batch_source import InMemory, Source, sampled
 from mercer.learn.landmarks.normal_equations import NormalSums
 from mercer.learn.landmarks.ridge_solvers import (
     NormalEquations,
+    PartedRows,
     RidgeProblem,
     Rows,
     Solver,
@@ -93,6 +94,11 @@ class StreamedLearner(KernelPredictor):
     def _accept_both(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Kernel, points, target and weights of data that are held."""
         return self._accept_numbers(X, y, sample_weight)
+
+    def _parted(self, source: Source) -> PartedRows | None:
+        """The rows of the source in parts; None where it has no parts."""
+        parts = source.parts()
+        return PartedRows(self._rows, parts) if len(parts) > 1 else None
 
     def _passes(self, source: Source) -> Callable[[], Rows]:
         """Makes the rows as often as it is called; those of a single batch once."""
@@ -191,7 +197,8 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, StreamedLearner):
     def _problem(self, source: Source, penalty: Array, sample: Array | None) -> RidgeProblem:
         rows, center = self._passes(source), self._center(penalty)
         ridge, intercept = float(self.ridge), bool(self.intercept)
-        return RidgeProblem(rows, penalty, ridge, center, intercept, sample, source.once)
+        parted = self._parted(source)
+        return RidgeProblem(rows, penalty, ridge, center, intercept, sample, source.once, parted)
 
     @available_if(_adds_up)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -218,7 +225,8 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, StreamedLearner):
             source = InMemory(*self._numbers_of(X, y, sample_weight, reset=False))
         penalty = self._penalty()
         centred = bool(self.intercept)
-        sums = summed(sums, self._rows(source), self._center(penalty), centred)
+        rows = self._parted(source) or self._rows(source)
+        sums = summed(sums, rows, self._center(penalty), centred)
         solve = sums.factored(penalty, float(self.ridge), intercept=centred)
         c = solve(sums.right_side(intercept=centred))
         self._sums, self.n_passes_, self._continued = sums, 1, True
