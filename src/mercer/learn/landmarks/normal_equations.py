@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,9 +70,13 @@ class NormalSums:
 
     def without_rows(self) -> NormalSums:
         """Sums over no rows, with the same center and shift."""
-        xp = namespace(self.matrix)
-        sums = (xp.zeros_like(a) for a in (self.matrix, self.right, self.totals))
-        return NormalSums(*sums, self.center, self.shift, self.precision)
+        zeros_like = namespace(self.matrix).zeros_like
+        return replace(
+            self,
+            matrix=zeros_like(self.matrix),
+            right=zeros_like(self.right),
+            totals=zeros_like(self.totals),
+        )
 
     def merge(self, other: NormalSums) -> None:
         """Add the rows of sums with the same center and shift."""
