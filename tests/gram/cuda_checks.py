@@ -190,6 +190,7 @@ def tests() -> Checks:
         for dtype in (SINGLE, DOUBLE):
             found = test.test(*(put(s, dtype) for s in samples), rng=1)
             limit = 1e-5 if dtype == SINGLE else 1e-12
+            limit = HALF if name == "MMDAgg" else limit  # a function of its resampled forms
             yield f"{name} {dtype}", abs(found.statistic / host.statistic - 1), limit
             yield f"{name} p {dtype}", abs(found.pvalue - host.pvalue), 2 / len(host.null)
             if name == "MMDAgg":  # draws are ranks
