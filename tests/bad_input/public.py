@@ -6,7 +6,7 @@ has a door in `doors.py` or a reason here; `test_bad_input.py` fails where both 
 
 from __future__ import annotations
 
-from tests.support.object_zoo import OBJECT_KERNELS
+from tests.bad_input.object_reasons import OBJECT_REASONS
 
 _FORMULA = "a formula on points that a door has checked"
 _NUMBERS = "takes numbers; test_parameters.py tries them"
@@ -23,22 +23,11 @@ _ASSOCIATIONS = ("Blomqvist", "CentredCorrentropy", "CopulaMMD", "Correntropy", 
 _OPTION = "takes an option or a kernel; tests/info tries wrong ones"
 _PARAMETERLESS = ("KL", "L2", "Bhattacharyya", "CauchySchwarz", "Chi2", "Hellinger", "Jeffreys", "K", "L", "Measure", "Shannon")  # fmt: skip
 
-_OBJECTS = "takes objects; tests/conformance/test_object_kernels.py drives the bank through it"
 _ESTIMATORS = ("KNN", "KSG", "MixedKSG", "CorrectedKSG", "NSB", "ChaoShen", "Grassberger", "MillerMadow", "Spacing", "Vasicek", "Ebrahimi", "VanEs", "Correa", "Edgeworth", "MaximumEntropy", "SpanningTree", "AdaptivePartition")  # fmt: skip
 _ESTIMATOR = "takes estimators and corrections; tests/info tries others"
 
-_FORMULAS_ON_OBJECTS = """
-    ObjectKernel.view ObjectKernel.viewed FeatureCounts.describe SetFeatures.element_weights _Ratio.ratio
-    _OfElements.reduced _OfRankings.vectors _OfNodePairs.sums _Substructures.sums _Substructures.table
-    GappyKmers.occurrences GappyPairs.occurrences
-"""
-
 NO_DATA: dict[str, str] = {
-    # kernels on objects
-    **{f"mercer.kernels.{kind.__name__}": _OBJECTS for kind in OBJECT_KERNELS},
-    "mercer.kernels.ObjectKernel.items": _OBJECTS,
-    **{f"mercer.kernels.{name}": _FORMULA for name in _FORMULAS_ON_OBJECTS.split()},
-    "mercer.kernels.FeatureCounts.features": _OBJECTS,
+    **OBJECT_REASONS,
     "mercer.config": "settings; tests/test_config.py tries them",
     "mercer.settings": "takes nothing",
     "mercer.cli.app": "the command",

@@ -13,9 +13,12 @@ from mercer.kernels import (
     AllSubsequences,
     BestMatch,
     Convolution,
+    CyclicShift,
     Dice,
+    DynamicTimeWarping,
     GappyKmers,
     GappyPairs,
+    GlobalAlignment,
     Jaccard,
     Kendall,
     Kernel,
@@ -23,6 +26,8 @@ from mercer.kernels import (
     Mismatch,
     PartialTree,
     SetIntersection,
+    Signature,
+    SoftDTW,
     Spearman,
     Spectrum,
     Subsequence,
@@ -90,6 +95,19 @@ class ObjectEntry:
 
 WORDS = words("abc", 12)
 
+
+def paths(longest: int, channels: int = 2, equal: bool = False) -> ObjectSampler:
+    """Random walks of random lengths, the first of length 1; or all of the same length."""
+
+    def sample(rng: np.random.Generator, n: int) -> list[np.ndarray]:
+        lengths = [longest] * n if equal else [1, *rng.integers(1, longest + 1, n - 1)]
+        return [0.4 * np.cumsum(rng.normal(size=(size, channels)), axis=0) for size in lengths]
+
+    return sample
+
+
+PATHS = paths(9)
+
 OBJECT_ZOO = [
     ObjectEntry(Spectrum(2), WORDS),
     ObjectEntry(Spectrum(3, up_to=True), words("aßc\U0001f600", 9)),
@@ -113,6 +131,19 @@ OBJECT_ZOO = [
     ObjectEntry(SubsetTree(0.6), trees),
     ObjectEntry(Subtree(0.6), trees),
     ObjectEntry(PartialTree(0.6), trees),
+    # series
+    ObjectEntry(GlobalAlignment(0.8), PATHS),
+    ObjectEntry(GlobalAlignment(0.8, triangular=3), PATHS),
+    ObjectEntry(GlobalAlignment(2.0).normalized(), paths(25, 1)),
+    ObjectEntry(SoftDTW(0.5), PATHS),
+    ObjectEntry(DynamicTimeWarping(0.9), PATHS, definite=False),
+    ObjectEntry(DynamicTimeWarping(0.9, window=2), PATHS, definite=False),
+    ObjectEntry(Signature(3), PATHS),
+    ObjectEntry(Signature(2, base=RBF(1.0)), PATHS),
+    ObjectEntry(Signature(None), PATHS),
+    ObjectEntry(Signature(None, base=RBF(0.7)), PATHS),
+    ObjectEntry(CyclicShift(RBF(1.5)), paths(5, equal=True)),
+    ObjectEntry(RBF(0.7).on(Signature(2).normalized()), PATHS, tolerance=1e-9),
     # algebra and wrappers
     ObjectEntry(Spectrum(2) + 0.5 * Spectrum(3).normalized(), WORDS),
     ObjectEntry(RBF(0.7).on(Spectrum(1).normalized()) * Spectrum(1), WORDS, tolerance=1e-9),

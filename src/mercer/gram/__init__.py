@@ -13,6 +13,7 @@ from mercer.gram.gram import kernel_matrix as kernel_matrix
 from mercer.gram.lazy import Centered, Hadamard, LazyMatrix
 from mercer.gram.resampling_weights import PairedWeights, PermutedWeights, SignWeights
 from mercer.gram.solve import ridge_solve
+from mercer.gram.threads import for_each as for_each
 
 __all__ = [
     "Centered",

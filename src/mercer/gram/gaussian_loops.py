@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mercer.gram.blas_calls import calls
-from mercer.gram.fast_exp import inlined_exp
+from mercer.native_exp import inlined_exp
 
 Loop = Callable[..., int]
 

@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from mercer.gram import blas_calls, fast_exp, gaussian_loops, gaussian_pair_loops
+from mercer import native_exp
+from mercer.gram import blas_calls, gaussian_loops, gaussian_pair_loops
 from mercer.gram.blas_calls import routines
 from mercer.gram.resampling_weights import CodedColumns
 from mercer.gram.threads import (
@@ -29,7 +30,7 @@ MAX_LABELLINGS_TOGETHER = 512
 _MAX_COLUMNS_PER_CALL = 16 * TILE
 _MAX_PRODUCTS_PER_CALL = 2**20
 
-_SOURCES = (blas_calls.__file__, fast_exp.__file__, gaussian_loops.__file__)
+_SOURCES = (blas_calls.__file__, native_exp.__file__, gaussian_loops.__file__)
 _C_NAMES = {4: "float", 8: "double"}
 _WRITE = {4: gaussian_loops.write_single, 8: gaussian_loops.write_double}
 _PRODUCTS = {4: gaussian_loops.products_single, 8: gaussian_loops.products_double}

@@ -22,6 +22,14 @@ from mercer.kernels.radial import (
 )
 from mercer.kernels.rankings.rankings import Kendall, Mallows, Spearman
 from mercer.kernels.rules import Rule
+from mercer.kernels.series.alignment_kernels import (
+    DynamicTimeWarping,
+    GlobalAlignment,
+    SoftDTW,
+)
+from mercer.kernels.series.cyclic_shift import CyclicShift
+from mercer.kernels.series.series_data import Series
+from mercer.kernels.series.signature import Signature
 from mercer.kernels.sets.common_elements import Dice, Jaccard, SetIntersection, WeightedJaccard
 from mercer.kernels.sets.element_pairs import BestMatch, Convolution
 from mercer.kernels.shift_invariant import (
@@ -60,10 +68,12 @@ __all__ = [
     "Convolution",
     "Coordinatewise",
     "Cosine",
+    "CyclicShift",
     "Delta",
     "Dice",
     "Dirichlet",
     "DotProduct",
+    "DynamicTimeWarping",
     "Energy",
     "Exp",
     "Exponential",
@@ -72,6 +82,7 @@ __all__ = [
     "Fejer",
     "GappyKmers",
     "GappyPairs",
+    "GlobalAlignment",
     "HalfLine",
     "Intersection",
     "InverseMultiquadric",
@@ -96,12 +107,15 @@ __all__ = [
     "Rule",
     "Scaled",
     "Select",
+    "Series",
     "SetIntersection",
     "ShiftInvariant",
     "Sigmoid",
+    "Signature",
     "Sinc",
     "SmoothRadial",
     "Sobolev",
+    "SoftDTW",
     "Spearman",
     "Spectrum",
     "Stein",

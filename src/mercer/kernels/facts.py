@@ -21,6 +21,7 @@ from mercer.kernels.radial import (
     Matern,
     RationalQuadratic,
 )
+from mercer.kernels.series import series_facts as series_facts
 from mercer.kernels.shift_invariant import BSpline, Cosine, Dirichlet, Fejer, Poisson, Sinc
 from mercer.kernels.sobolev import BandLimited, Brownian, HalfLine, Sobolev
 from mercer.kernels.stein import Stein

@@ -10,6 +10,7 @@ from mercer import validate
 from mercer.backend import double, is_array, namespace
 from mercer.frames import Columns, Table, table, values
 from mercer.kernels.base import Kernel, Points
+from mercer.kernels.log_valued import LogValued
 from mercer.kernels.take import Rows
 
 _EARLIER = "the points seen before"  # the name in messages of the points whose columns are known
@@ -48,9 +49,11 @@ def accepted(kernel: Kernel, x: Any, name: str) -> Points:
         diagonal = kernel.diag(points)
     xp = namespace(diagonal)
     if not bool(xp.all(xp.isfinite(diagonal))):
+        remedy = "rescale the data or the parameters, or use float64"
+        if isinstance(kernel, LogValued):
+            remedy = "use .normalized(), which works with logarithms, or rescale the data"
         raise ValueError(
-            f"{name} has points at which {kernel!r} is not finite in {diagonal.dtype}: "
-            "rescale the data or the parameters, or use float64"
+            f"{name} has points at which {kernel!r} is not finite in {diagonal.dtype}: {remedy}"
         )
     return points
 

@@ -12,6 +12,7 @@ from mercer import validate
 from mercer.backend import Array, array_like, count, namespace, to_numpy
 from mercer.frames import Columns
 from mercer.kernels.base import Kernel, Points, require_kernels
+from mercer.kernels.log_valued import LogValued, normalized_paired, normalized_pairwise
 
 
 class InputWrapper(Kernel):
@@ -147,11 +148,15 @@ class Normalized(Kernel):
         return self.kernel.accept(x, name)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
+        if isinstance(self.kernel, LogValued):
+            return normalized_pairwise(self.kernel, x, y)
         x_inverse = self._inverse_norms(x)
         y_inverse = x_inverse if y is x else self._inverse_norms(y)
         return self.kernel.pairwise(x, y) * x_inverse[:, None] * y_inverse[None, :]
 
     def paired(self, x: Points, y: Points, /) -> Array:
+        if isinstance(self.kernel, LogValued):
+            return normalized_paired(self.kernel, x, y)
         return self.kernel.paired(x, y) * self._inverse_norms(x) * self._inverse_norms(y)
 
     def _inverse_norms(self, x: Points) -> Array:

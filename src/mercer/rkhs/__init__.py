@@ -1,6 +1,7 @@
 """Functions of an RKHS, distributions and their embeddings, measures, Mercer expansions, bases of L2."""
 
-from mercer.rkhs.approximation import Series, expand
+from mercer.rkhs.approximation import BasisSeries as Series
+from mercer.rkhs.approximation import expand
 from mercer.rkhs.bases import (
     Basis,
     CosineBasis,

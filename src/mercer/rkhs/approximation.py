@@ -17,7 +17,7 @@ _VALUES_PER_BLOCK = 2**20  # values of basis functions computed at a time: 8 MiB
 
 
 @dataclass(frozen=True, eq=False)
-class Series(EqualByValue):
+class BasisSeries(EqualByValue):
     """Finite expansion f(x) = sum_j coefficients_j b_j(x) in an orthonormal basis.
 
     By Parseval's identity the L2 norm of f is the Euclidean norm of its coefficients, so the error of
@@ -51,11 +51,11 @@ class Series(EqualByValue):
         values = self.basis(x, len(self))
         return values @ array_like(self.coefficients, values)
 
-    def linear(self, n: int) -> Series:
+    def linear(self, n: int) -> BasisSeries:
         """First n terms, the best approximation in the span of b_0 ... b_{n-1}."""
         return replace(self, coefficients=self.coefficients[: self._terms(n)])
 
-    def best(self, n: int) -> Series:
+    def best(self, n: int) -> BasisSeries:
         """Best n-term approximation: the n largest coefficients, of equal ones the first."""
         largest = self._by_size()[: self._terms(n)]
         coefficients = np.zeros_like(self.coefficients)
@@ -102,7 +102,7 @@ def expand(
     n: int,
     *,
     quadrature: Quadrature | None = None,
-) -> Series:
+) -> BasisSeries:
     """First n coefficients c_j = integral of f b_j of a function, as a `Series`.
 
     Parameters
@@ -137,7 +137,7 @@ def expand(
     for start in range(0, len(rule), step):
         rows = slice(start, min(start + step, len(rule)))
         total = total + weights[rows] @ astype(basis(rule.nodes[rows, :], n), weights.dtype)
-    return Series(basis, to_numpy(total))
+    return BasisSeries(basis, to_numpy(total))
 
 
 def one_per_point(function: Callable[[Points], Array], x: Points) -> Array:

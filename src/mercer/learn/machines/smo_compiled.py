@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram import fast_exp
+from mercer import native_exp
 from mercer.native import helper, is_quick, native_loop
 
 LANES = 32  # independent running maxima, so that the compiler fills the vector units with them
@@ -34,13 +34,13 @@ def compiled_steps(dtype: Any = np.float64) -> Callable[..., int]:
     `places` (n,). For other rows, rank and stride are 0.
     """
     build = _single if np.dtype(dtype) == np.float32 else _double
-    return native_loop(build, _signature(dtype), (fast_exp.__file__,))
+    return native_loop(build, _signature(dtype), (native_exp.__file__,))
 
 
 def is_quickly_compiled(dtype: Any = np.float64) -> bool:
     """Whether `compiled_steps` loads stored code, or compiles for the first time in this installation."""
     build = _single if np.dtype(dtype) == np.float32 else _double
-    return is_quick(build, _signature(dtype), (fast_exp.__file__,))
+    return is_quick(build, _signature(dtype), (native_exp.__file__,))
 
 
 def _signature(dtype: Any) -> str:
@@ -50,11 +50,11 @@ def _signature(dtype: Any) -> str:
 
 
 def _single(numba: Any) -> Callable[..., int]:
-    return _loop(numba, fast_exp.inlined_exp(4))
+    return _loop(numba, native_exp.inlined_exp(4))
 
 
 def _double(numba: Any) -> Callable[..., int]:
-    return _loop(numba, fast_exp.inlined_exp(8))
+    return _loop(numba, native_exp.inlined_exp(8))
 
 
 def _loop(numba: Any, exp: Any) -> Callable[..., int]:
