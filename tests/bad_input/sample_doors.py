@@ -12,6 +12,7 @@ from mercer.htest import (
     MMD,
     SCF,
     UME,
+    CrossMatch,
     Energy,
     Equivalence,
     KSample,
@@ -20,6 +21,8 @@ from mercer.htest import (
     MMDFuse,
     Monitor,
     Permutation,
+    SpanningTreeTest,
+    Wasserstein,
     feature_differences,
     power,
     sample_size,
@@ -77,6 +80,9 @@ def learnt(kind: Any, places: str) -> Any:
 def sample_doors() -> Iterator[Door]:
     yield compared("htest.SCF htest.SCF.test", SCF(null=P), own_units=True)
     yield compared("htest.Energy htest.Energy.test", Energy(null=P), own_units=True)
+    for test in (CrossMatch(), SpanningTreeTest(null=P), Wasserstein(null=P)):
+        name = f"htest.{type(test).__name__}"
+        yield compared(f"{name} {name}.test", test, own_units=True)
     for kind in (MMDAgg, MMDFuse, MaxMMD):
         name = f"htest.{kind.__name__}"
         yield compared(f"{name} {name}.test", kind(null=P), own_units=True, takes=CATEGORIES)

@@ -12,12 +12,15 @@ from mercer.htest import (
     NFSIC,
     RDC,
     BlockHSIC,
+    ConditionalMutualInformation,
     CrossHSIC,
     FourierHSIC,
     HSICAgg,
+    MutualInformation,
     NystromHSIC,
     Permutation,
     SerialHSIC,
+    TransferEntropy,
     independence,
     pairwise_independence,
 )
@@ -31,6 +34,14 @@ CATEGORIES = frozenset({"categories"})
 def found(test: Any) -> Any:
     def call(x: Any, y: Any) -> Any:
         result = test.test(x, y, rng=0)
+        return np.round(result.statistic, 9), 0 < result.pvalue <= 1
+
+    return call
+
+
+def found_given(test: Any) -> Any:
+    def call(*samples: Any) -> Any:
+        result = test.test(*samples, rng=0)
         return np.round(result.statistic, 9), 0 < result.pvalue <= 1
 
     return call
@@ -87,6 +98,21 @@ def variable_doors() -> Iterator[Door]:
         yield two(f"htest.{type(test).__name__}", test, own_units=True, takes=CATEGORIES)
     yield two("htest.FourierHSIC", FourierHSIC(null=P), own_units=True)
     yield two("htest.RDC htest.RDC.test", RDC(null=P))
+    yield two(
+        "htest.MutualInformation htest.MutualInformation.test",
+        MutualInformation(null=P),
+        takes=CATEGORIES,
+    )
+    given = ConditionalMutualInformation(resamples=9)
+    yield door(
+        "htest.ConditionalMutualInformation htest.ConditionalMutualInformation.test",
+        "x y z", PAIRS, 2 * PAIRS, PAIRS**2, takes=CATEGORIES, calls=found_given(given),
+    )  # fmt: skip
+    yield door(
+        "htest.TransferEntropy htest.TransferEntropy.test htest.TransferEntropy.statistic",
+        "source target", PAIRS, 2 * PAIRS, points=True, takes=CATEGORIES, also=("x", "y", "z"),
+        calls=found_given(TransferEntropy(resamples=9)),
+    )  # fmt: skip
     yield door(
         "htest.NFSIC.optimized", "x y", PAIRS, 2 * PAIRS, calls=learnt, points=True, own_units=True
     )

@@ -117,6 +117,9 @@ SAMPLE_CASES = {
         "htest.MMD, pairs": MMD(null=Permutation(199, paired=True)),
         "htest.MMDAgg, landmarks": MMDAgg(landmarks=100, null=P),
         "htest.Energy": Energy(null=P),
+        "htest.Wasserstein": htest.Wasserstein(null=P),
+        "htest.Kolmogorov": htest.Kolmogorov(null=P),
+        "htest.SpanningTreeTest": htest.SpanningTreeTest(trees=1, null=Permutation(999)),
         "htest.Hotelling": Hotelling(null=Permutation(999)),
         "htest.LinearMMD": LinearMMD(),
         "htest.BlockMMD": BlockMMD(),
@@ -127,6 +130,7 @@ SAMPLE_CASES = {
         "htest.Equivalence": Equivalence(0.5),
     }.items()
 } | {
+    "htest.CrossMatch": of_test(htest.CrossMatch(), 2, n=250),
     "htest.MMDAgg": of_test(MMDAgg(null=P), 2, n=1_200),
     "htest.MMDFuse": of_test(MMDFuse(null=P), 2, n=1_200),
     "htest.MaxMMD": of_test(MaxMMD(null=P), 2, n=1_200),
@@ -180,6 +184,13 @@ DEPENDENCE_CASES = {
     "htest.KCI, many columns": of_test(KCI(), 3, n=2_500),
     "htest.SplitKCI": of_test(SplitKCI(null=WildBootstrap(99)), 3, d=1, n=2_000),
     "htest.LocalPermutation": of_test(LocalPermutation(resamples=9), 3, d=1, n=2_500),
+    "htest.MutualInformation": of_test(
+        htest.MutualInformation(null=Permutation(9)), 2, d=1, n=2_500
+    ),
+    "htest.ConditionalMutualInformation": of_test(
+        htest.ConditionalMutualInformation(resamples=5), 3, d=1, n=2_000
+    ),
+    "htest.TransferEntropy": of_test(htest.TransferEntropy(resamples=5), 2, d=1, n=2_000),
     "htest.CRT": of_test(CRT(resamples=9), 3, d=1, n=2_500),
     "htest.GCM": of_test(GCM(), 3, d=1, n=2_500),
     "htest.WeightedGCM": of_test(WeightedGCM(), 3, d=1, n=2_500),

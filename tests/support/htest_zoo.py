@@ -25,7 +25,9 @@ from mercer.htest import (
     BlockMMD,
     Bootstrap,
     Composite,
+    ConditionalMutualInformation,
     CrossHSIC,
+    CrossMatch,
     CrossMMD,
     EmbeddingDraws,
     Energy,
@@ -35,6 +37,7 @@ from mercer.htest import (
     HSICAgg,
     HypothesisTest,
     KernelGCM,
+    Kolmogorov,
     KSample,
     KSDAgg,
     Lancaster,
@@ -44,6 +47,7 @@ from mercer.htest import (
     MaxMMD,
     MMDAgg,
     MMDFuse,
+    MutualInformation,
     NystromHSIC,
     Permutation,
     PhaseSurrogates,
@@ -52,8 +56,11 @@ from mercer.htest import (
     SerialHSIC,
     ShiftHSIC,
     ShiftSurrogates,
+    SpanningTreeTest,
     Spectrum,
     SplitKCI,
+    TransferEntropy,
+    Wasserstein,
     WeightedGCM,
     WildBootstrap,
 )
@@ -193,6 +200,19 @@ def autoregressions(number: int, rho: float, d: int = 1) -> Problem:
     return named(f"{number} autoregressions, {rho:g}, d = {d}", draw)
 
 
+def dice_in_time(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+    """Two series of few values that have nothing to do with each other."""
+    (n,) = sizes
+    return rng.integers(0, 2, n).astype(float), rng.poisson(1.0, n).astype(float)
+
+
+def driven(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+    """A series, and another that follows it one step later."""
+    (n,) = sizes
+    source, noise = rng.standard_normal((2, n))
+    return source, np.concatenate([noise[:1], source[:-1]]) + 0.7 * noise
+
+
 @dataclass(frozen=True)
 class Entry:
     test: HypothesisTest
@@ -253,6 +273,10 @@ ZOO = [
     Entry(Energy(null=P), nulls(1, 5, 50), shifted(5)),
     Entry(KSample(null=P), nulls(1, 5, 50), shifted(5), (40, 25, 35)),
     Entry(Hotelling(), nulls(1, 5, 50), shifted(5)),
+    Entry(Wasserstein(null=P), nulls(1, 5, 50), shifted(5)),
+    Entry(Kolmogorov(null=P), nulls(1, 5, 50), shifted(2)),
+    Entry(CrossMatch(), nulls(1, 5, 50), shifted(5)),
+    Entry(SpanningTreeTest(null=P), nulls(1, 5, 50), shifted(5)),
     Entry(LinearMMD(), nulls(1, 5, 50), shifted(5), (800, 500)),
     Entry(BlockMMD(), nulls(1, 5, 50), shifted(5), (800, 500)),
     Entry(CrossMMD(), nulls(1, 5, 50), shifted(5), (800, 500)),
@@ -267,6 +291,7 @@ ZOO = [
     Entry(FourierHSIC(null=P), (*independents()[:4], dice), tied(3, 2), (100,)),
     Entry(NystromHSIC(null=P), independents(), tied(3, 2), (100,)),
     Entry(RDC(null=P), (*independents()[:4], dice), tied(3, 2), (100,)),
+    Entry(MutualInformation(null=Permutation(39)), independents(), tied(3, 2), (100,)),
     Entry(DHSIC(null=P), (*triples(), several(1, 2, 3, 4)), parity, (100,)),
     Entry(DHSIC(null=Gamma()), triples(), parity, (100,)),
     Entry(DHSIC(null=Bootstrap(199)), (*triples()[:2], three_dice), parity, (100,)),
@@ -282,6 +307,8 @@ ZOO = [
     Entry(PCM(), conditionals(), given.direct, (200,)),
     Entry(SplitKCI(null=SIGNS), conditionals(), given.direct, (200,)),
     Entry(LocalPermutation(resamples=39), conditionals(), given.direct, (200,)),
+    Entry(ConditionalMutualInformation(resamples=19), conditionals(), given.direct, (80,)),
+    Entry(TransferEntropy(resamples=19), (autoregressions(2, 0.5), dice_in_time), driven, (50,)),
     Entry(CRT(EmbeddingDraws(), resamples=39), conditionals(), given.direct, (200,)),
     Entry(CRT(resamples=99), conditionals()[:2], given.direct, (200,)),
     Entry(ShiftHSIC(), (autoregressions(2, 0.8), *independents()), tied(3, 2), (200,)),

@@ -1,6 +1,10 @@
 """Hypothesis tests: two samples, independence, goodness of fit; their nulls and results."""
 
 from mercer.htest.against_model_draws import AgainstDraws
+from mercer.htest.conditional.conditional_information import (
+    ConditionalMutualInformation,
+    TransferEntropy,
+)
 from mercer.htest.conditional.crt import CRT, ConditionalModel, EmbeddingDraws, GaussianResiduals
 from mercer.htest.conditional.diagnosis import Diagnosis, RegressionCheck
 from mercer.htest.conditional.gcm import GCM, KernelGCM, WeightedGCM
@@ -21,6 +25,7 @@ from mercer.htest.dependence.independence import independence
 from mercer.htest.dependence.kci import KCI
 from mercer.htest.dependence.lancaster import InteractionResult, Lancaster
 from mercer.htest.dependence.linear_time_hsic import FourierHSIC, NystromHSIC
+from mercer.htest.dependence.mutual_information_test import MutualInformation
 from mercer.htest.dependence.nfsic import NFSIC
 from mercer.htest.dependence.rcot import RCIT, RCoT
 from mercer.htest.dependence.rdc import RDC
@@ -55,10 +60,12 @@ from mercer.htest.nulls import (
 from mercer.htest.result import Result
 from mercer.htest.samples.attribution import Feature, Features, feature_differences
 from mercer.htest.samples.cross_mmd import CrossMMD
+from mercer.htest.samples.crossmatch import CrossMatch
 from mercer.htest.samples.effect import Effect
 from mercer.htest.samples.energy import Energy
 from mercer.htest.samples.equivalence import Equivalence
 from mercer.htest.samples.hotelling import FisherF, Hotelling
+from mercer.htest.samples.kolmogorov import Kolmogorov
 from mercer.htest.samples.ksample import KSample, KSampleResult
 from mercer.htest.samples.linear_time_mmd import BlockMMD, LinearMMD
 from mercer.htest.samples.maxmmd import MaxMMD
@@ -68,9 +75,11 @@ from mercer.htest.samples.mmdagg import MMDAgg
 from mercer.htest.samples.mmdfuse import MMDFuse
 from mercer.htest.samples.power import PowerCurve, SampleSize, power, sample_size
 from mercer.htest.samples.scf import SCF
+from mercer.htest.samples.friedman_rafsky import SpanningTreeTest
 from mercer.htest.samples.two_sample import two_sample
 from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.htest.samples.ume import UME
+from mercer.htest.samples.wasserstein import Wasserstein
 from mercer.htest.serial_hsic import SerialHSIC
 from mercer.htest.surrogates import PhaseSurrogates, ShiftSurrogates
 from mercer.htest.weighted_chi2 import WeightedChi2
@@ -101,10 +110,12 @@ __all__ = [
     "Composite",
     "CompositeResult",
     "ConditionalModel",
+    "ConditionalMutualInformation",
     "ConditionalResult",
     "Correction",
     "CrossHSIC",
     "CrossMMD",
+    "CrossMatch",
     "DependenceWitness",
     "Diagnosis",
     "Effect",
@@ -132,6 +143,7 @@ __all__ = [
     "KSample",
     "KSampleResult",
     "KernelGCM",
+    "Kolmogorov",
     "Lancaster",
     "LinearKSD",
     "LinearMMD",
@@ -146,6 +158,7 @@ __all__ = [
     "ModelDraws",
     "Monitor",
     "MonitorState",
+    "MutualInformation",
     "Normal",
     "Null",
     "NystromHSIC",
@@ -163,11 +176,14 @@ __all__ = [
     "SerialHSIC",
     "ShiftHSIC",
     "ShiftSurrogates",
+    "SpanningTreeTest",
     "Spectrum",
     "SplitKCI",
     "Strength",
     "TellingPairs",
+    "TransferEntropy",
     "TwoSampleResult",
+    "Wasserstein",
     "WeightedChi2",
     "WeightedGCM",
     "WestfallYoung",

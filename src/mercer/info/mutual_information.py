@@ -120,6 +120,14 @@ def transfer_entropy(
     >>> round(transfer_entropy(x, y, lags=1), 1), abs(round(transfer_entropy(y, x, lags=1), 1))
     (0.3, 0.0)
     """
+    variables, condition = transfer_variables(source, target, lags, given)
+    return default_or(estimator, variables, condition).information(variables, condition)
+
+
+def transfer_variables(
+    source: Any, target: Any, lags: int | list[int] | tuple[int, ...], given: Any = None
+) -> tuple[list[Sample], Sample]:
+    """The present of the target and the past of the source, and the past that both are given."""
     steps = _steps(lags)
     names = ("source", "target", *(["given"] if given is not None else []))
     series = (source, target, *([given] if given is not None else []))
@@ -132,9 +140,7 @@ def transfer_entropy(
     pasts = [
         joined_columns([s.take(slice(first - lag, n - lag)) for lag in steps]) for s in samples
     ]
-    now, condition = samples[1].take(slice(first, n)), joined_columns(pasts[1:])
-    variables = [now, pasts[0]]
-    return default_or(estimator, variables, condition).information(variables, condition)
+    return [samples[1].take(slice(first, n)), pasts[0]], joined_columns(pasts[1:])
 
 
 def _steps(lags: int | list[int] | tuple[int, ...]) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from mercer.htest.conditional.feature_ridge import (
     product_statistic,
     regressors,
 )
-from mercer.htest.conditional.local_permutation import _restricted, _within
+from mercer.htest.conditional.local_permutation import restricted_permutation, within_groups
 from mercer.htest.conditional.split_kci import _twice
 from mercer.kernels import RBF
 from mercer.rkhs.paired_samples import variables
@@ -134,7 +134,7 @@ def test_permutations_stay_within_equal_z():
     """The exact null: every permutation within groups, each as often as the others."""
     groups = np.array([0, 1, 0, 2, 1, 0])
     rng = np.random.default_rng(0)
-    drawn = [tuple(_within(groups, rng)) for _ in range(3000)]
+    drawn = [tuple(within_groups(groups, rng)) for _ in range(3000)]
     assert all((groups[list(p)] == groups).all() and sorted(p) == list(range(6)) for p in drawn)
     counts = np.unique(drawn, axis=0, return_counts=True)[1]
     assert len(counts) == 12  # 3! 2! 1!
@@ -146,7 +146,7 @@ def test_permutations_stay_within_equal_z():
 def test_neighbours_are_exchanged_without_repetition_where_possible():
     near = np.array([[0, 1], [1, 0], [2, 3], [3, 2]])
     for seed in range(20):
-        assert sorted(_restricted(near, np.random.default_rng(seed))) == [0, 1, 2, 3]
+        assert sorted(restricted_permutation(near, np.random.default_rng(seed))) == [0, 1, 2, 3]
     result = LocalPermutation(resamples=9).test(*additive(60, 1, 0))
     assert "8 nearest neighbours in z" in result.notes[0]
 

@@ -12,7 +12,7 @@ from mercer.htest.conditional.resampled_test import GivenZ, Redraw, ResampledGiv
 from mercer.kernels.base import Kernel
 
 # Observations for each distinct z, on average, from which on permutations stay within equal z.
-_MIN_REPEATS = 4
+MIN_REPEATS = 4
 
 
 @dataclass(frozen=True)
@@ -64,17 +64,17 @@ class LocalPermutation(ResampledGivenZ):
         values, z = residuals(given.z, given.x.values), given.z.values
         _, groups = np.unique(np.round(z, 10), axis=0, return_inverse=True)
         distinct = int(groups.max()) + 1
-        if len(groups) >= _MIN_REPEATS * distinct:
+        if len(groups) >= MIN_REPEATS * distinct:
             note = (
                 f"x is permuted among observations with the same z, which has {distinct:,} values."
             )
-            return values, lambda rng: values[_within(groups.ravel(), rng)], (note,)
-        near = _nearest(z[:, : given.z.cuts[0]], min(self.neighbours, len(values)))
+            return values, lambda rng: values[within_groups(groups.ravel(), rng)], (note,)
+        near = nearest_rows(z[:, : given.z.cuts[0]], min(self.neighbours, len(values)))
         note = f"x is permuted among {near.shape[1]} nearest neighbours in z: the p-value is approximate."
-        return values, lambda rng: values[_restricted(near, rng)], (note,)
+        return values, lambda rng: values[restricted_permutation(near, rng)], (note,)
 
 
-def _within(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def within_groups(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A random permutation that keeps every observation in its group."""
     order = np.argsort(groups, kind="stable")
     shuffled = np.lexsort((rng.random(len(groups)), groups))
@@ -83,14 +83,14 @@ def _within(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return permutation
 
 
-def _nearest(z: np.ndarray, number: int) -> np.ndarray:
+def nearest_rows(z: np.ndarray, number: int) -> np.ndarray:
     """Positions of the nearest observations by the regressors of z, the observation itself among them."""
     from scipy.spatial import KDTree
 
     return np.atleast_2d(KDTree(z).query(z, k=number)[1]).reshape(len(z), number)
 
 
-def _restricted(near: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def restricted_permutation(near: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """For every observation one of its neighbours, not taken by another where one is left."""
     chosen, taken = np.empty(len(near), dtype=np.int64), np.zeros(len(near), dtype=bool)
     candidates = rng.permuted(near, axis=1)
