@@ -64,6 +64,7 @@ from mercer.htest.samples.crossmatch import CrossMatch
 from mercer.htest.samples.effect import Effect
 from mercer.htest.samples.energy import Energy
 from mercer.htest.samples.equivalence import Equivalence
+from mercer.htest.samples.friedman_rafsky import SpanningTreeTest
 from mercer.htest.samples.hotelling import FisherF, Hotelling
 from mercer.htest.samples.kolmogorov import Kolmogorov
 from mercer.htest.samples.ksample import KSample, KSampleResult
@@ -75,7 +76,6 @@ from mercer.htest.samples.mmdagg import MMDAgg
 from mercer.htest.samples.mmdfuse import MMDFuse
 from mercer.htest.samples.power import PowerCurve, SampleSize, power, sample_size
 from mercer.htest.samples.scf import SCF
-from mercer.htest.samples.friedman_rafsky import SpanningTreeTest
 from mercer.htest.samples.two_sample import two_sample
 from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.htest.samples.ume import UME

@@ -16,8 +16,8 @@ import mercer
 from mercer.errors import MemoryBudgetError
 from mercer.htest import CrossMatch, Kolmogorov, Normal, Permutation, SpanningTreeTest, Wasserstein
 from mercer.htest.samples.crossmatch import CrossCounts
-from mercer.htest.samples.nonbipartite_matching import matched_pairs
 from mercer.htest.samples.friedman_rafsky import EdgeEvidence
+from mercer.htest.samples.nonbipartite_matching import matched_pairs
 from mercer.info import kolmogorov, sliced_wasserstein, wasserstein
 from mercer.info.minimum_spanning_tree import spanning_trees
 from mercer.rkhs import Empirical
