@@ -97,7 +97,7 @@ def repeated_class_names(sources: list[Source]) -> Metric:
         for s, defined in zip(sources, classes, strict=True)
         for name, line in defined.items()
     )
-    return _repeated(places, limit=6)
+    return _repeated(places, limit=7)
 
 
 def type_ignores(sources: list[Source]) -> Metric:

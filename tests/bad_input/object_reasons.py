@@ -12,7 +12,8 @@ _FORMULAS_ON_OBJECTS = """
     _OfElements.reduced _OfRankings.vectors _OfNodePairs.sums _Substructures.sums _Substructures.table
     GappyKmers.occurrences GappyPairs.occurrences LogValued.log_diag LogValued.log_paired LogValued.log_pairwise
     AlignmentSum.log_diag AlignmentSum.log_paired AlignmentSum.log_pairwise DynamicTimeWarping.squared_distances
-    Series.aligned Series.joined Series.taken
+    Series.aligned Series.joined Series.taken Graphs.aligned Graphs.joined Graphs.taken
+    Geometric.ratio Factorial.ratio
 """
 
 OBJECT_REASONS: dict[str, str] = {
@@ -25,4 +26,8 @@ OBJECT_REASONS: dict[str, str] = {
     },
     **{f"mercer.kernels.{name}": _FORMULA for name in _FORMULAS_ON_OBJECTS.split()},
     "mercer.kernels.FeatureCounts.features": _OBJECTS,
+    **{
+        f"mercer.kernels.{name}": _OBJECTS
+        for name in ("Graphs", "Graphs.of", "Geometric", "Factorial")
+    },
 }

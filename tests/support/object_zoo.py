@@ -16,16 +16,22 @@ from mercer.kernels import (
     CyclicShift,
     Dice,
     DynamicTimeWarping,
+    Exponential,
     GappyKmers,
     GappyPairs,
     GlobalAlignment,
+    Graphlets,
     Jaccard,
     Kendall,
     Kernel,
     Mallows,
     Mismatch,
+    OptimalAssignmentWL,
     PartialTree,
+    Propagation,
+    RandomWalk,
     SetIntersection,
+    ShortestPath,
     Signature,
     SoftDTW,
     Spearman,
@@ -36,6 +42,7 @@ from mercer.kernels import (
     Subtree,
     WeightedDegree,
     WeightedJaccard,
+    WeisfeilerLehman,
 )
 from mercer.kernels.objects import ObjectKernel
 
@@ -83,6 +90,20 @@ def random_tree(rng: np.random.Generator, depth: int = 0) -> Any:
 def trees(rng: np.random.Generator, n: int) -> list[Any]:
     """Trees, the first of them one node."""
     return ["a", *(random_tree(rng) for _ in range(n - 1))]
+
+
+def random_graph(rng: np.random.Generator, n: int) -> tuple[np.ndarray, list[str]]:
+    """A graph with labels, perhaps with self-loops and not connected."""
+    upper = np.triu(rng.random((n, n)) < 0.35).astype(float)
+    return np.maximum(upper, upper.T), rng.choice(list("ab"), n).tolist()
+
+
+def graphs(rng: np.random.Generator, n: int) -> list[Any]:
+    """Graphs, the first of them one node."""
+    return [
+        random_graph(rng, 1),
+        *(random_graph(rng, int(rng.integers(2, 7))) for _ in range(n - 1)),
+    ]
 
 
 @dataclass(frozen=True)
@@ -144,6 +165,13 @@ OBJECT_ZOO = [
     ObjectEntry(Signature(None, base=RBF(0.7)), PATHS),
     ObjectEntry(CyclicShift(RBF(1.5)), paths(5, equal=True)),
     ObjectEntry(RBF(0.7).on(Signature(2).normalized()), PATHS, tolerance=1e-9),
+    ObjectEntry(WeisfeilerLehman(2), graphs),
+    ObjectEntry(OptimalAssignmentWL(2), graphs),
+    ObjectEntry(ShortestPath(), graphs),
+    ObjectEntry(Graphlets(3), graphs),
+    ObjectEntry(RandomWalk(0.02), graphs),
+    ObjectEntry(RandomWalk(0.1, kind=Exponential()), graphs),
+    ObjectEntry(Propagation(2), graphs),
     # algebra and wrappers
     ObjectEntry(Spectrum(2) + 0.5 * Spectrum(3).normalized(), WORDS),
     ObjectEntry(RBF(0.7).on(Spectrum(1).normalized()) * Spectrum(1), WORDS, tolerance=1e-9),

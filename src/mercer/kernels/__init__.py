@@ -10,6 +10,12 @@ from mercer.kernels.definite import is_positive_definite
 from mercer.kernels.discrete import Chi2, Delta, Intersection
 from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
 from mercer.kernels.facts import Facts, facts
+from mercer.kernels.graphs.graphlets import Graphlets
+from mercer.kernels.graphs.packed_graphs import Graphs
+from mercer.kernels.graphs.propagation import Propagation
+from mercer.kernels.graphs.random_walks import Factorial, Geometric, RandomWalk
+from mercer.kernels.graphs.shortest_paths import ShortestPath
+from mercer.kernels.graphs.weisfeiler_lehman import OptimalAssignmentWL, WeisfeilerLehman
 from mercer.kernels.radial import (
     RBF,
     Cauchy,
@@ -78,11 +84,15 @@ __all__ = [
     "Exp",
     "Exponential",
     "ExponentialDot",
+    "Factorial",
     "Facts",
     "Fejer",
     "GappyKmers",
     "GappyPairs",
+    "Geometric",
     "GlobalAlignment",
+    "Graphlets",
+    "Graphs",
     "HalfLine",
     "Intersection",
     "InverseMultiquadric",
@@ -96,13 +106,16 @@ __all__ = [
     "Mismatch",
     "Multiple",
     "Normalized",
+    "OptimalAssignmentWL",
     "PartialTree",
     "Poisson",
     "Polynomial",
     "Power",
     "Product",
+    "Propagation",
     "Radial",
     "RadialForm",
+    "RandomWalk",
     "RationalQuadratic",
     "Rule",
     "Scaled",
@@ -110,6 +123,7 @@ __all__ = [
     "Series",
     "SetIntersection",
     "ShiftInvariant",
+    "ShortestPath",
     "Sigmoid",
     "Signature",
     "Sinc",
@@ -129,6 +143,7 @@ __all__ = [
     "Weighted",
     "WeightedDegree",
     "WeightedJaccard",
+    "WeisfeilerLehman",
     "bandwidth_grid",
     "default_kernel",
     "facts",

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from mercer.kernels.facts import Facts, facts
 from mercer.kernels.feature_counts import FeatureCounts
+from mercer.kernels.graphs.graphlets import Graphlets
+from mercer.kernels.graphs.propagation import Propagation
+from mercer.kernels.graphs.random_walks import RandomWalk
+from mercer.kernels.graphs.shortest_paths import ShortestPath
+from mercer.kernels.graphs.weisfeiler_lehman import OptimalAssignmentWL, WeisfeilerLehman
 from mercer.kernels.objects import ObjectKernel
 from mercer.kernels.rankings.rankings import Kendall, Mallows, Spearman
 from mercer.kernels.sets.common_elements import Dice, Jaccard, SetIntersection, WeightedJaccard
@@ -18,6 +23,7 @@ from mercer.kernels.trees.tree_kernels import PartialTree, SubsetTree, Subtree
 _FEATURES = (
     FeatureCounts, Spectrum, Mismatch, Subsequence, Substrings, AllSubsequences, GappyKmers, GappyPairs,
     WeightedDegree, SetIntersection, Subtree, SubsetTree, PartialTree,
+    WeisfeilerLehman, OptimalAssignmentWL, ShortestPath, Graphlets, RandomWalk, Propagation,
 )  # fmt: skip
 
 # Values are products of explicit features; whether these separate distributions depends on them.
