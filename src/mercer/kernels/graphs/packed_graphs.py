@@ -156,7 +156,11 @@ def _concatenated(graphs: Sequence[Graphs]) -> Graphs:
 def _read(graph: Any, name: str) -> Graphs:
     """One graph."""
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
-        return _from_networkx(graph, name)
+        return (
+            _from_networkx(graph, name)
+            if hasattr(graph, "is_directed")
+            else _from_edges(graph, name)
+        )
     if isinstance(graph, tuple) and 1 <= len(graph) <= 3:
         parts = (*graph, None, None)[:3]
         return _from_arrays(parts[0], parts[1], parts[2], name)
@@ -178,6 +182,15 @@ def _from_networkx(graph: Any, name: str) -> Graphs:
         matrix[u, v] = matrix[v, u] = _weight(weight, name)
     labels = [data.get("label") for _, data in graph.nodes(data=True)]
     return _from_arrays(matrix, labels if any(v is not None for v in labels) else None, None, name)
+
+
+def _from_edges(graph: Any, name: str) -> Graphs:
+    """A graph with labels `nodes` (n,) and pairs of nodes `edges` (m, 2), as `mercer.datasets` has them."""
+    labels = [tuple(row) for row in np.asarray(graph.nodes).reshape(len(graph.nodes), -1).tolist()]
+    matrix = np.zeros((len(graph.nodes), len(graph.nodes)), dtype=np.float64)
+    first, last = np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2).T
+    matrix[first, last] = matrix[last, first] = 1.0
+    return _from_arrays(matrix, labels, None, name)
 
 
 def _weight(value: Any, name: str) -> float:
