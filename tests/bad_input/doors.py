@@ -218,6 +218,7 @@ DOORS: list[Door] = [
         X,
         calls=lambda x: Gram(default_kernel(x), x).diagonal(),
         takes=frozenset({"categories"}),
+        accepts=frozenset({"list of text"}),
     ),
     door(
         "kernels.is_positive_definite",

@@ -15,6 +15,7 @@ from mercer import validate
 from mercer.frames import Table
 from mercer.kernels.bandwidth import median_bandwidth, median_rbf, usable
 from mercer.kernels.base import Kernel
+from mercer.kernels.default_objects import default_of_objects
 from mercer.kernels.discrete import Delta
 from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import RBF
@@ -32,7 +33,10 @@ def default_kernel(x: Any, *, rng: int | np.random.Generator | None = None) -> K
       columns that differ between two rows (but at least 1/2): a Gaussian kernel whose squared
       distance is the number of differences and whose squared bandwidth is its mean.
 
-    The kernel is the product of the two. It is characteristic on numbers and categories jointly,
+    For lists of strings and for graphs it is ``RBF(s).on(k.normalized())`` with k = ``Spectrum(3, up_to=True)`` or
+    ``WeisfeilerLehman(3)`` and s the median distance of the normalised features.
+
+    The kernel of a data frame is the product of the two. It is characteristic on numbers and categories jointly,
     including interactions: expanded, it is a sum of kernels, one of which is RBF times [all categories
     are equal], which distinguishes any two mixed distributions.
 
@@ -42,7 +46,7 @@ def default_kernel(x: Any, *, rng: int | np.random.Generator | None = None) -> K
 
     Parameters
     ----------
-    x : array, tensor, nested list or data frame (pandas, polars, Arrow, ...)
+    x : array, tensor, nested list, data frame (pandas, polars, Arrow, ...), list of strings, or graphs
     rng : int, Generator or None
         As in `median_bandwidth`.
 
@@ -61,6 +65,9 @@ def default_kernel(x: Any, *, rng: int | np.random.Generator | None = None) -> K
            [0.06, 1.  , 0.29],
            [0.61, 0.29, 1.  ]])
     """
+    of_objects = default_of_objects(x, rng=rng)
+    if of_objects is not None:
+        return of_objects
     data = as_table(x, "x")
     if data is None:
         return median_rbf(x, rng=rng)
