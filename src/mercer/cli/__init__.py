@@ -12,6 +12,7 @@ from mercer.cli.doctor import doctor
 from mercer.cli.drift import drift
 from mercer.cli.goodness import goodness
 from mercer.cli.independence import independence
+from mercer.cli.information import information
 from mercer.cli.power import power
 from mercer.cli.two_sample import two_sample
 
@@ -22,7 +23,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for _command in (two_sample, independence, goodness, drift, power, demo, doctor):
+for _command in (two_sample, independence, information, goodness, drift, power, demo, doctor):
     app.command()(_command)
 
 

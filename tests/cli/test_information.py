@@ -1,0 +1,70 @@
+"""`mercer information` as a new user and a CI job see it."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+
+from mercer.info import mutual_information
+from tests.support import cli_runs
+
+pd = pytest.importorskip("pandas")
+run = partial(cli_runs.run, "information")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Height tells of weight and city, luck of nothing; `late` is height one row later."""
+    rng = np.random.default_rng(0)
+    height = rng.normal(size=160)
+    frame = pd.DataFrame(
+        {
+            "height": height,
+            "weight": height**2 + 0.4 * rng.normal(size=160),
+            "city": np.where(height + 0.4 * rng.normal(size=160) > 0, "Rome", "Oslo"),
+            "luck": rng.normal(size=160),
+        }
+    )
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    late = np.concatenate([[0.0], height[:-1]]) + 0.3 * rng.normal(size=160)
+    pd.DataFrame({"early": height, "late": late}).to_csv(tmp_path / "series.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return frame
+
+
+def test_every_pair_with_intervals_and_pvalues(folder):
+    document = json.loads(run("data.csv", "--json", "-").stdout)
+    assert document["schema"] == "mercer/command/information/1"
+    pairs = {(p["first"], p["second"]): p for p in document["pairs"]}
+    assert len(pairs) == 6
+    found = pairs["height", "weight"]
+    expected = mutual_information(folder["height"], folder["weight"])
+    assert found["nats"] == pytest.approx(expected)
+    assert found["low"] < expected < found["high"]
+    assert found["corrected"] >= found["pvalue"]
+    assert sum(p["corrected"] <= 0.05 for p in pairs.values()) == 2
+
+
+def test_one_question_and_the_gate():
+    told = run("data.csv", "--x", "weight", "--y", "city", "--given", "height").stdout
+    assert told.startswith("Mutual information given 'height': 0 of 1 pairs")
+    run("data.csv", "--x", "height", "--y", "weight", "--gate", code=1)
+    run("data.csv", "--x", "luck", "--y", "weight", "--gate", "--resamples", "39")
+    one = run("data.csv", "--x", "height", "--y", "city", "--resamples", "39").stdout
+    assert one.startswith("Mutual information: 1 of 1 pairs tell about each other (level 0.05)")
+    assert "95% interval" in one
+
+
+def test_transfer_entropy_has_a_direction():
+    document = json.loads(run("series.csv", "--lags", "1", "--json", "-").stdout)
+    pairs = {(p["first"], p["second"]): p for p in document["pairs"]}
+    assert document["measure"] == "transfer entropy"
+    assert pairs["early", "late"]["corrected"] <= 0.05 < pairs["late", "early"]["corrected"]
+
+
+def test_wrong_use():
+    assert "give both --x and --y" in run("data.csv", "--x", "height", code=2).stderr
+    asked = ("data.csv", "--x", "height", "--y", "luck", "--given", "weight", "--lags", "1")
+    assert "--given does not go with --lags" in run(*asked, code=2).stderr
+    assert "which has no kernel" in run("data.csv", "--kernel", "rbf", code=2).stderr
