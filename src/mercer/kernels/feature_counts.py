@@ -16,6 +16,9 @@ from mercer.kernels.take import Rows
 
 # Dense products of BLAS take about 0.1 ns for each number multiplied, sparse ones about 5 ns.
 _DENSE_SPEED = 50
+_DENSE_CELLS = (
+    16  # cells of a table for each occurrence, up to which counting in all cells beats sorting
+)
 _MAX_DENSE_NUMBERS = 2**24  # of a dense block of features: 128 MiB
 
 
@@ -97,10 +100,20 @@ def feature_table(
     from scipy import sparse
 
     vocabulary, columns = np.unique(codes, return_inverse=True)
-    data = np.ones(len(codes), dtype=np.float64) if values is None else values
-    shape = n, len(vocabulary)
-    counts = sparse.csr_array((data, (rows.astype(np.int32), columns.astype(np.int32))), shape)
-    counts.sum_duplicates()
+    width = len(vocabulary)
+    cells = rows.astype(np.int64) * width + columns  # of the table, row after row
+    if n * width <= _DENSE_CELLS * len(cells):
+        sums = np.bincount(cells, values, n * width)
+        used = np.flatnonzero(sums)
+        data = sums[used]
+    elif values is None:
+        used, data = np.unique(cells, return_counts=True)
+    else:
+        used, places = np.unique(cells, return_inverse=True)
+        data = np.bincount(places, values, len(used))
+    ends = np.searchsorted(used, np.arange(n + 1) * width)
+    columns = (used - np.repeat(np.arange(n), np.diff(ends)) * width).astype(np.int32)
+    counts = sparse.csr_array((data.astype(np.float64), columns, ends), shape=(n, width))
     return FeatureTable(counts, vocabulary)
 
 
