@@ -18,6 +18,7 @@ _ATTEMPTS = 5  # of a batch whose worker was lost
 _POLL_SECONDS = 0.5  # between looks at workers that may be gone
 # A batch is given to a second worker, too, when it takes so many times as long as batches do, and at least so long.
 _LATE_FACTOR, _LATE_SECONDS = 8.0, 20.0
+_RECENT = 100  # batches whose durations tell how long batches take
 
 
 # Seconds of work on the threads of this process from which workers elsewhere are asked: to pack and send the work
@@ -75,13 +76,14 @@ def in_batches(
         return
     run = _Run(workers, packed(work), seconds)
     waiting: deque[_Outstanding] = deque()
-    position = 0
+    position = arrived = 0
     try:
         while position < len(tasks) or waiting:
-            while position < len(tasks) and run.has_room(waiting, room):
+            while position < len(tasks) and run.has_room(len(waiting), position - arrived, room):
                 size = run.batch_size(len(tasks) - position, room)
                 waiting.append(run.start(tasks[position : position + size]))
                 position += size
+            arrived += len(waiting[0].tasks)
             yield from run.answers(waiting.popleft())
     finally:
         workers.cancel([future for batch in waiting for future in batch.futures])
@@ -109,12 +111,9 @@ class _Run:
     def __post_init__(self) -> None:
         self.sent = self.workers.send(self.work)
 
-    def has_room(self, waiting: deque[_Outstanding], room: int) -> bool:
-        """Whether another batch may be sent."""
-        outstanding = sum(len(batch.tasks) for batch in waiting)
-        return not waiting or (
-            len(waiting) < _BATCHES_PER_SLOT * self.workers.slots and outstanding < room
-        )
+    def has_room(self, batches: int, tasks: int, room: int) -> bool:
+        """Whether another batch may be sent, beside so many batches and tasks on their way."""
+        return not batches or (batches < _BATCHES_PER_SLOT * self.workers.slots and tasks < room)
 
     def batch_size(self, left: int, room: int) -> int:
         """Tasks of the next batch: about a second of them, fewer towards the end."""
@@ -168,5 +167,5 @@ class _Run:
         batch.since = monotonic()
 
     def _late(self, batch: _Outstanding) -> bool:
-        usual = median(self.durations) if self.durations else _BATCH_SECONDS
+        usual = median(self.durations[-_RECENT:]) if self.durations else _BATCH_SECONDS
         return monotonic() - batch.since > max(_LATE_FACTOR * usual, _LATE_SECONDS)
