@@ -1,8 +1,8 @@
 """python -m benchmarks.reproductions.series_level: levels of tests on autocorrelated rows, and what their caution costs.
 
 Independent series of the same kind, at level 0.05: two-sample tests compare them, tests of independence pair them, tests
-of goodness of fit are handed a chain that follows the model, `Monitor` watches 5,000 points. No
-constant was chosen on these problems (`tests.support.series_problems` names those that were). Power is on independent
+of goodness of fit are handed a chain that follows the model, `Monitor` watches two streams for 5,000 points (``--only
+"monitor"``), which stay equal or differ by one standard deviation after the first 1,000. No constant was chosen on these problems (`tests.support.series_problems` names those that were). Power is on independent
 observations, beside that of permutations on the same data. ``--workers 16 --runs 400 --seconds 300`` runs cells
 side by side, all cells a few runs at a time, and keeps what it has; ``--only "HSIC; AR"`` does a part.
 """
@@ -38,6 +38,7 @@ from mercer.htest import (
     HypothesisTest,
     KSDAgg,
     Lancaster,
+    Monitor,
     Permutation,
     PhaseSurrogates,
     SerialHSIC,
@@ -74,6 +75,8 @@ TWINS: dict[str, HypothesisTest] = {
     "ShiftHSIC": HSIC(null=Permutation(499)),
     "KSD": KSD(Gaussian(0.0, 1.0), null=WildBootstrap(499)),
 }
+WATCHED = ("independent", "AR(0.5)", "AR(0.9)")  # by `Monitor`
+POINTS, CHANGE, AT_ONCE = 5000, 1000, 50  # of a stream, before the shift, and in a batch
 Samples = tuple[np.ndarray, ...]
 
 
@@ -138,12 +141,16 @@ def keys() -> Iterator[str]:
         for test, problems in ALTERNATIVES.items():
             yield from (f"power; {test}; {problem}; {n}" for problem in problems)
         yield from (f"serial; SerialHSIC; {problem}; {n}" for problem in ROWS)
+    for change in ("none", "shift"):
+        yield from (f"monitor; {change}; {problem}; {POINTS}" for problem in WATCHED)
 
 
 def once(key: str, run: int) -> dict[str, Any]:
     """Run number `run` of a cell: rejections, refusals, cautions, and rejections by the permutation twin."""
     kind, name, problem, size = key.split("; ")
     rng = np.random.default_rng([run, zlib.crc32(key.encode()), SEED])
+    if kind == "monitor":
+        return _watched(STATIONARY[problem], rng, shifted=name == "shift")
     if kind == "serial":
         return {"rejections": int(SERIAL.test(ROWS[problem](rng, int(size)), rng=run).rejects())}
     if kind == "level":
@@ -162,6 +169,25 @@ def once(key: str, run: int) -> dict[str, Any]:
     started = time.process_time()
     twin = TWINS[name].test(*samples, rng=run).pvalue <= LEVEL
     return told | {"twin": int(twin), "twin_seconds": time.process_time() - started}
+
+
+def _watched(draw: Draw, rng: np.random.Generator, *, shifted: bool) -> dict[str, Any]:
+    """Whether `Monitor` raised an alarm, before a shift and at all, and how many points after the shift."""
+    x, y = (draw(rng, POINTS)[:, None] for _ in range(2))
+    y[CHANGE:] += shifted * y.std()
+    state: Any = Monitor(LEVEL)
+    seen = 0
+    while seen < POINTS and not (seen and state.alarmed):
+        state = state.update(x[seen : seen + AT_ONCE], y[seen : seen + AT_ONCE])
+        seen += AT_ONCE
+    early = state.alarmed and seen <= CHANGE
+    found = state.alarmed and not early
+    return {
+        "rejections": int(state.alarmed),
+        "early": int(early),
+        "delay": (seen - CHANGE) * found,
+        "memory": int(min(state.memory, POINTS)),
+    }
 
 
 def _judged(test: HypothesisTest, samples: Samples, run: int) -> dict[str, Any]:
@@ -271,6 +297,13 @@ def markdown(store: Store) -> str:
         "",
         *table(_serial_rows(cells)),
     ]
+    if any(key.startswith("monitor") for key in cells):
+        lines += [
+            "",
+            f"## Monitor: two streams, {POINTS:,} points in batches of {AT_ONCE}",
+            "",
+            *table(_monitor_rows(cells)),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -316,6 +349,20 @@ def _serial_rows(cells: Mapping[str, Any]) -> Iterable[dict[str, str]]:
         rates = {f"n = {n}": "" if e is None else f"{rate(e):.3f}" for n, e in entries.items()}
         runs = max((e["runs"] for e in entries.values() if e is not None), default=0)
         yield {"rows": problem, **rates, "runs": str(runs)}
+
+
+def _monitor_rows(cells: Mapping[str, Any]) -> Iterable[dict[str, str]]:
+    for problem in WATCHED:
+        same, shift = (cells.get(f"monitor; {c}; {problem}; {POINTS}") for c in ("none", "shift"))
+        row = {"streams": problem}
+        if same is not None:
+            row["false alarms"] = f"{same['rejections']} of {same['runs']}"
+            row["memory, mean"] = f"{same['memory'] / same['runs']:.1f}"
+        if shift is not None:
+            found, runs = shift["rejections"] - shift["early"], shift["runs"] - shift["early"]
+            row["shift found"] = f"{found} of {runs}"
+            row["points until then, mean"] = f"{shift['delay'] / found:.0f}" if found else ""
+        yield row
 
 
 RECORD = Record("series_level", markdown)

@@ -1,6 +1,7 @@
 """Monitoring: a fair game under the null hypothesis, whatever is looked at and when."""
 
 import json
+from dataclasses import replace
 from itertools import product
 from math import log
 
@@ -10,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.htest import Monitor
+from mercer.htest.stream_memory import streams_memory
 from mercer.kernels import RBF
 from mercer.rkhs import Empirical, witness
 from tests.support.sequential_level import assert_level
@@ -128,7 +130,9 @@ def test_frames_words_and_numbers_on_the_line():
     lengths = RBF(1.0).transformed(lambda w: np.array([float(len(v)) for v in w])[:, None])
     state = Monitor(kernel=lengths)
     for _ in range(6):
-        state = state.update(["a", "bb", "a"] * 5, ["cccc", "ddd", "cccc"] * 5)
+        state = state.update(
+            list(rng.choice(["a", "bb"], 15)), list(rng.choice(["ddd", "cccc"], 15))
+        )
     assert state.alarmed
 
 
@@ -226,3 +230,75 @@ def test_differences_are_found_early_and_late():
     late = watch(Monitor(), rng, 30, 20, 20, shift=1.0, from_batch=15)
     assert not late[14].alarmed
     assert late[-1].alarmed
+
+
+# ---- streams with a memory ----------------------------------------------------------------
+
+
+def autoregression(rng, n, a):
+    x = rng.normal(size=(n, 1))
+    for t in range(1, n):
+        x[t] += a * x[t - 1]
+    return x
+
+
+def test_the_memory_of_streams():
+    rng = np.random.default_rng(11)
+    x, y = rng.normal(size=(2, 300, 1))
+    short, long = (autoregression(rng, 300, a) for a in (0.5, 0.9))
+    changed = np.where(np.arange(300)[:, None] < 200, y, y + 2.0)
+    assert streams_memory(x, y, None) == 0
+    assert streams_memory(x, changed, None) == 0  # a change in one stream is no memory
+    assert 1 <= streams_memory(x, short, None) <= 8  # 0.5^5 = 0.03
+    assert streams_memory(long, short, RBF(1.0)) > streams_memory(x, short, RBF(1.0))
+    assert streams_memory(*np.cumsum([x, y], axis=1), None) == np.inf  # random walks
+    assert streams_memory(x[:9], np.ones((40, 1)), None) == 0  # too few, and all equal
+
+
+def test_the_game_of_streams_with_a_memory_is_fair():
+    """Three pairs are waited for, three make one bet: over both ways to swap these the wealth is what it was."""
+    rng = np.random.default_rng(12)
+    before = watch(Monitor(kernel=RBF(1.0)), rng, 6, 15, 15, shift=0.5)[-1]
+    state = replace(before, memory=3.0, measured=10**6)
+    waited, (x, y) = rng.normal(5.0, 1.0, size=(2, 3, 2)), rng.normal(size=(2, 3, 2))
+    resting = state.update(*waited)
+    assert (resting.log_wealth, resting.pairs) == (state.log_wealth, state.pairs)
+    after, swapped = resting.update(x, y), resting.update(y, x)
+    assert after.wealth != swapped.wealth
+    assert_allclose((after.wealth + swapped.wealth) / 2, state.wealth, rtol=1e-12)
+    assert (after.pairs - state.pairs, after.seen - state.seen) == (3, 12)
+    one_by_one = state
+    for a, b in zip(np.concatenate([waited[0], x]), np.concatenate([waited[1], y]), strict=True):
+        one_by_one = one_by_one.update(a[None], b[None])
+    assert_allclose(one_by_one.log_wealth, after.log_wealth, rtol=1e-12)
+
+
+def test_autocorrelated_streams_give_few_alarms_and_a_caution():
+    """Bets on single pairs gave false alarms in eight of eight streams of AR(0.9)."""
+    alarms, rng = 0, np.random.default_rng(13)
+    for _ in range(6):
+        x, y = (autoregression(rng, 320, 0.8) for _ in range(2))
+        state = Monitor()
+        for t in range(0, 320, 40):
+            state = state.update(x[t : t + 40], y[t : t + 40])
+        alarms += state.alarmed
+        assert state.memory > 3
+        assert state.summary().startswith("Caution: observations depend on those")
+    assert alarms <= 1
+    assert state.to_dict()["cautions"] == list(state.cautions)
+
+
+def test_walks_are_not_bet_on():
+    x, y = np.cumsum(np.random.default_rng(14).normal(size=(2, 200, 1)), axis=1)
+    state = Monitor().update(x[:100], y[:100])
+    after = state.update(x[100:], y[100:])
+    assert state.memory == np.inf
+    assert after.pairs == state.pairs
+    assert "No bets are made" in after.summary()
+    assert after.to_dict()["memory"] is None
+
+
+def test_a_summary_of_independent_streams_has_no_caution():
+    state = watch(Monitor(), np.random.default_rng(15), 4, 20, 20)[-1]
+    assert state.summary().startswith("No difference of the streams was found (level 0.05, p = ")
+    assert state.cautions == ()

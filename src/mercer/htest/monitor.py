@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import exp, inf, log
@@ -14,6 +15,8 @@ from mercer.backend import count, is_array, to_numpy
 from mercer.frames import Table
 from mercer.htest.samples.effect import witness_of
 from mercer.htest.samples.pooled_sample import Pooled, pool, stacked_table, two_samples
+from mercer.htest.serial_hsic import constant_rows
+from mercer.htest.stream_memory import MIN_ROWS_FOR_MEMORY, streams_memory
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import prepare
 from mercer.kernels.radial import VECTOR_KERNEL
@@ -58,10 +61,15 @@ class Monitor:
 
     Notes
     -----
-    What is assumed: the observations of both streams are independent, each new one is fresh. Streams whose
-    observations depend on earlier ones give false alarms: of eight pairs of equal streams with 2,000 observations,
-    three of AR(0.5) and all of AR(0.9) did. Thin them until `SerialHSIC` finds nothing. A
-    fixed reference sample that is compared with one batch after another is not a stream. Batches
+    What is assumed: no observation depends on earlier ones, or only on those up to `MonitorState.memory` before it. The
+    memory is measured whenever the number of pairs has doubled and before an alarm counts: `SerialHSIC` at level 0.1
+    decides in both streams, and in both halves of each stream, whether there is one, and the lags of its features how
+    long it is. Streams with a memory of m are judged in rounds: m pairs are waited for, then one bet is placed on the mean
+    payoff of the next m, by a witness that has seen neither. For m-dependent streams this is a fair game; for others it
+    is one up to an autocorrelation of about 0.05. What was won before a memory was found does not count. While
+    the memory is too long to be measured in the history, no bets are made.
+
+    A fixed reference sample that is compared with one batch after another is not a stream. Batches
     may have different sizes; of unequal ones, several observations of the longer stream are
     averaged against one of the shorter. The first 10 pairs are only learnt from.
 
@@ -108,6 +116,9 @@ class MonitorState:
         The logarithm of the wealth now, and its largest value so far.
     path : tuple of float
         `log_wealth` after each batch.
+    memory : float
+        Number of observations after which the streams have forgotten earlier ones: 0 if they are
+        independent, inf if that takes longer than the history can tell.
     """
 
     monitor: Monitor
@@ -116,8 +127,12 @@ class MonitorState:
     log_wealth: float = 0.0
     highest: float = 0.0
     path: tuple[float, ...] = field(default=(), repr=False)
+    memory: float = 0.0
     bet: _Bet = field(default_factory=lambda: _Bet(), repr=False)
     held: tuple[Any, Any] | None = field(default=None, repr=False)
+    learnt: int = field(default=0, repr=False)
+    measured: int = field(default=0, repr=False)
+    round: _Round = field(default_factory=lambda: _Round(), repr=False)
 
     @property
     def wealth(self) -> float:
@@ -139,21 +154,42 @@ class MonitorState:
         x, y = self._checked(x, y)
         state = replace(self, batches=self.batches + 1)
         groups = _groups(count(x), count(y))
-        used = 0
-        if state.held is None:  # nothing to bet with yet
-            used = min(_PAIRS_BEFORE_BETTING, len(groups))
-            state = state._learnt(x, y, groups[:used])
-        while used < len(groups):
-            size = int(np.clip(state.seen // 8, _PAIRS_BEFORE_BETTING // 2, _MAX_PAIRS_PER_WITNESS))
-            block = groups[used : used + size]
-            state = state._staked(x, y, block)._learnt(x, y, block)
-            used += len(block)
+        while groups:
+            block = groups[: state._pairs_at_once()]
+            state = state._after_block(x, y, block)
+            groups = groups[len(block) :]
         return replace(state, path=(*state.path, state.log_wealth))
 
     @property
     def seen(self) -> int:
         """Number of observations in the witness."""
         return 0 if self.held is None else sum(count(s) for s in self.held)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """A caution, where observations depend on those before them."""
+        if self.memory == 0:
+            return ()
+        if self.memory == inf:
+            return (
+                "Caution: observations depend on those before them, for longer than the last "
+                f"{count(self.held[0]) if self.held else 0:,} of a stream can tell. No bets are made: take a longer history, "
+                "or monitor the errors of forecasts."
+                + (" Do not trust the alarm." if self.alarmed else ""),
+            )
+        return (
+            f"Caution: observations depend on those up to {self.memory:.0f} before them. One bet is on the mean of "
+            f"{self.memory:.0f} pairs, after {self.memory:.0f} that are waited for: differences are found later.",
+        )
+
+    def summary(self) -> str:
+        """What was found so far, in plain words."""
+        verdict = "The streams differ" if self.alarmed else "No difference of the streams was found"
+        found = (
+            f"{verdict} (level {self.monitor.level:g}, p = {self.pvalue:.2g}; {self.batches:,} batches, "
+            f"bets on {self.pairs:,} pairs, wealth {self.wealth:.3g})."
+        )
+        return "\n".join((*self.cautions, found))
 
     def plot(self, ax: Any = None) -> Any:
         """Plot of the wealth after each batch, with the alarm threshold; returns the Axes."""
@@ -169,9 +205,56 @@ class MonitorState:
             "pvalue": self.pvalue,
             "alarmed": self.alarmed,
             "path": list(self.path),
+            "memory": None if self.memory == inf else int(self.memory),
+            "cautions": list(self.cautions),
         }
 
     # ---- private ----------------------------------------------------------------------
+
+    def _pairs_at_once(self) -> int:
+        """Number of pairs until the witness is learnt again."""
+        if self.held is None:  # nothing to bet with yet
+            return _PAIRS_BEFORE_BETTING
+        if 0 < self.memory < inf:
+            return 2 * int(self.memory) - self.round.pairs
+        return int(np.clip(self.seen // 8, _PAIRS_BEFORE_BETTING // 2, _MAX_PAIRS_PER_WITNESS))
+
+    def _after_block(self, x: Any, y: Any, groups: list[tuple[slice, slice]]) -> MonitorState:
+        """State after some pairs that are judged by one witness."""
+        if 0 < self.memory < inf and self.held is not None:
+            return self._after_part_of_round(x, y, groups)
+        state = self
+        if self.held is not None and self.memory == 0:
+            payoffs = _payoffs(self.monitor.kernel, self.held, x, y, groups)
+            state = state._staked(payoffs, len(groups))
+        state = state._learnt(_both_rows(x, y, groups))
+        unchecked = state.alarmed and not self.alarmed
+        state = state._remeasured(at_once=unchecked)
+        if self.memory > 0 or state.memory == 0 or self.alarmed:
+            return state
+        # What was won as if the observations were independent does not count.
+        return replace(state, log_wealth=min(state.log_wealth, 0.0), highest=0.0, bet=_Bet())
+
+    def _after_part_of_round(
+        self, x: Any, y: Any, groups: list[tuple[slice, slice]]
+    ) -> MonitorState:
+        """State after pairs of streams with a memory: some are waited for, then one bet is on the mean of as many."""
+        length = int(self.memory)
+        counted = groups[max(length - self.round.pairs, 0) :]
+        payoffs = _payoffs(self.monitor.kernel, self.held, x, y, counted) if counted else ()
+        part = self.round.extended(_both_rows(x, y, groups), len(groups), float(np.sum(payoffs)))
+        if part.pairs < 2 * length:
+            return replace(self, round=part)
+        state = replace(self, round=_Round())._staked([part.payoff / length], length)
+        return state._learnt(part.rows)._remeasured()
+
+    def _remeasured(self, at_once: bool = False) -> MonitorState:
+        """State with a new memory: at once, or when pairs have doubled in number, or the whole history is new."""
+        due = self.measured + min(max(self.measured, MIN_ROWS_FOR_MEMORY), self.monitor.history)
+        if self.held is None or not (at_once or self.learnt >= due):
+            return self
+        memory = streams_memory(*self.held, self.monitor.kernel)
+        return replace(self, memory=memory, measured=self.learnt)
 
     def _checked(self, x: Any, y: Any) -> tuple[Any, Any]:
         """A batch that the kernel takes, of the kind that came before."""
@@ -189,26 +272,36 @@ class MonitorState:
                 raise TypeError(f"{name} must be of the kind it was before, {before}, got {now}")
         return x, y
 
-    def _learnt(self, x: Any, y: Any, groups: list[tuple[slice, slice]]) -> MonitorState:
-        """State with the observations of some groups added to the history."""
-        new = (_rows(x, [g[0] for g in groups]), _rows(y, [g[1] for g in groups]))
+    def _learnt(self, rows: tuple[Any, Any]) -> MonitorState:
+        """State with more observations in the history."""
+        learnt = self.learnt + min(count(sample) for sample in rows)
         if self.held is None:
-            return replace(self, held=new)
-        samples = (stacked(old, more) for old, more in zip(self.held, new, strict=True))
-        first, second = (_latest(s, self.monitor.history) for s in samples)
-        return replace(self, held=(first, second))
+            return replace(self, held=rows, learnt=learnt)
+        first, second = (_latest(s, self.monitor.history) for s in _stacked_both(self.held, rows))
+        return replace(self, held=(first, second), learnt=learnt)
 
-    def _staked(self, x: Any, y: Any, groups: list[tuple[slice, slice]]) -> MonitorState:
-        """State after bets on some groups, all with one witness that has not seen them."""
-        payoffs = _payoffs(self.monitor.kernel, self.held, x, y, groups)
+    def _staked(self, payoffs: Sequence[float] | np.ndarray, pairs: int) -> MonitorState:
+        """State after bets with these payoffs, which so many pairs gave."""
         wealth, highest, bet = self.log_wealth, self.highest, self.bet
         for payoff in payoffs:
             wealth += float(np.log1p(bet.share * payoff))
             highest = max(highest, wealth)
             bet = bet.after(payoff)
-        return replace(
-            self, log_wealth=wealth, highest=highest, bet=bet, pairs=self.pairs + len(groups)
-        )
+        return replace(self, log_wealth=wealth, highest=highest, bet=bet, pairs=self.pairs + pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class _Round:
+    """Part of a round of streams with a memory: its observations, the number of pairs and the sum of payoffs."""
+
+    rows: Any = None
+    pairs: int = 0
+    payoff: float = 0.0
+
+    def extended(self, rows: tuple[Any, Any], pairs: int, payoff: float) -> _Round:
+        """The round with more pairs."""
+        together = rows if self.rows is None else _stacked_both(self.rows, rows)
+        return _Round(together, self.pairs + pairs, self.payoff + payoff)
 
 
 @dataclass(frozen=True)
@@ -231,7 +324,9 @@ def _payoffs(
     kernel: Kernel | None, held: Any, x: Any, y: Any, groups: list[tuple[slice, slice]]
 ) -> np.ndarray:
     """Mean of g over the x of each group less the mean over its y, g in [-1/2, 1/2]: in [-1, 1]."""
-    if kernel is None and _constant(reduce(stacked, held)):  # no bandwidth, nothing to bet on yet
+    if kernel is None and constant_rows(
+        reduce(stacked, held)
+    ):  # no bandwidth, nothing to bet on yet
         return np.zeros(len(groups), dtype=np.float64)
     pooled = pool(kernel, *held, least=1)
     witness = witness_of(pooled)
@@ -275,6 +370,16 @@ def _rows(sample: Any, spans: list[slice]) -> Any:
     return taken(sample, np.arange(spans[0].start, spans[-1].stop))
 
 
+def _both_rows(x: Any, y: Any, groups: list[tuple[slice, slice]]) -> tuple[Any, Any]:
+    """The observations of consecutive groups in both streams."""
+    return _rows(x, [g[0] for g in groups]), _rows(y, [g[1] for g in groups])
+
+
+def _stacked_both(old: Any, new: Any) -> tuple[Any, Any]:
+    """Earlier and later observations of both streams."""
+    return stacked(old[0], new[0]), stacked(old[1], new[1])
+
+
 def _described(sample: Any) -> str:
     """What two batches of a stream must have in common, in words."""
     if isinstance(sample, Table):
@@ -286,12 +391,3 @@ def _described(sample: Any) -> str:
 def _latest(sample: Any, number: int) -> Any:
     size = count(sample)
     return sample if size <= number else taken(sample, np.arange(size - number, size))
-
-
-def _constant(sample: Any) -> bool:
-    """Whether all rows are equal."""
-    values = sample.values if isinstance(sample, Table) else sample
-    if not is_array(values):
-        return False
-    array = to_numpy(values)
-    return bool(np.all(array == array[:1]))

@@ -83,11 +83,11 @@ class SerialHSIC(HypothesisTest):
 
     def statistic(self, x: Any) -> float:
         """The sum of HSIC over the lags."""
-        return self._evidence(x).observed
+        return serial_evidence(self, x).observed
 
     def test(self, x: Any, *, rng: Any = None) -> Result:
         """The statistic and its p-value."""
-        evidence = self._evidence(x)
+        evidence = serial_evidence(self, x)
         judgement = self.null.judge(evidence, rng)
         return Result.judged(self, evidence.observed, judgement)
 
@@ -97,9 +97,11 @@ class SerialHSIC(HypothesisTest):
             return "The observations depend on earlier ones"
         return "No dependence on earlier observations was found"
 
-    def _evidence(self, x: Any) -> SerialEvidence:
-        (variable,) = variables((self.kernel,), (x,), least=_MIN_ROWS)
-        return SerialEvidence(variable.widened(), self.lags)
+
+def serial_evidence(test: SerialHSIC, x: Any) -> SerialEvidence:
+    """What a test of serial dependence knows of observations in the order of time."""
+    (variable,) = variables((test.kernel,), (x,), least=_MIN_ROWS)
+    return SerialEvidence(variable.widened(), test.lags)
 
 
 class SerialEvidence:
@@ -196,12 +198,12 @@ def serial_pvalue(x: Any, name: str = "x") -> float:
     if isinstance(x, Variable):
         evidence = SerialEvidence(replace(x, points=sample).widened(), test.lags)
         return float(test.null.judge(evidence, 0).pvalue)
-    if _constant(sample):
+    if constant_rows(sample):
         return 1.0
     return test.test(sample, rng=0).pvalue
 
 
-def _constant(sample: Any) -> bool:
+def constant_rows(sample: Any) -> bool:
     """Whether all rows of numbers are equal, which leaves no scale for a kernel."""
     values = sample.values if isinstance(sample, Table) else sample
     if not is_array(values):
