@@ -20,6 +20,7 @@ from mercer.kernels import (
     Signature,
     SoftDTW,
 )
+from mercer.kernels.base import Kernel
 from mercer.kernels.series import alignment_engine, goursat_loops
 
 
@@ -104,7 +105,7 @@ def warping(s, window=99):
         (DynamicTimeWarping(0.7, window=1), warping(0.7, 1)),
         (DynamicTimeWarping(0.7, window=0), warping(0.7, 0)),
     ],
-    ids=repr,
+    ids=lambda case: repr(case) if isinstance(case, Kernel) else "naive",
 )
 def test_alignment_kernels_enumerate_alignments(kernel, naive, engine):
     short = [series for series in X if len(series) < 7]

@@ -23,7 +23,12 @@ from mercer.htest.dependence.regression_targets import (
     GramResiduals,
     GramTargets,
 )
-from mercer.htest.dependence.ridge_smoother import Basis, KernelDirections, Smoother, smoother
+from mercer.htest.dependence.ridge_smoother import (
+    KernelDirections,
+    Smoother,
+    SmootherBasis,
+    smoother,
+)
 from mercer.kernels import RBF, Linear, median_bandwidth
 from mercer.rkhs.paired_samples import variables
 from tests.support.htest_given import alike, classes, drawn, letters, one, post_nonlinear, switches
@@ -229,7 +234,7 @@ def test_the_null_knows_what_regression_costs():
     rng = np.random.default_rng(0)
     n, p = 90, 30
     basis = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, p))])[0][:, 1:]
-    smooth = Smoother(Basis(basis), np.ones(p))
+    smooth = Smoother(SmootherBasis(basis), np.ones(p))
     observed, means, naive = [], [], []
     for _ in range(400):
         x, y = (FeatureTargets(rng.standard_normal((n, 2))).residuals(smooth) for _ in range(2))
