@@ -12,7 +12,7 @@ _FORMULAS_ON_OBJECTS = """
     _OfElements.reduced _OfRankings.vectors _OfNodePairs.sums _Substructures.sums _Substructures.table
     GappyKmers.occurrences GappyPairs.occurrences LogValued.log_diag LogValued.log_paired LogValued.log_pairwise
     AlignmentSum.log_diag AlignmentSum.log_paired AlignmentSum.log_pairwise DynamicTimeWarping.squared_distances
-    Series.aligned Series.joined Series.taken Graphs.aligned Graphs.joined Graphs.taken
+    _PairSum.values _DistanceKernel.value Series.aligned Series.joined Series.taken Graphs.aligned Graphs.joined Graphs.taken
     Geometric.ratio Factorial.ratio
 """
 

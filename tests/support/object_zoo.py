@@ -28,6 +28,10 @@ from mercer.kernels import (
     Mismatch,
     OptimalAssignmentWL,
     PartialTree,
+    PersistenceFisher,
+    PersistenceScaleSpace,
+    PersistenceSlicedWasserstein,
+    PersistenceWeightedGaussian,
     Propagation,
     RandomWalk,
     SetIntersection,
@@ -129,6 +133,13 @@ def paths(longest: int, channels: int = 2, equal: bool = False) -> ObjectSampler
 
 PATHS = paths(9)
 
+
+def diagrams(rng: np.random.Generator, n: int) -> list[np.ndarray]:
+    """Persistence diagrams of random sizes, the first empty."""
+    births = [rng.uniform(size=size) for size in [0, *rng.integers(0, 5, n - 1)]]
+    return [np.stack([b, b + rng.exponential(0.3, len(b))], axis=1) for b in births]
+
+
 OBJECT_ZOO = [
     ObjectEntry(Spectrum(2), WORDS),
     ObjectEntry(Spectrum(3, up_to=True), words("aßc\U0001f600", 9)),
@@ -152,6 +163,12 @@ OBJECT_ZOO = [
     ObjectEntry(SubsetTree(0.6), trees),
     ObjectEntry(Subtree(0.6), trees),
     ObjectEntry(PartialTree(0.6), trees),
+    # persistence diagrams
+    ObjectEntry(PersistenceScaleSpace(0.5), diagrams),
+    ObjectEntry(PersistenceWeightedGaussian(0.5, 2.0), diagrams),
+    ObjectEntry(PersistenceSlicedWasserstein(0.7), diagrams),
+    ObjectEntry(PersistenceSlicedWasserstein(0.7, directions=7), diagrams),
+    ObjectEntry(PersistenceFisher(0.5, 2.0), diagrams, definite=False),
     # series
     ObjectEntry(GlobalAlignment(0.8), PATHS),
     ObjectEntry(GlobalAlignment(0.8, triangular=3), PATHS),

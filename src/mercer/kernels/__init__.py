@@ -7,6 +7,12 @@ from mercer.kernels.base import Coordinatewise, DotProduct, Kernel, Radial, Smoo
 from mercer.kernels.compose import Composed, Tensor
 from mercer.kernels.default import default_kernel
 from mercer.kernels.definite import is_positive_definite
+from mercer.kernels.diagrams.diagram_kernels import (
+    PersistenceFisher,
+    PersistenceScaleSpace,
+    PersistenceSlicedWasserstein,
+    PersistenceWeightedGaussian,
+)
 from mercer.kernels.discrete import Chi2, Delta, Intersection
 from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
 from mercer.kernels.facts import Facts, facts
@@ -108,6 +114,10 @@ __all__ = [
     "Normalized",
     "OptimalAssignmentWL",
     "PartialTree",
+    "PersistenceFisher",
+    "PersistenceScaleSpace",
+    "PersistenceSlicedWasserstein",
+    "PersistenceWeightedGaussian",
     "Poisson",
     "Polynomial",
     "Power",

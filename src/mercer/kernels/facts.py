@@ -9,6 +9,7 @@ import numpy as np
 from mercer import linalg
 from mercer.kernels.algebra import Constant
 from mercer.kernels.base import Kernel, Radial
+from mercer.kernels.diagrams import diagram_facts as diagram_facts
 from mercer.kernels.discrete import Chi2, Delta, Intersection
 from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
 from mercer.kernels.radial import (
