@@ -51,3 +51,7 @@ def main() -> None:
 
 
 __all__ = ["app", "main"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -109,3 +109,7 @@ __all__ = [
     "fetch_trec_questions",
     "fetch_usps",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

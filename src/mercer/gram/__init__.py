@@ -41,3 +41,7 @@ def _load_cuda() -> DeviceEngine:
 
 
 register_engine(_load_cuda)
+
+
+def __dir__() -> list[str]:
+    return __all__

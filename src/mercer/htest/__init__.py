@@ -196,3 +196,7 @@ __all__ = [
     "sample_size",
     "two_sample",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

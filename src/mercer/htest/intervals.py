@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from html import escape
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -59,6 +60,9 @@ class EffectSize(ABC):
 
     def __str__(self) -> str:
         return self.sentence()
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.sentence())}.</p>"
 
 
 @dataclass(frozen=True)

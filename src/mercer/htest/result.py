@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from mercer import validate
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.intervals import EffectSize
 from mercer.htest.nulls import Bound, Judgement
+from mercer.htest.result_rows import summary_table
 from mercer.plot import plot_null
 
 
@@ -33,6 +36,9 @@ class Result:
     notes: tuple[str, ...] = ()
     observed: float | None = field(default=None, repr=False, compare=False, kw_only=True)
     law: Any = field(default=None, repr=False, compare=False, kw_only=True)
+    level: float = field(
+        default=0.05, repr=False, compare=False, kw_only=True
+    )  # where none is given
 
     @classmethod
     def judged(
@@ -55,13 +61,36 @@ class Result:
             **data,
         )
 
-    def rejects(self, level: float = 0.05) -> bool:
-        """Whether the null hypothesis is rejected at this level."""
-        validate.between("level", level, 0.0, 1.0)
-        return bool(self.pvalue <= level)
+    def rejects(self, level: float | None = None) -> bool:
+        """Whether the null hypothesis is rejected at this level; None: that of the result, 0.05 by default."""
+        return bool(self.pvalue <= self._level_or(level))
 
-    def summary(self, level: float = 0.05) -> str:
+    def _level_or(self, level: float | None) -> float:
+        """A level that was given, checked, or the level of the result."""
+        level = self.level if level is None else level
+        validate.between("level", level, 0.0, 1.0)
+        return level
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return summary_table(type(self.test).__name__, self.summary())
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be unpacked: use result.statistic, result.pvalue"
+        )
+
+    def to_frame(self) -> Any:
+        """One row of a pandas data frame: numbers and texts of `to_dict`, entries of entries joined by dots."""
+        import pandas as pd
+
+        return pd.json_normalize(self.to_dict())
+
+    def summary(self, level: float | None = None) -> str:
         """Statistic, p-value and verdict in plain words."""
+        level = self._level_or(level)
         rejected = self.rejects(level)
         default = f"The null hypothesis is {'rejected' if rejected else 'not rejected'}"
         lines = [
@@ -111,6 +140,8 @@ class ExplainedResult(Result, ABC):
     all pairs of observations, and `thinned` gives the same result on fewer.
     """
 
+    _report: ClassVar[str]  # name of the function of `mercer.report`
+
     @abstractmethod
     def effect(self, confidence: float = 0.95) -> EffectSize:
         """Size of the effect, with a confidence interval and without a unit."""
@@ -128,12 +159,23 @@ class ExplainedResult(Result, ABC):
         """The same verdict with a random subsample of at most `most` observations, always the same."""
 
     @abstractmethod
-    def summary(self, level: float = 0.05, *, confidence: float = 0.95) -> str:
+    def summary(self, level: float | None = None, *, confidence: float = 0.95) -> str:
         """Question, verdict and size of the effect in plain words."""
 
     def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
         """Numbers and texts only, ready for JSON; subclasses add the effect at this confidence."""
         return super().to_dict()
+
+    def report(self, path: str | Path, **options: Any) -> Path:
+        """Write an HTML page that works offline, and return its path (needs the extra `report`).
+
+        The options are those of `two_sample_report`, `independence_report` or `goodness_report` in
+        `mercer.report`.
+        """
+        write = getattr(importlib.import_module("mercer.report"), self._report)
+        target = Path(path)
+        target.write_text(write(self, **{"level": self.level, **options}), encoding="utf-8")
+        return target
 
 
 def thinned_rows(size: int, most: int, rng: np.random.Generator | None = None) -> np.ndarray | None:

@@ -143,3 +143,7 @@ __all__ = [
     "transfer_entropy",
     "wasserstein",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

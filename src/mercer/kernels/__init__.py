@@ -163,3 +163,7 @@ __all__ = [
     "sample_frequencies",
     "spectral_density",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

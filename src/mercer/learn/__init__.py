@@ -113,3 +113,7 @@ __all__ = [
     "SupportMeasureMachine",
     "amari_index",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -28,3 +28,7 @@ __all__ = [
     "plot_wealth",
     "plot_witness",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

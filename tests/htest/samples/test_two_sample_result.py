@@ -214,7 +214,9 @@ def test_a_dictionary_is_ready_for_json(frames):
 def test_notebooks_see_a_table_that_is_escaped(samples):
     html = MMD().test(*samples, rng=0)._repr_html_()
     assert "<caption>MMD</caption>" in html
-    assert "The samples differ" in html
+    assert "they differ" in html
+    assert "a classifier tells them apart" in html
+    assert "Columns" in html
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

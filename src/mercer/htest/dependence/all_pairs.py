@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
@@ -37,6 +37,7 @@ from mercer.htest.dependence.sums.many_pairs import (
 from mercer.htest.dependence.sums.permuted_trace import permuted_trace
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
+from mercer.htest.result_rows import ResultRows
 from mercer.htest.serial_hsic import serial_cautions
 from mercer.kernels.prepare import as_table
 from mercer.rkhs.paired_samples import Variable, variables
@@ -62,7 +63,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PairwiseResult:
+class PairwiseResult(ResultRows):
     """P-values and effects of every pair of columns.
 
     Attributes
@@ -123,6 +124,12 @@ class PairwiseResult:
             *([f"and {hidden} more"] if hidden > 0 else []),
         ]
         return "\n".join([*self.cautions(level), *lines])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(self.pairs)
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers and texts only, ready for JSON."""

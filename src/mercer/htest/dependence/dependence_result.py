@@ -74,6 +74,7 @@ class IndependenceResult(ExplainedResult):
     (True, 0.56)
     """
 
+    _report = "independence_report"
     variables: tuple[Variable, ...] = field(repr=False, compare=False, kw_only=True)
     given: bool = field(default=False, repr=False, compare=False, kw_only=True)
 
@@ -133,9 +134,11 @@ class IndependenceResult(ExplainedResult):
 
     # ---- summaries and plots ----------------------------------------------------------
 
-    def summary(self, level: float = 0.05, *, confidence: float = 0.95) -> str:
+    def summary(self, level: float | None = None, *, confidence: float = 0.95) -> str:
         """The question, the verdict, and the strength of the dependence."""
-        return independence_summary(self, level, self.effect(confidence) if self.two else None)
+        return independence_summary(
+            self, self._level_or(level), self.effect(confidence) if self.two else None
+        )
 
     def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
         """Numbers and texts only, ready for JSON."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mercer import validate
 from mercer.backend import count
 from mercer.frames import Table
+from mercer.htest.asked_test import asked_test, at_level, with_resamples
 from mercer.htest.conditional.basis import NumericTable
 from mercer.htest.conditional.gcm import KernelGCM
 from mercer.htest.conditional.residual_test import affordable
@@ -17,14 +19,25 @@ from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.hsicagg import HSICAgg
 from mercer.htest.dependence.linear_time_hsic import NystromHSIC
 from mercer.htest.dependence.rcot import RCoT
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import WildBootstrap
+from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import one_sample
 
 _MAX_ROWS_QUADRATIC = 2000  # observations; beyond, tests in linear time are chosen
 
 
 def independence(
-    x: Any, y: Any, *, given: Any = None, series: bool = False, rng: Any = None
+    x: Any,
+    y: Any,
+    *,
+    given: Any = None,
+    test: HypothesisTest | None = None,
+    kernel: Kernel | None = None,
+    resamples: int | None = None,
+    level: float = 0.05,
+    series: bool = False,
+    rng: Any = None,
 ) -> IndependenceResult:
     """Test whether two variables are independent, perhaps given a third; the test is chosen automatically.
 
@@ -47,6 +60,14 @@ def independence(
         The same number of rows; row i of each is one observation.
     given : array, tensor or data frame, optional
         Test independence conditional on these variables, which results and messages call z.
+    test : independence test, optional
+        Such as `HSIC()` or, with `given`, `KCI()`; the others are chosen only where this is None.
+    kernel : Kernel, optional
+        Of both variables: the test is then `HSIC(kernel, kernel)`. Not together with `given`.
+    resamples : int, optional
+        Number of permutations; None: as many as the test chooses.
+    level : float
+        Significance level of `result.rejects()` and `result.summary()`.
     series : bool
         Whether x and y are time series, their rows in the order of time. Not together with `given`.
     rng : int, Generator or None
@@ -70,13 +91,46 @@ def independence(
     validate.truth("series", series)
     if series and given is not None:
         raise ValueError(f"series and given cannot be used together: {NO_SERIES_GIVEN}")
+    _check_asked(test, kernel, given, series)
+    asked = asked_test(test, kernel, partial(_by_kernel, series), "HSIC(RBF(1.0), RBF(1.0))")
     given = () if given is None else (one_sample(given, "z"),)
     samples = (one_sample(x, "x"), one_sample(y, "y"), *given)
+    if asked is not None:
+        result = with_resamples(asked, resamples).test(*samples, rng=rng)
+        return at_level(_independence_result(result, asked), level)
     width = width_of(samples[2]) if given else None
-    test, why = chosen_for_series() if series else chosen(count(samples[0]), width)
-    result = test.test(*samples, rng=rng)
+    used, why = chosen_for_series() if series else chosen(count(samples[0]), width)
+    result = with_resamples(used, resamples).test(*samples, rng=rng)
     first = int(_conservative(result))  # that warning stays the first note
-    return replace(result, notes=(*result.notes[:first], why, *result.notes[first:]))
+    notes = (*result.notes[:first], why, *result.notes[first:])
+    return at_level(replace(result, notes=notes), level)
+
+
+def _by_kernel(series: bool, kernel: Kernel) -> HSIC:
+    return HSIC(kernel, kernel, null=WildBootstrap(block=None)) if series else HSIC(kernel, kernel)
+
+
+def _check_asked(test: Any, kernel: Any, given: Any, series: bool) -> None:
+    """Raise where arguments exclude each other."""
+    if series and test is not None:
+        raise ValueError(
+            "series and test cannot be used together: give the test a null distribution for series, as in "
+            "HSIC(null=WildBootstrap(block=None))"
+        )
+    if given is not None and kernel is not None:
+        raise ValueError(
+            "kernel and given cannot be used together: the variables may differ in kind, so pass "
+            "test=KCI(kernel_x, kernel_y, kernel_z)"
+        )
+
+
+def _independence_result(result: Any, test: HypothesisTest) -> IndependenceResult:
+    if isinstance(result, IndependenceResult):
+        return result
+    raise TypeError(
+        f"test must be an independence test, such as HSIC(), got {type(test).__name__}(): call its own "
+        "method test"
+    )
 
 
 def chosen(n: int, given: int | None) -> tuple[Any, str]:

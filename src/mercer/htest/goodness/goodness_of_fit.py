@@ -12,6 +12,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count, to_numpy
 from mercer.frames import Table
+from mercer.htest.asked_test import at_level, check_kernel, with_resamples
 from mercer.htest.goodness.composite import Composite
 from mercer.htest.goodness.fssd import FSSD
 from mercer.htest.goodness.goodness_result import GoodnessResult
@@ -27,6 +28,7 @@ from mercer.htest.goodness.score_models import (
 )
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import WildBootstrap
+from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import one_sample, taken
 
 # Limits of sample sizes: the time of KSDAgg and KSD is quadratic in them, that of FSSD linear.
@@ -38,7 +40,17 @@ _MAX_REFITTED = 20_000  # observations that models are refitted to
 _OBSERVATIONS_FOR_LEARNING = 2000  # used to learn locations; the others are tested
 
 
-def goodness_of_fit(model: Any, x: Any, *, chain: bool = False, rng: Any = None) -> GoodnessResult:
+def goodness_of_fit(
+    model: Any,
+    x: Any,
+    *,
+    test: Callable[[Any], HypothesisTest] | None = None,
+    kernel: Kernel | None = None,
+    resamples: int | None = None,
+    level: float = 0.05,
+    chain: bool = False,
+    rng: Any = None,
+) -> GoodnessResult:
     """Goodness-of-fit test of a model; the test is chosen automatically.
 
     * Up to 5,000 observations: `KSDAgg`, on all pairs of observations with ten kernels, so that the
@@ -59,6 +71,14 @@ def goodness_of_fit(model: Any, x: Any, *, chain: bool = False, rng: Any = None)
         Anything that has a score: see `KSD`.
     x : array, tensor or data frame
         Numeric observations, one per row.
+    test : function model -> test, optional
+        Such as `KSD`, `KSDAgg`, or `lambda model: FSSD(model, locations=3)`. None: chosen as above.
+    kernel : Kernel, optional
+        The test is then `KSD(model, kernel)`; the kernel must be smooth, such as `RBF(1.0)`.
+    resamples : int, optional
+        Number of resamples of the null distribution; None: as many as the test chooses.
+    level : float
+        Significance level of `result.rejects()` and `result.summary()`.
     chain : bool
         Whether the observations are autocorrelated, as draws of a Markov chain are.
     rng : int, Generator or None
@@ -80,8 +100,33 @@ def goodness_of_fit(model: Any, x: Any, *, chain: bool = False, rng: Any = None)
     """
     validate.truth("chain", chain)
     model_of(model)  # raises for the original model if it has no score
-    run = partial(_tested, chain=chain, rng=validate.generator(rng))
-    return in_units(one_sample(x, "x"), lambda z, units: run(_divided(model, units), z))
+    make = _asked(test, kernel, chain)
+    run = partial(_tested, chain=chain, make=make, resamples=resamples, rng=validate.generator(rng))
+    result = in_units(one_sample(x, "x"), lambda z, units: run(_divided(model, units), z))
+    return at_level(result, level)
+
+
+def _asked(test: Any, kernel: Any, chain: bool) -> Callable[[Any], HypothesisTest] | None:
+    """The function model -> test that was asked for; None: the test is chosen."""
+    if test is None and kernel is None:
+        return None
+    if test is None:
+        check_kernel(kernel)
+        if chain:
+            return lambda model: KSD(model, kernel, null=WildBootstrap(999, block=None))
+        return lambda model: KSD(model, kernel)
+    if isinstance(test, HypothesisTest) or not callable(test):
+        raise TypeError(
+            "test must be a class such as KSD, or a function model -> test such as lambda m: KSD(m), "
+            f"because it needs the model; got {test!r}"
+        )
+    if kernel is not None or chain:
+        raise ValueError(
+            "test cannot be used together with kernel or chain: make the test with them, as in "
+            "lambda model: KSD(model, kernel, null=WildBootstrap(block=None))"
+        )
+    make: Any = test
+    return make
 
 
 def family_fit(
@@ -137,11 +182,23 @@ def _divided(model: Any, units: tuple[float, ...] | None) -> Any:
     return model if units is None else StandardizedModel(model, units)
 
 
-def _tested(model: Any, x: Any, *, chain: bool, rng: np.random.Generator) -> GoodnessResult:
+def _tested(
+    model: Any,
+    x: Any,
+    *,
+    chain: bool,
+    make: Callable[[Any], HypothesisTest] | None,
+    resamples: int | None,
+    rng: np.random.Generator,
+) -> GoodnessResult:
+    if make is not None:
+        return with_resamples(make(model), resamples).test(x, rng=rng)
     n = _size(x)
     bound = model_of(model).binding is not None  # the score is known at all observations together
     if n > _MAX_FOR_KSD and not chain and not bound:
-        return _at_learnt(lambda _: model, lambda test: test, x, np.arange(n), rng)
+        return _at_learnt(
+            lambda _: model, partial(with_resamples, resamples=resamples), x, np.arange(n), rng
+        )
     test, why = chosen(model, n, chain)
     if n > _MAX_FOR_KSD and not chain:
         test = LinearKSD(model)
@@ -150,7 +207,7 @@ def _tested(model: Any, x: Any, *, chain: bool, rng: np.random.Generator) -> Goo
             "scores are known at the observations only."
         )
     rows = None if n <= _MAX_FOR_KSD or bound else np.arange(0, n, _thinning(n))
-    return _on(test, x, rows, why, rng)
+    return _on(with_resamples(test, resamples), x, rows, why, rng)
 
 
 def _family_tested(fit: Any, x: Any, *, resamples: int, rng: np.random.Generator) -> GoodnessResult:

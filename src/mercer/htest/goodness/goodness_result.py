@@ -88,6 +88,7 @@ class GoodnessResult(ExplainedResult):
     True
     """
 
+    _report = "goodness_report"
     sample: SteinSample = field(repr=False, compare=False, kw_only=True)
 
     @property
@@ -177,9 +178,9 @@ class GoodnessResult(ExplainedResult):
 
     # ---- text and plots -----------------------------------------------------------------
 
-    def summary(self, level: float = 0.05, *, confidence: float = 0.95) -> str:
+    def summary(self, level: float | None = None, *, confidence: float = 0.95) -> str:
         """Question, verdict, size of the misfit and locations in plain words."""
-        model, misfit = self.model_in_words, self.effect(confidence)
+        level, model, misfit = self._level_or(level), self.model_in_words, self.effect(confidence)
         if self.fitted_here:
             model = f"a model such as {model}, which was fitted to them"
         verdict = verdict_line(

@@ -42,7 +42,7 @@ class RelativeResult(Result):
     error: float = field(kw_only=True)
     size: int = field(kw_only=True)
 
-    def better(self, level: float = 0.05) -> Any:
+    def better(self, level: float | None = None) -> Any:
         """The model that fits better; None if the test does not reject."""
         if not self.rejects(level):
             return None
@@ -57,8 +57,9 @@ class RelativeResult(Result):
         margin = float(norm.ppf((1 + confidence) / 2)) * self.error
         return Interval(self.statistic - margin, self.statistic + margin)
 
-    def summary(self, level: float = 0.05) -> str:
+    def summary(self, level: float | None = None) -> str:
         """Question, verdict and both discrepancies in plain words."""
+        level = self._level_or(level)
         first, second = (_named(m) for m in self._models)
         how = f"{type(self.test).__name__}, {self.null_in_words()}; level {level:g}"
         if not self.rejects(level):

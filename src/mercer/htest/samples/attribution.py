@@ -24,6 +24,7 @@ from mercer.htest.corrections import (
 )
 from mercer.htest.format_number import figure
 from mercer.htest.nulls import Null, Permutation
+from mercer.htest.result_rows import ResultRows
 from mercer.htest.samples.column_features import Embedded, embedded
 from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, two_samples
 from mercer.kernels.prepare import aligned
@@ -79,7 +80,7 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Features:
+class Features(ResultRows):
     """Differences of all columns, the largest first.
 
     A column is compared by itself. What differs only in how columns go together (a correlation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,13 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count, is_numpy
 from mercer.frames import Table
+from mercer.htest.asked_test import asked_test, at_level, with_resamples
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.mmdagg import MMDAgg
 from mercer.htest.samples.two_sample_result import TwoSampleResult
+from mercer.kernels.base import Kernel
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import one_sample
 
@@ -24,10 +28,20 @@ _KERNELS = 23  # of the default: three of low order, ten bandwidths of two kerne
 _MIN_LANDMARKS, _MAX_LANDMARKS = 50, 500  # limits of the number that fits into `_WORK`
 
 
-def two_sample(x: Any, y: Any, *, series: bool = False, rng: Any = None) -> TwoSampleResult:
+def two_sample(
+    x: Any,
+    y: Any,
+    *,
+    test: HypothesisTest | None = None,
+    kernel: Kernel | None = None,
+    resamples: int | None = None,
+    level: float = 0.05,
+    series: bool = False,
+    rng: Any = None,
+) -> TwoSampleResult:
     """Test whether two samples come from the same distribution; the test is chosen automatically.
 
-    It is always `MMDAgg`, aggregated over a kernel of means, one of squares and products of columns, and
+    Unless `test` or `kernel` are given, it is always `MMDAgg`, aggregated over a kernel of means, one of squares and products of columns, and
     Gaussian and Laplace kernels of ten bandwidths each. It needs no prior knowledge of the difference,
     gives half of the level to a shift, and its level is exact:
 
@@ -46,8 +60,16 @@ def two_sample(x: Any, y: Any, *, series: bool = False, rng: Any = None) -> TwoS
     ----------
     x, y : array, tensor, data frame or weighted sample (`Empirical`)
         Of any sizes, at least two observations each.
+    test : two-sample test, optional
+        Such as `MMD()` or `Energy()`; results of `AgainstDraws` and `KSample` have doors of their own.
+    kernel : Kernel, optional
+        The test is then `MMD(kernel)`.
+    resamples : int, optional
+        Number of permutations; None: as many as the test chooses.
+    level : float
+        Significance level of `result.rejects()` and `result.summary()`.
     series : bool
-        Whether each sample is a time series, its rows in the order of time.
+        Whether each sample is a time series, its rows in the order of time. Not together with `test`.
     rng : int, Generator or None
 
     Returns
@@ -63,15 +85,41 @@ def two_sample(x: Any, y: Any, *, series: bool = False, rng: Any = None) -> TwoS
     >>> result = mercer.two_sample(x, y, rng=0)
     >>> result.rejects(level=0.01)
     True
+    >>> from mercer.kernels import RBF
+    >>> mercer.two_sample(x, y, kernel=RBF(1.0), resamples=199, rng=0).pvalue
+    0.005
     """
     validate.truth("series", series)
+    if series and test is not None:
+        raise ValueError(
+            "series and test cannot be used together: give the test a null distribution for series, as in "
+            "MMD(null=WildBootstrap(block=None))"
+        )
     handed_in = x, y
+    asked = asked_test(test, kernel, partial(_by_kernel, series), "MMD(RBF(1.0))")
     x, y = _read(x, "x"), _read(y, "y")
-    test, why = chosen_for_series() if series else chosen(count(x), count(y))
-    result = test.test(x, y, rng=rng)
+    if asked is not None:
+        used, why = asked, ()
+    else:
+        used, note = chosen_for_series() if series else chosen(count(x), count(y))
+        why = (note,)
+    result = _two_sample_result(with_resamples(used, resamples).test(x, y, rng=rng), used)
     samples = tuple(_shown(*pair) for pair in zip(handed_in, (x, y), strict=True))
     pooled = replace(result.pooled, samples=samples)
-    return replace(result, notes=(why, *result.notes), pooled=pooled)
+    return at_level(replace(result, notes=(*why, *result.notes), pooled=pooled), level)
+
+
+def _by_kernel(series: bool, kernel: Kernel) -> MMD:
+    return MMD(kernel, null=WildBootstrap(block=None)) if series else MMD(kernel)
+
+
+def _two_sample_result(result: Any, test: HypothesisTest) -> TwoSampleResult:
+    if isinstance(result, TwoSampleResult):
+        return result
+    raise TypeError(
+        f"test must be a two-sample test, such as MMD(), got {type(test).__name__}(): call its own "
+        "method test"
+    )
 
 
 def chosen(n: int, m: int) -> tuple[MMDAgg, str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -70,6 +68,7 @@ class TwoSampleResult(ExplainedResult):
     (3, 2)
     """
 
+    _report = "two_sample_report"
     pooled: Pooled = field(repr=False, compare=False, kw_only=True)
 
     @property
@@ -146,7 +145,11 @@ class TwoSampleResult(ExplainedResult):
     # ---- words and figures ------------------------------------------------------------
 
     def summary(
-        self, level: float = 0.05, *, confidence: float = 0.95, features: Features | None = None
+        self,
+        level: float | None = None,
+        *,
+        confidence: float = 0.95,
+        features: Features | None = None,
     ) -> str:
         """Question, verdict, size of the difference and columns that differ, in plain words.
 
@@ -155,7 +158,7 @@ class TwoSampleResult(ExplainedResult):
         several = self.width is not None and self.width > 1
         if features is None and several and not self.test.for_series:  # columns are permuted
             features = self.features(rng=_FEATURES_SEED)
-        return told(self, level, self.effect(confidence), features)
+        return told(self, self._level_or(level), self.effect(confidence), features)
 
     def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
         """Numbers and texts only, ready for JSON; `Features.to_dict` gives the columns."""
@@ -185,15 +188,6 @@ class TwoSampleResult(ExplainedResult):
     def plot_features(self, ax: Any = None, *, level: float = 0.05, rng: Any = None) -> Any:
         """Bar chart of the columns by how much they differ; an Axes."""
         return self.features(rng=rng).plot(ax, level=level)
-
-    def _repr_html_(self) -> str:
-        rows = {
-            "verdict": self._verdict(self.pvalue <= 0.05),
-            "p-value": f"{self.pvalue:.3g} ({self.null_in_words()})",
-            "statistic": f"{self.statistic:.4g}",
-            "observations": f"{self.sizes[0]:,} and {self.sizes[1]:,}",
-        }
-        return _html(type(self.test).__name__, rows)
 
     # ---- private ----------------------------------------------------------------------
 
@@ -249,11 +243,3 @@ def _sample_notes(test: HypothesisTest, pooled: Pooled, judgement: Judgement) ->
     if null is None or isinstance(null, Permutation):
         notes = attainable_note(log_labellings(sizes, null), len(judgement.draws), "labellings")
     return (*notes, *sample_rows_notes(pooled.first, pooled.second))
-
-
-def _html(title: str, rows: Mapping[str, str]) -> str:
-    cells = "".join(
-        f"<tr><th style='text-align:left'>{escape(k)}</th><td>{escape(v)}</td></tr>"
-        for k, v in rows.items()
-    )
-    return f"<table><caption>{escape(title)}</caption>{cells}</table>"

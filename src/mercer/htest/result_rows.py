@@ -1,0 +1,44 @@
+"""Results as tables: in notebooks, and as data frames."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+_LONGEST_HEAD = (
+    12  # characters before a colon that are the head of a row: "Asked", "Verdict", "Size"
+)
+
+
+class ResultRows(ABC):
+    """A result with rows: iterating gives them, notebooks show them, and pandas reads them."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def to_frame(self) -> Any:
+        """One row of a pandas data frame for every row; entries of entries are joined by dots."""
+        import pandas as pd
+
+        rows = [row.to_dict() if hasattr(row, "to_dict") else row._asdict() for row in self]
+        return pd.json_normalize(rows)
+
+    def _repr_html_(self) -> str:
+        return summary_table(type(self).__name__, str(self))
+
+
+def summary_table(title: str, summary: str) -> str:
+    """A summary as an HTML table, a row for each line; what stands before a colon is the head of the row."""
+    lines = [line.partition(": ") for line in summary.split("\n")]
+    rows = [
+        (head, text) if text and len(head) <= _LONGEST_HEAD else ("", "".join((head, colon, text)))
+        for head, colon, text in lines
+    ]
+    cells = "".join(
+        f"<tr><th style='text-align:left;vertical-align:top'>{escape(head)}</th>"
+        f"<td style='text-align:left'>{escape(text)}</td></tr>"
+        for head, text in rows
+    )
+    return f"<table><caption>{escape(title)}</caption>{cells}</table>"
