@@ -239,7 +239,7 @@ def test_columns_are_chosen_before_they_are_judged(put):
         ("a,b\n1,2\n3\n", "a.csv, row 2 (line 3): 1 values, but the header has 2"),
         ("a,b\n1,2\n\n3,4,5\n", "a.csv, row 2 (line 4): 3 values, but the header has 2"),
         ("a,a\n1,2\n", "a.csv: duplicate column name 'a' (columns 1 and 2): rename one"),
-        (",a\n0,2\n", "a.csv: column 1 has no name (a row index?)"),
+        (",a\n7,2\n", "a.csv: column 1 has no name and is not the number of the row"),
         ('a,b\n1,"2\n3,4\n', "a.csv, line 2: unexpected end of data; is a quotation mark missing?"),
         ('a,b\n1,"2" x\n', "a.csv, line 2:"),
         (

@@ -10,6 +10,8 @@ from functools import wraps
 from typing import Any, get_type_hints
 
 from mercer.cli import options
+from mercer.cli.exits import WrongUse
+from mercer.cli.number_style import MISSING_WORDS, TextFormat
 from mercer.cli.options import TestName
 from mercer.cli.read import read
 from mercer.cli.table import File, Selection
@@ -25,7 +27,13 @@ class DataOptions:
     resamples: options.Resamples = None
     seed: options.Seed = 0
     categories: options.Categories = None
+    exclude: options.Exclude = None
     missing: options.MissingValues = None
+    na: options.NotAvailable = None
+    sep: options.Separator = None
+    decimal: options.Decimal = None
+    thousands: options.Thousands = None
+    encoding: options.Encoding = None
     memory: options.Memory = None
 
     @property
@@ -35,8 +43,21 @@ class DataOptions:
 
     def read(self, *paths: str, columns: Sequence[str] = ()) -> Iterator[File]:
         """Read the files one by one; `columns` selects some of their columns."""
-        selection = Selection(tuple(columns), frozenset(options.column_names(self.categories)))
+        selection = Selection(
+            tuple(columns),
+            frozenset(options.column_names(self.categories)),
+            frozenset(options.column_names(self.exclude)),
+            self.text_format,
+        )
         return (read(path, selection, progress=options.on_terminal()) for path in paths)
+
+    @property
+    def text_format(self) -> TextFormat:
+        """How text files are written."""
+        if self.decimal is not None and self.decimal == self.thousands:
+            raise WrongUse(f"--decimal and --thousands cannot both be {self.decimal!r}")
+        missing = MISSING_WORDS | frozenset(self.na or ())
+        return TextFormat(self.sep, self.decimal, self.thousands, self.encoding, missing)
 
     def line(
         self, command: str, paths: Sequence[str], lists: Mapping[str, Sequence[str]], **more: Any
@@ -44,12 +65,14 @@ class DataOptions:
         """Command line that repeats the run; `lists` and `more` are options of the command itself."""
         words = ["mercer", command, *paths]
         categories = sorted(options.column_names(self.categories))
-        for name, values in {**lists, "categories": categories}.items():
+        repeated = {"categories": categories, "exclude": options.column_names(self.exclude)}
+        for name, values in {**lists, **repeated, "na": self.na or ()}.items():
             words += [word for value in values for word in (f"--{name}", value)]
         single = {
             "kernel": self.kernel, "bandwidth": self.bandwidth, **more,
             "resamples": self.resamples, "seed": self.seed, "missing": self.missing,
-            "memory": self.memory,
+            "sep": self.sep, "decimal": self.decimal, "thousands": self.thousands,
+            "encoding": self.encoding, "memory": self.memory,
         }  # fmt: skip
         pairs = ((f"--{name}", str(value)) for name, value in single.items() if value is not None)
         return shlex.join([*words, *(word for pair in pairs for word in pair)])

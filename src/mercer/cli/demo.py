@@ -28,7 +28,12 @@ Next: mercer demo --report demo.html writes a report with plots; mercer demo --c
 files to this folder; mercer two-sample --help lists all options."""
 
 Copy = Annotated[
-    Path | None, typer.Option("--copy", metavar="FOLDER", help="Copy the two files to this folder.")
+    Path | None,
+    typer.Option(
+        "--copy",
+        metavar="FOLDER",
+        help="Copy the two files to this folder, which is made if need be.",
+    ),
 ]
 
 
@@ -36,6 +41,8 @@ Copy = Annotated[
 def demo(report: options.Report = None, copy: Copy = None, seed: options.Seed = 0) -> None:
     """Run a two-sample test on data that ship with mercer."""
     files = demo_files()
+    if copy is not None and copy.parent.is_dir() and not copy.exists():
+        copy.mkdir()
     copies = [] if copy is None else [copy / file.name for file in files]
     options.check_outputs(report, *copies, inputs=files)
     options.check_report_packages(report)

@@ -66,6 +66,7 @@ def independence(
     x: X = None,
     y: Y = None,
     given: Given = None,
+    columns: options.Columns = None,
     test: Test = IndependenceName.AUTO,
     series: options.Series = False,
     level: options.Level = 0.05,
@@ -73,6 +74,7 @@ def independence(
     report: options.Report = None,
     gate: options.Gate = False,
     min_effect: options.MinShare = None,
+    show_all: options.All = False,
 ) -> None:
     """Test whether columns of a file depend on each other, perhaps given other columns.
 
@@ -85,12 +87,14 @@ def independence(
     options.check_report_packages(report)
     names = [options.column_names(x), options.column_names(y), options.column_names(given)]
     with mercer.config(**chosen.settings):
+        if columns and any(names):
+            raise WrongUse("--columns is for all pairs: leave it out with --x and --y")
         if names[0] and names[1]:
             choice = IndependenceChoice(
                 chosen.kernel, chosen.bandwidth, chosen.resamples, chosen.seed, series, test
             )
             answer = _answer_question(
-                data, chosen, choice, Question(*names), level, json_to, report
+                data, chosen, choice, Question(*names), level, json_to, report, show_all
             )
             rejected = answer.at_least(min_effect)
         elif any(names) or report or min_effect or series or test is not IndependenceName.AUTO:
@@ -98,7 +102,7 @@ def independence(
                 "give both --x and --y; --test, --given, --series, --kernel and --report need them"
             )
         else:
-            rejected = _test_all_pairs(data, chosen, level, json_to)
+            rejected = _test_all_pairs(data, chosen, level, json_to, columns, show_all)
     if gate and rejected:
         raise typer.Exit(DIFFER)
 
@@ -117,6 +121,7 @@ class IndependenceAnswer(Answer[IndependenceResult]):
     question: Question
     strength: Strength | None
     pairs: PairwiseResult | None
+    show_all: bool = False  # in the table of pairs
 
     @property
     def effect_size(self) -> float | None:
@@ -171,7 +176,7 @@ class IndependenceAnswer(Answer[IndependenceResult]):
 
     def table(self) -> list[str]:
         """The pairs of columns with the strongest dependence."""
-        return [] if self.pairs is None else _pair_table(self.pairs, self.level)
+        return [] if self.pairs is None else _pair_table(self.pairs, self.level, self.show_all)
 
     def _how_much(self) -> list[tuple[str, str]]:
         strength = self.strength
@@ -193,6 +198,7 @@ def _answer_question(
     level: float,
     json_to: str | None,
     report: Path | None,
+    show_all: bool,
 ) -> IndependenceAnswer:
     """Test one question, and write its answer."""
     started, notes = perf_counter(), []
@@ -207,7 +213,7 @@ def _answer_question(
     notes += _in_time(question, variables, result)
     pairs = _pairs_of(sample, question, choice.seed)
     answer = IndependenceAnswer(
-        result, level, choice.seed, tuple(notes), sample, question, strength, pairs
+        result, level, choice.seed, tuple(notes), sample, question, strength, pairs, show_all
     )
     write_answer(json_to, answer.to_dict, answer.text, perf_counter() - started)
     if report is not None:
@@ -246,12 +252,20 @@ def _pairs_of(sample: FileSample, question: Question, seed: int) -> PairwiseResu
     return pairwise_independence(select(sample, names), rng=seed)
 
 
-def _test_all_pairs(data: str, chosen: DataOptions, level: float, json_to: str | None) -> bool:
+def _test_all_pairs(
+    data: str,
+    chosen: DataOptions,
+    level: float,
+    json_to: str | None,
+    columns: list[str] | None,
+    show_all: bool,
+) -> bool:
     """Test every pair of columns of the file, and write the result; whether any pair is dependent."""
     if chosen.kernel is not None or chosen.bandwidth is not None:
         raise WrongUse("--kernel and --bandwidth need --x and --y")
     started, notes = perf_counter(), []
-    (sample,) = matched(list(chosen.read(data)), chosen.missing, notes, _MIN_ROWS)
+    files = list(chosen.read(data, columns=options.column_names(columns)))
+    (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
     if len(sample.columns) < 2:
         raise Refused(f"{sample.name}: only one column; at least two are needed")
     test = None if chosen.resamples is None else HSIC(null=Permutation(chosen.resamples))
@@ -270,13 +284,13 @@ def _test_all_pairs(data: str, chosen: DataOptions, level: float, json_to: str |
     write_answer(
         json_to,
         lambda: finite_or_null(document),
-        lambda: _pairs_text(pairs, level, notes),
+        lambda: _pairs_text(pairs, level, notes, show_all),
         perf_counter() - started,
     )
     return bool(pairs.dependent(level))
 
 
-def _pairs_text(pairs: PairwiseResult, level: float, notes: Sequence[str]) -> str:
+def _pairs_text(pairs: PairwiseResult, level: float, notes: Sequence[str], show_all: bool) -> str:
     """How many pairs are dependent, and a table of the strongest."""
     verdict = f"{len(pairs.dependent(level))} of {len(pairs.pairs)} pairs of columns are dependent"
     return "\n".join(
@@ -284,23 +298,23 @@ def _pairs_text(pairs: PairwiseResult, level: float, notes: Sequence[str]) -> st
             bold(wrapped(f"{verdict} (level {level:g}, p-values corrected for all pairs).")),
             *map(wrapped, pairs.cautions(level)),
             "",
-            *_pair_table(pairs, level),
+            *_pair_table(pairs, level, show_all),
             *note_lines(notes),
         ]
     )
 
 
-def _pair_table(result: PairwiseResult, level: float) -> list[str]:
+def _pair_table(result: PairwiseResult, level: float, show_all: bool) -> list[str]:
     """Pairs of columns by strength; a star marks those that are dependent."""
     pairs = sorted(result.pairs, key=lambda pair: (-pair.effect, pair.pvalue))
-    shown = pairs[:_PAIRS_SHOWN]
+    shown = pairs if show_all else pairs[:_PAIRS_SHOWN]
     width = max(4, *(len(_pair_name(pair)) for pair in shown))
     lines = [f"  {'pair':{width}}  correlation  corrected p"]
     for pair in shown:
         star = " *" if pair.pvalue <= level else ""
         lines.append(f"  {_pair_name(pair):{width}}  {pair.effect:<11.2f}  {pair.pvalue:.3g}{star}")
-    if len(pairs) > _PAIRS_SHOWN:
-        lines.append(f"  and {len(pairs) - _PAIRS_SHOWN:,} more")
+    if len(pairs) > len(shown):
+        lines.append(f"  and {len(pairs) - len(shown):,} more (--all shows them)")
     return lines
 
 

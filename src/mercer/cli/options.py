@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 from collections.abc import Sequence
@@ -79,6 +80,28 @@ def probability(value: float) -> float:
     return value
 
 
+def _separator(value: str | None) -> str | None:
+    names = {"tab": "\t", "\\t": "\t", "space": " "}
+    value = value if value is None else names.get(value, value)
+    if value is not None and (len(value) != 1 or value in '"\n\r'):
+        raise typer.BadParameter(f"must be one character, tab or space, got {value!r}")
+    return value
+
+
+def _mark(value: str | None) -> str | None:
+    value = " " if value == "space" else value
+    if value is not None and value not in (".", ",", "'", " "):
+        raise typer.BadParameter(f"must be . , ' or space, got {value!r}")
+    return value
+
+
+def _encoding(value: str | None) -> str | None:
+    try:
+        return value if value is None else codecs.lookup(value).name
+    except LookupError:
+        raise typer.BadParameter(f"Python knows no encoding {value!r}") from None
+
+
 def _bytes(value: str | None) -> str | None:
     if value is not None:
         try:
@@ -129,6 +152,33 @@ Categories = Annotated[
     list[str] | None,
     typer.Option(help="Columns whose numbers are categories, such as codes."),
 ]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns to leave out: a,b,c, or repeat the option, one column each time."),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--sep", callback=_separator, help="Separator of values in text files: , ; | tab or space."
+    ),
+]
+Decimal = Annotated[
+    str | None, typer.Option(callback=_mark, help="Decimal sign of numbers in text files: . or ,")
+]
+Thousands = Annotated[
+    str | None,
+    typer.Option(callback=_mark, help="Separator of thousands in text files: , . ' or space."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        callback=_encoding, help="Encoding of text files, such as latin-1 (default: utf-8)."
+    ),
+]
+NotAvailable = Annotated[
+    list[str] | None,
+    typer.Option("--na", help="More words for missing values, such as -999; repeat for each."),
+]
 MissingValues = Annotated[
     Missing | None,
     typer.Option(
@@ -150,6 +200,9 @@ Report = Annotated[
 Memory = Annotated[
     str | None,
     typer.Option(callback=_bytes, help="Memory limit, such as 512MiB (default: 2GiB)."),
+]
+All = Annotated[
+    bool, typer.Option("--all", help="Show all columns or pairs in the table, not only the first.")
 ]
 Series = Annotated[
     bool,

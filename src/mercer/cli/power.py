@@ -78,18 +78,32 @@ def power(
         started, notes = perf_counter(), []
         first, second = matched(list(chosen.samples(a, b)), chosen.missing, notes)
         answer = _estimate(chosen.choice, first, second, level, target, study_sizes, runs, notes)
+        pilot = _pilot_caution(chosen.choice, first, second, level)
         seconds = perf_counter() - started
     for note in notes:
         say(f"note: {note}")
     names = [first.name, second.name]
     write_answer(
         json_to,
-        lambda: _document(answer, names, level, chosen.seed),
-        lambda: _text(answer, display_names(names)),
+        lambda: {**_document(answer, names, level, chosen.seed), "cautions": pilot},
+        lambda: "\n".join([*map(wrapped, pilot), _text(answer, display_names(names))]),
         seconds,
     )
     if plot is not None:
         _draw(answer, plot)
+
+
+def _pilot_caution(
+    choice: TwoSampleChoice, first: FileSample, second: FileSample, level: float
+) -> list[str]:
+    """A caution, where the pilot itself shows no difference whose size could be trusted."""
+    pvalue = choice.run(first, second, []).pvalue
+    if pvalue <= level:
+        return []
+    return [
+        f"Caution: the pilot shows no difference (p = {pvalue:.3g}, level {level:g}): the sizes below are "
+        "for a difference that may be chance. See the intervals; they may have no upper end."
+    ]
 
 
 def _document(answer: Any, names: list[str], level: float, seed: int) -> dict[str, Any]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from tempfile import TemporaryFile
 from time import monotonic
 
 from mercer.cli import columnar, npy, parquet_layout
-from mercer.cli.byte_source import label, opened
+from mercer.cli.byte_source import ByteSource, label, opened
 from mercer.cli.exits import Refused
-from mercer.cli.table import File, Selection
+from mercer.cli.number_style import TextFormat
+from mercer.cli.table import File, Selection, without_index
 from mercer.cli.text import read_text
 from mercer.gram.progress import job
 
+_CHARACTERS_AT_ONCE = 1 << 20  # that are transcoded
 _READERS = (
     (parquet_layout.MAGIC, columnar.read_parquet),
     *((magic, columnar.read_arrow) for magic in columnar.ARROW_MAGICS),
@@ -38,11 +43,31 @@ def read(path: str, selection: Selection, *, progress: bool = False) -> File:
         source.file.seek(0)
         for magic, reader in _READERS:
             if head.startswith(magic):
-                return reader(source, selection, advance)
+                return without_index(reader(source, selection, advance), selection)
         for magic, description in _UNSUPPORTED:
             if head.startswith(magic):
                 raise Refused(f"{source.name}: this is {description}")
-        return read_text(source, selection, advance)
+        form = selection.text or TextFormat()
+        with transcoded(source, form.encoding) as utf8:
+            return without_index(read_text(utf8, replace(selection, text=form), advance), selection)
+
+
+@contextmanager
+def transcoded(source: ByteSource, encoding: str | None) -> Iterator[ByteSource]:
+    """The source as UTF-8; a file in another encoding is copied to a temporary one."""
+    if encoding is None:
+        yield source
+        return
+    with TemporaryFile() as copy:
+        reader = codecs.getreader(encoding)(source.file)
+        try:
+            while text := reader.read(_CHARACTERS_AT_ONCE):
+                copy.write(text.encode())
+        except UnicodeError as problem:
+            raise Refused(f"{source.name}: not in the encoding {encoding}: {problem}") from None
+        size = copy.tell()
+        copy.seek(0)
+        yield replace(source, file=copy, size=size)
 
 
 @contextmanager

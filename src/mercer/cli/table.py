@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from mercer.cli.exits import Refused, one_line
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 
+INDEX = "Unnamed: 0"  # as pandas calls a first column without a name
 MAX_COLUMNS = 100_000  # a file with more is almost always a transposed table
 _BYTES_PER_VALUE = 8  # float64
 _MAX_EXACT_INTEGER = 2**53  # float64 represents every integer up to here
@@ -69,13 +71,19 @@ class Selection:
 
     columns: tuple[str, ...] = ()
     categories: frozenset[str] = frozenset()
+    exclude: frozenset[str] = frozenset()
+    text: Any = None  # `TextFormat`; None: the default one
 
     def positions(self, names: Sequence[str], file: str) -> list[int]:
         """Positions of the selected columns among `names`, in the order of the file."""
-        absent = [c for c in (*self.columns, *sorted(self.categories)) if c not in names]
+        named = (*self.columns, *sorted(self.categories), *sorted(self.exclude))
+        absent = [c for c in named if c not in names]
         if absent:
             raise Refused(f"{file}: no column {quoted(absent)}; it has {quoted(names)}")
-        positions = [i for i, n in enumerate(names) if not self.columns or n in self.columns]
+        chosen = [i for i, n in enumerate(names) if not self.columns or n in self.columns]
+        positions = [i for i in chosen if names[i] not in self.exclude]
+        if not positions:
+            raise Refused(f"{file}: --exclude leaves no column")
         if len(positions) > MAX_COLUMNS:
             raise Refused(
                 f"{file}: {len(positions):,} columns, more than the limit of {MAX_COLUMNS:,}; rows are "
@@ -87,6 +95,8 @@ class Selection:
 def checked_header(names: Sequence[str], selection: Selection, file: str) -> list[str]:
     """Column names; an unnamed or a duplicate column is refused if it is selected."""
     names = [one_line(name) for name in names]
+    if len(names) > 1 and names[0] == "":
+        names[0] = INDEX  # the row index of pandas and R
     if len(names) == len(set(names)) and "" not in names:
         return list(names)
     first_place: dict[str, int] = {}
@@ -102,6 +112,27 @@ def checked_header(names: Sequence[str], selection: Selection, file: str) -> lis
                 f"{file}: duplicate column name {quoted([name])} (columns {first} and {i}): rename one"
             )
     return list(names)
+
+
+def without_index(file: File, selection: Selection) -> File:
+    """The file without a first column that only counts its rows, unless it was asked for."""
+    column = file.columns.get(INDEX)
+    if column is None or INDEX in (*selection.columns, *selection.categories):
+        return file
+    rows = np.arange(file.rows)
+    counts = isinstance(column, NumericColumn) and any(
+        np.array_equal(column.values, rows + first) for first in (0, 1)
+    )
+    if not counts:
+        raise Refused(
+            f"{file.name}: column 1 has no name and is not the number of the row: name it, or leave it out "
+            f"with --exclude {INDEX!r}"
+        )
+    others = {name: c for name, c in file.columns.items() if name != INDEX}
+    if not others:
+        return file
+    note = f"{file.name}: the first column, which only counts the rows, was left out"
+    return replace(file, columns=others, notes=(*file.notes, note))
 
 
 def affordable(rows: int, columns: int, file: str, share: float = 1.0, beside: int = 0) -> None:

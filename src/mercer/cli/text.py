@@ -1,4 +1,4 @@
-"""Reader of text tables with comma, tab or semicolon as separator, in batches of rows.
+"""Reader of text tables with comma, tab, semicolon, | or spaces as separator, in batches of rows.
 
 A column is numeric if at least 90% of its values are numbers; the few words in it are then errors. With
 more words it holds labels. Missing values do not count. The share is computed after each batch, and a
@@ -13,12 +13,17 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import IO, Any
 
 import numpy as np
 
 from mercer.cli.byte_source import ByteSource, gib
 from mercer.cli.exits import Refused, one_line
+from mercer.cli.number_style import (
+    NumberStyle,
+    TextFormat,
+    number_style,
+    refuse_numbers_as_labels,
+)
 from mercer.cli.table import (
     File,
     LabelColumn,
@@ -29,13 +34,13 @@ from mercer.cli.table import (
     quoted,
     short,
 )
+from mercer.cli.text_lines import BadRow, BoundedLines, lines_of
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 
-MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "#N/A", "<NA>", "null", "NULL"})
-_MAX_LINE_BYTES = 32 << 20  # a longer line is binary data, or a file without line ends
 _BATCH_CELLS = 1 << 18  # cells in memory as text: about 20 MB as Python strings
 _BATCH_BYTES = 4 << 20  # fewer cells than that if they are long
+_LINES_FOR_SPACES = 20  # after the first, by which spaces are known to separate values
 _BYTES_PER_NAME = 100  # memory of one column name, roughly
 _NUMERIC_SHARE = 0.9  # with this share of numbers a column is numeric, and its words are errors
 _BYTES_PER_LABEL = 100  # memory of one label in a dictionary, beside its characters
@@ -49,11 +54,12 @@ def read_text(source: ByteSource, selection: Selection, progress: Progress) -> F
     """Selected columns of a text table."""
     header, name = _header(source, selection), source.name
     columns = [
-        _TextColumn(header.names[i], i, header.names[i] in selection.categories, header.comma)
+        _TextColumn(header.names[i], i, header.names[i] in selection.categories, header.form)
         for i in selection.positions(header.names, name)
     ]
     _feed(source, header, columns, progress, first_batch_only=True)
     for column in columns:  # labels known by the first batch, so that the column is not read twice
+        column.find_style(name, header.comma)
         column.begin(as_labels=column.as_labels or not column.mostly_numbers)
     _feed(source, header, columns, progress)
     late = [column for column in columns if column.needs_labels(source, header)]
@@ -61,6 +67,8 @@ def read_text(source: ByteSource, selection: Selection, progress: Progress) -> F
         column.begin(as_labels=True)
     if late:
         _feed(source, header, late, progress)
+    for column in columns:
+        column.refuse_numbers_as_labels(name)
     notes = ()
     if not header.named:
         names = ", ".join(header.names[:3]) + (", ..." if len(header.names) > 3 else "")
@@ -75,11 +83,12 @@ class _Header:
     names: list[str]
     separator: str
     named: bool  # False: the first line is data, and the names are x1, x2, ...
+    form: TextFormat
 
     @property
     def comma(self) -> bool:
-        """Whether numbers have decimal commas: they do where semicolons separate values."""
-        return self.separator == ";"
+        """Whether numbers have decimal commas: they do where semicolons separate values, unless told."""
+        return self.separator == ";" if self.form.decimal is None else self.form.decimal == ","
 
     @property
     def batch_rows(self) -> int:
@@ -88,21 +97,36 @@ class _Header:
 
 
 def _header(source: ByteSource, selection: Selection) -> _Header:
-    lines, name = _lines(source), source.name
+    lines, name = lines_of(source), source.name
     first = next((line for line in lines if line.strip()), None)
     if first is None:
         raise Refused(f"{name}: the file is empty")
-    bare = re.sub(r'"[^"]*"', "", first)
-    separator = "\t" if "\t" in bare else max(",;", key=bare.count)
+    bare, form = re.sub(r'"[^"]*"', "", first), selection.text
+    others = list(islice(lines, _LINES_FOR_SPACES))
+    separator = form.separator or _separator(bare, others)
     if bare.count(separator) * _BYTES_PER_NAME > settings().memory:
         raise MemoryBudgetError(
             f"{name}: the first line has {bare.count(separator) + 1:,} columns, whose names alone "
             f"exceed the memory limit of {gib(settings().memory)}; is the table transposed?"
         )
-    cells = [cell.strip() for cell in next(_cells(chain([first], lines), separator, name))[1]]
+    whole = chain([first], others, lines)
+    cells = [cell.strip() for cell in next(_cells(whole, separator, name))[1]]
     if all(_is_number(cell, separator == ";") for cell in cells):
-        return _Header([f"x{i}" for i in range(1, len(cells) + 1)], separator, False)
-    return _Header(checked_header(cells, selection, name), separator, True)
+        return _Header([f"x{i}" for i in range(1, len(cells) + 1)], separator, False, form)
+    return _Header(checked_header(cells, selection, name), separator, True, form)
+
+
+def _separator(first: str, others: list[str]) -> str:
+    """Separator of the first line, without what is quoted: spaces if other lines have as many, with numbers."""
+    if "\t" in first:
+        return "\t"
+    separator = max(",;|", key=first.count)
+    width = len(first.split())
+    if separator in first or width < 2 or not others:
+        return separator
+    rows = [line.split() for line in others if line.strip()]
+    alike = bool(rows) and all(len(row) == width and any(map(_is_number, row)) for row in rows)
+    return " " if alike else separator
 
 
 def _feed(
@@ -138,7 +162,7 @@ def _batches(source: ByteSource, header: _Header) -> Iterator[list[list[str]]]:
             yield rows
         return
     source.file.seek(0)
-    bounded = _BoundedLines(source.file)
+    bounded = BoundedLines(source.file)
     text = io.TextIOWrapper(io.BufferedReader(bounded, 1 << 16), "utf-8-sig", newline="")
     reader = csv.reader(text, delimiter=header.separator, skipinitialspace=True, strict=True)
     try:
@@ -146,12 +170,12 @@ def _batches(source: ByteSource, header: _Header) -> Iterator[list[list[str]]]:
             if set(map(len, rows)) != {width}:
                 rows = [row for row in rows if row not in ([], [""])]
                 if not set(map(len, rows)) <= {width}:
-                    raise _BadRow
+                    raise BadRow
             if skip and rows:
                 skip, rows = False, rows[1:]
             if rows:
                 yield rows
-    except (csv.Error, UnicodeDecodeError, _BadRow):
+    except (csv.Error, UnicodeDecodeError, BadRow):
         for _ in _rows(source, header):
             pass
         raise Refused(f"{source.name}: the file cannot be read as a table") from None
@@ -173,35 +197,11 @@ def _next_batch(
     return batch
 
 
-class _BadRow(Exception):
-    """A row that the fast path cannot read; the slow path finds and reports it."""
-
-
-class _BoundedLines(io.RawIOBase):
-    """Bytes of a text file; a line longer than the limit or a zero byte raises `_BadRow`."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._line_bytes, self.consumed = file, 0, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        block = self._file.read(len(buffer))
-        buffer[: len(block)] = block
-        self.consumed += len(block)
-        end = block.rfind(b"\n")
-        self._line_bytes = self._line_bytes + len(block) if end < 0 else len(block) - end
-        if self._line_bytes > _MAX_LINE_BYTES or b"\0" in block:
-            raise _BadRow
-        return len(block)
-
-
 def _rows(source: ByteSource, header: _Header) -> Iterator[Row]:
     """Line number and cells of each row, without blank lines, which in a single column are missing values."""
     width, skip, number = len(header.names), header.named, 0
     blank = range(0)
-    for line, cells in _cells(_lines(source), header.separator, source.name):
+    for line, cells in _cells(lines_of(source), header.separator, source.name):
         if cells in ([], [""]):
             blank = range(blank.start or line, line + 1)
             continue
@@ -236,38 +236,6 @@ def _cells(lines: Iterator[str], separator: str, name: str) -> Iterator[Row]:
         yield start, cells
 
 
-def _lines(source: ByteSource) -> Iterator[str]:
-    """Lines of the file from its beginning; bytes that are not UTF-8 text are refused."""
-    file, name, number = source.file, source.name, 0
-    file.seek(0)
-    while line := file.readline(_MAX_LINE_BYTES):
-        number += 1
-        if number == 1:
-            _sniff(line, name)
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        if len(line) >= _MAX_LINE_BYTES:
-            limit = _MAX_LINE_BYTES >> 20
-            raise Refused(f"{name}, line {number}: longer than {limit} MiB; this is not a table")
-        if b"\0" in line:
-            raise Refused(f"{name}, line {number}: a zero byte; this is not a text file")
-        try:
-            yield line.decode("utf-8")
-        except UnicodeDecodeError as problem:
-            byte, position = line[problem.start], problem.start + 1
-            raise Refused(
-                f"{name}, line {number}: byte 0x{byte:02x} at position {position} is not UTF-8; "
-                "save the file as UTF-8 (from Latin-1: iconv -f latin1 -t utf-8)"
-            ) from None
-
-
-def _sniff(line: bytes, name: str) -> None:
-    """Refuse UTF-16 and binary files by their first line."""
-    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Refused(f"{name}: this is UTF-16; save the file as UTF-8 (iconv -f utf-16 -t utf-8)")
-    if any(byte < 32 and byte not in b"\t\r\n\x0b\x0c\x1b" for byte in line[:4096]):
-        raise Refused(f"{name}: this is a binary file of a format that mercer does not read")
-
-
 # ---- one column -------------------------------------------------------------------------------
 
 
@@ -278,13 +246,39 @@ class _TextColumn:
     name: str
     position: int
     as_labels: bool
-    comma: bool
+    form: TextFormat
+    style: NumberStyle | None = None  # None: as Python writes numbers
     parts: list[np.ndarray] = field(default_factory=list)
     levels: dict[str, int] = field(default_factory=dict)
     label_bytes: int = 0  # memory of the levels, roughly
     numbers: int = 0
     words: int = 0
     first_word: tuple[int, str] = (0, "")  # its row (from 0), and the word
+    sample: list[str] = field(default_factory=list)  # cells of the first batch, if it has words
+    chosen: bool = False  # labels by --categories
+
+    def __post_init__(self) -> None:
+        self.chosen = self.as_labels
+        if self.form.decimal or self.form.thousands:
+            self.style = number_style((), self.form, False, self.name)
+
+    def find_style(self, file: str, comma: bool) -> None:
+        """Choose the style of numbers by the first batch, where they are not plain."""
+        if self.style is None and not self.chosen and self.words:
+            place = f"{file}, column {quoted([self.name])}"
+            self.style = number_style(self.sample, self.form, comma, place)
+        if self.style is not None and self.sample:
+            values = _floats([self.style.plain(c) for c in self.sample], self.form.missing)
+            self.numbers = int(np.count_nonzero(~np.isnan(values)))
+            missing = sum(c.strip() in self.form.missing for c in self.sample)
+            self.words = len(self.sample) - missing - self.numbers
+        self.sample = []
+
+    def refuse_numbers_as_labels(self, file: str) -> None:
+        """Refuse labels that look like numbers or dates, unless they were asked for."""
+        if self.as_labels and not self.chosen:
+            rows = sum(map(len, self.parts))
+            refuse_numbers_as_labels(self.levels, rows, f"{file}, column {quoted([self.name])}")
 
     def begin(self, *, as_labels: bool) -> None:
         """Discard the values, and start over with labels or numbers."""
@@ -322,7 +316,8 @@ class _TextColumn:
 
     def _codes(self, cells: list[str]) -> np.ndarray:
         levels, before = self.levels, len(self.levels)
-        codes = [-1 if c in MISSING else levels.setdefault(c, len(levels)) for c in cells]
+        missing = self.form.missing
+        codes = [-1 if c in missing else levels.setdefault(c, len(levels)) for c in cells]
         self.label_bytes += sum(
             _BYTES_PER_LABEL + len(level) for level in islice(levels, before, None)
         )
@@ -331,17 +326,15 @@ class _TextColumn:
     def _values(
         self, cells: list[str], start: int, source: ByteSource, header: _Header
     ) -> np.ndarray:
-        if self.comma:
-            cells = [c.replace(",", ".") for c in cells]
-        values = _floats(cells)
-        if values is None:
-            values = np.full(len(cells), np.nan)
-            for i, cell in enumerate(cells):
-                if _is_number(cell):
-                    values[i] = float(cell)
-                elif cell.strip() not in MISSING:
-                    self.first_word = self.first_word if self.words else (start + i, cell)
-                    self.words += 1
+        style = NumberStyle(",") if self.style is None and header.comma else self.style
+        raw, cells = cells, cells if style is None else [style.plain(c) for c in cells]
+        values = _floats(cells, self.form.missing)
+        for i in np.flatnonzero(np.isnan(values)):
+            if cells[i].strip() not in self.form.missing and not _is_number(cells[i]):
+                self.first_word = self.first_word if self.words else (start + int(i), raw[i])
+                self.words += 1
+        if self.words and start == 0:
+            self.sample = raw
         self.numbers += int(np.count_nonzero(~np.isnan(values)))
         for i in np.flatnonzero(np.abs(values) > _MAX_EXACT_INTEGER):
             if cells[i].strip().lstrip("+-").isdigit():
@@ -359,14 +352,15 @@ def _place(source: ByteSource, header: _Header, column: str, row: int) -> str:
     return f"{source.name}, column {quoted([column])}, row {row + 1:,} (line {line:,})"
 
 
-def _floats(cells: list[str]) -> np.ndarray | None:
-    """Cells as numbers, or None if one of them is not a number."""
-    if "_" in "".join(cells):  # Python reads 1_000 as a number; in a table it is text
-        return None
-    try:
-        return np.fromiter(map(float, cells), np.float64, len(cells))
-    except ValueError:
-        return None
+def _floats(cells: list[str], missing: frozenset[str]) -> np.ndarray:
+    """Cells as numbers, NaN where one is not a number."""
+    if "_" not in "".join(cells):  # Python reads 1_000 as a number; in a table it is text
+        try:
+            return np.fromiter(map(float, cells), np.float64, len(cells))
+        except ValueError:
+            pass
+    kept = (c if c.strip() not in missing and _is_number(c) else "nan" for c in cells)
+    return np.fromiter(map(float, kept), np.float64, len(cells))
 
 
 def _is_number(cell: str, comma: bool = False) -> bool:

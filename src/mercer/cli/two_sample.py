@@ -49,6 +49,7 @@ def two_sample(
     report: options.Report = None,
     gate: options.Gate = False,
     min_effect: options.MinEffect = None,
+    show_all: options.All = False,
 ) -> None:
     """Test whether two files come from the same distribution, and show where they differ.
 
@@ -61,7 +62,7 @@ def two_sample(
     options.check_report_packages(report)
     with mercer.config(**chosen.settings):
         started = perf_counter()
-        answer = compare(a, b, chosen, level)
+        answer = replace(compare(a, b, chosen, level), show_all=show_all)
         seconds = perf_counter() - started
         command = chosen.command_line("two-sample", (a, b), level=f"{level:g}")
         write_two_sample(answer, seconds, json_to, report, command)
@@ -83,6 +84,7 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
     thinned: TwoSampleResult  # the result on a subset of the rows of large samples
     effect: Effect
     features: Features | None  # None: too many columns, or only one
+    show_all: bool = False  # in the table
 
     @property
     def effect_size(self) -> float | None:
@@ -148,9 +150,10 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
         """The columns with the largest distances."""
         if self.features is None:
             return []
-        lines = _feature_table(self.features.features[:_COLUMNS_SHOWN], self.level)
-        if len(self.features) > _COLUMNS_SHOWN:
-            lines.append(f"  and {len(self.features) - _COLUMNS_SHOWN:,} more")
+        most = len(self.features) if self.show_all else _COLUMNS_SHOWN
+        lines = _feature_table(self.features.features[:most], self.level)
+        if len(self.features) > most:
+            lines.append(f"  and {len(self.features) - most:,} more (--all shows them)")
         return lines
 
     def _data(self) -> str:
