@@ -36,6 +36,7 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "mercer"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 
 sphinx_gallery_conf = {
