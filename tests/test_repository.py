@@ -175,6 +175,18 @@ def test_version_and_licence_are_the_same_everywhere():
     assert text("LICENSE").startswith("BSD 3-Clause License")
 
 
+def test_the_extra_all_has_everything_optional():
+    """All that a user can ask for; the others are tools of developers."""
+    extras = PROJECT["project"]["optional-dependencies"]
+    named = re.fullmatch(r"mercer\[([\w,]+)\]", extras["all"][0])
+    assert named is not None
+    tools = {"all", "bench", "dev", "docs", "peers", "test"}
+    inside = {"plot"}  # which report brings
+    assert set(named[1].split(",")) | inside == set(extras) - tools
+    table = set(re.findall(r"^\| `(\w+)` \|", text("docs/install.md"), re.MULTILINE))
+    assert set(extras) - tools | {"all"} <= table
+
+
 def test_news_fragments_have_a_kind():
     kinds = "|".join(kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"])
     fragments = [p for p in (ROOT / "changes").iterdir() if p.name != "README.md"]
