@@ -6,6 +6,7 @@ has a door in `doors.py` or a reason here; `test_bad_input.py` fails where both 
 
 from __future__ import annotations
 
+from tests.bad_input.dataset_reasons import DATASET_REASONS
 from tests.bad_input.object_reasons import OBJECT_REASONS
 
 _FORMULA = "a formula on points that a door has checked"
@@ -13,8 +14,6 @@ _NUMBERS = "takes numbers; test_parameters.py tries them"
 _KERNELS = "takes kernels and numbers; test_parameters.py tries them"
 _MATRICES = "takes lazy matrices; test_no_matrix tries others"
 _MADE = "made by the library, from what a door has checked"
-_PROBLEM = "takes numbers; tests/datasets tries them"
-_LABEL = "takes names; tests/datasets tries others"
 _BAGS = "takes bags and distributions; tests/rkhs/embeddings tries wrong ones"
 _EMBEDDINGS = "takes distributions and embeddings; tests/rkhs/embeddings tries others"
 _FUNCTION = "takes a function; tests/info tries others"
@@ -358,43 +357,7 @@ NO_DATA: dict[str, str] = {
     "mercer.learn.FixedPoint": "takes numbers; tests/learn/components tries them",
     "mercer.learn.LearnedMap": "takes a number and a kernel; tests/learn/components tries them",
     "mercer.learn.Preimage.back": "what `KernelPCA.fit` calls",
-    # datasets
-    "mercer.datasets.Problem.draw": "takes sizes that `sample` has checked",
-    "mercer.datasets.Problem.sample": "takes sizes; tests/datasets tries them",
-    "mercer.datasets.PairedProblem.draw": "takes sizes that `sample` has checked",
-    "mercer.datasets.PairedProblem.sample": "takes sizes; tests/datasets tries them",
-    "mercer.datasets.GaussianSign": _PROBLEM,
-    "mercer.datasets.IndependentGaussians": _PROBLEM,
-    "mercer.datasets.RotatedUniform": _PROBLEM,
-    "mercer.datasets.Sinusoid": _PROBLEM,
-    "mercer.datasets.Sinusoid.density": _FORMULA,
-    "mercer.datasets.Blobs": _PROBLEM,
-    "mercer.datasets.Counts": _PROBLEM,
-    "mercer.datasets.HeavyTails": _PROBLEM,
-    "mercer.datasets.MeanShift": _PROBLEM,
-    "mercer.datasets.MixedColumns": _PROBLEM,
-    "mercer.datasets.PerturbedUniform": _PROBLEM,
-    "mercer.datasets.SameGaussian": _PROBLEM,
-    "mercer.datasets.VarianceShift": _PROBLEM,
-    "mercer.datasets.PerturbedUniform.density": _FORMULA,
-    "mercer.datasets.PerturbedUniform.signs": "takes a generator",
-    "mercer.datasets.Bags": _MADE,
-    "mercer.datasets.Graph": _MADE,
-    "mercer.datasets.Graphs": _MADE,
-    "mercer.datasets.Images": _MADE,
-    "mercer.datasets.Network": _MADE,
-    "mercer.datasets.Papers": _MADE,
-    "mercer.datasets.Tabular": _MADE,
-    "mercer.datasets.Texts": _MADE,
-    "mercer.datasets.Translations": _MADE,
-    "mercer.datasets.Images.of": _LABEL,
-    "mercer.datasets.Papers.of": _LABEL,
-    "mercer.datasets.Tabular.numbers": _LABEL,
-    "mercer.datasets.fetch_mnist": "takes which part to fetch",
-    "mercer.datasets.fetch_multi30k": "takes which part to fetch",
-    "mercer.datasets.fetch_song_years": "takes which part to fetch",
-    "mercer.datasets.fetch_trec_questions": "takes which part to fetch",
-    "mercer.datasets.fetch_usps": "takes which part to fetch",
+    **DATASET_REASONS,
     # plot
     "mercer.plot.plot_function": "draws a function; tests/plot tries others",
     "mercer.plot.plot_gram": "draws a Gram matrix; tests/plot tries others",

@@ -6,12 +6,15 @@ import codecs
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from glob import glob, has_magic
+from pathlib import Path
 from tempfile import TemporaryFile
 from time import monotonic
 
 from mercer.cli import columnar, npy, parquet_layout
 from mercer.cli.byte_source import ByteSource, label, opened
 from mercer.cli.exits import Refused
+from mercer.cli.join_files import joined
 from mercer.cli.number_style import TextFormat
 from mercer.cli.table import File, Selection, without_index
 from mercer.cli.text import read_text
@@ -37,7 +40,16 @@ _UNSUPPORTED = (
 
 
 def read(path: str, selection: Selection, *, progress: bool = False) -> File:
-    """Selected columns of a file, of standard input (`-`) or of an archive with one file."""
+    """Selected columns of a file, of standard input (`-`), of an archive with one file, or of all files of a pattern."""
+    if has_magic(path) and not Path(path).exists():
+        files = sorted(glob(path))
+        if not files:
+            raise Refused(f"{path}: no file matches this pattern")
+        return joined(path, [_read_one(file, selection, progress) for file in files])
+    return _read_one(path, selection, progress)
+
+
+def _read_one(path: str, selection: Selection, progress: bool) -> File:
     with opened(path) as source, _bar(label(path), progress) as advance:
         head = source.file.read(16)
         source.file.seek(0)
