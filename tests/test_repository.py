@@ -183,8 +183,19 @@ def test_the_extra_all_has_everything_optional():
     tools = {"all", "bench", "dev", "docs", "peers", "test"}
     inside = {"plot"}  # which report brings
     assert set(named[1].split(",")) | inside == set(extras) - tools
-    table = set(re.findall(r"^\| `(\w+)` \|", text("docs/install.md"), re.MULTILINE))
-    assert set(extras) - tools | {"all"} <= table
+    rows = re.findall(r"^\| (`.*?`) \|", text("docs/install.md"), re.MULTILINE)
+    assert set(extras) - tools | {"all"} <= set(re.findall(r"\w+", " ".join(rows)))
+
+
+def test_an_installation_has_what_the_readme_uses():
+    project = PROJECT["project"]
+    base = project["dependencies"]
+    used = [
+        one
+        for extra in ("learn", "plot", "report")
+        for one in project["optional-dependencies"][extra]
+    ]
+    assert [one for one in used if not one.startswith("mercer") and one not in base] == []
 
 
 def test_news_fragments_have_a_kind():
