@@ -138,6 +138,17 @@ def test_every_public_package_is_in_the_reference():
     assert [p.name for p in packages if p.name != "cli" and f"mercer.{p.name}" not in page] == []
 
 
+def test_tests_that_the_pages_recommend_exist():
+    """What the picture calls and what the tables of the questions name, apart from their own results."""
+    calls = re.findall(r"(\w+)\(", text("docs/_static/which_test.svg"))
+    tables = re.findall(r"^\| .*\|$", text("docs/questions/which_test.md"), re.MULTILINE)
+    named = re.findall(r"`([A-Z]\w+|[a-z]+_\w+)", " ".join(tables))
+    assert len(calls) > 8
+    assert len(named) > 30
+    rooms = (mercer, mercer.htest, mercer.learn)
+    assert [name for name in calls + named if not any(hasattr(room, name) for room in rooms)] == []
+
+
 # ---- the project's own files ----------------------------------------------------------------
 
 
