@@ -186,7 +186,6 @@ def _watched(draw: Draw, rng: np.random.Generator, *, shifted: bool) -> dict[str
         "rejections": int(state.alarmed),
         "early": int(early),
         "delay": (seen - CHANGE) * found,
-        "memory": int(min(state.memory, POINTS)),
     }
 
 
@@ -357,7 +356,6 @@ def _monitor_rows(cells: Mapping[str, Any]) -> Iterable[dict[str, str]]:
         row = {"streams": problem}
         if same is not None:
             row["false alarms"] = f"{same['rejections']} of {same['runs']}"
-            row["memory, mean"] = f"{same['memory'] / same['runs']:.1f}"
         if shift is not None:
             found, runs = shift["rejections"] - shift["early"], shift["runs"] - shift["early"]
             row["shift found"] = f"{found} of {runs}"

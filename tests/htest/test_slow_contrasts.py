@@ -206,7 +206,9 @@ def test_few_effective_observations_are_said_first():
     [
         (MMD(null=SERIES), "AR(-0.8)"),
         (MMD(null=SERIES), "AR(2), oscillating"),
+        (MMD(null=SERIES), "GARCH(0.1, 0.85)"),
         (HSIC(null=SERIES), "seasonal, period 25"),
+        (ShiftHSIC(), "AR(-0.8)"),
     ],
     ids=str,
 )

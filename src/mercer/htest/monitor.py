@@ -64,7 +64,7 @@ class Monitor:
     What is assumed: no observation depends on earlier ones, or only on those up to `MonitorState.memory` before it. The
     memory is measured whenever the number of pairs has doubled and before an alarm counts: `SerialHSIC` at level 0.1
     decides in both streams, and in both halves of each stream, whether there is one, and the lags of its features how
-    long it is. Streams with a memory of m are judged in rounds: m pairs are waited for, then one bet is placed on the mean
+    long it is; before an alarm in the first 100 observations one stream is enough. Streams with a memory of m are judged in rounds: m pairs are waited for, then one bet is placed on the mean
     payoff of the next m, by a witness that has seen neither. For m-dependent streams this is a fair game; for others it
     is one up to an autocorrelation of about 0.05. What was won before a memory was found does not count. While
     the memory is too long to be measured in the history, no bets are made.
@@ -253,7 +253,7 @@ class MonitorState:
         due = self.measured + min(max(self.measured, MIN_ROWS_FOR_MEMORY), self.monitor.history)
         if self.held is None or not (at_once or self.learnt >= due):
             return self
-        memory = streams_memory(*self.held, self.monitor.kernel)
+        memory = streams_memory(*self.held, self.monitor.kernel, alarmed=at_once)
         return replace(self, memory=memory, measured=self.learnt)
 
     def _checked(self, x: Any, y: Any) -> tuple[Any, Any]:

@@ -18,6 +18,7 @@ MIN_ROWS_FOR_MEMORY = 16  # two halves of 8
 _LEVEL = 0.1
 _RESAMPLES = 99
 _NEGLIGIBLE_AUTOCORRELATION = 0.05
+_MATURE = 100  # observations, of which `SerialHSIC` finds an autocorrelation of 0.5 in both halves
 # With fewer, random walks have finite memories: their sample autocorrelation is zero at some lag, whatever the truth.
 _MIN_MEMORIES = 8
 # Politis and White (2004), section 3.2: an autocorrelation is noise if its square is below 4 log10(n) / n, and five
@@ -25,13 +26,15 @@ _MIN_MEMORIES = 8
 _QUIET_LAGS, _SQUARED_QUANTILE = 5, 4.0
 
 
-def streams_memory(x: Any, y: Any, kernel: Kernel | None) -> float:
+def streams_memory(x: Any, y: Any, kernel: Kernel | None, *, alarmed: bool = False) -> float:
     """Number of observations after which two streams have forgotten; 0: independent ones, inf: too long to measure.
 
     The largest of three memories: the smaller one of x and y, and of each stream the smaller one of its first and second
     half. A change at one time in one stream does not pass for a memory, because the other stream, or one half, is without it.
+    Before an alarm of young streams the memory of one is enough: few observations seldom show that of both.
     """
-    pairs = [(x, y)]
+    young = alarmed and max(count(x), count(y)) < _MATURE
+    pairs = [(x,), (y,)] if young else [(x, y)]
     for sample in (x, y):
         n = count(sample)
         if n >= MIN_ROWS_FOR_MEMORY:

@@ -199,6 +199,18 @@ def test_the_coefficient_is_one_where_one_variable_is_a_function_of_the_other():
     assert RDC(bandwidth=2.45).statistic(x, np.exp(x)) > 0.999
 
 
+def test_many_columns_of_few_observations_have_power():
+    """As many directions as observations correlate by 1 in every permutation, unless they are regularised."""
+    rejected = 0
+    for seed in range(10):
+        x, noise = np.random.default_rng(seed).normal(size=(2, 30, 100))
+        evidence = CanonicalEvidence(*(np.sin(z[:, :30] + z[:, 30:60]) for z in (x, noise)))
+        assert np.max(evidence.permuted(Permutation(19), slice(0, 20), 0)) < 0.99
+        x, noise = np.random.default_rng(seed).normal(size=(2, 100, 100))
+        rejected += RDC(null=Permutation(99)).test(x, x + noise / 2, rng=seed).rejects()
+    assert rejected >= 7
+
+
 def test_discrete_columns_leave_few_directions():
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 2, size=(2, 300)).astype(float)
