@@ -34,7 +34,7 @@ def streams_memory(x: Any, y: Any, kernel: Kernel | None, *, alarmed: bool = Fal
     Before an alarm of young streams the memory of one is enough: few observations seldom show that of both.
     """
     young = alarmed and max(count(x), count(y)) < _MATURE
-    pairs = [(x,), (y,)] if young else [(x, y)]
+    pairs: list[tuple[Any, ...]] = [(x,), (y,)] if young else [(x, y)]
     for sample in (x, y):
         n = count(sample)
         if n >= MIN_ROWS_FOR_MEMORY:
