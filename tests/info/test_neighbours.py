@@ -42,7 +42,7 @@ SUBSETS = [(0,), (1,), (0, 2), (0, 1, 2)]
 def test_counts_are_those_of_all_pairs(widths, digits):
     """Rounded numbers have ties, on which strict and other inequalities differ."""
     rng = np.random.default_rng(0)
-    parts = [np.round(8 * rng.standard_normal((80, d)), digits - 1) / 8 for d in widths]
+    parts = [np.round(8 * rng.standard_normal((160, d)), digits - 1) / 8 for d in widths]  # trees
     metric = "chebyshev" if joint_norm(parts) == np.inf else "euclidean"
     radii, counts = brute_force(parts, 3, SUBSETS, metric)
     found, near = joint_radii_and_counts(parts, 3, SUBSETS)

@@ -1,7 +1,7 @@
 """Nearest neighbours: distances to the k-th one, and counts within a radius.
 
 On the line points are sorted, in up to twelve columns a k-d tree of SciPy is asked, and beyond that all distances are
-computed in stripes; on a GPU always. Memory is linear in the number of points.
+computed in stripes; on a GPU always, and in joint spaces of few points. Memory is linear in the number of points.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from mercer.gram.threads import in_order, spans
 # Columns up to which a k-d tree is asked. In ten columns and 10,000 points it took a twentieth of the time of all
 # distances; in many more it looks at most of the points.
 TREE_COLUMNS = 12
+# Points of a joint space up to which all distances are faster than trees: 4 to 8 times with 100 points, alike with 200.
+_DENSE_POINTS = 150
+# Points from which on a tree is asked by several threads; they start in the time of a thousand queries.
+_THREADED_POINTS = 2000
 _COUNTING_LEAF = 64  # points of a leaf where many are counted: 0.6 of the time of SciPy's 16
 _STRIPE_BYTES = (
     2**23
@@ -52,7 +56,8 @@ def joint_radii_and_counts(
     unless r_i is zero: then the points equal to it are counted.
     """
     parts, p = [*variables], joint_norm(variables)
-    if by_stripes(namespace(*parts).concat(parts, axis=1)):
+    few = int(parts[0].shape[0]) <= _DENSE_POINTS
+    if few or by_stripes(namespace(*parts).concat(parts, axis=1)):
         return _striped_counts(parts, k, subsets, p)
     joint = np.concatenate(parts, axis=1)
     radii = _tree_distances(joint, joint, k + 1, p)
@@ -73,7 +78,7 @@ def joint_widths_and_counts(
 
     parts = [to_numpy(v) for v in variables]
     joint = np.concatenate(parts, axis=1)
-    _, neighbours = KDTree(joint).query(joint, k + 1, p=np.inf, workers=settings().workers)
+    _, neighbours = KDTree(joint).query(joint, k + 1, p=np.inf, workers=_threads(joint))
     counts, empty = [], np.zeros(len(joint), dtype=bool)
     for points in parts:
         differences = np.abs(points[neighbours] - points[:, None, :])  # (n, k + 1, d)
@@ -95,7 +100,7 @@ def counts_below(x: np.ndarray, radii: np.ndarray) -> np.ndarray:
         x[order],
         np.nextafter(radii[order], 0),
         p=np.inf,
-        workers=settings().workers,
+        workers=_threads(x),
         return_length=True,
     )
     counts = np.empty(len(x), dtype=np.int64)
@@ -120,10 +125,15 @@ def _tree_distances(x: np.ndarray, y: np.ndarray, rank: int, p: float) -> np.nda
     tree = KDTree(y)
     # Points that are close to each other are asked for one after the other: half the time of random order.
     order = tree.indices if y is x else KDTree(x).indices
-    near = tree.query(x[order], k=[rank], p=p, workers=settings().workers)  # pyright: ignore[reportArgumentType]
+    near = tree.query(x[order], k=[rank], p=p, workers=_threads(x))  # pyright: ignore[reportArgumentType]
     distances = np.empty(len(x), dtype=np.float64)
     distances[order] = np.asarray(near[0])[:, 0]
     return distances
+
+
+def _threads(queries: np.ndarray) -> int:
+    """Threads that ask a tree for these points."""
+    return settings().workers if len(queries) >= _THREADED_POINTS else 1
 
 
 # ---- on the line --------------------------------------------------------------------------------

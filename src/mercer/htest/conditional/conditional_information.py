@@ -19,6 +19,7 @@ from mercer.htest.conditional.local_permutation import (
 from mercer.htest.conditional.resampled_test import MIN_ROWS
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
 from mercer.htest.dependence.mutual_information_test import (
+    SERIAL_ROWS,
     check_estimator,
     estimator_for,
     on_host,
@@ -58,8 +59,9 @@ class _LocallyPermuted(HypothesisTest):
         def value(seed: int) -> float:
             return self._estimate((x.take(permute(np.random.default_rng(seed))), y, z))
 
-        draws = np.array(list(in_order(value, seeds.tolist(), parallel=True, what="permuting")))
-        return Judgement.resampled(self._estimate(samples), draws, 1e-12), (note,)
+        parallel = len(x) > SERIAL_ROWS
+        draws = [*in_order(value, seeds.tolist(), parallel=parallel, what="permuting")]
+        return Judgement.resampled(self._estimate(samples), np.array(draws), 1e-12), (note,)
 
 
 @dataclass(frozen=True)

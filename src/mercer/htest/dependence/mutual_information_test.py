@@ -24,6 +24,8 @@ _MIN_NEIGHBOURS, _MAX_NEIGHBOURS = 3, 50
 _ROWS_PER_NEIGHBOUR = (
     10  # a test wants more neighbours than an estimate: less variance, and bias cancels
 )
+# Observations up to which an estimate takes less time than handing it to another thread: 0.1 milliseconds.
+SERIAL_ROWS = 150
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ class InformationEvidence:
             orders = [*CyclicPermutations(n, null, seed).orders(columns)]
         else:
             orders = [o for block in permutations(n, null, columns, seed) for o in block]
-        return np.array(list(in_order(self._value, orders, parallel=True, what="permuting")))
+        parallel = n > SERIAL_ROWS
+        return np.array(list(in_order(self._value, orders, parallel=parallel, what="permuting")))
 
     def tolerance(self) -> float:
         """Rounding of a mean of digamma functions."""

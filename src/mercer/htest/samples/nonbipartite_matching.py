@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 _NEIGHBOURS = 12  # of every point, whose edges begin the program
+_ALL_EDGES = 30  # points of which all edges do
 _MAX_ROUNDS = 60  # of cuts and prices; about ten suffice
 _FRACTION = 1e-6  # below which the share of an edge is rounding
 _EDGES_PER_ROUND = 4  # for each point, at most, that prices add at once
@@ -49,7 +50,7 @@ def matched_pairs(distances: np.ndarray) -> np.ndarray:
 def _first_edges(distances: np.ndarray) -> np.ndarray:
     """Edges to near neighbours, and pairs along the order of the points, so that there is a matching."""
     n = len(distances)
-    k = min(_NEIGHBOURS, n - 1)
+    k = n - 1 if n <= _ALL_EDGES else min(_NEIGHBOURS, n - 1)
     near = np.argpartition(distances + np.diag(np.full(n, np.inf)), k - 1, axis=1)[:, :k]
     edges = np.stack([np.repeat(np.arange(n), k), near.ravel()], axis=1)
     chain = np.arange(n).reshape(-1, 2)
