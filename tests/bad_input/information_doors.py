@@ -8,6 +8,7 @@ from typing import Any
 from mercer.info import (
     KSG,
     L2,
+    CharacteristicFunction,
     PlugIn,
     Renyi,
     conditional_entropy,
@@ -22,6 +23,7 @@ from tests.bad_input.doors import PAIRS, Door, X, Y, door
 from tests.bad_input.variable_doors import CATEGORIES
 
 P = PlugIn()
+WAVES, OMEGA = CharacteristicFunction(Y), 0.5 * X
 SHIFTED = PAIRS[::-1] + 0.5
 
 
@@ -60,6 +62,11 @@ def information_doors() -> Iterator[Door]:
         "info.interaction_information", "x y z", PAIRS, SHIFTED, PAIRS**2,
         calls=interaction_information, takes=CATEGORIES, tolerance=1e-6,
     )  # fmt: skip
+    yield door(
+        "info.CharacteristicFunction", "source", X,
+        calls=lambda x: abs(CharacteristicFunction(x)(OMEGA)),
+    )  # fmt: skip
+    yield door("info.CharacteristicFunction.__call__", "omega", X, calls=lambda w: abs(WAVES(w)))
 
 
 INFORMATION_DOORS = [*information_doors()]

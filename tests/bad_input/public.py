@@ -113,6 +113,7 @@ NO_DATA: dict[str, str] = {
     **dict.fromkeys((f"mercer.info.{name}" for name in ("Phi", "FDivergence")), _FUNCTION),
     **dict.fromkeys((f"mercer.info.{name}" for name in ("MaxNorm", "SumNorm")), "takes nothing"),
     "mercer.info.MetricValue": _MADE,
+    "mercer.info.CharacteristicFunction.mmd2": "takes another one and a kernel; tests/info tries wrong ones",
     "mercer.info.kernel_generalized_variance": "that of mercer.rkhs",
     "mercer.info.kernel_mutual_information": "that of mercer.rkhs",
     "mercer.rkhs.NormPenalty": "takes nothing",

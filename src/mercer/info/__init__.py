@@ -11,6 +11,7 @@ from mercer.info.association import (
     SpearmanTail,
     association,
 )
+from mercer.info.characteristic_function import CharacteristicFunction
 from mercer.info.corrected_ksg import CorrectedKSG
 from mercer.info.correntropy import (
     CentredCorrentropy,
@@ -82,6 +83,7 @@ __all__ = [
     "CauchySchwarz",
     "CentredCorrentropy",
     "ChaoShen",
+    "CharacteristicFunction",
     "Chi2",
     "CopulaMMD",
     "Correa",
