@@ -61,6 +61,26 @@ def test_isotropic_gaussians_are_the_flex_svm(points):
     assert_allclose(none.decision_function(new), plain.decision_function(new), atol=1e-8)
 
 
+def test_equal_widths_are_a_wider_kernel_also_at_new_points(points):
+    """Lemma 4 of Muandet et al. (2012): K_g of equal Gaussians is a multiple of a wider RBF, everywhere."""
+    x, y = points
+    new, s, w = x[:20] + 0.3, 0.8, 0.5
+    v = s**2 + 2 * w**2
+    factor = (s**2 / v) ** 1.5
+    wide = SVC(RBF(v**0.5), 3.0 * factor, tol=1e-12).fit(x, y)  # c k with C is k with c C
+    flex = FlexSVC(s, 3.0, tol=1e-12).fit(x, y, widths=np.full(len(x), w))
+    assert_allclose(flex.decision_function(new), wide.decision_function(new), atol=1e-8)
+    same = flex.decision_function(new, widths=np.full(20, w))
+    assert_allclose(same, flex.decision_function(new), atol=1e-14)
+    machine = SupportMeasureMachine(MeanMap(RBF(s)), 3.0, tol=1e-12)
+    machine.fit([Gaussian(p, w**2) for p in x], y)
+    widths = np.linspace(0.0, 1.0, 20)
+    laws = [Gaussian(p, u**2) if u else Dirac(p) for p, u in zip(new, widths, strict=True)]
+    expected = machine.decision_function(laws)
+    assert_allclose(flex.decision_function(new, widths), expected, atol=1e-8)
+    assert np.all(flex.predict(new, widths) == machine.predict(laws))
+
+
 def test_spread_is_seen_by_measures_only():
     rng = np.random.default_rng(2)
     y = rng.choice(["wide", "narrow", "wider"], size=240)
@@ -112,6 +132,8 @@ def test_refusals(points):
         FlexSVC().fit(x, y, widths=np.ones(3))
     with pytest.raises(ValueError, match="non-negative"):
         FlexSVC().fit(x, y, widths=-np.ones(90))
+    with pytest.raises(ValueError, match="one for each point"):
+        FlexSVC().fit(x, y).predict(x[:4], widths=np.ones(3))
     with pytest.raises(ValueError, match="inconsistent numbers"):
         AugmentedSVC().fit(x, y[:3])
     with pytest.raises(ValueError, match="two classes"):

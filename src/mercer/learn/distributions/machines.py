@@ -84,12 +84,13 @@ class OneClassSMM(DistributionLearner, OneClassSVC):
 
 
 class FlexSVC(ClassifierMixin, KernelPredictor):
-    """Support vector classification with a kernel width for every training point.
+    """Support vector classification with a kernel width for every point.
 
-    Training point i becomes the Gaussian N(x_i, s_i^2 I), a new point stays a point, and the kernel is
-    the expected RBF with bandwidth s: for two points exp(-|x_i - x_j|^2 / 2 v) (s^2 / v)^(d/2) with
-    v = s^2 + s_i^2 + s_j^2. It is `SupportMeasureMachine` with isotropic Gaussians (Muandet et al. 2012,
-    section 4, where the width is printed for s_i = s_j).
+    Point i becomes the Gaussian N(x_i, s_i^2 I), and the kernel is the expected RBF with bandwidth s:
+    exp(-|x_i - x_j|^2 / 2 v) (s^2 / v)^(d/2) with v = s^2 + s_i^2 + s_j^2. It is `SupportMeasureMachine`
+    with isotropic Gaussians (Muandet et al. 2012, section 4, where v is printed for s_i = s_j). With one width w
+    for all points, new ones too, it is `SVC` with a multiple of ``RBF(sqrt(s^2 + 2 w^2))`` (their lemma 4). For
+    other densities around the points pass them to `SupportMeasureMachine` as distributions.
 
     Parameters
     ----------
@@ -101,6 +102,8 @@ class FlexSVC(ClassifierMixin, KernelPredictor):
     Attributes
     ----------
     machine_ : SupportMeasureMachine
+    width_ : float
+        Width of new points that come without one: that of the training points where all are equal, else 0.
     classes_, n_features_in_
 
     Examples
@@ -109,8 +112,11 @@ class FlexSVC(ClassifierMixin, KernelPredictor):
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(100, 2))
     >>> y = x[:, 0] > 0
-    >>> FlexSVC(1.0).fit(x, y, widths=np.full(100, 0.5)).score(x, y) > 0.9
+    >>> machine = FlexSVC(1.0).fit(x, y, widths=np.full(100, 0.5))
+    >>> machine.score(x, y) > 0.9
     True
+    >>> machine.predict([[1.0, 0.0], [-1.0, 0.0]], widths=[0.1, 0.7])
+    array([ True, False])
     """
 
     def __init__(self, bandwidth: float = 1.0, C: float = 1.0, *, tol: float = 1e-3) -> None:
@@ -123,29 +129,47 @@ class FlexSVC(ClassifierMixin, KernelPredictor):
         validate.positive("bandwidth", self.bandwidth)
         x, y = self._both(X, y)
         points = _vectors(x)
-        s = np.zeros(len(points)) if widths is None else np.asarray(widths, dtype=np.float64)
-        if s.shape != (len(points),) or not np.all(np.isfinite(s)) or s.min() < 0:
-            raise ValueError(
-                f"widths must be {len(points)} finite non-negative numbers, one for each point, "
-                f"got {'shape ' + str(s.shape) if s.shape != (len(points),) else s.min()}"
-            )
+        s = _checked_widths(0.0 if widths is None else widths, len(points), many=widths is not None)
         machine = SupportMeasureMachine(MeanMap(RBF(self.bandwidth)), self.C, tol=self.tol)
-        bags: list[Any] = [
-            Gaussian(p, w**2) if w > 0 else p[None, :] for p, w in zip(points, s, strict=True)
-        ]
-        self.machine_ = machine.fit(points if not s.any() else bags, y)
+        self.machine_ = machine.fit(_isotropic(points, s), y)
+        self.width_ = float(s[0]) if np.ptp(s) == 0 else 0.0
         self.classes_ = self.machine_.classes_
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """f(x) + b: (n,), or a score for each of k > 2 classes: (n, k)."""
+    def decision_function(self, X: Any, widths: Any = None) -> np.ndarray:
+        """f(x) + b: (n,), or a score for each of k > 2 classes: (n, k); `widths` as in `predict`."""
         check_is_fitted(self)
-        return self.machine_.decision_function(_vectors(self._numbers(X, reset=False)))
+        return self.machine_.decision_function(self._gaussians(X, widths))
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predicted labels: (n,)."""
+    def predict(self, X: Any, widths: Any = None) -> np.ndarray:
+        """Predicted labels: (n,); `widths` (n,) belong to these points, `width_` for all by default."""
         check_is_fitted(self)
-        return self.machine_.predict(_vectors(self._numbers(X, reset=False)))
+        return self.machine_.predict(self._gaussians(X, widths))
+
+    def _gaussians(self, X: Any, widths: Any) -> Any:
+        points = _vectors(self._numbers(X, reset=False))
+        given = widths is not None
+        return _isotropic(
+            points, _checked_widths(widths if given else self.width_, len(points), given)
+        )
+
+
+def _checked_widths(widths: Any, n: int, many: bool) -> np.ndarray:
+    """One width for each of n points: those given, or the same number for all."""
+    s = np.asarray(widths, dtype=np.float64) if many else np.full(n, widths, dtype=np.float64)
+    if s.shape != (n,) or not np.all(np.isfinite(s)) or s.min() < 0:
+        raise ValueError(
+            f"widths must be {n} finite non-negative numbers, one for each point, "
+            f"got {'shape ' + str(s.shape) if s.shape != (n,) else s.min()}"
+        )
+    return s
+
+
+def _isotropic(points: np.ndarray, widths: np.ndarray) -> Any:
+    """Gaussians N(x_i, s_i^2 I), point masses where s_i = 0; the points themselves where all are."""
+    if not widths.any():
+        return points
+    return [Gaussian(p, w**2) if w > 0 else p[None, :] for p, w in zip(points, widths, strict=True)]
 
 
 def _vectors(x: Any) -> np.ndarray:
