@@ -225,6 +225,9 @@ GOODNESS_CASES = {
     }.items()
 } | {
     "htest.KSDAgg": of_test(KSDAgg(NORMAL, null=WildBootstrap(99)), 1, n=2_000),
+    "htest.MMD, known distribution": on_samples(
+        lambda x: MMD(K, null=Permutation(9)).test(x, NORMAL, rng=0).interval(), n=2_000
+    ),
     "htest.AgainstDraws": of_test(AgainstDraws(NORMAL, MMD(K, null=P)), 1, n=2_000),
     "htest.Composite": of_test(Composite(Gaussian.fit, KSD, resamples=2), 1, n=2_000),
     "htest.FSSD, optimized": on_samples(lambda x: FSSD.optimized(NORMAL, x, rng=0)),

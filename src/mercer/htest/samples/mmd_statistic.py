@@ -10,24 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from math import exp, sqrt
+from math import sqrt
 
 import numpy as np
 
 from mercer.backend import Array, array_like, on_gpu, scalar, to_numpy
-from mercer.errors import NoRule
 from mercer.gram import Centered, LazyMatrix, Reweighted, top_eigenpairs
 from mercer.gram.device_engine import codes_at_once
 from mercer.gram.eigen import ask_for_eigenpairs
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import PairSums, labelled
 from mercer.gram.resampling_weights import CodedColumns
+from mercer.htest.deviation import deviation_tail, largest_value
 from mercer.htest.nulls import Gamma, Null, Permutation, WildBootstrap
 from mercer.htest.samples.mmd_series import block_forms, slow_forms_of
 from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, within
 from mercer.htest.slow_contrasts import SlowForms
 from mercer.htest.ties import coincide, double_noise, few_points, single_noise
-from mercer.kernels import facts
 from mercer.kernels.base import Kernel
 from mercer.rkhs.centred_grams import CentredArray, CentredGram, centred_in_memory
 from mercer.rkhs.distance_covariance_1d import CentredDistances
@@ -207,6 +206,12 @@ class Discrepancies:
         return x, float(w.sum()) - x, x2, float(w @ w) - x2
 
 
+def deviation_variance(pooled: Pooled) -> float:
+    """K (1/n + 1/m), by which deviation bounds are expressed; K is the largest value of the kernel."""
+    contrast = pooled.contrast
+    return largest_value(pooled.kernel, pooled.points) * float(contrast @ contrast)
+
+
 class QuadraticEvidence:
     """MMD^2 by one kernel, as evidence for every null of `MMD` and `Energy`."""
 
@@ -290,16 +295,7 @@ class QuadraticEvidence:
 
     def bound(self) -> tuple[float, float]:
         """w'Kw, and a bound on its p-value for any distribution."""
-        known = facts(self.pooled.kernel)
-        if not (known.bounded and known.stationary):
-            raise NoRule(
-                "Bound() needs a bounded shift-invariant kernel, whose largest value is k(x, x): "
-                "use Permutation()"
-            )
-        top = float(np.max(to_numpy(self.pooled.gram.diagonal())))
-        spread = top * float(self.pooled.contrast @ self.pooled.contrast)  # K (1/n + 1/m)
-        excess = sqrt(max(self._form, 0.0)) - sqrt(spread)
-        return self._form, exp(-(excess**2) / (2 * spread)) if excess > 0 else 1.0
+        return self._form, deviation_tail(self._form, deviation_variance(self.pooled))
 
     # ---- private ------------------------------------------------------------------------
 

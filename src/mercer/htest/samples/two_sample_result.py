@@ -11,7 +11,9 @@ import numpy as np
 from mercer import validate
 from mercer.backend import is_array
 from mercer.htest.corrections import Correction, WestfallYoung
+from mercer.htest.deviation import deviation_interval
 from mercer.htest.hypothesis_test import HypothesisTest
+from mercer.htest.intervals import Interval
 from mercer.htest.nulls import Gamma, Judgement, Permutation, Spectrum
 from mercer.htest.result import ExplainedResult, thinned_rows
 from mercer.htest.sample_notes import (
@@ -29,6 +31,7 @@ from mercer.htest.samples.locations_found import (
     locations_of,
     standouts,
 )
+from mercer.htest.samples.mmd_statistic import deviation_variance
 from mercer.htest.samples.plots import plot_result_witness
 from mercer.htest.samples.pooled_sample import Pooled
 from mercer.htest.samples.two_sample_summary import told
@@ -89,6 +92,15 @@ class TwoSampleResult(ExplainedResult):
             getattr, self, "_separation"
         )  # a classifier is fitted when it is asked for
         return self._measured.effect(confidence, self.kernel, separation)
+
+    def mmd_interval(self, confidence: float = 0.95) -> Interval:
+        """Confidence interval of MMD, for every distribution and all sample sizes; wide.
+
+        From McDiarmid's inequality (`mercer.htest.deviation`); it needs a bounded shift-invariant kernel that was
+        not chosen by these samples. `effect().interval` is the asymptotic one, of MMD^2.
+        """
+        spread = deviation_variance(self.pooled)
+        return deviation_interval(self._measured.biased, spread, confidence)
 
     # ---- where ------------------------------------------------------------------------
 
