@@ -12,10 +12,13 @@ from mercer.htest import (
     MMD,
     SCF,
     UME,
+    BlockMMD,
     CrossMatch,
+    CrossMMD,
     Energy,
     Equivalence,
     KSample,
+    LinearMMD,
     MaxMMD,
     MMDAgg,
     MMDFuse,
@@ -99,6 +102,11 @@ def sample_doors() -> Iterator[Door]:
     for kind, places in ((ME, "locations"), (UME, "locations"), (SCF, "frequencies")):
         yield two(
             f"htest.{kind.__name__}.optimized", learnt(kind, places), own_units=True, tolerance=1e-5
+        )
+    for kind in (MMD, LinearMMD, BlockMMD, CrossMMD):
+        yield two(
+            f"htest.{kind.__name__}.optimized",
+            lambda x, y, kind=kind: kind.optimized(x, y, kernels=[K]).statistic(x, y),
         )
     yield compared("htest.Equivalence", Equivalence(0.5, K))
     yield two(

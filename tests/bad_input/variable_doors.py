@@ -25,7 +25,7 @@ from mercer.htest import (
     pairwise_independence,
 )
 from mercer.kernels import RBF, Energy
-from tests.bad_input.doors import PAIRS, Door, door
+from tests.bad_input.doors import PAIRS, Door, K, door
 
 P = Permutation(19)
 CATEGORIES = frozenset({"categories"})
@@ -115,6 +115,14 @@ def variable_doors() -> Iterator[Door]:
     )  # fmt: skip
     yield door(
         "htest.NFSIC.optimized", "x y", PAIRS, 2 * PAIRS, calls=learnt, points=True, own_units=True
+    )
+    yield door(
+        "htest.HSIC.optimized",
+        "x y",
+        PAIRS,
+        2 * PAIRS,
+        calls=lambda x, y: HSIC.optimized(x, y, kernels_x=[K], kernels_y=[K]).statistic(x, y),
+        points=True,
     )
     yield door(
         "htest.SerialHSIC htest.SerialHSIC.test", "x", PAIRS, calls=serial,
