@@ -37,6 +37,7 @@ from mercer.kernels import (
     Transformed,
     bandwidth_grid,
     default_kernel,
+    facts_on_points,
     is_positive_definite,
     median_bandwidth,
     spectral_density,
@@ -219,6 +220,12 @@ DOORS: list[Door] = [
         calls=lambda x: Gram(default_kernel(x), x).diagonal(),
         takes=frozenset({"categories"}),
         accepts=frozenset({"list of text"}),
+    ),
+    door(
+        "kernels.facts_on_points",
+        "x",
+        X,
+        calls=lambda x: float(facts_on_points(K, x).separates is not None),
     ),
     door(
         "kernels.is_positive_definite",

@@ -16,7 +16,11 @@ from mercer.htest.corrections import BenjaminiHochberg, Correction, Holm, Westfa
 from mercer.htest.dependence.all_pairs import Pair, PairwiseResult, pairwise_independence
 from mercer.htest.dependence.block_hsic import BlockHSIC
 from mercer.htest.dependence.cross_hsic import CrossHSIC
-from mercer.htest.dependence.dependence_result import IndependenceResult, TellingPairs
+from mercer.htest.dependence.dependence_result import (
+    IndependenceResult,
+    TellingPairs,
+    i_characteristic,
+)
 from mercer.htest.dependence.dependence_witness import DependenceWitness
 from mercer.htest.dependence.dhsic import DHSIC
 from mercer.htest.dependence.hsic import HSIC
@@ -192,6 +196,7 @@ __all__ = [
     "WildBootstrap",
     "feature_differences",
     "goodness_of_fit",
+    "i_characteristic",
     "independence",
     "pairwise_independence",
     "power",

@@ -16,12 +16,14 @@ from mercer.kernels.diagrams.diagram_kernels import (
 from mercer.kernels.discrete import Chi2, Delta, Intersection
 from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
 from mercer.kernels.facts import Facts, facts
+from mercer.kernels.function_space import FunctionSpace, function_space
 from mercer.kernels.graphs.graphlets import Graphlets
 from mercer.kernels.graphs.packed_graphs import Graphs
 from mercer.kernels.graphs.propagation import Propagation
 from mercer.kernels.graphs.random_walks import Factorial, Geometric, RandomWalk
 from mercer.kernels.graphs.shortest_paths import ShortestPath
 from mercer.kernels.graphs.weisfeiler_lehman import OptimalAssignmentWL, WeisfeilerLehman
+from mercer.kernels.own_domain import facts_on_circle, facts_on_points
 from mercer.kernels.radial import (
     RBF,
     Cauchy,
@@ -93,6 +95,7 @@ __all__ = [
     "Factorial",
     "Facts",
     "Fejer",
+    "FunctionSpace",
     "GappyKmers",
     "GappyPairs",
     "Geometric",
@@ -157,6 +160,9 @@ __all__ = [
     "bandwidth_grid",
     "default_kernel",
     "facts",
+    "facts_on_circle",
+    "facts_on_points",
+    "function_space",
     "is_positive_definite",
     "median_bandwidth",
     "radial_form",

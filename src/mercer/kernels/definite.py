@@ -57,6 +57,16 @@ def is_positive_definite(kernel: Kernel, x: Any) -> Definiteness:
     >>> bool(is_positive_definite(RBF(1.0), x)), bool(is_positive_definite(Sigmoid(1.0), x))
     (True, False)
     """
+    values, unit = checked_matrix(kernel, x)
+    n = len(values)
+    asymmetry = float(np.max(np.abs(values - values.T)))
+    spectrum = linalg.eigvalsh((values + values.T) / 2)
+    tolerance = n * unit * float(np.max(np.abs(spectrum)))
+    return Definiteness(float(spectrum[0]), asymmetry, tolerance, n)
+
+
+def checked_matrix(kernel: Kernel, x: Any) -> tuple[np.ndarray, float]:
+    """The matrix k(x_i, x_j), if there is memory for its eigenvalues, and the epsilon of its computation."""
     kernel, points, _ = prepare(kernel, x)
     n = count(points)
     if 3 * 8 * n * n > settings().memory:
@@ -67,10 +77,7 @@ def is_positive_definite(kernel: Kernel, x: Any) -> Definiteness:
         )
     values, unit = _matrix(kernel, points)
     validate.finite(values, "k(x, x)")
-    asymmetry = float(np.max(np.abs(values - values.T)))
-    spectrum = linalg.eigvalsh((values + values.T) / 2)
-    tolerance = n * unit * float(np.max(np.abs(spectrum)))
-    return Definiteness(float(spectrum[0]), asymmetry, tolerance, n)
+    return values, unit
 
 
 def _matrix(kernel: Kernel, x: Points) -> tuple[np.ndarray, float]:

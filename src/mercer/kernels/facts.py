@@ -80,6 +80,7 @@ def _energy(kernel: Energy) -> Facts:
     if kernel.power == 2:
         return facts(Linear())
     known: dict[str, Any] = {"bounded": False, "continuous": True, "analytic": False}
+    known["strictly_positive_definite"] = False  # k(0, 0) = 0
     return Facts(**known, characteristic=True, universal=False, positive_definite=True)
 
 
@@ -109,6 +110,7 @@ def _polynomial(kernel: Polynomial) -> Facts:
 
 def _moments(separates: bool) -> Facts:
     known: dict[str, Any] = {"bounded": False, "characteristic": False, "universal": False}
+    known["strictly_positive_definite"] = False  # finitely many features
     return Facts(**known, analytic=True, separates=separates, positive_definite=True)
 
 

@@ -44,6 +44,8 @@ class Facts:
     continuous : bool or None
     separates : bool or None
         Different points have different features.
+    strictly_positive_definite : bool or None
+        Matrices k(x_i, x_j) of different points are positive definite, not only semi-definite.
     integrally_strict : bool or None
         The double integral of k against a finite signed measure that is not 0 is positive:
         "integrally strictly positive definite". Implies characteristic.
@@ -60,6 +62,7 @@ class Facts:
     continuous: Known = None
     separates: Known = None
     integrally_strict: Known = None
+    strictly_positive_definite: Known = None
     domain: str | None = "R^d"
 
 
@@ -84,7 +87,7 @@ def facts(kernel: Kernel) -> Facts:
     True
     """
     validate.instance("kernel", kernel, Kernel, "a kernel, such as RBF(1.0)")
-    return _completed(facts_rule.apply(kernel))
+    return completed(facts_rule.apply(kernel))
 
 
 facts_rule = Rule("facts", "nothing is known")  # never raises NoRule: there is a case for Kernel
@@ -94,7 +97,9 @@ IMPLICATIONS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("stationary",), "bounded"),  # k(x, x) = k(0, 0)
     (("analytic",), "continuous"),
     (("characteristic",), "separates"),  # two point masses
-    (("universal",), "separates"),  # two points are a compact set
+    (("universal",), "strictly_positive_definite"),  # finite sets are compact
+    (("strictly_positive_definite",), "separates"),
+    (("integrally_strict",), "strictly_positive_definite"),  # sums of point masses
     (("integrally_strict",), "characteristic"),  # Sriperumbudur et al. 2010, theorem 7
     # by Hahn-Banach: no measure on a compact set annihilates the functions (2011, section 3)
     (("integrally_strict", "continuous"), "universal"),
@@ -102,7 +107,7 @@ IMPLICATIONS: tuple[tuple[tuple[str, ...], str], ...] = (
 
 
 @cache
-def _completed(known_facts: Facts) -> Facts:
+def completed(known_facts: Facts) -> Facts:
     """The facts, completed by all implications."""
     known = asdict(known_facts)
     before = None
@@ -156,6 +161,7 @@ def _exp(kernel: Exp) -> Facts:
         universal=(base.positive_definite and base.universal) or None,
         positive_definite=base.positive_definite or None,
         integrally_strict=True if _injective(base) else None,
+        strictly_positive_definite=None,
     )
 
 
@@ -232,7 +238,9 @@ def _weighted(kernel: Weighted) -> Facts:
 
 # ---- combinations of several kernels ------------------------------------------------------------------------
 
-_SIGHT = ("characteristic", "universal", "separates", "integrally_strict")  # depend on the columns
+_SIGHT = (
+    "characteristic", "universal", "separates", "integrally_strict", "strictly_positive_definite"
+)  # fmt: skip
 _BLIND = dict.fromkeys(_SIGHT, False)
 
 
@@ -244,8 +252,8 @@ def _sum(kernel: Sum) -> Facts:
             return facts(term)
         if isinstance(other, Constant):  # separates nothing, but adds constants to the space
             result = facts(term)
-            strict, universal = result.integrally_strict or None, result.universal or None
-            return replace(result, integrally_strict=strict, universal=universal)
+            names = ("integrally_strict", "strictly_positive_definite", "universal")
+            return replace(result, **{name: getattr(result, name) or None for name in names})
     a, b = reads(kernel.left), reads(kernel.right)
     left, right = _side_by_side(kernel.left, kernel.right)
     result = _sum_of(left, right)

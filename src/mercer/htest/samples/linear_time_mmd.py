@@ -67,9 +67,9 @@ class NormalTest(HypothesisTest):
         >>> rng = np.random.default_rng(0)
         >>> x, y = rng.normal(size=(2, 4000))
         >>> y = np.round(2 * y) / 2 + 0.1 * rng.normal(size=4000)  # far below the median distance
-        >>> test = LinearMMD.optimized(x[:2000], y[:2000], kernels=[RBF(0.2), RBF(2.0)])
+        >>> test = LinearMMD.optimized(x[:2000], y[:2000], kernels=[RBF(0.1), RBF(2.0)])
         >>> test.kernel
-        RBF(bandwidth=0.2)
+        RBF(bandwidth=0.1)
         """
         candidates = KernelCandidates(kernels, x, y)
         least = min(candidates.pooled.n, candidates.pooled.m)
