@@ -73,7 +73,7 @@ def test_the_other_half_keeps_the_level():
 def test_what_is_refused():
     x = np.arange(10.0)
     with pytest.raises(TypeError, match="list of kernels"):
-        MMD.optimized(x, x, kernels=RBF(1.0))
+        MMD.optimized(x, x, kernels=RBF(1.0))  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="plain samples"):
         MMD.optimized(Empirical(x, np.full(10, 0.1)), x)
     with pytest.raises(ValueError, match="at least 4 points"):

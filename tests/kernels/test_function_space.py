@@ -49,7 +49,9 @@ ROUGH += [Sobolev(1), Sobolev(2), RBF(1.0) + Matern(1.5), Matern(2.5) * Laplace(
 @pytest.mark.parametrize("kernel", ROUGH, ids=repr)
 def test_the_order_of_smoothness(kernel):
     """k(., y) has 2m derivatives at y where k is in C^(m, m), and the next even one jumps or grows without bound."""
-    m = function_space(kernel).smoothness
+    smoothness = function_space(kernel).smoothness
+    assert smoothness is not None
+    m = int(smoothness)
     order = 2 * m + 2
     sizes = [abs(_difference(kernel, order, h)) / h**order for h in (0.1, 0.05, 0.025)]
     assert sizes[2] > 1.5 * sizes[1] > 2 * sizes[0]  # (2m + 2)-th difference quotients diverge
@@ -61,7 +63,7 @@ def test_the_order_of_smoothness(kernel):
 def _difference(kernel, order: int, h: float) -> float:
     """Central difference of k(., 0.4) at 0.4."""
     steps = np.arange(order + 1)
-    signs = (-1.0) ** steps * [_choose(order, j) for j in steps]
+    signs = (-1.0) ** steps * [_choose(order, int(j)) for j in steps]
     points = 0.4 + (steps - order / 2)[:, None] * h
     return float(signs @ kernel(points, np.full((1, 1), 0.4))[:, 0])
 

@@ -15,6 +15,7 @@ from mercer.features import (
     Nystrom,
     QuasiMonteCarloFourier,
     RandomFourier,
+    RandomPhaseFourier,
     TensorSketch,
 )
 from mercer.gram import (
@@ -90,6 +91,7 @@ FEATURE_CASES = {
     name: on_samples(lambda x, learner=learner: learner.fit(x).transform(x), n=MANY)
     for name, learner in {
         "features.RandomFourier": RandomFourier(n_components=64, random_state=0),
+        "features.RandomPhaseFourier": RandomPhaseFourier(n_components=64, random_state=0),
         "features.RandomFourier, too many": RandomFourier(random_state=0),
         "features.QuasiMonteCarloFourier": QuasiMonteCarloFourier(n_components=64, random_state=0),
         "features.Nystrom": Nystrom(n_components=64, random_state=0),

@@ -8,6 +8,7 @@ from mercer.features import (
     Nystrom,
     QuasiMonteCarloFourier,
     RandomFourier,
+    RandomPhaseFourier,
     TensorSketch,
 )
 from mercer.kernels import RBF, Laplace, Linear, Matern, Polynomial
@@ -15,6 +16,7 @@ from mercer.kernels import RBF, Laplace, Linear, Matern, Polynomial
 ZOO = [
     RandomFourier(random_state=0),
     RandomFourier(Matern(1.5, 2.0), 64, orthogonal=False, random_state=1),
+    RandomPhaseFourier(random_state=0),
     QuasiMonteCarloFourier(random_state=0),
     QuasiMonteCarloFourier(Laplace(1.0) * RBF(2.0), 32, random_state=0),
     Nystrom(random_state=0),

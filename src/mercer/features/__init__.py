@@ -17,6 +17,7 @@ from mercer.features.choose_landmarks import (
 from mercer.features.feature_map import FeatureMap, Map
 from mercer.features.nystrom import Nystrom
 from mercer.features.random_fourier import QuasiMonteCarloFourier, RandomFourier
+from mercer.features.random_phase import RandomPhaseFourier
 from mercer.features.sketch import TensorSketch
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Nystrom",
     "QuasiMonteCarloFourier",
     "RandomFourier",
+    "RandomPhaseFourier",
     "TensorSketch",
     "UniformLandmarks",
 ]

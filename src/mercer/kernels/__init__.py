@@ -4,6 +4,7 @@ from mercer.kernels import object_facts as object_facts
 from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
 from mercer.kernels.bandwidth import bandwidth_grid, median_bandwidth
 from mercer.kernels.base import Coordinatewise, DotProduct, Kernel, Radial, SmoothRadial
+from mercer.kernels.canonical_distance import canonical_distance
 from mercer.kernels.compose import Composed, Tensor
 from mercer.kernels.default import default_kernel
 from mercer.kernels.definite import is_positive_definite
@@ -158,6 +159,7 @@ __all__ = [
     "WeightedJaccard",
     "WeisfeilerLehman",
     "bandwidth_grid",
+    "canonical_distance",
     "default_kernel",
     "facts",
     "facts_on_circle",

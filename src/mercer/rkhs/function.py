@@ -13,7 +13,8 @@ from mercer.backend import Array, astype, count, double, namespace, scalar, take
 from mercer.frames import Columns
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.prepare import bound_to, read
+from mercer.kernels.prepare import bound_to, prepare, read
+from mercer.rkhs.gradients import gradients
 from mercer.rkhs.sample_rows import joined
 
 
@@ -84,6 +85,23 @@ class Function:
         if self.columns is not None:
             x, _ = read(self.kernel, x, self.columns, "x")
         return Gram(self._bound, x, self.points) @ self.weights
+
+    def gradient(self, x: Any) -> Array:
+        """Gradients of one function at points: (len(x), d).
+
+        For smooth kernels of distances or dot products and combinations of these. `NoRule` for others.
+
+        Examples
+        --------
+        >>> from mercer.kernels import RBF
+        >>> f = Function(RBF(1.0), [0.0], [1.0])
+        >>> f.gradient([1.0])
+        array([[-0.60653066]])
+        """
+        if self.columns is not None:
+            x, _ = read(self.kernel, x, self.columns, "x")
+        kernel, at, points = prepare(self._bound, x, self.points)
+        return gradients(kernel, at, points, self.weights)
 
     def __getitem__(self, j: Any) -> Function:
         """The j-th of k functions; a slice gives several."""

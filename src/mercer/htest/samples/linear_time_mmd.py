@@ -75,7 +75,7 @@ class NormalTest(HypothesisTest):
         least = min(candidates.pooled.n, candidates.pooled.m)
         if least < _MIN_POINTS:
             raise ValueError(f"x and y must have at least {_MIN_POINTS} points each, got {least}")
-        test = cls()
+        test: Any = cls()
         ratios = [mean_ratio(test._terms(pooled)) for pooled in candidates.with_each()]
         return replace(test, kernel=candidates.best(ratios))
 

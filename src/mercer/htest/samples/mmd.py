@@ -42,7 +42,7 @@ class MMD(HypothesisTest):
     `Mixture`, `Uniform`, `Dirac`): MMD^2 is then that of the sample and the distribution itself, without draws.
     In the place of permutations come samples drawn from the distribution, and the level is exact again; they cost
     a Gram matrix each, so take `Gamma()` or `Spectrum()` for many points. The default bandwidth is the median distance
-    of the distribution. At level 0.05 these three rejected true models in 4% to 6% of 1,000 runs
+    of the distribution. At level 0.05 `Gamma` and `Spectrum` rejected true models in 3.5% to 6.7% of 1,000 runs
     (10, 50 and 200 points in 1, 5 and 20 dimensions). A model that was fitted to the same data needs `Composite`.
 
     Parameters
@@ -118,7 +118,9 @@ class MMD(HypothesisTest):
         return QuadraticEvidence(pool(self.kernel, x, y), self.unbiased).observed
 
     @overload
-    def test(self, x: Any, y: KnownDistribution, *, rng: Any = None) -> ModelMMDResult: ...
+    def test(  # pyright: ignore[reportOverlappingOverload]
+        self, x: Any, y: KnownDistribution, *, rng: Any = None
+    ) -> ModelMMDResult: ...
 
     @overload
     def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult: ...

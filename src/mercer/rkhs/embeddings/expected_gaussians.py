@@ -1,4 +1,4 @@
-"""Expected kernels of Gaussians: RBF, linear, and polynomial kernels by cumulants."""
+"""Expected kernels of Gaussians: RBF, linear, exponential, and polynomial kernels by cumulants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import linalg
-from mercer.kernels.dot import Linear, Polynomial
+from mercer.kernels.dot import ExponentialDot, Linear, Polynomial
 from mercer.kernels.radial import RBF
 from mercer.rkhs.embeddings.atoms import Boxes, Gaussians
 from mercer.rkhs.embeddings.expected import expected_kernel
@@ -129,6 +129,39 @@ def _(kernel: Polynomial, x: Gaussians, y: Gaussians) -> np.ndarray:
 def _(kernel: Polynomial, x: np.ndarray, y: Gaussians) -> np.ndarray:
     zero = np.zeros((len(x), y.width), dtype=np.float64)
     return expected_kernel.apply(kernel, Gaussians(np.asarray(x, np.float64), zero), y)
+
+
+@expected_kernel(ExponentialDot, np.ndarray, Gaussians)
+def _(kernel: ExponentialDot, x: np.ndarray, y: Gaussians) -> np.ndarray:
+    """E exp(a x'Y) = exp(a x'n + a^2 x'Dx / 2), the moment generating function of Y ~ N(n, D) at a x."""
+    t = kernel.scale * np.asarray(x, np.float64)
+    forms = t**2 @ y.covs.T if y.covs.ndim == 2 else np.einsum("id,jde,ie->ij", t, y.covs, t)
+    return np.exp(t @ y.means.T + forms / 2)
+
+
+@expected_kernel(ExponentialDot, Gaussians, Gaussians)
+def _(kernel: ExponentialDot, x: Gaussians, y: Gaussians) -> np.ndarray:
+    """E exp(a <X, Y>), finite where all eigenvalues of a^2 C D are below one.
+
+    With A = a^2 C and G = (I - DA)^-1 for X ~ N(m, C) and Y ~ N(n, D) it is
+    exp([a^2 m'GDm + 2 a m'Gn + n'AGn] / 2) / det(I - DA)^(1/2), by completing the square.
+    """
+    a, out = kernel.scale, np.empty((len(x), len(y)), dtype=np.float64)
+    eye, covs_x, covs_y = np.eye(x.width), x.full, y.full
+    for i in range(len(x)):
+        m, curvature = x.means[i], a**2 * covs_x[i]
+        matrices = eye - covs_y @ curvature  # (len(y), d, d)
+        if np.min(np.linalg.eigvals(matrices).real) <= 0:
+            raise ValueError(
+                f"E exp(a <X, Y>) is infinite for Gaussians as wide as these with scale a = {a:g}: "
+                "use a smaller scale, or narrower distributions"
+            )
+        right = np.stack([covs_y @ (a * m), y.means], axis=-1)  # (len(y), d, 2)
+        solved = linalg.solve(matrices, right)
+        exponent = solved[..., 0] @ (a * m) / 2 + solved[..., 1] @ (a * m)
+        exponent += np.einsum("jd,jd->j", y.means @ curvature, solved[..., 1]) / 2
+        out[i] = np.exp(exponent) / np.sqrt(np.linalg.det(matrices))
+    return out
 
 
 def _cumulants(x: Gaussians, y: Gaussians, order: int) -> list[np.ndarray]:
