@@ -7,6 +7,7 @@ has a door in `doors.py` or a reason here; `test_bad_input.py` fails where both 
 from __future__ import annotations
 
 from tests.bad_input.dataset_reasons import DATASET_REASONS
+from tests.bad_input.function_reasons import FUNCTION_REASONS
 from tests.bad_input.object_reasons import OBJECT_REASONS
 
 _FORMULA = "a formula on points that a door has checked"
@@ -27,6 +28,7 @@ _ESTIMATOR = "takes estimators and corrections; tests/info tries others"
 
 NO_DATA: dict[str, str] = {
     **OBJECT_REASONS,
+    **FUNCTION_REASONS,
     "mercer.config": "settings; tests/test_config.py tries them",
     "mercer.settings": "takes nothing",
     "mercer.cli.app": "the command",
@@ -61,10 +63,6 @@ NO_DATA: dict[str, str] = {
     "mercer.kernels.Polynomial.on": _KERNELS,
     "mercer.kernels.Kernel.map_parts": _KERNELS,
     "mercer.kernels.facts": _KERNELS,
-    "mercer.kernels.facts_on_circle": _KERNELS,
-    "mercer.kernels.function_space": _KERNELS,
-    "mercer.kernels.FunctionSpace": _MADE,
-    "mercer.htest.i_characteristic": _KERNELS,
     "mercer.kernels.radial_form": _KERNELS,
     "mercer.kernels.sample_frequencies": _KERNELS,
     "mercer.kernels.Facts": _MADE,
@@ -90,25 +88,7 @@ NO_DATA: dict[str, str] = {
     "mercer.gram.Resamples.group": "takes the number of a group",
     "mercer.gram.Resamples.chunks": "takes a budget",
     "mercer.gram.Resamples.columns": "takes a slice",
-    # rkhs
-    "mercer.rkhs.Function.of_checked": "trusts points that a door has checked",
-    "mercer.rkhs.Function.inner": "takes functions; test_no_function tries others",
-    "mercer.rkhs.Function.plot": "takes Axes; tests/plot tries others",
-    "mercer.rkhs.MercerExpansion": _MADE,
-    "mercer.rkhs.Basis.evaluate": _FORMULA,
-    "mercer.rkhs.Basis.frequencies": "takes a number of terms, which the callers have checked",
-    "mercer.rkhs.Basis.quadrature": "takes a number of terms, which the callers have checked",
-    "mercer.rkhs.CosineBasis.unit": _FORMULA,
-    "mercer.rkhs.FourierBasis.unit": _FORMULA,
-    "mercer.rkhs.HaarBasis.unit": _FORMULA,
-    "mercer.rkhs.LegendreBasis.unit": _FORMULA,
-    "mercer.rkhs.TensorBasis.indices": _NUMBERS,
-    "mercer.rkhs.Quadrature.hermite": _NUMBERS,
-    "mercer.rkhs.Quadrature.legendre": _NUMBERS,
-    "mercer.rkhs.Quadrature.tensor": "takes quadratures",
-    "mercer.rkhs.Series.best": _NUMBERS,
-    "mercer.rkhs.Series.linear": _NUMBERS,
-    "mercer.rkhs.Series.sobolev_norm": _NUMBERS,
+    # rkhs: functions and bases are in function_reasons.py
     # info: a method of Measure stands for those of all measures
     "mercer.info.Measure.entropy": _MADE,
     "mercer.info.Measure.divergence": _MADE,
@@ -212,10 +192,6 @@ NO_DATA: dict[str, str] = {
     "mercer.htest.KSDAggResult": _MADE,
     "mercer.htest.KSDAggResult.rejecting": _NUMBERS,
     "mercer.htest.MisfitPoints": _MADE,
-    "mercer.htest.ModelMMDResult": _MADE,
-    "mercer.htest.ModelMMDResult.interval": _NUMBERS,
-    "mercer.htest.ModelMMDResult.mmd_interval": _NUMBERS,
-    "mercer.htest.TwoSampleResult.mmd_interval": _NUMBERS,
     "mercer.htest.Monitor": _NUMBERS,
     "mercer.htest.MonitorState": _MADE,
     "mercer.htest.MonitorState.plot": "takes Axes",

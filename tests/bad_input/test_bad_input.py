@@ -29,6 +29,7 @@ from tests.bad_input.doors import DOORS as OTHER_DOORS
 from tests.bad_input.doors import Door
 from tests.bad_input.embedding_doors import EMBEDDING_DOORS
 from tests.bad_input.everything import gone, without_a_door
+from tests.bad_input.function_doors import FUNCTION_DOORS
 from tests.bad_input.goodness_doors import GOODNESS_DOORS
 from tests.bad_input.information_doors import INFORMATION_DOORS
 from tests.bad_input.joint_doors import JOINT_DOORS
@@ -45,6 +46,7 @@ DOORS = [
     *GOODNESS_DOORS,
     *EMBEDDING_DOORS,
     *COMPRESSION_DOORS,
+    *FUNCTION_DOORS,
     *INFORMATION_DOORS,
     *METRIC_DOORS,
 ]

@@ -150,6 +150,7 @@ MEASURES = {
     "rkhs.witness": on_samples(lambda x, y: rkhs.witness(None, x, y)(x), 2, n=2_500),
     "rkhs.Function": on_samples(lambda x, y: rkhs.Function(K, x, y)(y), 2),
     "rkhs.mercer_expansion": on_samples(lambda x: rkhs.mercer_expansion(K, x, 5).features(x)),
+    "rkhs.prototypes": on_samples(lambda x: rkhs.prototypes(K, x, 20, criticisms=5)),
     "rkhs.kernel_herding": on_samples(lambda x: rkhs.kernel_herding(K, x, 50)),
     "rkhs.kernel_thinning": on_samples(lambda x: rkhs.kernel_thinning(K, x, 50, rng=0)),
     "rkhs.stein_thinning": on_samples(lambda x: rkhs.stein_thinning(NORMAL.score, x, 50)),

@@ -11,6 +11,7 @@ from mercer.rkhs.bases import (
     TensorBasis,
 )
 from mercer.rkhs.compression.greedy import kernel_herding, stein_points, stein_thinning
+from mercer.rkhs.compression.prototypes import Prototypes, prototypes
 from mercer.rkhs.compression.thinning import kernel_thinning
 from mercer.rkhs.dependence_measures import cka, coco, dhsic, kcca, nocco
 from mercer.rkhs.distributions import Empirical
@@ -33,6 +34,7 @@ from mercer.rkhs.kernel_information import (
     kernel_mutual_information,
 )
 from mercer.rkhs.logdensity import LogDensity, Scores
+from mercer.rkhs.mean_matching import abc_posterior, kernel_mean_matching
 from mercer.rkhs.measures import hsic, mmd2, witness
 from mercer.rkhs.mixture import Mixture
 from mercer.rkhs.quadrature import Quadrature
@@ -63,6 +65,7 @@ __all__ = [
     "NormPenalty",
     "ProbabilityProduct",
     "ProductEmbedding",
+    "Prototypes",
     "Quadrature",
     "Scores",
     "Series",
@@ -71,6 +74,7 @@ __all__ = [
     "SquaredShift",
     "TensorBasis",
     "Uniform",
+    "abc_posterior",
     "cka",
     "coco",
     "dhsic",
@@ -79,6 +83,7 @@ __all__ = [
     "kcca",
     "kernel_generalized_variance",
     "kernel_herding",
+    "kernel_mean_matching",
     "kernel_mutual_information",
     "kernel_thinning",
     "ksd2",
@@ -86,6 +91,7 @@ __all__ = [
     "mercer_expansion",
     "mmd2",
     "nocco",
+    "prototypes",
     "stein_points",
     "stein_thinning",
     "transformed",

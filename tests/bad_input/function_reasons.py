@@ -1,0 +1,39 @@
+"""Why some of what is public about functions, their facts and intervals needs no door."""
+
+from __future__ import annotations
+
+_NUMBERS = "takes numbers; tests/htest/samples/test_mmd_to_model.py tries them"
+_TRIED = "takes numbers; test_parameters.py tries them"
+_FORMULA = "a formula on points that a door has checked"
+_KERNELS = "takes kernels; arguments.py tries other things"
+_MADE = "made by the library, from what a door has checked"
+
+FUNCTION_REASONS = {
+    "mercer.htest.ModelMMDResult": _MADE,
+    "mercer.htest.ModelMMDResult.interval": _NUMBERS,
+    "mercer.htest.ModelMMDResult.mmd_interval": _NUMBERS,
+    "mercer.htest.TwoSampleResult.mmd_interval": _NUMBERS,
+    "mercer.htest.i_characteristic": _KERNELS,
+    "mercer.kernels.FunctionSpace": _MADE,
+    "mercer.kernels.facts_on_circle": _KERNELS,
+    "mercer.kernels.function_space": _KERNELS,
+    "mercer.rkhs.Prototypes": _MADE,
+    "mercer.rkhs.Function.of_checked": "trusts points that a door has checked",
+    "mercer.rkhs.Function.inner": "takes functions; test_no_function tries others",
+    "mercer.rkhs.Function.plot": "takes Axes; tests/plot tries others",
+    "mercer.rkhs.MercerExpansion": _MADE,
+    "mercer.rkhs.Basis.evaluate": _FORMULA,
+    "mercer.rkhs.Basis.frequencies": "takes a number of terms, which the callers have checked",
+    "mercer.rkhs.Basis.quadrature": "takes a number of terms, which the callers have checked",
+    "mercer.rkhs.CosineBasis.unit": _FORMULA,
+    "mercer.rkhs.FourierBasis.unit": _FORMULA,
+    "mercer.rkhs.HaarBasis.unit": _FORMULA,
+    "mercer.rkhs.LegendreBasis.unit": _FORMULA,
+    "mercer.rkhs.TensorBasis.indices": _TRIED,
+    "mercer.rkhs.Quadrature.hermite": _TRIED,
+    "mercer.rkhs.Quadrature.legendre": _TRIED,
+    "mercer.rkhs.Quadrature.tensor": "takes quadratures",
+    "mercer.rkhs.Series.best": _TRIED,
+    "mercer.rkhs.Series.linear": _TRIED,
+    "mercer.rkhs.Series.sobolev_norm": _TRIED,
+}
