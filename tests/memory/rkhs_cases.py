@@ -33,6 +33,7 @@ from mercer.gram import (
     ridge_solve,
     top_eigenpairs,
 )
+from mercer.kernels import canonical_distance, facts_on_points
 from mercer.rkhs import Empirical, Gaussian, Mixture
 from tests.memory.case import NORMAL, Case, D, K, on_bags, on_samples, on_square, points
 
@@ -150,6 +151,14 @@ MEASURES = {
     "rkhs.witness": on_samples(lambda x, y: rkhs.witness(None, x, y)(x), 2, n=2_500),
     "rkhs.Function": on_samples(lambda x, y: rkhs.Function(K, x, y)(y), 2),
     "rkhs.mercer_expansion": on_samples(lambda x: rkhs.mercer_expansion(K, x, 5).features(x)),
+    "kernels.canonical_distance": on_samples(lambda x: canonical_distance(K, x), n=500),
+    "kernels.facts_on_points": on_samples(lambda x: facts_on_points(K, x), n=200),
+    "rkhs.kernel_mean_matching": on_samples(
+        lambda x, y: rkhs.kernel_mean_matching(x, y, kernel=K), 2, n=300
+    ),
+    "rkhs.abc_posterior": on_samples(
+        lambda x: rkhs.abc_posterior(x, [x] * len(x), x, epsilon=1.0, kernel=K), n=50
+    ),
     "rkhs.prototypes": on_samples(lambda x: rkhs.prototypes(K, x, 20, criticisms=5)),
     "rkhs.kernel_herding": on_samples(lambda x: rkhs.kernel_herding(K, x, 50)),
     "rkhs.kernel_thinning": on_samples(lambda x: rkhs.kernel_thinning(K, x, 50, rng=0)),
