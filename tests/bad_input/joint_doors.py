@@ -20,6 +20,7 @@ from mercer.rkhs import (
 from tests.bad_input.doors import PAIRS, Door, K, X, Y, door
 
 CATEGORIES = frozenset({"categories"})
+STRINGS = frozenset({"list of text"})  # a sample, where the kernel is left to the library
 THIRD = np.random.default_rng(2).standard_normal(X.shape)
 FIRST, SECOND, OTHER = PAIRS, PAIRS[::-1] + 0.5, PAIRS**2
 
@@ -64,11 +65,13 @@ def joint_doors() -> Iterator[Door]:
     )
     names, three = "x1 x2 x3", (K, K, K)
     yield tested("DHSIC", names, DHSIC(three, null=Permutation(19)))
-    yield tested("DHSIC", names, DHSIC(null=Bootstrap(19)), own_units=True, takes=CATEGORIES)
+    yield tested(
+        "DHSIC", names, DHSIC(null=Bootstrap(19)), own_units=True, takes=CATEGORIES, accepts=STRINGS
+    )
     yield tested("DHSIC", names, DHSIC(three, null=Gamma()))
     yield tested("Lancaster", "x y z", Lancaster(three, null=Permutation(19)))
     yield tested("Lancaster", "x y z", Lancaster(null=WildBootstrap(19, None)), own_units=True,
-                 takes=CATEGORIES)  # fmt: skip
+                 takes=CATEGORIES, accepts=STRINGS)  # fmt: skip
     yield door(
         "htest.WildBootstrap",
         "x y",

@@ -29,6 +29,7 @@ from tests.bad_input.doors import PAIRS, Door, K, door
 
 P = Permutation(19)
 CATEGORIES = frozenset({"categories"})
+STRINGS = frozenset({"list of text"})  # a sample, where the kernel is left to the library
 
 
 def found(test: Any) -> Any:
@@ -84,18 +85,28 @@ def serial(x: Any) -> Any:
 def variable_doors() -> Iterator[Door]:
     yield door(
         "independence htest.independence", "x y", PAIRS, 2 * PAIRS, calls=chosen, points=True,
-        own_units=True, takes=CATEGORIES,
+        own_units=True, takes=CATEGORIES, accepts=STRINGS,
     )  # fmt: skip
     yield door(
         "htest.DependenceWitness.__call__ htest.DependenceWitness.surface",
         "x y", PAIRS, 2 * PAIRS, calls=witnessed, points=True,
     )  # fmt: skip
     for test in (HSIC(null=P), CrossHSIC(), BlockHSIC(block=4)):
-        yield two(f"htest.{type(test).__name__}", test, own_units=True, takes=CATEGORIES)
+        yield two(
+            f"htest.{type(test).__name__}", test, own_units=True, takes=CATEGORIES, accepts=STRINGS
+        )
     yield two("htest.HSIC", HSIC(Energy(), Energy(), null=P))
-    yield two("htest.HSICAgg htest.HSICAgg.test", HSICAgg(null=P), own_units=True, takes=CATEGORIES)
+    yield two(
+        "htest.HSICAgg htest.HSICAgg.test",
+        HSICAgg(null=P),
+        own_units=True,
+        takes=CATEGORIES,
+        accepts=STRINGS,
+    )
     for test in (NFSIC(null=P), NystromHSIC(null=P)):
-        yield two(f"htest.{type(test).__name__}", test, own_units=True, takes=CATEGORIES)
+        yield two(
+            f"htest.{type(test).__name__}", test, own_units=True, takes=CATEGORIES, accepts=STRINGS
+        )
     yield two("htest.FourierHSIC", FourierHSIC(null=P), own_units=True)
     yield two("htest.RDC htest.RDC.test", RDC(null=P))
     yield two(
@@ -126,7 +137,7 @@ def variable_doors() -> Iterator[Door]:
     )
     yield door(
         "htest.SerialHSIC htest.SerialHSIC.test", "x", PAIRS, calls=serial,
-        own_units=True, takes=CATEGORIES,
+        own_units=True, takes=CATEGORIES, accepts=STRINGS,
     )  # fmt: skip
     yield door("htest.pairwise_independence", "frame", PAIRS, calls=matrix, takes=CATEGORIES)
 

@@ -20,6 +20,7 @@ from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.compose import Composed, Grouped, Tensor
 from mercer.kernels.default import default_kernel
+from mercer.kernels.default_objects import default_of_objects, kind_of_objects
 from mercer.kernels.prepare import as_table, bound_to, read, without_frame
 from mercer.kernels.wrappers import Normalized
 
@@ -134,7 +135,7 @@ class KernelEstimator(VersionedEstimator):
         """Numeric arrays and lists validated by scikit-learn; tensors, frames and objects unchanged."""
         frames.refuse_masked(X, "X")
         kernel = getattr(self, "kernel", None)
-        if self._takes_objects():
+        if self._takes_objects(X):
             return without_frame(kernel, X, "X")
         if kernel is not None and self._is_grouped(X):
             return kernel.accept(X, "X")
@@ -184,9 +185,11 @@ class KernelEstimator(VersionedEstimator):
         """Whether X is a tuple with one sample for each kernel of a `Tensor`."""
         return isinstance(X, tuple | Grouped) and _of_tuples(getattr(self, "kernel", None))
 
-    def _takes_objects(self) -> bool:
-        """Whether the kernel given has objects, such as strings, as points."""
+    def _takes_objects(self, X: Any) -> bool:
+        """Whether the points are objects, such as strings: by the kernel given, or where none is, by X."""
         kernel = getattr(self, "kernel", None)
+        if kernel is None:
+            return kind_of_objects(X) is not None
         return isinstance(kernel, Kernel) and kernel.takes_objects()
 
     def _checked_by_sklearn(self, X: Any) -> bool:
@@ -194,7 +197,7 @@ class KernelEstimator(VersionedEstimator):
 
         Not tensors, frames, texts, objects, tuples of samples, or arrays of more than two dimensions.
         """
-        if self._takes_objects():
+        if self._takes_objects(X):
             return False
         if is_array(X):
             objects = (X.ndim == 1 and X.dtype.kind == "O") if is_numpy(X) else True
@@ -232,11 +235,14 @@ def plain_targets(y: Any, rows: int) -> bool:
 
 
 def _median_kernel(x: Any) -> Kernel:
-    """RBF at the median distance of the distinct points; `default_kernel` for a frame with categories.
+    """RBF at the median distance of the distinct points; `default_kernel` for objects and frames with categories.
 
     Only distinct points count, so that a weight of two is equivalent to a repeated point. Beyond 2,000
     points the median is estimated on a subsample, in which repetitions are rare.
     """
+    objects = default_of_objects(x, name="X")
+    if objects is not None:
+        return objects
     frame = None if is_array(x) else as_table(x, "X")
     if frame is not None and any(frame.columns.categorical):
         return default_kernel(x)

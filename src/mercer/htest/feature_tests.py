@@ -18,6 +18,7 @@ from mercer.htest.nulls import Chi2, Null, Permutation
 from mercer.kernels.base import Kernel, Points, Radial
 from mercer.kernels.metric import sensitive_to
 from mercer.kernels.prepare import as_table
+from mercer.kernels.take import Rows
 from mercer.rkhs.sample_rows import is_plain
 
 SEED = 0  # of random locations in `.statistic(...)`, which has no rng
@@ -64,10 +65,12 @@ def number_or_points(name: str, value: Any) -> Any:
 
 
 def given_points(name: str, value: Any, needed: str) -> Any:
-    """Points that a test holds: numbers become a read-only array (J, d), frames stay what they are."""
+    """Points that a test holds: numbers become a read-only array (J, d), frames and objects stay what they are."""
     if isinstance(value, list | tuple) or is_array(value):
         points = validate.points_or_objects(value, name)
         return frozen(points) if is_real(points) else points
+    if isinstance(value, Rows):
+        return value
     if as_table(value, name) is None:
         raise TypeError(f"{needed}, got {validate.shown(value)}")
     return value

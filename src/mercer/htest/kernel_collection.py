@@ -19,16 +19,20 @@ from mercer.kernels.algebra import Constant, Multiple, Product, Sum
 from mercer.kernels.bandwidth import usable
 from mercer.kernels.base import Kernel
 from mercer.kernels.default import categories, product, varying
+from mercer.kernels.default_objects import feature_distances, features_of_objects
 from mercer.kernels.discrete import Delta
 from mercer.kernels.dot import Linear, Polynomial
 from mercer.kernels.metric import l1_distances, squared_distances
 from mercer.kernels.radial import RBF, Laplace
+from mercer.kernels.series.series_data import Series
 from mercer.kernels.wrappers import Scaled, Select, Transformed
 
 # Bandwidths of the Gaussian kernel, and as many of the Laplace kernel (Schrab et al. 2023).
 BANDWIDTHS_PER_KERNEL = 10
 # Points whose distances give the scales of the data.
 _MAX_POINTS_FOR_SCALES = 512
+# Bandwidths for series, of which each needs the alignments of all pairs once more.
+_SERIES_BANDWIDTHS = 3
 # Factors of the kernel on categories, for data without numbers.
 _CATEGORY_SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
@@ -63,6 +67,24 @@ def frame_collection(data: Table, number: int = BANDWIDTHS_PER_KERNEL) -> tuple[
         return tuple(product(categories(data, scale)) for scale in _CATEGORY_SCALES)
     kernels = collection(numbers.values, number)
     return tuple(product([numbers.kernel(kernel), *categories(data)]) for kernel in kernels)
+
+
+def object_collection(
+    x: Any, number: int = BANDWIDTHS_PER_KERNEL, name: str = "x and y"
+) -> tuple[tuple[Kernel, ...], tuple[Kernel, ...]] | None:
+    """Kernels of low order and of all scales for strings, graphs or series; None for everything else.
+
+    MMD of the normalised kernel compares mean features, of low order; Gaussian kernels of the features have
+    bandwidths that cover the distances in feature space.
+    """
+    features = features_of_objects(x)
+    if features is None:
+        return None
+    number = min(number, _SERIES_BANDWIDTHS) if isinstance(x, Series) else number
+    distances = feature_distances(features, x, name)
+    low, high = np.quantile(distances[distances > 0], (0.05, 0.95))
+    bandwidths = np.geomspace(low / 2, high * 2, number)
+    return (features,) * LINEAR, tuple(RBF(float(b)).on(features) for b in bandwidths)
 
 
 # Binary exponents of values. Variances of HSIC have their eighth powers in float64; of float32, kernel values

@@ -33,8 +33,9 @@ def default_kernel(x: Any, *, rng: int | np.random.Generator | None = None) -> K
       columns that differ between two rows (but at least 1/2): a Gaussian kernel whose squared
       distance is the number of differences and whose squared bandwidth is its mean.
 
-    For lists of strings and for graphs it is ``RBF(s).on(k.normalized())`` with k = ``Spectrum(3, up_to=True)`` or
-    ``WeisfeilerLehman(3)`` and s the median distance of the normalised features.
+    For lists of strings, for graphs and for `Series` it is ``RBF(s).on(k.normalized())`` with k = ``Spectrum(3,
+    up_to=True)``, ``WeisfeilerLehman(3)`` or ``GlobalAlignment`` by Cuturi's rule, and s the median distance of
+    the normalised features.
 
     The kernel of a data frame is the product of the two. It is characteristic on numbers and categories jointly,
     including interactions: expanded, it is a sum of kernels, one of which is RBF times [all categories
@@ -46,7 +47,7 @@ def default_kernel(x: Any, *, rng: int | np.random.Generator | None = None) -> K
 
     Parameters
     ----------
-    x : array, tensor, nested list, data frame (pandas, polars, Arrow, ...), list of strings, or graphs
+    x : array, tensor, nested list, data frame (pandas, polars, Arrow, ...), list of strings, graphs, or `Series`
     rng : int, Generator or None
         As in `median_bandwidth`.
 

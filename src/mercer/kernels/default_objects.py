@@ -1,4 +1,4 @@
-"""Default kernels for objects: strings and graphs, at the scale of the data in feature space."""
+"""Default kernels for objects: strings, graphs and series, at the scale of the data in feature space."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import count, is_array
+from mercer.kernels.bandwidth import median_bandwidth
 from mercer.kernels.base import Kernel
 from mercer.kernels.graphs.packed_graphs import Graphs
 from mercer.kernels.graphs.weisfeiler_lehman import WeisfeilerLehman
 from mercer.kernels.radial import RBF
+from mercer.kernels.series.alignment_kernels import GlobalAlignment
+from mercer.kernels.series.series_data import Series
 from mercer.kernels.strings.spectrum import Spectrum
-from mercer.kernels.take import taken
+from mercer.kernels.take import Rows, joined_rows, taken
 
 _POINTS = 500  # of which distances in feature space are computed
 _KMERS = Spectrum(3, up_to=True)  # letters, pairs and triples: what strings of any alphabet share
@@ -22,43 +25,87 @@ _LABELS = WeisfeilerLehman(
 )  # neighbourhoods of a radius at which most graphs of a sample still share some
 
 
-def features_of_objects(x: Any) -> Kernel | None:
-    """A kernel of explicit features for a list of strings or of graphs; None for everything else."""
+def kind_of_objects(x: Any) -> str | None:
+    """What the objects of a list or a container are: strings, graphs or series; None: no such objects."""
     if isinstance(x, Graphs):
-        return _LABELS
+        return "graphs"
+    if isinstance(x, Series):
+        return "series"
     if not isinstance(x, list | tuple) or len(x) == 0:
         return None
     if all(isinstance(item, str) for item in x):
-        return _KMERS
-    return _LABELS if all(map(_is_graph, x)) else None
+        return "strings"
+    return "graphs" if all(map(_is_graph, x)) else None
 
 
-def default_of_objects(x: Any, *, rng: int | np.random.Generator | None = None) -> Kernel | None:
-    """Gaussian kernel of normalised features at their median distance; None for what are no objects."""
-    features = features_of_objects(x)
-    if features is None:
-        return None
-    normalized, n = features.normalized(), count(x)
+def joined_objects(samples: list[Any], names: list[str]) -> Any:
+    """The objects of samples of one kind as one sample."""
+    kinds = [kind_of_objects(x) for x in samples]
+    for name, kind in zip(names, kinds, strict=True):
+        if kind != kinds[0]:
+            raise TypeError(
+                f"{names[0]} holds {kinds[0]} and {name} {kind or 'none'}: give samples of one kind, or a kernel"
+            )
+    if kinds[0] == "graphs":
+        samples = [x if isinstance(x, Graphs) else Graphs.of(list(x)) for x in samples]
+    first, *others = samples
+    for other in others:
+        first = joined_rows(first, other) if isinstance(first, Rows) else [*first, *other]
+    return first
+
+
+def features_of_objects(x: Any) -> Kernel | None:
+    """A normalised kernel of the features of strings, graphs or series; None for everything else.
+
+    Series have a global alignment kernel whose bandwidth is the median distance of points times the
+    square root of the median length (Cuturi 2011).
+    """
+    match kind_of_objects(x):
+        case "strings":
+            return _KMERS.normalized()
+        case "graphs":
+            return _LABELS.normalized()
+        case "series":
+            length = float(np.median(x.lengths))
+            return GlobalAlignment(median_bandwidth(x.values) * length**0.5).normalized()
+        case _:
+            return None
+
+
+def feature_distances(features: Kernel, x: Any, name: str = "x", rng: Any = None) -> np.ndarray:
+    """Distances in feature space of all pairs of at most 500 objects; some are positive."""
+    n = count(x)
     if n < 2:
         raise ValueError(
-            "x needs at least two points for a bandwidth: give a kernel, or more points"
+            f"{name} needs at least two points for a bandwidth: give a kernel, or more points"
         )
     rows = np.arange(n)
     if n > _POINTS:
         rows = np.sort(
             validate.generator(0 if rng is None else rng).choice(n, _POINTS, replace=False)
         )
-    values = normalized(taken(x, rows))
+    values = features(taken(x, rows))
     upper = np.triu_indices(len(rows), 1)
     diagonal = np.diagonal(values)
     squares = diagonal[upper[0]] + diagonal[upper[1]] - 2 * values[upper]
-    positive = squares[squares > 1e-12]
-    if len(positive) == 0:
+    if not np.any(squares > 1e-12):
         raise ValueError(
-            "all points of x are equal, so no kernel can be chosen from them: give one"
+            f"all points of {name} are equal, so no kernel can be chosen from them: give one"
         )
-    median = float(np.median(np.maximum(squares, 0.0)))
-    return RBF(float(np.sqrt(median if median > 1e-12 else np.median(positive)))).on(normalized)
+    return np.sqrt(np.where(squares > 1e-12, squares, 0.0))
+
+
+def default_of_objects(
+    x: Any, *, name: str = "x", rng: int | np.random.Generator | None = None
+) -> Kernel | None:
+    """Gaussian kernel of normalised features at their median distance; None for what are no objects."""
+    features = features_of_objects(x)
+    if features is None:
+        return None
+    distances = feature_distances(features, x, name, rng)
+    median = float(np.median(distances))
+    bandwidth = median if median > 0 else float(np.median(distances[distances > 0]))
+    return RBF(bandwidth).on(features)
 
 
 def _is_graph(item: Any) -> bool:

@@ -17,6 +17,7 @@ from mercer.gram import Gram
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel
+from mercer.kernels.default_objects import default_of_objects
 from mercer.kernels.prepare import as_table, bound_to, read, without_frame
 from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.sample_rows import recentred, widened
@@ -123,7 +124,7 @@ def variables(
 ) -> tuple[Variable, ...]:
     """Check variables observed together; a kernel left None is chosen from its variable alone.
 
-    The default kernel is RBF at the median distance, or `default_kernel` for data frames. It does
+    The default kernel is RBF at the median distance, or `default_kernel` for data frames and objects. It does
     not depend on the other variables, which may have other units.
     """
     samples_read = [
@@ -150,6 +151,7 @@ class _ReadSample(NamedTuple):
     @classmethod
     def of(cls, kernel: Kernel | None, sample: Any, name: str) -> _ReadSample:
         """Read the points, except those of a data frame whose kernel is not chosen yet."""
+        kernel = default_of_objects(sample, name=name) if kernel is None else kernel
         sample = without_frame(kernel, sample, name)
         frame = as_table(sample, name)
         if kernel is None and frame is not None:

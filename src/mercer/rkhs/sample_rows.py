@@ -14,6 +14,7 @@ from mercer.frames import Table, table
 from mercer.kernels.algebra import Multiple, Sum
 from mercer.kernels.base import Kernel, Points, Radial
 from mercer.kernels.compose import Grouped
+from mercer.kernels.default_objects import kind_of_objects
 from mercer.kernels.dot import Linear
 from mercer.kernels.prepare import aligned
 from mercer.kernels.radial import Energy, Laplace
@@ -49,6 +50,8 @@ def one_sample(x: Any, name: str) -> Any:
 
     Data frames are read once, here; missing and infinite values in them are errors.
     """
+    if kind_of_objects(x) is not None:
+        return x
     x = settled(x, name)
     if isinstance(x, Table):
         validate.finite(x.values, name)

@@ -32,6 +32,7 @@ from mercer.htest.kernel_collection import (
     frame_collection,
     frame_low_order,
     low_order,
+    object_collection,
     told_apart,
     unfolded,
 )
@@ -147,7 +148,11 @@ def kernel_collections(
     first_terms, terms = [], []
     for explicit, sample, name in ((kernels_x, x, "x"), (kernels_y, y, "y")):
         frame = as_table(sample, name) if explicit is None else None
-        if frame is None:
+        objects = object_collection(sample, BANDWIDTHS, name) if explicit is None else None
+        if objects is not None:
+            terms.append(objects[1])
+            first_terms.append(objects[0] if low else ())
+        elif frame is None:
             terms.append(explicit)
             first_terms.append(())
         else:

@@ -90,6 +90,7 @@ class Features(ResultRows):
     features: tuple[Feature, ...]
     correction: Correction
     resamples: int
+    noun: str = "column"  # or "feature", of objects
 
     def __len__(self) -> int:
         return len(self.features)
@@ -104,7 +105,7 @@ class Features(ResultRows):
         feature = next((f for f in self.features if f.name == key), None)
         if feature is None:
             raise KeyError(
-                f"no column {key!r}: use {', '.join(f.name for f in self.features[:20])}"
+                f"no {self.noun} {key!r}: use {', '.join(f.name for f in self.features[:20])}"
             )
         return feature
 
@@ -115,7 +116,9 @@ class Features(ResultRows):
 
     def cautions(self, level: float = 0.05) -> tuple[str, ...]:
         """A caution, where so few resamples cannot find anything at this level."""
-        return resolution_caution(self.correction, len(self), self.resamples, level, "columns")
+        return resolution_caution(
+            self.correction, len(self), self.resamples, level, f"{self.noun}s"
+        )
 
     def plot(self, ax: Any = None, *, level: float = 0.05, most: int = 15) -> Any:
         """Bar chart of the `most` largest distances; returns the Axes."""
@@ -131,9 +134,9 @@ class Features(ResultRows):
         }
 
     def __str__(self) -> str:
-        width = max(6, *(len(f.name) for f in self.features))
+        width = max(len(self.noun), *(len(f.name) for f in self.features))
         head = (
-            f"{'column':{width}}  distance  p        corrected  in the first sample and the second"
+            f"{self.noun:{width}}  distance  p        corrected  in the first sample and the second"
         )
         rows = (
             f"{f.name:{width}}  {f.standardized:<8.3f}  {f.pvalue:<7.3g}  {f.adjusted:<9.3g}  "
@@ -358,7 +361,7 @@ def _feature(
         name=first.columns.names[j],
         categorical=categorical,
         mmd2=mmd2,
-        standardized=_distance(mmd2, within),
+        standardized=distance(mmd2, within),
         pvalue=float(pvalue),
         adjusted=float(adjusted),
         first=descriptions[0],
@@ -366,7 +369,7 @@ def _feature(
     )
 
 
-def _distance(mmd2: float, within: float) -> float:
+def distance(mmd2: float, within: float) -> float:
     """Standardised distance; infinite where the column is constant in each sample, and differs."""
     if mmd2 <= 1e-15:
         return 0.0

@@ -27,6 +27,7 @@ from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel
+from mercer.kernels.default_objects import joined_objects, kind_of_objects
 from mercer.kernels.prepare import aligned, as_table, bound_to, read
 from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.distributions import Empirical
@@ -202,7 +203,11 @@ def _pooled(kernel: Kernel | None, samples: Sequence[Any]) -> tuple[Kernel, Poin
         raise ValueError(f"KSample needs at least two samples, got {len(samples)}")
     if any(isinstance(s, Empirical) and s.weights is not None for s in samples):
         raise TypeError("KSample takes no weighted samples: use MMD() on pairs of them")
-    parts, columns = _read([s.points if isinstance(s, Empirical) else s for s in samples], kernel)
+    samples = [s.points if isinstance(s, Empirical) else s for s in samples]
+    if kernel is None and any(kind_of_objects(s) is not None for s in samples):
+        names = [f"samples[{i}]" for i in range(len(samples))]
+        kernel = default_kernel(joined_objects(samples, names))
+    parts, columns = _read(samples, kernel)
     unbound = kernel or VECTOR_KERNEL
     if kernel is None and columns is not None:
         unbound = default_kernel(Table(np.concatenate(parts), columns))

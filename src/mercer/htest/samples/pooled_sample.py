@@ -20,6 +20,7 @@ from mercer.htest.kernel_collection import (
     frame_collection,
     frame_low_order,
     low_order,
+    object_collection,
     unfolded,
 )
 from mercer.htest.normal_scores import Centred, NormalScores
@@ -27,6 +28,7 @@ from mercer.htest.nulls import Permutation
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.default import default_kernel, varying
+from mercer.kernels.default_objects import joined_objects, kind_of_objects
 from mercer.kernels.dot import Linear
 from mercer.kernels.prepare import aligned, as_table, bound, prepare, without_frame
 from mercer.kernels.radial import VECTOR_KERNEL
@@ -100,6 +102,8 @@ def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
     """Check and join two samples; a kernel left None is chosen from the pooled sample."""
     weights = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
+    if kernel is None and (objects := _joined_objects(x, y)) is not None:
+        kernel = default_kernel(objects)
     x, y = without_frame(kernel, x, "x"), without_frame(kernel, y, "y")
     frame = as_table(x, "x")
     first = kernel or (VECTOR_KERNEL if frame is None else default_kernel(stacked_table(frame, y)))
@@ -122,13 +126,12 @@ def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
 def pool_for(kernels: Sequence[Kernel] | None, x: Any, y: Any) -> tuple[Pooled, tuple[Kernel, ...]]:
     """Two samples as one, and the kernels bound to their columns; None: a collection that fits."""
     if kernels is None:
-        points = tuple(s.points if isinstance(s, Empirical) else s for s in (x, y))
-        frame = as_table(points[0], "x")
-        if frame is None:
+        defaults = _default_collections(x, y)
+        if defaults is None:
             pooled = pool(VECTOR_KERNEL, x, y)
             kernels = collection(pooled.points)
             return replace(pooled, given_kernel=kernels[len(kernels) // 4]), kernels
-        kernels = frame_collection(stacked_table(frame, points[1]))
+        kernels = defaults[1]
     pooled = pool(reduce(add, kernels), x, y)
     bound_kernels = unfolded(pooled.kernel, len(kernels))
     return replace(pooled, given_kernel=bound_kernels[0]), bound_kernels
@@ -136,19 +139,26 @@ def pool_for(kernels: Sequence[Kernel] | None, x: Any, y: Any) -> tuple[Pooled, 
 
 def pool_with_low_order(x: Any, y: Any) -> tuple[Pooled, tuple[Kernel, ...], int]:
     """Two samples as one, kernels of low order and then those of all scales, and how many the first are."""
-    points = tuple(s.points if isinstance(s, Empirical) else s for s in (x, y))
-    frame = as_table(points[0], "x")
-    if frame is None:
+    defaults = _default_collections(x, y)
+    if defaults is None:
         pooled = pool(VECTOR_KERNEL, x, y)
         scales = collection(pooled.points)
         first = low_order(pooled.points)
         return replace(pooled, given_kernel=scales[len(scales) // 4]), (*first, *scales), len(first)
-    table = stacked_table(frame, points[1])
-    first = frame_low_order(table)
-    kernels = (*first, *frame_collection(table))
-    pooled = pool(reduce(add, kernels), x, y)
-    bound_kernels = unfolded(pooled.kernel, len(kernels))
-    return replace(pooled, given_kernel=bound_kernels[-1]), bound_kernels, len(first)
+    first, scales = defaults
+    pooled = pool(reduce(add, (*first, *scales)), x, y)
+    kernels = unfolded(pooled.kernel, len(first) + len(scales))
+    return replace(pooled, given_kernel=kernels[-1]), kernels, len(first)
+
+
+def _default_collections(x: Any, y: Any) -> tuple[tuple[Kernel, ...], tuple[Kernel, ...]] | None:
+    """Kernels of low order and of all scales for data frames and objects; None for vectors."""
+    x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
+    frame = as_table(x, "x")
+    if frame is None:
+        return object_collection(_joined_objects(x, y))
+    table = stacked_table(frame, y)
+    return frame_low_order(table), frame_collection(table)
 
 
 def by_kernel(pooled: Pooled, kernel: Kernel) -> Pooled:
@@ -206,6 +216,13 @@ def stacked_table(first: Table, y: Any) -> Table:
     other = as_table(y, "y")
     values = plain_numbers(first, y) if other is None else aligned(other, first.columns)
     return Table(np.concatenate([first.values, values]), first.columns)
+
+
+def _joined_objects(x: Any, y: Any) -> Any:
+    """Both samples as one where they are strings, graphs or series; None where neither is."""
+    if kind_of_objects(x) is None and kind_of_objects(y) is None:
+        return None
+    return joined_objects([x, y], ["x", "y"])
 
 
 def _weights(given: Sequence[Any], sizes: tuple[int, int]) -> np.ndarray | None:

@@ -32,12 +32,17 @@ from mercer.htest.samples.locations_found import (
     standouts,
 )
 from mercer.htest.samples.mmd_statistic import deviation_variance
+from mercer.htest.samples.object_differences import (
+    has_explicit_features,
+    object_feature_differences,
+)
 from mercer.htest.samples.plots import plot_result_witness
 from mercer.htest.samples.pooled_sample import Pooled
 from mercer.htest.samples.two_sample_summary import told
 from mercer.htest.separation_auc import Separation, separation
 from mercer.htest.serial_hsic import serial_cautions
 from mercer.kernels.base import Kernel
+from mercer.kernels.objects import Objects
 from mercer.rkhs.function import Function
 
 SCHEMA = "mercer/two-sample/1"
@@ -122,9 +127,14 @@ class TwoSampleResult(ExplainedResult):
     ) -> Features:
         """Columns that differ, each tested alone, with p-values corrected for their number.
 
-        Permutations respect the blocks or pairs of the test's null. See `feature_differences`.
+        Objects are compared by the explicit features of the kernel: the mean numbers of k-mers in strings,
+        or of substructures in graphs and trees. Permutations respect the blocks or pairs of the test's null.
+        See `feature_differences`.
         """
         null = getattr(self.test, "null", None)
+        if isinstance(self.pooled.points, Objects):
+            restricted = null if isinstance(null, Permutation) else None
+            return object_feature_differences(self.pooled, restricted, correction, resamples, rng)
         return features_of(self.pooled, null, correction, resamples, rng)
 
     def locations(self) -> tuple[Location, ...] | tuple[Frequency, ...]:
@@ -167,8 +177,7 @@ class TwoSampleResult(ExplainedResult):
 
         Without `features` they are computed, always with the same resamples.
         """
-        several = self.width is not None and self.width > 1
-        if features is None and several and not self.test.for_series:  # columns are permuted
+        if features is None and self.has_features and not self.test.for_series:  # they are permuted
             features = self.features(rng=_FEATURES_SEED)
         return told(self, self._level_or(level), self.effect(confidence), features)
 
@@ -208,6 +217,11 @@ class TwoSampleResult(ExplainedResult):
         """Number of columns; None where the points have none."""
         points = self.pooled.points
         return int(points.shape[1]) if is_array(points) and points.ndim == 2 else None
+
+    @property
+    def has_features(self) -> bool:
+        """Whether the samples have several columns, or objects explicit features, to be compared one by one."""
+        return (self.width or 0) > 1 or has_explicit_features(self.pooled)
 
     @cached_property
     def _separation(self) -> Separation:

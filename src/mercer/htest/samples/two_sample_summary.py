@@ -42,7 +42,8 @@ def _question(result: Any) -> str:
 def _verdict(result: Any, level: float, features: Features | None) -> str:
     number = 0 if features is None else len(features.differing(level))
     differ = "differs on its own" if number == 1 else "differ on their own"
-    together = f" in all columns together, but {_counted(number, 'column')} {differ}"
+    noun = "column" if features is None else features.noun
+    together = f" in all {noun}s together, but {_counted(number, noun)} {differ}"
     return verdict_line(
         result,
         level,
@@ -71,6 +72,7 @@ def _size(effect: Effect) -> str:
 def _columns(features: Features, rejected: bool, level: float) -> str:
     differing = features.differing(level)
     by = type(features.correction).__name__
+    title = f"{features.noun.capitalize()}s"
     if differing:
         named = "; ".join(_named(f) for f in differing[:_COLUMNS_NAMED])
         more = (
@@ -80,12 +82,12 @@ def _columns(features: Features, rejected: bool, level: float) -> str:
         )
         differ = "differs by itself" if len(differing) == 1 else "differ by themselves"
         return (
-            f"Columns: {len(differing)} of {len(features)} {differ} (p-values corrected by {by}): "
+            f"{title}: {len(differing)} of {len(features)} {differ} (p-values corrected by {by}): "
             f"{named}{more}."
         )
-    alone = f"Columns: none of {len(features)} differs by itself (p-values corrected by {by})"
+    alone = f"{title}: none of {len(features)} differs by itself (p-values corrected by {by})"
     if rejected:
-        return f"{alone}: the difference is in the dependence between columns, or spread too thinly over them."
+        return f"{alone}: the difference is in the dependence between {features.noun}s, or spread too thinly over them."
     return f"{alone}."
 
 
