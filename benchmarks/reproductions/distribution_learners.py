@@ -23,8 +23,8 @@ from mercer.features import RandomFourier
 from mercer.kernels import RBF, Linear
 from mercer.kernels.bandwidth import median_bandwidth
 from mercer.kernels.base import Kernel
+from mercer.kernels.precomputed import Precomputed
 from mercer.learn import BayesianDistributionRegressor, KernelRidge, MeanFeatures, RidgePath
-from mercer.learn.machines.precomputed import Precomputed
 from mercer.rkhs import Bags, MeanMap, ShrunkMeanMap
 
 WIDTHS = (0.25, 0.5, 1.0, 2.0)  # times the median distance of points

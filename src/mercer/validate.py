@@ -277,9 +277,10 @@ def truth(name: str, value: object) -> None:
 
 
 def instance(name: str, value: object, kind: type, needed: str) -> None:
-    """Require an instance of `kind`; `needed` describes it in the message."""
+    """Require an instance of `kind`; `needed` describes it in the message, `kind.remedy` what to do."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name} must be {needed}, got {shown(value)}")
+        remedy: Any = getattr(kind, "remedy", lambda value: "")
+        raise TypeError(f"{name} must be {needed}, got {shown(value)}{remedy(value)}")
 
 
 def holds_objects(x: object) -> bool:

@@ -13,7 +13,7 @@ _FORMULAS_ON_OBJECTS = """
     GappyKmers.occurrences GappyPairs.occurrences LogValued.log_diag LogValued.log_paired LogValued.log_pairwise
     AlignmentSum.log_diag AlignmentSum.log_paired AlignmentSum.log_pairwise DynamicTimeWarping.squared_distances
     _PairSum.values _DistanceKernel.value Series.aligned Series.joined Series.taken Graphs.aligned Graphs.joined Graphs.taken
-    Geometric.ratio Factorial.ratio
+    Geometric.ratio Factorial.ratio FromPairs.value
 """
 
 OBJECT_REASONS: dict[str, str] = {

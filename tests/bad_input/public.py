@@ -49,6 +49,8 @@ NO_DATA: dict[str, str] = {
     "mercer.kernels.Select.move": _FORMULA,
     "mercer.kernels.Scaled.move": _FORMULA,
     "mercer.kernels.Transformed.move": _FORMULA,
+    "mercer.kernels.FromCallable": "takes a function; tests/kernels/test_given_kernels.py tries others",
+    "mercer.kernels.Kernel.remedy": "the end of a message; tests/kernels/test_given_kernels.py reads it",
     "mercer.kernels.Stein.move": _FORMULA,
     "mercer.kernels.Tensor.spans": _FORMULA,
     "mercer.kernels.Energy.raised": _FORMULA,

@@ -80,7 +80,7 @@ def test_gradients(entry: Entry, law):
 
 def test_kernels_that_are_not_definite_say_so_and_are_not():
     for entry in ZOO:
-        if not entry.definite:
+        if entry.definite is False:
             assert "not" in entry.kernel.__doc__
             with pytest.raises(AssertionError):
                 laws.definite(entry)

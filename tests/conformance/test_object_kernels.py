@@ -74,7 +74,8 @@ def test_value_object(entry: ObjectEntry):
     for twin in (copy.deepcopy(k), pickle.loads(pickle.dumps(k)), k.with_params()):
         assert twin == k
         assert hash(twin) == hash(k)
-    assert eval(repr(k), dict(vars(mercer.kernels))) == k
+    if entry.readable:
+        assert eval(repr(k), dict(vars(mercer.kernels))) == k
     points = pickle.loads(pickle.dumps(k.accept(x)))
     close(k.pairwise(points, points), k(x), entry)
 

@@ -17,6 +17,7 @@ from mercer.kernels import (
     Dice,
     DynamicTimeWarping,
     Exponential,
+    FromPairs,
     GappyKmers,
     GappyPairs,
     GlobalAlignment,
@@ -32,6 +33,7 @@ from mercer.kernels import (
     PersistenceScaleSpace,
     PersistenceSlicedWasserstein,
     PersistenceWeightedGaussian,
+    Precomputed,
     Propagation,
     RandomWalk,
     SetIntersection,
@@ -116,6 +118,7 @@ class ObjectEntry:
     sample: ObjectSampler
     definite: bool = True  # positive semi-definite, which `facts` says too
     tolerance: float = 1e-12  # relative to the largest value
+    readable: bool = True  # repr is code that makes it again
 
 
 WORDS = words("abc", 12)
@@ -139,6 +142,19 @@ def diagrams(rng: np.random.Generator, n: int) -> list[np.ndarray]:
     births = [rng.uniform(size=size) for size in [0, *rng.integers(0, 5, n - 1)]]
     return [np.stack([b, b + rng.exponential(0.3, len(b))], axis=1) for b in births]
 
+
+def common_letters(a: str, b: str) -> int:
+    """Number of letters that two strings have in common, each counted once."""
+    return len(set(a) & set(b))
+
+
+def indices(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Row indices of a matrix of twenty points."""
+    return rng.integers(0, 20, n)
+
+
+_LINE = np.arange(20.0)
+LAPLACE_MATRIX = np.exp(-np.abs(_LINE[:, None] - _LINE))
 
 OBJECT_ZOO = [
     ObjectEntry(Spectrum(2), WORDS),
@@ -189,6 +205,9 @@ OBJECT_ZOO = [
     ObjectEntry(RandomWalk(0.02), graphs),
     ObjectEntry(RandomWalk(0.1, kind=Exponential()), graphs),
     ObjectEntry(Propagation(2), graphs),
+    # given by users
+    ObjectEntry(FromPairs(common_letters), WORDS, readable=False),
+    ObjectEntry(Precomputed(LAPLACE_MATRIX), indices, readable=False),
     # algebra and wrappers
     ObjectEntry(Spectrum(2) + 0.5 * Spectrum(3).normalized(), WORDS),
     ObjectEntry(RBF(0.7).on(Spectrum(1).normalized()) * Spectrum(1), WORDS, tolerance=1e-9),

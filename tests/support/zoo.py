@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backend import namespace
+from mercer.backend import namespace, transposed
 from mercer.kernels import (
     RBF,
     ArcCosine,
@@ -27,6 +27,7 @@ from mercer.kernels import (
     Exponential,
     ExponentialDot,
     Fejer,
+    FromCallable,
     HalfLine,
     Intersection,
     InverseMultiquadric,
@@ -86,6 +87,11 @@ def squashed(x: Any) -> Any:
     return namespace(x).tanh(x)
 
 
+def squared_products(x: Any, y: Any) -> Any:
+    """(1 + <x, y>)^2 of all pairs."""
+    return (1 + x @ transposed(y)) ** 2
+
+
 def pulled(x: Any) -> Any:
     """The score of Student's distribution with one degree of freedom."""
     return -(x.shape[1] + 1) * x / (1 + namespace(x).sum(x * x, axis=1)[:, None])
@@ -95,7 +101,7 @@ def pulled(x: Any) -> Any:
 class Entry:
     kernel: Kernel
     sample: Sampler
-    definite: bool = True  # positive semi-definite
+    definite: bool | None = True  # positive semi-definite; None: left to the user
     shift: bool = False  # k(x + c, y + c) = k(x, y)
     gradient: bool = True  # torch can differentiate it
     readable: bool = True  # repr is code that makes it again
@@ -149,6 +155,7 @@ ZOO = [
     Entry(Delta(), codes(2), gradient=False),
     Entry(Intersection(), counts(5)),
     Entry(Chi2(0.7), counts(5)),
+    Entry(FromCallable(squared_products), NORMAL, definite=None, readable=False),
     Entry(Constant(2.0), NORMAL, shift=True, gradient=False),
     # algebra
     Entry(RBF(2.0) + Linear(), NORMAL),

@@ -17,6 +17,7 @@ from mercer.kernels.diagrams.diagram_kernels import (
 from mercer.kernels.discrete import Chi2, Delta, Intersection
 from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
 from mercer.kernels.facts import Facts, facts
+from mercer.kernels.from_functions import FromCallable, FromPairs
 from mercer.kernels.function_space import FunctionSpace, function_space
 from mercer.kernels.graphs.graphlets import Graphlets
 from mercer.kernels.graphs.packed_graphs import Graphs
@@ -25,6 +26,7 @@ from mercer.kernels.graphs.random_walks import Factorial, Geometric, RandomWalk
 from mercer.kernels.graphs.shortest_paths import ShortestPath
 from mercer.kernels.graphs.weisfeiler_lehman import OptimalAssignmentWL, WeisfeilerLehman
 from mercer.kernels.own_domain import facts_on_circle, facts_on_points
+from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.radial import (
     RBF,
     Cauchy,
@@ -96,6 +98,8 @@ __all__ = [
     "Factorial",
     "Facts",
     "Fejer",
+    "FromCallable",
+    "FromPairs",
     "FunctionSpace",
     "GappyKmers",
     "GappyPairs",
@@ -125,6 +129,7 @@ __all__ = [
     "Poisson",
     "Polynomial",
     "Power",
+    "Precomputed",
     "Product",
     "Propagation",
     "Radial",

@@ -98,6 +98,11 @@ class Kernel(ABC):
                 "take: use default_kernel(frame), or .select(...) the columns of each kernel"
             )
 
+    @staticmethod
+    def remedy(value: Any) -> str:
+        """The end of a message about a value that is not a kernel: how to make a kernel of it."""
+        return prepare.remedy(value)
+
     # ---- parameters -------------------------------------------------------------------
 
     def parts(self) -> dict[str, Kernel]:

@@ -12,6 +12,7 @@ from mercer.kernels.base import Kernel, Radial
 from mercer.kernels.diagrams import diagram_facts as diagram_facts
 from mercer.kernels.discrete import Chi2, Delta, Intersection
 from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
+from mercer.kernels.from_functions import FromCallable
 from mercer.kernels.radial import (
     RBF,
     Cauchy,
@@ -38,6 +39,7 @@ def _always(*kinds: type[Kernel], **known: Any) -> None:
 
 
 facts_rule(Kernel)(lambda kernel: Facts(domain=None))
+facts_rule(FromCallable)(lambda kernel: Facts(domain=None))  # known to the author of the function
 _always(Radial, stationary=True, positive_definite=None)  # radial kernels defined elsewhere
 
 # Bounded, continuous, stationary: k is the Fourier transform of a finite measure (Bochner). Where

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from mercer.kernels.facts import Facts, facts
 from mercer.kernels.feature_counts import FeatureCounts
+from mercer.kernels.from_functions import FromPairs
 from mercer.kernels.graphs.graphlets import Graphlets
 from mercer.kernels.graphs.propagation import Propagation
 from mercer.kernels.graphs.random_walks import RandomWalk
 from mercer.kernels.graphs.shortest_paths import ShortestPath
 from mercer.kernels.graphs.weisfeiler_lehman import OptimalAssignmentWL, WeisfeilerLehman
 from mercer.kernels.objects import ObjectKernel
+from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.rankings.rankings import Kendall, Mallows, Spearman
 from mercer.kernels.sets.common_elements import Dice, Jaccard, SetIntersection, WeightedJaccard
 from mercer.kernels.sets.element_pairs import BestMatch, Convolution
@@ -28,6 +30,9 @@ _FEATURES = (
 
 # Values are products of explicit features; whether these separate distributions depends on them.
 facts_rule(ObjectKernel)(lambda kernel: Facts(domain=kernel.domain))
+# Given by users, who know whether they are positive semi-definite. A matrix has a largest entry.
+facts_rule(FromPairs)(lambda kernel: Facts(domain=kernel.domain))
+facts_rule(Precomputed)(lambda kernel: Facts(domain=kernel.domain, bounded=True))
 for _kind in _FEATURES:
     facts_rule(_kind)(lambda kernel: Facts(domain=kernel.domain, positive_definite=True))
 # |A n B| / |A u B| and the like: positive definite (Bouchard et al. 2013; Gower & Legendre 1986), at most 1.

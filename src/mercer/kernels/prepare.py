@@ -13,6 +13,17 @@ from mercer.kernels.base import Kernel, Points
 from mercer.kernels.log_valued import LogValued
 from mercer.kernels.take import Rows
 
+# Names of kernels in scikit-learn, and the objects that users of mercer write instead
+_OBJECTS_FOR_NAMES = {
+    "rbf": "RBF(1.0), or RBF.from_gamma(0.5) for exp(-0.5 r^2)",
+    "gaussian": "RBF(1.0)",
+    "linear": "Linear()",
+    "poly": "Polynomial(3)",
+    "polynomial": "Polynomial(3)",
+    "laplacian": "Laplace(1.0)",
+    "sigmoid": "Sigmoid(1.0, 0.0)",
+    "chi2": "Chi2(1.0)",
+}
 _EARLIER = "the points seen before"  # the name in messages of the points whose columns are known
 
 
@@ -73,6 +84,27 @@ def read(
         x = frame.values if columns is None else aligned(frame, columns, (_EARLIER, name))
         columns = columns or frame.columns
     return accepted(bound_to(kernel, columns, name), x, name), columns
+
+
+def remedy(value: Any) -> str:
+    """How to make a kernel of a value that is not one, for the end of a message."""
+    if isinstance(value, str):
+        if value == "precomputed":
+            return ": give the matrix to the kernel, Precomputed(K), and row indices of K as data"
+        known = _OBJECTS_FOR_NAMES.get(value, "RBF(1.0)")
+        return f": kernels are objects of mercer.kernels, so write {known}"
+    if is_array(value):
+        return (
+            ": for a matrix of kernel values write Precomputed(K) and give row indices of K as data"
+        )
+    if isinstance(value, type) and issubclass(value, Kernel):
+        return f": pass an instance, such as {value.__name__}()"
+    if callable(value):
+        return (
+            ": write FromCallable(function) for a function of two arrays, as the kernels of "
+            "scikit-learn are, or FromPairs(function) for one of two points"
+        )
+    return ""
 
 
 def bound_to(kernel: Kernel, columns: Columns | None, name: str = "x") -> Kernel:

@@ -12,6 +12,7 @@ from sklearn.svm import LinearSVC
 import mercer
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import RBF, Laplace, Linear, Sigmoid
+from mercer.kernels.precomputed import Precomputed
 from mercer.learn import (
     GCV,
     SVC,
@@ -32,7 +33,7 @@ from mercer.learn import (
     SpectralClustering,
 )
 from mercer.learn.machines import kernel_search
-from mercer.learn.machines.precomputed import Precomputed, core, on_core
+from mercer.learn.machines.kernel_core import core, on_core
 from mercer.rkhs import MeanMap
 from tests.support.learn_libsvm import blobs, sets
 

@@ -16,10 +16,10 @@ from sklearn.model_selection import StratifiedKFold
 from mercer.errors import NotConverged
 from mercer.kernels import RBF, Delta, Laplace, Linear, Polynomial
 from mercer.kernels import Sigmoid as SigmoidKernel
+from mercer.kernels.precomputed import Precomputed
 from mercer.learn import SVC, OneVsOne, OneVsRest
 from mercer.learn.machines.labelled_points import stratified_folds
 from mercer.learn.machines.platt import PlattSigmoid
-from mercer.learn.machines.precomputed import Precomputed
 from tests.support.arrays import torch
 from tests.support.learn_libsvm import blobs, libsvm, sets
 from tests.support.letters import Letters

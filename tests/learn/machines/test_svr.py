@@ -9,9 +9,9 @@ from sklearn import datasets, svm
 from sklearn.preprocessing import scale
 
 from mercer.kernels import RBF, Linear
+from mercer.kernels.precomputed import Precomputed
 from mercer.learn import SVR, OneClassSVC
 from mercer.learn.machines import smo
-from mercer.learn.machines.precomputed import Precomputed
 from tests.support.learn_libsvm import blobs
 
 

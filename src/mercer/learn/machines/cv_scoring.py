@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone
 
 from mercer.config import config
-from mercer.learn.machines.precomputed import Precomputed
+from mercer.kernels.precomputed import Precomputed
 from mercer.learn.machines.svc import SVC
 from mercer.learn.machines.svm_base import check_definite
 from mercer.learn.machines.svr import SVR

@@ -21,9 +21,10 @@ from mercer.errors import MemoryBudgetError
 from mercer.gram.kernel_family import Family
 from mercer.gram.threads import in_order
 from mercer.kernels.base import Kernel, Points
+from mercer.kernels.precomputed import Precomputed
 from mercer.learn.kernel_learner import KernelEstimator, VersionedEstimator, present
 from mercer.learn.machines.cv_scoring import Candidate, FoldScores, Scoring
-from mercer.learn.machines.precomputed import Precomputed, core, kernel_key, matrices
+from mercer.learn.machines.kernel_core import core, kernel_key, matrices
 from mercer.learn.machines.smo_compiled import compiled_steps
 from mercer.native import has_compiler
 from mercer.rkhs.sample_rows import widened_for

@@ -32,9 +32,9 @@ from mercer.gram.tile_products import WrittenProducts, WrittenRows
 from mercer.gram.tiles import tile_maker
 from mercer.kernels.base import DotProduct, Kernel, Points
 from mercer.kernels.dot import Linear
+from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.smooth import radial_form
 from mercer.kernels.take import taken
-from mercer.learn.machines.precomputed import Precomputed
 from mercer.learn.machines.row_store import RowSource, RowStore, padded, padded_block
 from mercer.learn.machines.smo_compiled import is_quickly_compiled
 from mercer.linalg import one_blas_thread
@@ -362,7 +362,7 @@ def dense_rows(kernel: Kernel, x: Points) -> DenseKernelRows:
 def _cheap_rows(kernel: Kernel, x: Points) -> DenseKernelRows | TiledRows | None:
     """A matrix that was computed before, or of few points, or tiles of a cheap kernel; else None."""
     if isinstance(kernel, Precomputed):
-        return DenseKernelRows(kernel.pairwise(x, x))
+        return DenseKernelRows(to_numpy(kernel.pairwise(x, x)))
     if count(x) <= _MAX_POINTS_OF_A_PLAIN_CALL and is_numpy(x):
         return _plain_matrix(kernel, x)
     return TiledRows(kernel, to_numpy(x)) if _is_cheap(kernel, x) else None

@@ -17,9 +17,9 @@ from sklearn.utils.metaestimators import available_if
 from mercer import validate
 from mercer.features.random_state import state
 from mercer.kernels.base import Kernel
+from mercer.kernels.precomputed import Precomputed
 from mercer.learn.machines.labelled_points import LabelledPoints, stratified_folds
 from mercer.learn.machines.platt import PlattSigmoid
-from mercer.learn.machines.precomputed import Precomputed
 from mercer.learn.machines.smo import Dual, DualSolution
 from mercer.learn.machines.svm_base import Machine, SupportExpansion, check_definite, increasing
 

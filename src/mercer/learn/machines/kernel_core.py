@@ -1,46 +1,19 @@
-"""Kernels with precomputed values: points are positions in a matrix."""
+"""The innermost kernel whose values determine a kernel, and matrices that reuse its values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mercer import validate
 from mercer.backend import count, to_numpy
 from mercer.gram import Gram
 from mercer.kernels.algebra import Constant, Exp, Multiple, Power, Product, Sum
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.compose import Composed
+from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.wrappers import Normalized
-
-
-@dataclass(frozen=True, eq=False)
-class Precomputed(Kernel):
-    """k(i, j) = matrix[i, j], for positions i and j as points (n, 1)."""
-
-    matrix: np.ndarray
-
-    def accept(self, x: Any, name: str = "x") -> Points:
-        return validate.points(x, name)
-
-    def pairwise(self, x: Points, y: Points, /) -> np.ndarray:
-        return self.matrix.take(_positions(x), axis=0).take(_positions(y), axis=1)
-
-    def paired(self, x: Points, y: Points, /) -> np.ndarray:
-        return self.matrix[_positions(x), _positions(y)]
-
-    def __deepcopy__(self, memo: Any) -> Precomputed:
-        return self  # never written into
-
-    def __repr__(self) -> str:
-        return f"Precomputed({self.matrix.shape[0]} points)"
-
-
-def _positions(x: Points) -> np.ndarray:
-    return x[:, 0].astype(np.int64)
 
 
 def core(kernel: Kernel) -> Kernel:
