@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,7 +35,12 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_every_pair_with_intervals_and_pvalues(folder):
-    document = json.loads(run("data.csv", "--json", "-").stdout)
+    document = json.loads(run("data.csv", "--json", "-", "--report", "all.html").stdout)
+    page = Path("all.html").read_text(encoding="utf-8")
+    assert "2 of 6 pairs tell about each other" in page
+    assert "Matrix of the mutual information of columns. Largest values: height and weight" in page
+    assert "mercer information data.csv" in page
+    assert len(page) < 1_000_000
     assert document["schema"] == "mercer/command/information/1"
     pairs = {(p["first"], p["second"]): p for p in document["pairs"]}
     assert len(pairs) == 6
@@ -51,7 +57,10 @@ def test_one_question_and_the_gate():
     assert told.startswith("Mutual information given 'height': 0 of 1 pairs")
     run("data.csv", "--x", "height", "--y", "weight", "--gate", code=1)
     run("data.csv", "--x", "luck", "--y", "weight", "--gate", "--resamples", "39")
-    one = run("data.csv", "--x", "height", "--y", "city", "--resamples", "39").stdout
+    one = run(
+        "data.csv", "--x", "height", "--y", "city", "--resamples", "39", "--report", "one.html"
+    ).stdout
+    assert "<svg" not in Path("one.html").read_text(encoding="utf-8")  # a matrix needs two pairs
     assert one.startswith("Mutual information: 1 of 1 pairs tell about each other (level 0.05)")
     assert "95% interval" in one
 

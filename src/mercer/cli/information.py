@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations, permutations
 from math import ceil
+from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -24,7 +25,7 @@ from mercer.cli.answer import (
     write_answer,
 )
 from mercer.cli.common_options import DataOptions, expanded
-from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded
+from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded, say
 from mercer.cli.independence import Given, X, Y
 from mercer.cli.match import FileSample, matched
 from mercer.cli.table import quoted, short
@@ -38,6 +39,7 @@ from mercer.htest.dependence.mutual_information_test import MutualInformation
 from mercer.htest.nulls import Permutation
 from mercer.info import estimate, mutual_information, transfer_entropy
 from mercer.kernels.take import taken
+from mercer.report.information import information_page
 
 _SCHEMA = "mercer/command/information/1"
 _MIN_ROWS = 12
@@ -66,6 +68,7 @@ def information(
     lags: Lags = None,
     level: options.Level = 0.05,
     json_to: options.Json = None,
+    report: options.Report = None,
     gate: options.Gate = False,
 ) -> None:
     """Estimate the mutual information of columns, with p-values and 95% intervals.
@@ -75,7 +78,8 @@ def information(
     Exit codes: 0 done, 1 some tell about each other (with --gate), 2 wrong use, 3 data refused, 4 over the
     memory limit, 5 a bug, 130 interrupted.
     """
-    options.check_outputs(json_to, None, inputs=(data,))
+    options.check_outputs(json_to, report, inputs=(data,))
+    options.check_report_packages(report)
     names = [options.column_names(x), options.column_names(y), options.column_names(given)]
     if chosen.kernel is not None or chosen.bandwidth is not None:
         raise WrongUse("--kernel and --bandwidth do not go with information, which has no kernel")
@@ -84,7 +88,7 @@ def information(
     if names[2] and lags:
         raise WrongUse("--given does not go with --lags")
     with mercer.config(**chosen.settings):
-        rejected = _answer(data, chosen, Question(*names), lags, level, json_to)
+        rejected = _answer(data, chosen, Question(*names), lags, level, json_to, report)
     if gate and rejected:
         raise typer.Exit(DIFFER)
 
@@ -108,7 +112,13 @@ class Told:
 
 
 def _answer(
-    data: str, chosen: DataOptions, question: Question, lags: int | None, level: float, json_to: Any
+    data: str,
+    chosen: DataOptions,
+    question: Question,
+    lags: int | None,
+    level: float,
+    json_to: Any,
+    report: Path | None,
 ) -> bool:
     """Estimate, test and write; whether any pair is informative."""
     started, notes = perf_counter(), []
@@ -118,11 +128,7 @@ def _answer(
     resamples = chosen.resamples or min(
         max(_FEWEST_RESAMPLES, 2 * ceil(len(pairs) / level) - 1), _MOST_RESAMPLES
     )
-    told = [_told(pair, lags, resamples, chosen.seed) for pair in pairs]
-    corrected = Holm().adjusted([t.pvalue for t in told])
-    told = [
-        Told(**{**asdict(t), "corrected": float(p)}) for t, p in zip(told, corrected, strict=True)
-    ]
+    told = _corrected([_told(pair, lags, resamples, chosen.seed) for pair in pairs])
     if len(sample.points) > _MAX_ROWS_OF_TEST and not lags:
         notes.append(f"p-values use {_MAX_ROWS_OF_TEST:,} rows; the estimates use all")
     document = {
@@ -145,7 +151,31 @@ def _answer(
         lambda: _text(told, question, lags, level, notes),
         perf_counter() - started,
     )
+    if report is not None:
+        lists = {"x": question.x, "y": question.y, "given": question.given}
+        command = chosen.line("information", [data], lists, lags=lags, level=f"{level:g}")
+        _write_report(report, told, document, command)
     return any(t.corrected <= level for t in told)
+
+
+def _write_report(
+    report: Path, told: Sequence[Told], document: dict[str, Any], command: str
+) -> None:
+    """Write the heat map and the table as an HTML page, and say where it is."""
+    facts = {"resamples": f"{document['resamples']:,}", "seed": str(document["seed"])}
+    if document["given"]:
+        facts["given"] = quoted(document["given"])
+    page = information_page(
+        told,
+        measure=document["measure"],
+        directed=bool(document["lags"]),
+        level=document["level"],
+        facts=facts,
+        notes=document["remarks"],
+        again=command,
+    )
+    options.write(report, page)
+    say(f"Report written to {report}")
 
 
 def _pairs(sample: FileSample, question: Question, lags: int | None) -> Iterator[Any]:
@@ -178,6 +208,12 @@ def _told(pair: tuple[str, str, list[Any]], lags: int | None, resamples: int, se
         rows = np.random.default_rng(seed).permutation(n)[:_MAX_ROWS_OF_TEST]
         variables = [taken(v, np.sort(rows)) for v in variables]
     return Told(first, second, nats, low, high, test.test(*variables, rng=seed).pvalue)
+
+
+def _corrected(told: Sequence[Told]) -> list[Told]:
+    """The same with p-values corrected for all pairs."""
+    pvalues = Holm().adjusted([t.pvalue for t in told])
+    return [replace(t, corrected=float(p)) for t, p in zip(told, pvalues, strict=True)]
 
 
 def _test(variables: int, lags: int | None, resamples: int) -> Any:

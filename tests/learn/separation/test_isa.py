@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA, FastICA
 
 from mercer import NotConverged
+from mercer.info import mutual_information
 from mercer.kernels import RBF, median_bandwidth
 from mercer.learn import ISA, amari_index
 from mercer.learn.separation.grouping import grouped
@@ -99,6 +100,17 @@ def test_dependence_is_unbiased_hsic():
         kernels = [RBF(median_bandwidth(y[k])) for k in (i, j)]
         expected = hsic(*kernels, y[i], y[j], unbiased=True)
         assert_allclose(isa.dependence_[i, j], expected, atol=1e-5)
+
+
+def test_components_are_grouped_by_any_measure():
+    rng = np.random.default_rng(0)
+    s, mixing = sources(1000, rng)[:, :4], rng.normal(size=(4, 4))
+    isa = ISA(2, measure=mutual_information, random_state=0).fit(s @ mixing.T)
+    assert amari_index(isa.components_ @ mixing, 2) < 0.1
+    y = isa.transform(s @ mixing.T).T
+    assert_allclose(isa.dependence_[2, 1], mutual_information(y[1], y[2]), rtol=0.01, atol=0.01)
+    with pytest.raises(TypeError, match="measure must be a function of two variables"):
+        ISA(2, measure="hsic").fit(s)
 
 
 def test_one_subspace_and_another_ica():

@@ -31,7 +31,8 @@ class MRMR(Selector):
     n_features_to_select : int, float or None
         Number of features to keep, or a fraction between 0 and 1; None: half of them.
     relevance : callable (x, y) -> number, or None
-        Dependence of a feature (n,) and the target, such as ``partial(hsic, None, Delta())``. None:
+        Dependence of a feature (n,) and the target, such as ``partial(hsic, None, Delta())`` or, for the
+        criterion of the paper, ``mercer.info.mutual_information``. None:
         centred kernel alignment (Cortes, Mohri and Rostamizadeh 2012), between 0 and 1: RBF at the
         median distance for features and for numbers as targets, `Delta` for labels (texts, truth
         values, integers that repeat).

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import linalg
+from mercer import linalg, validate
 from mercer.errors import NotConverged
 from mercer.features.random_state import state
 from mercer.learn.hsic_factors import HSICFactors, line_gram
@@ -49,6 +50,9 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         Estimator of the independent components of whitened data, with ``components_`` (k, k) after
         ``fit``. If it has a parameter ``whiten``, that is set to False. None: scikit-learn's ``FastICA``
         with at most 1000 iterations.
+    measure : callable (x, y) -> number, or None
+        Dependence of two components (n,), by which they are grouped, such as ``mercer.info.mutual_information``.
+        None: the unbiased HSIC.
     random_state : int, Generator, RandomState or None
         Seed of ICA and of the grouping.
 
@@ -64,7 +68,7 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         Columns of ``transform(X)`` of each source.
     dependence_ : array (k, k)
         Unbiased HSIC of all pairs of components, RBF with the median distance: large inside subspaces,
-        near 0 elsewhere if the separation succeeded.
+        near 0 elsewhere if the separation succeeded. With a `measure`, its values, and 0 on the diagonal.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -100,10 +104,12 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         sizes: Sequence[int] | int = 2,
         *,
         ica: Any = None,
+        measure: Callable[[Any, Any], float] | None = None,
         random_state: Any = None,
     ) -> None:
         self.sizes = sizes
         self.ica = ica
+        self.measure = measure
         self.random_state = random_state
 
     def fit(self, X: Any, y: None = None) -> Self:
@@ -114,8 +120,7 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         random = state(self.random_state)
         rotation, settled = self._unmixing(white, random)
         sources = white @ rotation.T
-        factors = HSICFactors.of(map(line_gram, sources.T), tolerance=_FACTOR_TOLERANCE)
-        dependence = factors.hsic()
+        dependence = _dependence(sources, self.measure)
         groups = grouped(dependence, sizes, rng=np.random.default_rng(random.randint(2**31 - 1)))
         order = np.concatenate(groups)
         if not settled:
@@ -176,6 +181,23 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         if directions.shape != (k, k):
             raise ValueError(f"ica must find {k} components of {k} columns, got {directions.shape}")
         return directions, True
+
+
+def _dependence(sources: np.ndarray, measure: Callable[[Any, Any], float] | None) -> np.ndarray:
+    """Dependence of all pairs of columns: (k, k)."""
+    if measure is None:
+        return HSICFactors.of(map(line_gram, sources.T), tolerance=_FACTOR_TOLERANCE).hsic()
+    if not callable(measure):
+        raise TypeError(
+            "measure must be a function of two variables, such as mercer.info.mutual_information, or None, "
+            f"got {measure!r}"
+        )
+    values = np.zeros((sources.shape[1], sources.shape[1]), dtype=np.float64)
+    for i, j in combinations(range(len(values)), 2):
+        value = measure(sources[:, i], sources[:, j])
+        validate.number("the value of measure", value)
+        values[i, j] = values[j, i] = float(value)
+    return values
 
 
 def _fast_ica(

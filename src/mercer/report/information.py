@@ -1,0 +1,113 @@
+"""Report of `mercer information`: heat map and table of what columns tell about each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+import mercer
+from mercer.plot.column_differences import short
+from mercer.plot.style import FAINT, SEQUENTIAL
+from mercer.report.cells import versions
+from mercer.report.page import brief, rendered
+from mercer.report.report_figure import ReportFigure
+
+_PAIRS_LISTED = 60
+_MAX_COLUMNS_DRAWN = 40  # more names do not fit beside the map
+_MAX_COLUMNS_FOR_NUMBERS = 12  # beyond, numbers do not fit into the cells
+
+
+class PairInformation(Protocol):
+    """What one column tells about another: nats, an interval, and a corrected p-value."""
+
+    @property
+    def first(self) -> str: ...
+    @property
+    def second(self) -> str: ...
+    @property
+    def nats(self) -> float: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+    @property
+    def corrected(self) -> float: ...
+
+
+def information_page(
+    pairs: Sequence[PairInformation],
+    *,
+    measure: str,
+    directed: bool,
+    level: float,
+    facts: Mapping[str, str],
+    notes: Sequence[str],
+    again: str,
+) -> str:
+    """Report of all pairs as a single HTML page that works offline; `directed` where first tells of second."""
+    ordered = sorted(pairs, key=lambda p: -p.nats)
+    return rendered(
+        "information.html",
+        {
+            "measure": measure,
+            "level": level,
+            "number": len(pairs),
+            "informative": sum(p.corrected <= level for p in pairs),
+            "heat_map": _heat_map(ordered, measure, directed, level) if len(pairs) > 1 else None,
+            "pairs": ordered[:_PAIRS_LISTED],
+            "facts": {**facts, "level": f"{level:g}", **versions()},
+            "notes": list(notes),
+            "again": again,
+            "version": mercer.__version__,
+        },
+    )
+
+
+def _heat_map(
+    pairs: Sequence[PairInformation], measure: str, directed: bool, level: float
+) -> ReportFigure:
+    """The matrix of nats, of the columns that occur in the most informative pairs."""
+    names = [*dict.fromkeys(name for p in pairs for name in (p.first, p.second))]
+    names = names[:_MAX_COLUMNS_DRAWN]
+    place = {name: i for i, name in enumerate(names)}
+    shown = np.full((len(names), len(names)), np.nan)
+    for p in pairs:
+        if p.corrected <= level and p.first in place and p.second in place:
+            shown[place[p.first], place[p.second]] = p.nats
+            if not directed:
+                shown[place[p.second], place[p.first]] = p.nats
+    strongest = "; ".join(
+        f"{brief(p.first, 30)} and {brief(p.second, 30)} {p.nats:.2g} (p = {p.corrected:.2g})"
+        for p in pairs[:10]
+    )
+    rows = " From the column at the left to the one below." if directed else ""
+    side = min(max(280, 60 + 34 * len(names)), 600)
+    return ReportFigure.drawn(
+        lambda ax: _draw(ax, shown, names, measure),
+        name="information",
+        alt=f"Matrix of the {measure} of columns. Largest values: {strongest}.",
+        caption=f"{measure.capitalize()} in nats.{rows} Pairs whose corrected p-value is above {level:g} are grey.",
+        width=side + 120,
+        height=side,
+    )
+
+
+def _draw(ax: Any, shown: np.ndarray, names: Sequence[str], measure: str) -> None:
+    """Cells of the matrix, with their values where there is room."""
+    import matplotlib as mpl
+
+    top = float(np.nanmax(shown)) if np.any(np.isfinite(shown)) else 1.0
+    colours = mpl.colormaps[SEQUENTIAL].with_extremes(bad=FAINT)
+    image = ax.imshow(shown, cmap=colours, vmin=0.0, vmax=top, interpolation="none")
+    if len(names) <= _MAX_COLUMNS_FOR_NUMBERS:
+        for i, j in zip(*np.nonzero(np.isfinite(shown)), strict=True):
+            colour = "white" if shown[i, j] < 0.6 * top else "black"
+            value = f"{shown[i, j]:.2f}"
+            ax.text(j, i, value, ha="center", va="center", color=colour, fontsize=8)
+    labels = [short(name) for name in names]
+    ax.set_xticks(range(len(names)), labels, rotation=90, parse_math=False)
+    ax.set_yticks(range(len(names)), labels, parse_math=False)
+    ax.tick_params(length=0)
+    ax.figure.colorbar(image, ax=ax, label=f"{measure} (nats)")
