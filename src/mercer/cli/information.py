@@ -39,7 +39,7 @@ from mercer.htest.dependence.mutual_information_test import MutualInformation
 from mercer.htest.nulls import Permutation
 from mercer.info import estimate, mutual_information, transfer_entropy
 from mercer.kernels.take import taken
-from mercer.report.information import information_page
+from mercer.report.information_page import information_page
 
 _SCHEMA = "mercer/command/information/1"
 _MIN_ROWS = 12
@@ -132,14 +132,10 @@ def _answer(
     if len(sample.points) > _MAX_ROWS_OF_TEST and not lags:
         notes.append(f"p-values use {_MAX_ROWS_OF_TEST:,} rows; the estimates use all")
     document = {
-        "schema": _SCHEMA,
-        "mercer": mercer.__version__,
+        **_measured(question, lags),
         "level": level,
         "seed": chosen.seed,
         "resamples": resamples,
-        "measure": "transfer entropy" if lags else "mutual information",
-        "lags": lags,
-        "given": list(question.given),
         "file": file_summary(sample),
         "columns": column_kinds(sample),
         "pairs": [asdict(t) for t in told],
@@ -156,6 +152,13 @@ def _answer(
         command = chosen.line("information", [data], lists, lags=lags, level=f"{level:g}")
         _write_report(report, told, document, command)
     return any(t.corrected <= level for t in told)
+
+
+def _measured(question: Question, lags: int | None) -> dict[str, Any]:
+    """What was measured, for the document."""
+    measure = "transfer entropy" if lags else "mutual information"
+    schema = {"schema": _SCHEMA, "mercer": mercer.__version__}
+    return {**schema, "measure": measure, "lags": lags, "given": list(question.given)}
 
 
 def _write_report(

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 import mercer
-from mercer.plot.column_differences import short
-from mercer.plot.style import FAINT, SEQUENTIAL
+from mercer.plot.information_map import draw_information
 from mercer.report.cells import versions
 from mercer.report.page import brief, rendered
 from mercer.report.report_figure import ReportFigure
 
 _PAIRS_LISTED = 60
 _MAX_COLUMNS_DRAWN = 40  # more names do not fit beside the map
-_MAX_COLUMNS_FOR_NUMBERS = 12  # beyond, numbers do not fit into the cells
 
 
 class PairInformation(Protocol):
@@ -85,29 +83,10 @@ def _heat_map(
     rows = " From the column at the left to the one below." if directed else ""
     side = min(max(280, 60 + 34 * len(names)), 600)
     return ReportFigure.drawn(
-        lambda ax: _draw(ax, shown, names, measure),
+        lambda ax: draw_information(ax, shown, names, measure),
         name="information",
         alt=f"Matrix of the {measure} of columns. Largest values: {strongest}.",
         caption=f"{measure.capitalize()} in nats.{rows} Pairs whose corrected p-value is above {level:g} are grey.",
         width=side + 120,
         height=side,
     )
-
-
-def _draw(ax: Any, shown: np.ndarray, names: Sequence[str], measure: str) -> None:
-    """Cells of the matrix, with their values where there is room."""
-    import matplotlib as mpl
-
-    top = float(np.nanmax(shown)) if np.any(np.isfinite(shown)) else 1.0
-    colours = mpl.colormaps[SEQUENTIAL].with_extremes(bad=FAINT)
-    image = ax.imshow(shown, cmap=colours, vmin=0.0, vmax=top, interpolation="none")
-    if len(names) <= _MAX_COLUMNS_FOR_NUMBERS:
-        for i, j in zip(*np.nonzero(np.isfinite(shown)), strict=True):
-            colour = "white" if shown[i, j] < 0.6 * top else "black"
-            value = f"{shown[i, j]:.2f}"
-            ax.text(j, i, value, ha="center", va="center", color=colour, fontsize=8)
-    labels = [short(name) for name in names]
-    ax.set_xticks(range(len(names)), labels, rotation=90, parse_math=False)
-    ax.set_yticks(range(len(names)), labels, parse_math=False)
-    ax.tick_params(length=0)
-    ax.figure.colorbar(image, ax=ax, label=f"{measure} (nats)")
