@@ -201,9 +201,9 @@ def point_widths(split: Split) -> list[float]:
 
 @lru_cache(maxsize=32)
 def expected(split: Split, width: float) -> np.ndarray:
-    """`MeanMap` of all bags but those pairs of them that nobody learns from: (n, n)."""
+    """`MeanMap` of all bags, and 0 for those pairs of them that nobody learns from: (n, n)."""
     kernel, n = MeanMap(RBF(width)), len(split.y)
-    matrix = np.full((n, n), np.nan)
+    matrix = np.zeros((n, n))
     train, test = split.train, split.test
     known, asked = _there(split.bags[train]), _there(split.bags[test])
     cross = to_numpy(kernel(asked, known))

@@ -44,8 +44,8 @@ def read(path: str, selection: Selection, *, progress: bool = False) -> File:
     if has_magic(path) and not Path(path).exists():
         files = sorted(glob(path))
         if not files:
-            raise Refused(f"{path}: no file matches this pattern")
-        return joined(path, [_read_one(file, selection, progress) for file in files])
+            raise Refused(f"{label(path)}: no file matches this pattern")
+        return joined(label(path), [_read_one(file, selection, progress) for file in files])
     return _read_one(path, selection, progress)
 
 

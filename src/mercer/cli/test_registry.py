@@ -171,7 +171,7 @@ class TwoSampleChoice(Choice):
         """Rows to test, and the test; tests with locations learn them from the other rows."""
         kind: Any = _CLASSES[self.test_name]
         kernel = self._kernel(kind, x.points, y.points)
-        if not hasattr(kind, "optimized") or kernel or not _learnable(x, y):
+        if not _has_locations(kind) or kernel or not _learnable(x, y):
             return self.without_learning(x, y)
         test_x, learn_x = _halves(x.points, self.seed)
         test_y, learn_y = _halves(y.points, self.seed + 1)
@@ -211,6 +211,11 @@ def kernel_for(name: KernelName | None, points: Any, bandwidth: float | None) ->
         base = make(bandwidth or median_bandwidth(numbers.values))
         factors = [numbers.kernel(base), *factors]
     return product(factors)
+
+
+def _has_locations(kind: Any) -> bool:
+    """Whether the test has locations or frequencies to learn."""
+    return not {"locations", "frequencies"}.isdisjoint(field.name for field in fields(kind))
 
 
 def _learnable(x: FileSample, y: FileSample) -> bool:

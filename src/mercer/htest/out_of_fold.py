@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.backend import is_array, to_numpy
+from mercer.config import settings
 from mercer.frames import Columns
 from mercer.gram import Gram, cholesky
 from mercer.htest.conditional.basis import (
@@ -33,6 +34,7 @@ FOLDS = 5
 MOST_ROWS = 2000  # of a sample that are predicted; more hardly shorten the intervals
 _MOST_ROWS_WIDE = 500  # where there are so many columns that all pairs of rows are computed
 _MOST_COLUMNS = 60  # that get effects of their own
+_BYTES_PER_ROW = 2**15  # of features, factors and predictions: 20 to 27 KiB were measured
 _ROWS_FOR_ONE_SPLIT = 200  # with fewer, several splits are averaged
 _MOST_SPLITS = 5
 _MOST_LEVELS = 200  # of a category; rarer ones count as one
@@ -85,11 +87,17 @@ def splits(sizes: tuple[int, ...]) -> Iterator[np.ndarray]:
 
 def subsample(size: int, width: int | None) -> np.ndarray:
     """Sorted positions of at most as many rows as are predicted, always the same."""
-    most = _MOST_ROWS_WIDE if width is not None and width > _MOST_COLUMNS else MOST_ROWS
+    most = most_rows(width)
     if size <= most:
         return np.arange(size)
     rng = np.random.default_rng(_SEED)
     return np.sort(rng.choice(size, most, replace=False, shuffle=False))
+
+
+def most_rows(width: int | None) -> int:
+    """Rows of a sample that are predicted: fewer where there are many columns, or little memory."""
+    most = _MOST_ROWS_WIDE if width is not None and width > _MOST_COLUMNS else MOST_ROWS
+    return max(min(most, settings().memory // _BYTES_PER_ROW), _ROWS_FOR_ONE_SPLIT)
 
 
 def rows_of(points: Points, rows: np.ndarray, size: int) -> Any:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backend import count
+from mercer.backend import count, is_array, to_numpy
+from mercer.frames import Table
 from mercer.htest.nulls import Permutation
-from mercer.htest.serial_hsic import SerialHSIC, constant_rows, serial_evidence
+from mercer.htest.serial_hsic import SerialHSIC, serial_evidence
 from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import taken
 
@@ -45,13 +46,22 @@ def streams_memory(x: Any, y: Any, kernel: Kernel | None, *, alarmed: bool = Fal
 
 def _memory(sample: Any, kernel: Kernel | None) -> float:
     """0 where `SerialHSIC` does not reject, else the lag at which autocorrelation is negligible."""
-    if count(sample) < MIN_ROWS_FOR_MEMORY // 2 or constant_rows(sample):
+    if count(sample) < MIN_ROWS_FOR_MEMORY // 2 or _steps(sample) <= 1:
         return 0.0
     test = SerialHSIC(kernel, null=Permutation(_RESAMPLES))
     evidence = serial_evidence(test, sample)
     if test.null.judge(evidence, 0).pvalue > _LEVEL:
         return 0.0
     return _forgotten_after(evidence.features)
+
+
+def _steps(sample: Any) -> float:
+    """How often numbers change from one row to the next; inf for other objects. One step is a change, not a memory."""
+    values = sample.values if isinstance(sample, Table) else sample
+    if not is_array(values):
+        return inf
+    host = to_numpy(values).reshape(count(sample), -1)
+    return float(np.sum(np.any(host[1:] != host[:-1], axis=1)))
 
 
 def _forgotten_after(features: np.ndarray) -> float:

@@ -33,7 +33,7 @@ def facts_on_points(kernel: Kernel, x: Any) -> Facts:
     n = len(values)
     values = (values + values.T) / 2
     tolerance = n * unit * float(np.max(np.abs(linalg.eigvalsh(values))))
-    contrasts = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:]
+    contrasts = linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:]
     smallest = float(linalg.eigvalsh(values)[0])
     within = float(linalg.eigvalsh(contrasts.T @ values @ contrasts)[0]) if n > 1 else np.inf
     squared = np.diag(values)[:, None] + np.diag(values) - 2 * values

@@ -23,7 +23,7 @@ class Precomputed(ObjectKernel):
 
     Data are index arrays: two samples are the indices of their rows, and a learner is fitted on the indices
     of its training rows. K must be symmetric; nothing else is known about it, and whether it is positive
-    semi-definite is left to the reader, who can ask ``np.linalg.eigvalsh(K)``. The matrix is not copied.
+    semi-definite is left to the reader, who can ask `is_positive_definite`. The matrix is not copied.
 
     Parameters
     ----------

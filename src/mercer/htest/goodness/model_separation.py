@@ -9,7 +9,7 @@ import numpy as np
 from mercer.backend import Array, count, to_numpy
 from mercer.frames import Columns
 from mercer.htest.goodness.against_draws import drawn, sampler_of
-from mercer.htest.out_of_fold import MOST_ROWS
+from mercer.htest.out_of_fold import most_rows
 from mercer.htest.separation_auc import Separation, separation
 from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.logdensity import Scores
@@ -27,6 +27,6 @@ def separation_from_model(model: Any, points: Array, columns: Columns | None) ->
     except (TypeError, ValueError):
         return None
     n = count(points)
-    draws = drawn(model, int(np.clip(n, _MIN_DRAWS, MOST_ROWS)), np.random.default_rng(_SEED))
+    draws = drawn(model, int(np.clip(n, _MIN_DRAWS, most_rows(None))), np.random.default_rng(_SEED))
     both = np.concatenate([to_numpy(points).astype(np.float64), draws])
     return separation(both, (n, len(draws)), columns, VECTOR_KERNEL)
