@@ -323,7 +323,7 @@ ZOO = [
     Entry(CRT(resamples=99), conditionals()[:2], given.direct, (200,)),
     Entry(ShiftHSIC(), (autoregressions(2, 0.8), *independents()), tied(3, 2), (200,)),
     Entry(HSIC(null=ShiftSurrogates()), (autoregressions(2, 0.8),), tied(3, 2), (200,)),
-    Entry(HSIC(null=PhaseSurrogates(99)), (autoregressions(2, 0.8),), tied(3, 2), (200,)),
+    Entry(HSIC(null=PhaseSurrogates(39)), (autoregressions(2, 0.5),), tied(3, 2), (100,)),
     Entry(SerialHSIC(null=P), nulls(1, 5), repeated, (100,)),
     Entry(KSD(Gaussian([0.0], 1.0), null=SIGNS), (same(1),), wider(1), (100,)),
     Entry(KSD(Gaussian([0.0] * 5, 1.0), unbiased=True, null=SIGNS), (same(5),), wider(5), (100,)),
