@@ -180,7 +180,7 @@ class GaussianIntegrals(ClosedIntegrals):
             return inf
         shift = b * second @ (self.q.mean - self.p.mean)
         square = b * (self.q.mean - self.p.mean) @ second @ (self.q.mean - self.p.mean)
-        square -= shift @ np.linalg.solve(precision, shift)
+        square -= shift @ linalg.solve(precision, shift)
         d = self.p.dimension
         log_integral = (1 - a - b) * d / 2 * log(2 * pi) - np.sum(np.log(values)) / 2 - square / 2
         return exp(log_integral - (a * _log_det(self.p) + b * _log_det(self.q)) / 2)
@@ -301,7 +301,7 @@ def _precision(p: Gaussian) -> np.ndarray:
 
 
 def _log_det(p: Gaussian) -> float:
-    return float(np.sum(np.log(p.cov))) if p.cov.ndim == 1 else float(np.linalg.slogdet(p.cov)[1])
+    return float(np.sum(np.log(p.cov))) if p.cov.ndim == 1 else float(linalg.slogdet(p.cov)[1])
 
 
 # ---- uniform distributions ------------------------------------------------------------------------

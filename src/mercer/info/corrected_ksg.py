@@ -94,7 +94,7 @@ def gaussian_information(
 
     def log_determinant(columns: list[int]) -> float:
         matrix = covariance[np.ix_(columns, columns)]
-        unbiased = np.linalg.slogdet(matrix)[1] - log_determinant_bias(n, len(columns))
+        unbiased = linalg.slogdet(matrix)[1] - log_determinant_bias(n, len(columns))
         return float(unbiased) if columns else 0.0
 
     total = sum(log_determinant([*span, *last]) for span in spans)

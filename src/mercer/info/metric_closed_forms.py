@@ -51,7 +51,7 @@ def _bures(x: Gaussian, y: Gaussian, p: float) -> MetricValue | None:
     cross = _root(root @ b @ root)
     shift = x.mean - y.mean
     squared = float(shift @ shift + np.trace(a) + np.trace(b) - 2 * np.trace(cross))
-    inverse = np.linalg.inv(root)
+    inverse = linalg.inv(root)
     gain = inverse @ cross @ inverse  # the optimal map is n + gain (z - m)
     return MetricValue(sqrt(max(squared, 0.0)), partial(_Quadratic, x.mean, y.mean, gain, squared))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import Array, array_like, count, scalar, take_rows, to_numpy
 from mercer.gram import Gram
 from mercer.htest.deviation import deviation_interval, deviation_tail, largest_value
@@ -138,7 +138,7 @@ class ModelMMDEvidence:
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
         """The form, and the eigenvalues of k~ under the model, over n."""
         matrix = self._centred_draws
-        eigenvalues = np.linalg.eigvalsh(matrix)[::-1] / len(matrix)
+        eigenvalues = linalg.eigvalsh(matrix)[::-1] / len(matrix)
         weights = np.maximum(eigenvalues[:rank], 0.0) / self.n
         return self.form, weights, max(self._trace / self.n - float(weights.sum()), 0.0)
 

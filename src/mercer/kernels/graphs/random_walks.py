@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import Array
 from mercer.kernels.base import Points
 from mercer.kernels.graphs.packed_graphs import Graphs
@@ -77,7 +77,7 @@ class RandomWalk(ObjectKernel):
         if isinstance(self.kind, Geometric):
             for i in range(len(graphs)):
                 block = graphs[i : i + 1].adjacency.toarray()
-                radius = float(np.abs(np.linalg.eigvalsh(block)).max())
+                radius = float(np.abs(linalg.eigvalsh(block)).max())
                 if self.decay * radius**2 >= 1:
                     raise ValueError(
                         f"graph {i} of {name} has the eigenvalue {radius:.4g}, so that decay must be less "
