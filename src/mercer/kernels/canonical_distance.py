@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.backend import Array, namespace, transposed
+from mercer.backend import Array, eps, namespace, transposed
 from mercer.kernels.base import Kernel
 from mercer.kernels.dense_matrix import dense_matrix
 from mercer.kernels.prepare import prepare
+
+_ROUNDING = 8  # eps of k(x, x) + k(y, y) within which differences of kernel values are rounding
 
 
 def canonical_distance(kernel: Kernel, x: Any, y: Any = None) -> Array:
@@ -15,7 +17,7 @@ def canonical_distance(kernel: Kernel, x: Any, y: Any = None) -> Array:
 
     The canonical metric of the kernel: a function f of its space is Lipschitz with constant |f|,
     |f(x) - f(y)| <= |f| d_k(x, y). It is a metric where the kernel separates points, else a pseudo-metric. Squared
-    distances of nearly equal points are exact to about eps k(x, x).
+    distances are exact to about eps k(x, x); smaller ones count as 0.
 
     Examples
     --------
@@ -29,6 +31,9 @@ def canonical_distance(kernel: Kernel, x: Any, y: Any = None) -> Array:
     other = first if second is None else second
     values = dense_matrix(kernel, first, other)
     values = values if second is not None else (values + transposed(values)) / 2
-    squared = kernel.diag(first)[:, None] + kernel.diag(other)[None, :] - 2 * values
+    sizes = kernel.diag(first)[:, None] + kernel.diag(other)[None, :]
+    squared = sizes - 2 * values
     xp = namespace(squared)
-    return xp.sqrt(xp.clip(squared, 0.0, None))
+    return xp.sqrt(
+        xp.where(squared > _ROUNDING * eps(squared) * sizes, squared, xp.zeros_like(squared))
+    )
