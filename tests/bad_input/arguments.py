@@ -67,6 +67,7 @@ from mercer.rkhs import (
     mercer_expansion,
     mmd2,
     nocco,
+    partial_distance_correlation,
     witness,
 )
 from tests.bad_input.doors import MASS, UNIT, K, W, X, Y
@@ -121,6 +122,10 @@ NUMBER_DOORS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "mercer_expansion": ("rank", lambda v: mercer_expansion(K, X, v)),
     "kcca": ("ridge", lambda v: kcca(K, K, X, Y, ridge=v)),
     "nocco": ("ridge", lambda v: nocco(K, K, X, Y, ridge=v)),
+    "partial_distance_correlation": (
+        "power",
+        lambda v: partial_distance_correlation(X, Y, X + Y, power=v),
+    ),
     "KGV": ("ridge", lambda v: kernel_generalized_variance(K, K, X, Y, ridge=v)),
     "Bootstrap": ("resamples", Bootstrap),
     "ShiftHSIC": ("head", lambda v: ShiftHSIC(head=v if v is not None else 0)),

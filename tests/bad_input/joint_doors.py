@@ -16,6 +16,7 @@ from mercer.rkhs import (
     kernel_generalized_variance,
     kernel_mutual_information,
     nocco,
+    partial_distance_correlation,
 )
 from tests.bad_input.doors import PAIRS, Door, K, X, Y, door
 
@@ -53,6 +54,15 @@ def joint_doors() -> Iterator[Door]:
     yield measure("kernel_mutual_information", lambda *a: np.exp(-kernel_mutual_information(*a)))
     yield measure(
         "kernel_generalized_variance", lambda *a: kernel_generalized_variance(*a, ridge=0.1)
+    )
+    yield door(
+        "rkhs.partial_distance_correlation",
+        "x y given",
+        X,
+        Y,
+        THIRD,
+        calls=partial_distance_correlation,
+        tolerance=1e-6,
     )
     yield door(
         "rkhs.dhsic",

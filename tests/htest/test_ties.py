@@ -31,6 +31,7 @@ from mercer.htest import (
     MaxMMD,
     MMDAgg,
     MMDFuse,
+    PartialDistanceCorrelation,
     Permutation,
     SerialHSIC,
     ShiftHSIC,
@@ -174,7 +175,7 @@ def test_p_is_one_where_all_labellings_tie(test, n):
         samples = rows, np.random.default_rng(0).standard_normal((2 * n, 2))
     elif isinstance(test, SerialHSIC):
         samples = (rows,)
-    elif isinstance(test, DHSIC | Lancaster):
+    elif isinstance(test, DHSIC | Lancaster | PartialDistanceCorrelation):
         samples = rows[:40, :40], rows[:40, :40], rows[:40, :40]
     else:
         samples = rows[: n - 5], rows[n - 5 :]

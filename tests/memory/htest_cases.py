@@ -180,6 +180,9 @@ DEPENDENCE_CASES = {
     "htest.DHSIC, Bootstrap": of_test(DHSIC(null=Bootstrap(39)), 3, d=1, n=2_500),
     "htest.DHSIC, tiles": of_test(DHSIC(null=Permutation(2)), 3, n=2_500),
     "htest.Lancaster": of_test(Lancaster(null=P), 3, d=1, n=2_500),
+    "htest.PartialDistanceCorrelation": of_test(
+        htest.PartialDistanceCorrelation(null=P), 3, n=1_500
+    ),
     "htest.KCI": of_test(KCI(), 3, d=1, n=2_000),
     "htest.KCI, many columns": of_test(KCI(), 3, n=2_500),
     "htest.SplitKCI": of_test(SplitKCI(null=WildBootstrap(99)), 3, d=1, n=2_000),

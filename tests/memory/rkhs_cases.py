@@ -138,6 +138,7 @@ MEASURES = {
     "rkhs.hsic, unbiased": on_samples(lambda x, y: rkhs.hsic(None, None, x, y, unbiased=True), 2),
     "rkhs.dhsic": on_samples(lambda *s: rkhs.dhsic(None, s), 3),
     "rkhs.cka": on_samples(lambda x, y: rkhs.cka(None, None, x, y), 2),
+    "rkhs.partial_distance_correlation": on_samples(rkhs.partial_distance_correlation, 3),
     "rkhs.coco": on_samples(lambda x, y: rkhs.coco(None, None, x, y), 2),
     "rkhs.kcca": on_samples(lambda x, y: rkhs.kcca(None, None, x, y, ridge=0.1), 2),
     "rkhs.nocco": on_samples(lambda x, y: rkhs.nocco(None, None, x, y, ridge=0.1), 2),

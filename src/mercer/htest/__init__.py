@@ -31,6 +31,7 @@ from mercer.htest.dependence.lancaster import InteractionResult, Lancaster
 from mercer.htest.dependence.linear_time_hsic import FourierHSIC, NystromHSIC
 from mercer.htest.dependence.mutual_information_test import MutualInformation
 from mercer.htest.dependence.nfsic import NFSIC
+from mercer.htest.dependence.partial_distance import PartialDistanceCorrelation
 from mercer.htest.dependence.rcot import RCIT, RCoT
 from mercer.htest.dependence.rdc import RDC
 from mercer.htest.dependence.shift_hsic import ShiftHSIC
@@ -170,6 +171,7 @@ __all__ = [
     "NystromHSIC",
     "Pair",
     "PairwiseResult",
+    "PartialDistanceCorrelation",
     "Permutation",
     "PhaseSurrogates",
     "PowerCurve",

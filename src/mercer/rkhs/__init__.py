@@ -37,6 +37,7 @@ from mercer.rkhs.logdensity import LogDensity, Scores
 from mercer.rkhs.mean_matching import abc_posterior, kernel_mean_matching
 from mercer.rkhs.measures import hsic, mmd2, witness
 from mercer.rkhs.mixture import Mixture
+from mercer.rkhs.partial_correlation import partial_distance_correlation
 from mercer.rkhs.quadrature import Quadrature
 from mercer.rkhs.rbm import GaussBernoulliRBM
 from mercer.rkhs.stein_discrepancy import ksd2
@@ -91,6 +92,7 @@ __all__ = [
     "mercer_expansion",
     "mmd2",
     "nocco",
+    "partial_distance_correlation",
     "prototypes",
     "stein_points",
     "stein_thinning",

@@ -80,8 +80,8 @@ class IndependenceResult(ExplainedResult):
 
     @property
     def question(self) -> str | None:
-        """A template of the question for the summary, where it is not one of independence."""
-        return None
+        """A template of the question for the summary, where the test does not ask about independence."""
+        return getattr(self.test, "question", None)
 
     @property
     def size(self) -> int:
