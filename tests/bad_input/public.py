@@ -244,6 +244,7 @@ NO_DATA: dict[str, str] = {
     "mercer.htest.TwoSampleResult.report": "takes a path",
     "mercer.htest.Explained": _MADE,
     "mercer.htest.Strength": _MADE,
+    "mercer.htest.ConditionalStrength": _MADE,
     "mercer.htest.TellingPairs": _MADE,
     "mercer.htest.TwoSampleResult.plot_features": "takes Axes",
     "mercer.htest.TwoSampleResult.plot_witness": "takes Axes",

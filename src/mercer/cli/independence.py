@@ -33,6 +33,7 @@ from mercer.htest.dependence.all_pairs import Pair, PairwiseResult, pairwise_ind
 from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.strength import Strength
+from mercer.htest.explained_variation import VariationExplained
 from mercer.htest.nulls import Permutation
 from mercer.htest.serial_hsic import serial_cautions
 from mercer.report import independence_report
@@ -119,7 +120,7 @@ class IndependenceAnswer(Answer[IndependenceResult]):
 
     sample: FileSample
     question: Question
-    strength: Strength | None
+    strength: VariationExplained | None
     pairs: PairwiseResult | None
     show_all: bool = False  # in the table of pairs
 
@@ -182,6 +183,8 @@ class IndependenceAnswer(Answer[IndependenceResult]):
         strength = self.strength
         if strength is None:
             return []
+        if not isinstance(strength, Strength):
+            return [("How much", strength.sentence())]
         low, high = strength.correlation_interval
         text = (
             f"{strength.sentence()}; kernel correlation {strength.correlation:.2g} "
@@ -209,7 +212,7 @@ def _answer_question(
     subset = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
     if subset is not result:
         notes.append(f"the strength uses {subset.size:,} rows; the test used all")
-    strength = subset.effect() if result.two else None
+    strength = subset.effect() if result.has_effect else None
     notes += _in_time(question, variables, result)
     pairs = _pairs_of(sample, question, choice.seed)
     answer = IndependenceAnswer(

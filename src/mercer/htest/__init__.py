@@ -15,6 +15,7 @@ from mercer.htest.conditional.split_kci import SplitKCI
 from mercer.htest.corrections import BenjaminiHochberg, Correction, Holm, WestfallYoung
 from mercer.htest.dependence.all_pairs import Pair, PairwiseResult, pairwise_independence
 from mercer.htest.dependence.block_hsic import BlockHSIC
+from mercer.htest.dependence.conditional_strength import ConditionalStrength
 from mercer.htest.dependence.cross_hsic import CrossHSIC
 from mercer.htest.dependence.dependence_result import (
     IndependenceResult,
@@ -118,6 +119,7 @@ __all__ = [
     "ConditionalModel",
     "ConditionalMutualInformation",
     "ConditionalResult",
+    "ConditionalStrength",
     "Correction",
     "CrossHSIC",
     "CrossMMD",

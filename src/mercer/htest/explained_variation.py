@@ -10,9 +10,10 @@ import numpy as np
 from mercer import linalg, validate
 from mercer.backend import count, to_numpy
 from mercer.gram import cholesky
-from mercer.htest.intervals import Interval
+from mercer.htest.format_number import share_word
+from mercer.htest.intervals import EffectSize, Interval
 from mercer.htest.normal_scores import NormalScores
-from mercer.htest.out_of_fold import Predictors, rows_of, splits, subsample, width_of
+from mercer.htest.out_of_fold import Predictors, out_of_fold, rows_of, subsample, width_of
 from mercer.rkhs.paired_samples import Variable
 
 MIN_ROWS = 8  # with fewer, nothing is learnt from four fifths of them
@@ -40,6 +41,10 @@ class Explained:
         At most 1; zero or below means that nothing is predicted. NaN for fewer than eight rows.
     interval : Interval
         Its confidence interval, within 0 and 1.
+    beyond : str or None
+        Name of the variables that are given. The share is then that of what they leave of the variation: m_i are
+        predictions from them, and p_i predictions from them and the other variable. The spread is that of the
+        residuals of m_i.
     """
 
     of: str
@@ -47,10 +52,15 @@ class Explained:
     what: str
     share: float
     interval: Interval
+    beyond: str | None = None
 
     def __str__(self) -> str:
-        spread = "the spread of " if self.what == "spread" else ""
-        return f"{self.by} explains {max(self.share, 0.0):.0%} of {spread}{self.of}"
+        if self.beyond is None:
+            whole = f"the spread of {self.of}" if self.what == "spread" else self.of
+        else:
+            variation = "spread" if self.what == "spread" else "variation"
+            whole = f"the {variation} of {self.of} that {self.beyond} leaves unexplained"
+        return f"{self.by} explains {max(self.share, 0.0):.0%} of {whole}"
 
     def to_dict(self) -> dict[str, Any]:
         """Names and numbers, ready for JSON."""
@@ -60,7 +70,38 @@ class Explained:
             "what": self.what,
             "share": None if np.isnan(self.share) else self.share,
             "interval": list(self.interval),
+            "given": self.beyond,
         }
+
+
+class VariationExplained(EffectSize):
+    """Effect size whose primary number is a share of variation explained."""
+
+    explained: tuple[Explained, ...]  # the first is the primary one
+
+    @property
+    def unitless(self) -> float:
+        """The first share of variation in `explained`, not below 0."""
+        share = self.explained[0].share
+        return max(share, 0.0) if share == share else share
+
+    @property
+    def unitless_interval(self) -> Interval:
+        """Confidence interval of that share."""
+        return self.explained[0].interval
+
+    @property
+    def word(self) -> str:
+        """That share in words: very weak, weak, moderate or strong."""
+        return share_word(self.unitless)
+
+    def sentence(self) -> str:
+        """What explains how much of what, with the interval and a word."""
+        first = self.explained[0]
+        if first.share != first.share:
+            return "there are too few rows to measure how much of one variable the other explains"
+        low, high = first.interval
+        return f"{first} ({self.confidence:.0%} interval {low:.0%} to {high:.0%}), {self.word}"
 
 
 @dataclass(frozen=True)
@@ -72,6 +113,7 @@ class PredictionError:
     what: str
     errors: np.ndarray  # (n,)
     variation: np.ndarray  # (n,)
+    beyond: str | None = None  # name of the variables that are given
 
     def explained(self, confidence: float) -> Explained:
         """The share with its interval, by the delta method."""
@@ -82,28 +124,40 @@ class PredictionError:
             unknown = len(self.variation) == 0
             share = float("nan") if unknown else 0.0
             limits = Interval(0.0, 1.0 if unknown else 0.0)
-            return Explained(self.of, self.by, self.what, share, limits)
+            return Explained(self.of, self.by, self.what, share, limits, self.beyond)
         share = 1 - float(np.mean(self.errors)) / total
         influence = (self.errors - (1 - share) * self.variation) / total
         reach = float(norm.ppf((1 + confidence) / 2) * np.std(influence) / np.sqrt(len(influence)))
         limits = Interval(max(share - reach, 0.0), min(max(share, 0.0) + reach, 1.0))
-        return Explained(self.of, self.by, self.what, share, limits)
+        return Explained(self.of, self.by, self.what, share, limits, self.beyond)
 
 
-def prediction_errors(x: Variable, y: Variable) -> tuple[PredictionError, ...]:
-    """Errors of predictions of y from x and of x from y, of their level and of their spread."""
+def prediction_errors(
+    x: Variable, y: Variable, given: Variable | None = None
+) -> tuple[PredictionError, ...]:
+    """Errors of predictions of y from x and of x from y, of their level and of their spread.
+
+    With a variable that is given, it is a predictor too, and the errors are compared with those without the other one.
+    """
+    three = (x, y) if given is None else (x, y, given)
     n = count(x.points)
-    rows = subsample(n, max(width_of(v.points) or 0 for v in (x, y)))
-    thinned = [rows_of(v.uncentred, rows, n) for v in (x, y)]
+    widths = [width_of(v.points) or 0 for v in three]
+    rows = subsample(n, max(widths[:2]) + sum(widths[2:]))
+    thinned = [rows_of(v.uncentred, rows, n) for v in three]
     predictors = [
-        Predictors.of(p, v.columns, v.kernel) for p, v in zip(thinned, (x, y), strict=True)
+        Predictors.of(p, v.columns, v.kernel) for p, v in zip(thinned, three, strict=True)
     ]
+    base = predictors[2] if given is not None else None
+    beyond = None if given is None else given.name
     errors = []
     for of, by in ((1, 0), (0, 1)):
-        variable, other = (x, y)[of], (x, y)[by]
-        for what, targets in _targets(variable, thinned[of]):
-            pair = _errors(predictors[by], targets) if n >= MIN_ROWS else (np.zeros(0), np.zeros(0))
-            errors.append(PredictionError(variable.name, other.name, what, *pair))
+        more = predictors[by] if base is None else base.beside(predictors[by])
+        for what, targets in _targets(three[of], thinned[of], base if n >= MIN_ROWS else None):
+            with_other, without = (
+                _errors(p, targets) if n >= MIN_ROWS else np.zeros(0) for p in (more, base)
+            )
+            names = three[of].name, three[by].name
+            errors.append(PredictionError(*names, what, with_other, without, beyond))
     return tuple(errors)
 
 
@@ -116,23 +170,15 @@ def all_explained(errors: tuple[PredictionError, ...], confidence: float) -> tup
     return tuple(sorted(shares, key=lambda e: (levels_first and e.what != "level", -e.share)))
 
 
-def _errors(predictors: Predictors, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Squared errors of predictions and of means, summed over the targets: (n,) each."""
-    n = len(targets)
-    errors, variation, repeats = np.zeros(n), np.zeros(n), 0
-    for folds in splits((n,)):
-        repeats += 1
-        for fold in range(int(folds.max()) + 1):
-            test, train = folds == fold, np.flatnonzero(folds != fold)
-            for target in targets.T:
-                predicted = predictors.predicted(target, train)
-                errors[test] += (target[test] - predicted[test]) ** 2
-                variation[test] += (target[test] - target[train].mean()) ** 2
-    return errors / repeats, variation / repeats
+def _errors(predictors: Predictors | None, targets: np.ndarray) -> np.ndarray:
+    """Squared errors of predictions, or of means without predictors, summed over the targets: (n,)."""
+    return np.sum((targets - out_of_fold(predictors, targets)) ** 2, axis=2).mean(axis=0)
 
 
-def _targets(variable: Variable, points: Any) -> list[tuple[str, np.ndarray]]:
-    """What is predicted of a variable: its level, and the spread of its columns of numbers."""
+def _targets(
+    variable: Variable, points: Any, given: Predictors | None
+) -> list[tuple[str, np.ndarray]]:
+    """What is predicted of a variable: its level, and the spread of its columns of numbers around their prediction."""
     if width_of(points) is None:
         factor = cholesky(variable.gram, tolerance=1e-6, most=_KERNEL_TARGETS)
         return [("level", _standard(to_numpy(factor.columns).astype(np.float64)))]
@@ -146,9 +192,17 @@ def _targets(variable: Variable, points: Any) -> list[tuple[str, np.ndarray]]:
         return [("level", _leading(np.hstack(level)))]
     numbers = np.asarray(scores)
     level.insert(0, _standard(numbers))
-    spread = _standard(numbers**2)
+    spread = _standard(_residuals(numbers, given) ** 2)
     kinds = [("level", _leading(np.hstack(level)))]
     return [*kinds, ("spread", _leading(spread))] if spread.any() else kinds
+
+
+def _residuals(numbers: np.ndarray, given: Predictors | None) -> np.ndarray:
+    """Columns less their predictions from the variable that is given; the columns themselves without one."""
+    if given is None:
+        return numbers
+    targets = _leading(_standard(numbers))
+    return targets - out_of_fold(given, targets).mean(axis=0)
 
 
 def _standard(columns: np.ndarray) -> np.ndarray:

@@ -23,6 +23,7 @@ from mercer.htest.conditional.basis import (
     additive_basis,
     block_of,
     wide_basis,
+    with_joint_effects,
 )
 from mercer.htest.conditional.regression import fitted_on_part
 from mercer.htest.conditional.variance_components import fitted_components
@@ -62,6 +63,20 @@ class Predictors:
             return cls(None, wide_basis(table))
         return cls(table, additive_basis(table))
 
+    def beside(self, other: Predictors) -> Predictors:
+        """The predictors of both, with effects of columns of both together where both are columns, and not too many."""
+        if self.table is not None and other.table is not None:
+            table = self.table.beside(other.table)
+            if table.values.shape[1] <= _MOST_COLUMNS:
+                return Predictors(table, additive_basis(table))
+        blocks = [block for p in (self, other) for block in p._with_joint_effects().blocks]
+        return Predictors(None, EffectBasis(tuple(blocks)))
+
+    def _with_joint_effects(self) -> EffectBasis:
+        return (
+            self.basis if self.table is None else with_joint_effects(self.basis, self.table, (), ())
+        )
+
     def predicted(self, target: np.ndarray, train: np.ndarray) -> np.ndarray:
         """Predictions of a target (n,) for all rows, from those with the indices `train`."""
         known = target[train]
@@ -74,6 +89,25 @@ class Predictors:
             return centre + scale * predicted
         fitted = fitted_components(self.basis.rows(train), scaled[train], sum(_UPDATES))
         return centre + scale * (self.basis.features @ fitted.coefficients(scaled[train]))
+
+
+def out_of_fold(predictors: Predictors | None, targets: np.ndarray) -> np.ndarray:
+    """Predictions of targets (n, k) by fits without the fold of each row, for every split: (s, n, k).
+
+    Without predictors they are the means of the other rows.
+    """
+    predictions = []
+    for folds in splits((len(targets),)):
+        predicted = np.empty_like(targets)
+        for fold in range(int(folds.max()) + 1):
+            test, train = folds == fold, np.flatnonzero(folds != fold)
+            for j, target in enumerate(targets.T):
+                if predictors is None:
+                    predicted[test, j] = target[train].mean()
+                else:
+                    predicted[test, j] = predictors.predicted(target, train)[test]
+        predictions.append(predicted)
+    return np.stack(predictions)
 
 
 def splits(sizes: tuple[int, ...]) -> Iterator[np.ndarray]:

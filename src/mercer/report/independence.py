@@ -82,7 +82,7 @@ def independence_report(
         {
             "names": names,
             "given": result.variables[-1].label if result.given else None,
-            "strength": reduced.effect() if result.two else None,
+            "strength": reduced.effect() if result.has_effect else None,
             "null": null_figure(result, level, _null_hypothesis(result)),
             "matrix": None if pairs is None else _matrix(pairs, level),
             "pairs": [] if pairs is None else _strongest(pairs, _PAIRS_LISTED),

@@ -13,9 +13,11 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count
 from mercer.errors import NoRule
+from mercer.htest.dependence.conditional_strength import ConditionalStrength
 from mercer.htest.dependence.dependence_summary import independence_summary
 from mercer.htest.dependence.dependence_witness import DependenceWitness
 from mercer.htest.dependence.strength import Dependence, Strength
+from mercer.htest.explained_variation import PredictionError, prediction_errors
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Gamma, Judgement, Permutation, Spectrum
 from mercer.htest.result import ExplainedResult, thinned_rows
@@ -59,8 +61,8 @@ class TellingPairs:
 class IndependenceResult(ExplainedResult):
     """The result of an independence test, with the variables it was computed from.
 
-    `effect`, `witness` and `points` are defined for two variables and use their kernels: those of the
-    test, or the default ones. They take time quadratic in the number of observations; `thinned`
+    `effect` is defined for two variables, perhaps given a third; `witness` and `points` for two variables
+    alone. They use the kernels of the test, or the default ones. They take time quadratic in the number of observations; `thinned`
     returns the same result with fewer of them.
 
     Examples
@@ -90,8 +92,13 @@ class IndependenceResult(ExplainedResult):
 
     # ---- how much ---------------------------------------------------------------------
 
-    def effect(self, confidence: float = 0.95) -> Strength:
-        """Share of variation explained, HSIC and kernel correlation of two variables, with confidence intervals."""
+    def effect(self, confidence: float = 0.95) -> Strength | ConditionalStrength:
+        """Share of variation that one variable explains of the other, with confidence intervals.
+
+        With a variable that is given: of the variation that it leaves; else also HSIC and the kernel correlation.
+        """
+        if self.given:
+            return ConditionalStrength.of(self._conditional_errors, confidence)
         self._need_two("effect")
         return self._dependence.strength(confidence)
 
@@ -137,7 +144,7 @@ class IndependenceResult(ExplainedResult):
     def summary(self, level: float | None = None, *, confidence: float = 0.95) -> str:
         """The question, the verdict, and the strength of the dependence."""
         return independence_summary(
-            self, self._level_or(level), self.effect(confidence) if self.two else None
+            self, self._level_or(level), self.effect(confidence) if self.has_effect else None
         )
 
     def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
@@ -156,7 +163,7 @@ class IndependenceResult(ExplainedResult):
                 for v in self.variables
             ],
         }
-        if self.two:
+        if self.has_effect:
             fields["effect"] = self.effect(confidence).to_dict()
         return fields
 
@@ -169,7 +176,17 @@ class IndependenceResult(ExplainedResult):
         """Whether there are exactly two variables, and none to condition on."""
         return len(self.variables) == 2
 
+    @property
+    def has_effect(self) -> bool:
+        """Whether there is an effect size: for two variables, perhaps given a third."""
+        return self.two or self.given
+
     # ---- private ----------------------------------------------------------------------
+
+    @cached_property
+    def _conditional_errors(self) -> tuple[PredictionError, ...]:
+        x, y, z = self.variables
+        return prediction_errors(x, y, z)
 
     @cached_property
     def _dependence(self) -> Dependence:

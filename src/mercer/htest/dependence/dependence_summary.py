@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mercer.htest.dependence.strength import Strength
+from mercer.htest.explained_variation import VariationExplained
 from mercer.htest.result import cautions_first, verdict_line
 from mercer.rkhs.paired_samples import listed
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def independence_summary(
-    result: IndependenceResult, level: float, strength: Strength | None
+    result: IndependenceResult, level: float, strength: VariationExplained | None
 ) -> str:
     """The question, the verdict, and the strength of the dependence."""
     lines = [
@@ -46,7 +47,9 @@ def _verdict(result: IndependenceResult, level: float) -> str:
     )
 
 
-def _strength_line(strength: Strength) -> str:
+def _strength_line(strength: VariationExplained) -> str:
+    if not isinstance(strength, Strength):
+        return f"Size: {strength.sentence()}."
     low, high = strength.correlation_interval
     return (
         f"Size: {strength.sentence()}. With the kernels of the test, the correlation is "

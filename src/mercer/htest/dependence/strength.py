@@ -15,17 +15,17 @@ from mercer.gram import LazyMatrix, top_eigenpairs
 from mercer.htest.explained_variation import (
     Explained,
     PredictionError,
+    VariationExplained,
     all_explained,
     prediction_errors,
 )
-from mercer.htest.format_number import share_word
-from mercer.htest.intervals import EffectSize, Estimate, Interval, variance_slope
+from mercer.htest.intervals import Estimate, Interval, variance_slope
 from mercer.rkhs.measures import without_diagonals
 from mercer.rkhs.paired_samples import Variable
 
 
 @dataclass(frozen=True)
-class Strength(EffectSize):
+class Strength(VariationExplained):
     """How strongly two variables depend on each other.
 
     Attributes
@@ -64,30 +64,6 @@ class Strength(EffectSize):
     def estimate(self) -> float:
         """The unbiased estimate of HSIC."""
         return self.hsic
-
-    @property
-    def unitless(self) -> float:
-        """The first share of variation in `explained`, not below 0."""
-        share = self.explained[0].share
-        return max(share, 0.0) if share == share else share
-
-    @property
-    def unitless_interval(self) -> Interval:
-        """Confidence interval of that share."""
-        return self.explained[0].interval
-
-    @property
-    def word(self) -> str:
-        """That share in words: very weak, weak, moderate or strong."""
-        return share_word(self.unitless)
-
-    def sentence(self) -> str:
-        """What explains how much of what, with the interval and a word."""
-        first = self.explained[0]
-        if first.share != first.share:
-            return "there are too few rows to measure how much of one variable the other explains"
-        low, high = first.interval
-        return f"{first} ({self.confidence:.0%} interval {low:.0%} to {high:.0%}), {self.word}"
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers and texts only, ready for JSON."""
