@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.htest import HSIC, KCI, ConditionalStrength, DHSIC
-from mercer.kernels import Spectrum as Substrings
+from mercer.htest import DHSIC, HSIC, KCI, ConditionalStrength
+from mercer.kernels import Spectrum
 from mercer.report import independence_report
 from tests.support import cli_runs
 
@@ -78,7 +78,7 @@ def test_categories_objects_and_few_rows():
     words = ["".join(rng.choice(list("ab"), 8, p=[p, 1 - p])) for p in rng.uniform(size=60)]
     counts = np.array([float(w.count("a")) for w in words])
     noise = rng.normal(size=60)
-    strings = KCI(Substrings(1)).test(words, counts + noise, rng.normal(size=60), rng=0)
+    strings = KCI(Spectrum(1)).test(words, counts + noise, rng.normal(size=60), rng=0)
     assert strings.effect().unitless > 0.3
     few = strings.thinned(6).effect()
     assert np.isnan(few.unitless)
