@@ -13,6 +13,12 @@ from mercer.datasets.independence_problems import (
     RotatedUniform,
     Sinusoid,
 )
+from mercer.datasets.media_problems import (
+    AmplitudeModulation,
+    ExpressiveFaces,
+    SongYears,
+    VideoCaptions,
+)
 from mercer.datasets.real import (
     fetch_aerosol,
     fetch_boston,
@@ -62,9 +68,11 @@ from mercer.datasets.two_sample_problems import (
 )
 
 __all__ = [
+    "AmplitudeModulation",
     "Bags",
     "Blobs",
     "Counts",
+    "ExpressiveFaces",
     "GaussianSign",
     "Graph",
     "Graphs",
@@ -81,10 +89,12 @@ __all__ = [
     "RotatedUniform",
     "SameGaussian",
     "Sinusoid",
+    "SongYears",
     "Tabular",
     "Texts",
     "Translations",
     "VarianceShift",
+    "VideoCaptions",
     "fetch_aerosol",
     "fetch_boston",
     "fetch_california",
