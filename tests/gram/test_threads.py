@@ -147,7 +147,8 @@ def test_a_task_of_many_tiles_ends_early():
 
 
 INTERRUPTED = """
-import sys, threading, time
+import signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell has it ignored
 import numpy as np
 from threadpoolctl import ThreadpoolController, threadpool_limits
 import mercer
@@ -185,20 +186,17 @@ except KeyboardInterrupt:
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_an_interrupt_stops_the_tiles(threads):
-    child = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, threads],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
+    command = [sys.executable, "-c", INTERRUPTED, threads]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         time.sleep(0.4)
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=30)
-    finally:
-        child.kill()
+        try:
+            out, err = child.communicate(timeout=30)
+        finally:
+            child.kill()
     assert "stopped" in out, err
 
 
