@@ -58,7 +58,9 @@ def main() -> int:
     store = RECORD.load(told.results)
     names = [name for name in tests() if told.only in name]
     cells = [f"{n}/{s}/{d}/{e:g}/{name}" for n, s, d, e in _problems(told.sizes) for name in names]
-    RECORD.run(store, rounds(store, cells, told.runs), _once, told.seconds, told.results)
+    RECORD.run(
+        store, rounds(store, cells, told.runs), _once, told.seconds, told.results, told.workers
+    )
     print(_markdown(store))
     return 0
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import zlib
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 from typing import Any
 
@@ -25,7 +24,6 @@ from benchmarks.reproductions.records import (
     Store,
     arguments,
     band,
-    cell,
     heading,
     rate,
     rounds,
@@ -51,11 +49,8 @@ def main() -> int:
     if options.forget:
         store["cells"] = {k: e for k, e in store["cells"].items() if not k.endswith(f"/{MERCER}")}
     keys = list(_cells(options))
-    if options.workers == 1:
-        turns = rounds(store, keys, options.runs)
-        RECORD.run(store, turns, once, options.seconds, options.results)
-    else:
-        _in_processes(store, keys, options)
+    turns = rounds(store, keys, options.runs)
+    RECORD.run(store, turns, once, options.seconds, options.results, options.workers)
     print(_markdown(store))
     return 0
 
@@ -66,7 +61,6 @@ def _arguments() -> argparse.Namespace:
     names = [*problems.TWO_SAMPLE]
     parser.add_argument("--problem", nargs="*", default=names, help="or 'null of mixture', ...")
     parser.add_argument("--tests", nargs="*", help="mercer and names of peers; all by default")
-    parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--forget", action="store_true", help="run mercer's tests again")
     return parser.parse_args()
 
@@ -77,21 +71,6 @@ def _cells(options: argparse.Namespace) -> Iterable[str]:
             for test in (MERCER, *DOORS[door][2]):
                 if options.tests is None or test in options.tests:
                     yield f"{door}/{problem}/{test}"
-
-
-def _in_processes(store: Store, keys: list[str], options: argparse.Namespace) -> None:
-    """The same turns as `rounds`, worked on by several processes."""
-    turns = [(k, s) for s in range(options.runs) for k in keys if cell(store, k)["runs"] <= s]
-    with ProcessPoolExecutor(options.workers) as pool:
-        outcomes = pool.map(once, *zip(*turns, strict=True), chunksize=4) if turns else iter(())
-        RECORD.run(
-            store,
-            (key for key, _ in turns),
-            lambda key, seed: next(outcomes),
-            options.seconds,
-            options.results,
-        )
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def once(key: str, seed: int) -> dict[str, Any]:

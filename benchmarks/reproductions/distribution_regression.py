@@ -90,7 +90,9 @@ def main() -> int:
 
         store["GPU"] = torch.cuda.get_device_name(0)
     keys = [f"{s}/{name}" for s in told.study for name in LEARNERS if told.learners in name]
-    RECORD.run(store, _turns(store, keys, told.runs), once, told.seconds, told.results)
+    RECORD.run(
+        store, _turns(store, keys, told.runs), once, told.seconds, told.results, told.workers
+    )
     print(markdown(store))
     return 0
 

@@ -158,7 +158,7 @@ def main() -> int:
         RECORD.save(store, told.results)
     else:
         turns = rounds(store, list(_cells(told)), told.runs)
-        RECORD.run(store, turns, _once, told.seconds, told.results)
+        RECORD.run(store, turns, _once, told.seconds, told.results, told.workers)
     print(_markdown(store))
     return 0
 

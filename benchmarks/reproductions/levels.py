@@ -84,7 +84,7 @@ def row(cell: Cell, entry: Mapping[str, Any]) -> dict[str, str]:
 
 def asked(title: str | None) -> argparse.Namespace:
     """What the command line asks for."""
-    parser = arguments(title, runs=RUNS)
+    parser = arguments(title, runs=RUNS, processes=False)
     parser.add_argument("--only", default="", help="cells whose name has this in it")
     parser.add_argument("--again", action="store_true", help="forget the earlier runs of these")
     return parser.parse_args()

@@ -1,6 +1,6 @@
 """Gaussians of two classes, and machines with five embedding kernels and three level-2 kernels on top of them.
 
-One repetition of Table 2 of Muandet, Fukumizu, Dinuzzo and Schölkopf 2012, section 5.1; `measure_table.py` makes
+One repetition of Table 2 of Muandet, Fukumizu, Dinuzzo and Schölkopf 2012, section 6.1; `measure_table.py` makes
 the table of many.
 """
 

@@ -65,7 +65,9 @@ def main() -> int:
     store = RECORD.load(told.results)
     if find_spec("numba") is not None:
         compiled_steps()  # pays over thousands of small fits
-    RECORD.run(store, rounds(store, keys, told.runs), once, told.seconds, told.results)
+    RECORD.run(
+        store, rounds(store, keys, told.runs), once, told.seconds, told.results, told.workers
+    )
     print(markdown(store))
     return 0
 

@@ -12,18 +12,19 @@ Pair = tuple[np.ndarray, np.ndarray]
 J = 5
 
 
-def me_optimised(train: Pair, test: Pair, rng: np.random.Generator) -> float:
-    return htest.ME.optimized(*train, locations=J, rng=rng).test(*test, rng=rng).pvalue
+def me_optimised(train: Pair, test: Pair, rng: np.random.Generator, locations: int = J) -> float:
+    return htest.ME.optimized(*train, locations=locations, rng=rng).test(*test, rng=rng).pvalue
 
 
 def scf_optimised(train: Pair, test: Pair, rng: np.random.Generator) -> float:
     return htest.SCF.optimized(*train, frequencies=J, rng=rng).test(*test, rng=rng).pvalue
 
 
-def me_random(train: Pair, test: Pair, rng: np.random.Generator) -> float:
+def me_random(train: Pair, test: Pair, rng: np.random.Generator, locations: int = J) -> float:
     """Locations from the training half, the best of 20 widths for them."""
+    numbers = locations // 2, locations - locations // 2
     points = np.concatenate(
-        [s[rng.integers(len(s), size=number)] for s, number in zip(train, (2, 3), strict=True)]
+        [s[rng.integers(len(s), size=number)] for s, number in zip(train, numbers, strict=True)]
     )
     tests = [htest.ME(RBF(width), locations=points) for width in _widths(train, -2.5, 2.5)]
     return max(tests, key=lambda t: t.statistic(*train)).test(*test, rng=rng).pvalue

@@ -8,7 +8,7 @@ says in NAME.md. A study is the keys of its cells, one run of a cell, and a text
     def main() -> int:
         told = arguments("What is studied", runs=100).parse_args()
         store = RECORD.load(told.results)
-        RECORD.run(store, rounds(store, KEYS, told.runs), once, told.seconds, told.results)
+        RECORD.run(store, rounds(store, KEYS, told.runs), once, told.seconds, told.results, told.workers)
         print(markdown(store))
         return 0
 
@@ -19,14 +19,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import mercer
 from benchmarks.machine import describe
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -62,26 +67,60 @@ class Record:
         once: Once,
         seconds: float = np.inf,
         folder: Path = RESULTS,
+        workers: int = 1,
     ) -> None:
         """One run of each cell in `turns`, until so many seconds are over; saved now and then, and at the end.
 
         ``once(key, seed)`` is run number `seed` of a cell, from 0 on. What it returns is kept in the cell: numbers are
         added up, lists are strung together. Seconds are of one processor, of the whole call unless it tells its own.
+        Several workers are processes that run ahead; what they finish is kept in the order of the turns.
         """
-        started = saved = time.monotonic()
-        for key in turns:
+        saved = time.monotonic()
+        end = saved + seconds
+        for key, outcome in _outcomes(store, turns, once, workers, end):
             entry = cell(store, key)
-            spent = time.process_time()
-            found = once(key, entry["runs"])
-            found = {"runs": 1, "seconds": time.process_time() - spent} | dict(found)
-            for name, value in found.items():
+            for name, value in outcome.items():
                 entry[name] = entry.get(name, type(value)()) + value
             if time.monotonic() - saved > EVERY:
                 self.save(store, folder)
                 saved = time.monotonic()
-            if time.monotonic() - started > seconds:
-                break
         self.save(store, folder)
+
+
+def _outcomes(
+    store: Store, turns: Iterable[str], once: Once, workers: int, end: float
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Keys with what a run of them gives, in the order of `turns`; none is begun after `end`."""
+    if workers == 1:
+        for key in turns:
+            yield key, _measured(once, key, cell(store, key)["runs"])
+            if time.monotonic() > end:
+                return
+        return
+    seeds: Counter[str] = Counter()
+    ahead: deque[tuple[str, Future[Mapping[str, Any]]]] = deque()
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"  # of the processes that are started now
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for key in turns:
+            if time.monotonic() > end:
+                break
+            seed = cell(store, key)["runs"] + seeds[key]
+            ahead.append((key, pool.submit(_measured, once, key, seed)))
+            seeds[key] += 1
+            while len(ahead) > 2 * workers:
+                key, future = ahead.popleft()
+                seeds[key] -= 1
+                yield key, future.result()
+        for key, future in ahead:
+            yield key, future.result()
+
+
+def _measured(once: Once, key: str, seed: int) -> Mapping[str, Any]:
+    spent = time.process_time()
+    with mercer.config(threads=1):
+        outcome = dict(once(key, seed))
+    return {"runs": 1, "seconds": time.process_time() - spent} | outcome
 
 
 def cell(store: Store, key: str) -> dict[str, Any]:
@@ -91,15 +130,18 @@ def cell(store: Store, key: str) -> dict[str, Any]:
 
 def rounds(store: Store, keys: Sequence[str], runs: int) -> Iterator[str]:
     """The first run of every cell that lacks it, then the second, up to `runs`."""
+    before = {key: cell(store, key)["runs"] for key in keys}
     for seed in range(runs):
-        yield from (key for key in keys if cell(store, key)["runs"] == seed)
+        yield from (key for key in keys if before[key] <= seed)
 
 
-def arguments(title: str | None, runs: int) -> argparse.ArgumentParser:
-    """--runs, --seconds and --results, which every study has."""
+def arguments(title: str | None, runs: int, *, processes: bool = True) -> argparse.ArgumentParser:
+    """--runs, --seconds and --results, which every study has, and --workers where it can use processes."""
     parser = argparse.ArgumentParser(description=(title or "").split("\n")[0])
     parser.add_argument("--runs", type=int, default=runs, help="of each, earlier ones counted")
     parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so long")
+    if processes:
+        parser.add_argument("--workers", type=int, default=1, help="processes, one thread each")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder of the record")
     return parser
 
@@ -163,7 +205,7 @@ def compared(
         error = (level * (1 - level) / runs) ** 0.5
         reached = "yes" if abs(own - level) < 3 * error else "NO"
     return {
-        "rate": f"{own:.2f}",
+        "rate": f"{own:.2f} ± {(own * (1 - own) / runs) ** 0.5:.2f}",
         "runs": str(runs),
         "to reach": wanted,
         "of runs": str(other["runs"] or ""),

@@ -254,7 +254,6 @@ def run_all(store: Store, chosen: list[str], told: argparse.Namespace) -> None:
 def main() -> int:
     """Run what is asked for, and print the tables."""
     parser = arguments(__doc__, runs=400)
-    parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--only", default="", help="cells whose name has this in it, ended by ;")
     parser.add_argument("--again", action="store_true", help="forget the earlier runs of these")
     told = parser.parse_args()

@@ -123,7 +123,7 @@ def main() -> int:
     told = _arguments()
     store = RECORD.load(told.results)
     turns = rounds(store, list(_cells(told)), told.runs)
-    RECORD.run(store, turns, _once, told.seconds, told.results)
+    RECORD.run(store, turns, _once, told.seconds, told.results, told.workers)
     print(_markdown(store))
     return 0
 

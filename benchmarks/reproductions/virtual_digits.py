@@ -1,6 +1,6 @@
 """Virtual examples of handwritten digits: pictures scaled, moved and turned by chance.
 
-Muandet et al. 2012, section 5.2: every 16 x 16 picture stands for a distribution, that of the pictures
+Muandet et al. 2012, section 6.2: every 16 x 16 picture stands for a distribution, that of the pictures
 it becomes under transformations with random parameters. A picture is read at
 c + M^-1 (o - c - t) for the pixels o of the new one, with c its middle, by linear interpolation; what
 lies outside is background.
@@ -60,11 +60,39 @@ def rotation_in_degrees(n: int, rng: np.random.Generator) -> Draws:
     return _turned(np.deg2rad(rng.normal(0.0, math.sqrt(math.pi), size=n)))
 
 
+def _uniform(
+    mean: float, variance: float, size: tuple[int, ...], rng: np.random.Generator
+) -> np.ndarray:
+    half = math.sqrt(3 * variance)
+    return rng.uniform(mean - half, mean + half, size=size)
+
+
+def uniform_scaling(n: int, rng: np.random.Generator) -> Draws:
+    """Factors along both axes, uniform with the mean and the variance of the Gaussian ones (footnote 2)."""
+    matrices = np.zeros((n, 2, 2), dtype=np.float64)
+    matrices[:, [0, 1], [0, 1]] = _uniform(1.0, 0.1, (n, 2), rng)
+    return matrices, np.zeros((n, 2), dtype=np.float64)
+
+
+def uniform_translation(n: int, rng: np.random.Generator) -> Draws:
+    """Displacements, uniform with the mean and the variance of the Gaussian ones."""
+    matrices = np.broadcast_to(np.eye(2), (n, 2, 2))
+    return matrices, _uniform(0.0, 5.0, (n, 2), rng)
+
+
+def uniform_rotation(n: int, rng: np.random.Generator) -> Draws:
+    """Angles, uniform with the mean and the variance of the Gaussian ones."""
+    return _turned(_uniform(0.0, math.pi, (n,), rng))
+
+
 KINDS: dict[str, Callable[[int, np.random.Generator], Draws]] = {
     "scaling": scaling,
     "translation": translation,
     "rotation": rotation,
     "rotation in degrees": rotation_in_degrees,
+    "scaling, uniform": uniform_scaling,
+    "translation, uniform": uniform_translation,
+    "rotation, uniform": uniform_rotation,
 }
 
 

@@ -11,10 +11,10 @@ def test_runs_go_on_where_they_stopped(tmp_path):
     (more,) = STUDY.cells(tmp_path, *TINY, "--runs", "2").values()
     assert (first["runs"], more["runs"]) == (1, 2)
     assert more["accuracies"][0] == first["accuracies"][0] != more["accuracies"][1]
-    assert [len(row) for row in more["accuracies"][1]] == [7] * 6
+    assert [len(row) for row in more["accuracies"][1]] == [7] * 7
     page = STUDY.page(tmp_path)
     assert "2 repetitions, 10 Gaussians of each class to learn from and 5 to predict." in page
-    assert "| gamma on top | degree 1 | degree 2 |" in page
+    assert "| gamma on top | degree 2 | degree 3 |" in page
 
 
 def test_the_map_by_another_road():

@@ -13,7 +13,7 @@ TABLE = "import numpy as np\nfrom benchmarks.reproductions import measure_table 
 def test_runs_go_on_where_they_stopped_and_several_at_a_time(tmp_path):
     first = STUDY.cells(tmp_path, *TINY, "--runs", "1")
     assert list(first) == ["widened/8/20/2"]
-    more = STUDY.cells(tmp_path, *TINY, "--runs", "3", "--jobs", "2")["widened/8/20/2"]
+    more = STUDY.cells(tmp_path, *TINY, "--runs", "3", "--workers", "2")["widened/8/20/2"]
     assert more["runs"] == len(more["accuracies"]) == 3
     assert more["accuracies"][:1] == first["widened/8/20/2"]["accuracies"]
     assert all(len(run) == 15 and all(0 <= a <= 100 for a in run) for run in more["accuracies"])

@@ -1,15 +1,21 @@
 """A record of many runs can be interrupted at any time, and goes on where it stopped."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 from tests.support.studies import said
+
+ROOT = Path(__file__).parents[2]
 
 RECORD = """
 from pathlib import Path
 from benchmarks.reproductions.records import Record, cell, compared, rounds, table
-shown = lambda store: str({k: e["runs"] for k, e in sorted(store["cells"].items())})
+def shown(store): return str({k: e["runs"] for k, e in sorted(store["cells"].items())})
 record = Record("study", shown)
-once = lambda key, seed: {"rejections": int(seed == 1), "errors": [seed / 2]}
+def once(key, seed): return {"rejections": int(seed == 1), "errors": [seed / 2]}
 """
 
 
@@ -76,3 +82,30 @@ print(*table([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]), *table([]), sep="/")
         "NO yes - yes NO",
         "| a | b |/| --- | --- |/| 1 | x |/| 2 | y |/Nothing was run yet.",
     ]
+
+
+def test_processes_give_what_one_process_gives(tmp_path):
+    """The same seeds, in the same order, whatever the number of workers."""
+    study = tmp_path / "squares.py"
+    study.write_text(
+        RECORD
+        + """
+def squares(key, seed):
+    return {"values": [int(key) ** seed]}
+if __name__ == "__main__":
+    for workers in (1, 2):
+        store = {"cells": {}}
+        record.run(store, rounds(store, ["2", "3"], 4), squares, folder=Path.cwd(), workers=workers)
+        print({k: e["values"] for k, e in store["cells"].items()})
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, str(study)],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == ["{'2': [1, 2, 4, 8], '3': [1, 3, 9, 27]}"] * 2
