@@ -9,7 +9,7 @@ from math import log, pi
 import numpy as np
 
 from mercer import validate
-from mercer.backend import scalar, to_numpy
+from mercer.backend import array_like, scalar, to_numpy
 from mercer.gram import Gram
 from mercer.info.estimator import EstimatedIntegrals, Estimator
 from mercer.info.information_measures import Integrals
@@ -21,7 +21,8 @@ from mercer.kernels import RBF, Kernel, spectral_density
 class KDE(Estimator):
     """Estimator from kernel density estimates, each point left out of the estimate at itself.
 
-    -mean log p_i with p_i = sum_(j != i) k(x_i, x_j) / ((n - 1) int k), and likewise for other integrals.
+    -mean log p_i with p_i = sum_(j != i) k(x_i, x_j) / ((n - 1) int k), and likewise for other integrals. Takes the
+    weights of `Empirical`, in the densities and in the means.
 
     Parameters
     ----------
@@ -59,28 +60,30 @@ class DensityIntegrals(EstimatedIntegrals):
         self.kde, self.x, self.y = estimator, x, y
 
     def log_p(self) -> float:
-        return float(np.mean(_safe_log(self._at_x(self.x), self.x)))
+        return self._mean(_safe_log(self._at_x(self.x), self.x))
 
     def log_q(self) -> float:
-        return float(np.mean(_safe_log(self._at_x(self._other), self._other)))
+        return self._mean(_safe_log(self._at_x(self._other), self._other))
 
     def power(self, a: float, b: float = 0.0) -> float:
         if a == 0:
             return self.swapped().power(b)
         p = self._at_x(self.x) ** (a - 1) if a != 1 else 1.0
-        return float(
-            np.mean(p * (self._at_x(self._other) ** b if b != 0 else np.ones(len(self.x))))
-        )
+        return self._mean(p * (self._at_x(self._other) ** b if b != 0 else np.ones(len(self.x))))
 
     def mean(self, f: Callable[[np.ndarray], np.ndarray]) -> float:
-        return float(np.mean(f(self._at_x(self.x))))
+        return self._mean(f(self._at_x(self.x)))
 
     def mean_ratio(self, f: Callable[[np.ndarray], np.ndarray]) -> float:
         at_y = self.swapped()
-        return float(np.mean(f(at_y._at_x(self.x) / at_y._at_x(self._other))))
+        return at_y._mean(f(at_y._at_x(self.x) / at_y._at_x(self._other)))
 
     def swapped(self) -> DensityIntegrals:
         return DensityIntegrals(self.kde, self._other, self.x)
+
+    def _mean(self, values: np.ndarray) -> float:
+        """Mean over the points of x, by their weights."""
+        return float(np.average(values, weights=self.x.weights))
 
     @property
     def _other(self) -> Sample:
@@ -90,25 +93,32 @@ class DensityIntegrals(EstimatedIntegrals):
 
     def _at_x(self, sample: Sample) -> np.ndarray:
         """Density estimate from a sample at the points of x, each left out of its own estimate: (n,)."""
-        x, y = self.x.numbers("KDE"), sample.numbers("KDE")
+        x, y = (s.numbers("KDE", weighted=True) for s in (self.x, sample))
         kernel, log_volume = self.kde.kernel, 0.0
+        n, width = len(sample), sample.dimension
+        weights = np.full(n, 1 / n) if sample.weights is None else sample.weights
         if kernel is None:
-            scale = to_numpy(y).std(axis=0)
-            scale[scale == 0] = 1.0
-            n, d = len(sample), sample.dimension
+            scale = _deviations(to_numpy(y), weights)
             x, y = to_numpy(x) / scale, to_numpy(y) / scale
-            kernel = RBF((4 / ((d + 2) * n)) ** (1 / (d + 4)))
+            effective = 1 / float(weights @ weights)  # n without weights
+            kernel = RBF((4 / ((width + 2) * effective)) ** (1 / (width + 4)))
             log_volume = float(np.sum(np.log(scale)))
-        width = sample.dimension
         # int k = (2 pi)^d p(0), with the spectral density p
         at_zero = scalar(spectral_density(kernel, np.zeros((1, width)))[0])
         log_volume += width * log(2 * pi) + log(at_zero)
-        if sample is self.x:
-            peak = scalar(kernel.diag(x[:1, :])[0])
-            sums = to_numpy(Gram(kernel, x).row_sums()) - peak
-            # A point far from all others has the n-th part of a neighbour, so that its logarithm is finite.
-            return np.maximum(sums, peak / len(sample)) / (len(sample) - 1) * np.exp(-log_volume)
-        return to_numpy(Gram(kernel, x, y).row_sums()) / len(sample) * np.exp(-log_volume)
+        if sample is not self.x:
+            return to_numpy(Gram(kernel, x, y) @ array_like(weights, y)) * np.exp(-log_volume)
+        peak = scalar(kernel.diag(x[:1, :])[0])
+        sums = to_numpy(Gram(kernel, x) @ array_like(weights, x)) - peak * weights
+        # A point far from all others has the n-th part of a neighbour, so that its logarithm is finite.
+        return np.maximum(sums, peak / n**2) / (1 - weights) * np.exp(-log_volume)
+
+
+def _deviations(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Standard deviations of the columns, one where a column is constant: (d,)."""
+    centred = points - weights @ points
+    scale = np.sqrt(weights @ centred**2)
+    return np.where(scale > 0, scale, 1.0)
 
 
 def _safe_log(density: np.ndarray, sample: Sample) -> np.ndarray:

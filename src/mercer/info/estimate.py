@@ -12,8 +12,10 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count
 from mercer.frames import Table
+from mercer.info.association import association
 from mercer.info.corrected_ksg import CorrectedKSG
 from mercer.info.entropies import conditional_entropy, cross_entropy, divergence, entropy
+from mercer.info.indicator_metrics import kolmogorov, total_variation
 from mercer.info.mutual_information import (
     default_estimator,
     interaction_information,
@@ -22,19 +24,38 @@ from mercer.info.mutual_information import (
 )
 from mercer.info.plug_in import PlugIn
 from mercer.info.sample import fixed_generator, read_sample
+from mercer.info.sliced_transport import sliced_wasserstein
+from mercer.info.transport_metrics import dudley, kantorovich, wasserstein
 from mercer.rkhs.distributions import Empirical
+from mercer.rkhs.kernel_information import kernel_generalized_variance, kernel_mutual_information
 from mercer.rkhs.sample_rows import settled, taken
 
 _BLOCKS = 10  # disjoint subsamples; more of them are smaller, and their bias varies more
 _FEWEST = 15  # observations of a subsample
 _SATURATED = 0.5  # share of log n from which KSG lacks neighbours
-_PAIRED = (mutual_information, conditional_entropy, interaction_information)
-_UNPAIRED = (entropy, divergence, cross_entropy)
+_WITH_KERNELS = (kernel_generalized_variance, kernel_mutual_information)
+_PAIRED = (
+    mutual_information,
+    conditional_entropy,
+    interaction_information,
+    association,
+    *_WITH_KERNELS,
+)
+_METRICS = (wasserstein, sliced_wasserstein, dudley, kantorovich, total_variation, kolmogorov)
+_UNPAIRED = (entropy, divergence, cross_entropy, *_METRICS)
+_NEIGHBOURS = "Estimates from neighbours are biased in many dimensions; the interval ignores it."
+_DISTANCES = (
+    "Distances of samples are biased upwards: those of two samples of one distribution are positive. The interval "
+    "ignores it, and does not tell whether the distributions differ: use a test of mercer.htest."
+)
+_KERNEL_SUMS = (
+    "The value depends on the kernels and on the number of observations; the interval ignores it."
+)
 
 
 @dataclass(frozen=True)
 class InformationEstimate:
-    """An estimate in nats: value, standard error, confidence interval, and notes on its bias."""
+    """An estimate (in nats where it is one of information): value, standard error, interval, and notes on its bias."""
 
     value: float
     standard_error: float
@@ -63,9 +84,10 @@ def estimate(
     ----------
     function : function
         `entropy`, `divergence`, `cross_entropy`, `conditional_entropy`, `mutual_information`,
-        `interaction_information` or `transfer_entropy`.
+        `interaction_information`, `transfer_entropy`, `association`, a metric such as `wasserstein`,
+        `kernel_generalized_variance` or `kernel_mutual_information`.
     *samples : samples
-        As for the function.
+        As for the function; kernels first where it takes kernels.
     level : float
         Confidence level.
     **options
@@ -86,7 +108,9 @@ def estimate(
         raise TypeError(
             f"function must be a function of mercer.info such as mutual_information, got {function!r}"
         )
-    value = function(*samples, **options)
+    value = float(function(*samples, **options))
+    kernels = samples[:2] if function in _WITH_KERNELS else ()
+    samples = samples[len(kernels) :]
     checked = [_rows(s) for s in samples]
     sizes = [count(s) for s in checked]
     if min(sizes) < _BLOCKS * _FEWEST:
@@ -99,7 +123,7 @@ def estimate(
     for rows in _blocks(function, sizes):
         more = {} if given is None else {"given": taken(_rows(given), rows[0])}
         pieces = [taken(s, r) for s, r in zip(checked, rows, strict=True)]
-        values.append(function(*pieces, **more, **options))
+        values.append(float(function(*kernels, *pieces, **more, **options)))
     return _with_interval(function, samples, {**options, "given": given}, value, values, level)
 
 
@@ -134,10 +158,12 @@ def _with_interval(
     correction, saturated, notes = 0.0, False, []
     if function is mutual_information:
         correction, saturated, notes = _reliability(samples, options, value)
-    elif not isinstance(options.get("estimator"), PlugIn):
-        notes = [
-            "Estimates from neighbours are biased in many dimensions; the interval ignores it."
-        ]
+    elif function in _METRICS:
+        notes = [_DISTANCES]
+    elif function in _WITH_KERNELS:
+        notes = [_KERNEL_SUMS]
+    elif function is not association and not isinstance(options.get("estimator"), PlugIn):
+        notes = [_NEIGHBOURS]
     interval = (value - width, value + width)
     return InformationEstimate(value, error, interval, level, correction, saturated, tuple(notes))
 

@@ -10,11 +10,16 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
+from mercer.backend import to_numpy
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
+from mercer.frames import Table
 from mercer.gram.threads import spans
 from mercer.info.metric_closed_forms import OrthantIndicator, closed_form
 from mercer.info.metric_value import MetricValue, points_of_width, weighted_pair
+from mercer.info.sample import read_two
+from mercer.kernels.prepare import aligned
+from mercer.rkhs.sample_rows import settled
 
 _MAX_CORNERS = 10**10  # about half a minute
 _COMPARED = 2**22  # comparisons of coordinates at a time, when corners are observations
@@ -33,8 +38,8 @@ def total_variation(x: Any, y: Any) -> MetricValue:
     Parameters
     ----------
     x, y : samples or Gaussians
-        Arrays, tensors, data frames of numbers, `Empirical` with weights. Two `Gaussian` on the line:
-        the closed form.
+        Arrays, tensors, data frames of numbers and categories, `Empirical` with weights. Two `Gaussian` on
+        the line: the closed form.
 
     Examples
     --------
@@ -44,14 +49,18 @@ def total_variation(x: Any, y: Any) -> MetricValue:
     known = closed_form("total_variation", x, y)
     if known is not None:
         return known
-    first, second = weighted_pair(x, y)
+    first, second = read_two(x, y)
     atoms, which = np.unique(
-        np.concatenate([first.points, second.points]), axis=0, return_inverse=True
+        np.concatenate([to_numpy(first.values), to_numpy(second.values)]),
+        axis=0,
+        return_inverse=True,
     )
     signed = np.concatenate([first.masses, -second.masses])
     gaps = np.bincount(which.ravel(), weights=signed, minlength=len(atoms))
     gaps[np.abs(gaps) < 8 * np.finfo(np.float64).eps] = 0.0  # equal shares, up to rounding
-    return MetricValue(float(np.abs(gaps).sum()), partial(AtomSigns, atoms, np.sign(gaps)))
+    return MetricValue(
+        float(np.abs(gaps).sum()), partial(AtomSigns, atoms, np.sign(gaps), first.columns)
+    )
 
 
 def kolmogorov(x: Any, y: Any, *, observed: bool = False) -> MetricValue:
@@ -101,10 +110,15 @@ class AtomSigns:
 
     atoms: np.ndarray  # (k, d), distinct rows
     signs: np.ndarray
+    columns: Any = None  # those of a data frame
 
     def __call__(self, z: Any) -> np.ndarray:
         """The values at points: (n,)."""
-        z = points_of_width(z, self.atoms.shape[1])
+        table = settled(z, "z")
+        if self.columns is not None and isinstance(table, Table):
+            z = aligned(table, self.columns, ("x", "z")).astype(np.float64)
+        else:
+            z = points_of_width(z, self.atoms.shape[1])
         known = len(self.atoms)
         _, which = np.unique(np.concatenate([self.atoms, z]), axis=0, return_inverse=True)
         signs = np.zeros(len(which), dtype=np.float64)

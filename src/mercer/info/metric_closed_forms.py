@@ -22,20 +22,38 @@ _DISTRIBUTIONS = (Density, Uniform, Dirac)
 
 def closed_form(metric: str, x: Any, y: Any, p: float = 1.0) -> MetricValue | None:
     """The metric of two distributions by its rule, or None for samples."""
-    if not isinstance(x, _DISTRIBUTIONS) and not isinstance(y, _DISTRIBUTIONS):
+    if not are_gaussian(metric, x, y, p):
         return None
-    if isinstance(x, Gaussian) and isinstance(y, Gaussian):
-        if x.dimension != y.dimension:
-            raise ValueError(
-                f"x and y must have the same dimension, got {x.dimension} and {y.dimension}"
-            )
-        for rule in _RULES[metric]:
-            value = rule(x, y, p)
-            if value is not None:
-                return value
-    raise NoRule(
-        f"no closed form of {metric} for {x!r} and {y!r}{f' with p = {p:g}' * (metric == 'wasserstein')}: "
-        "draw samples, such as x.sample(10_000, rng=0)"
+    for rule in _RULES.get(metric, ()):
+        value = rule(x, y, p)
+        if value is not None:
+            return value
+    raise _no_rule(metric, x, y, p)
+
+
+def are_gaussian(metric: str, x: Any, y: Any, p: float) -> bool:
+    """Whether x and y are Gaussians rather than samples; `NoRule` for other distributions."""
+    if not isinstance(x, _DISTRIBUTIONS) and not isinstance(y, _DISTRIBUTIONS):
+        return False
+    if not isinstance(x, Gaussian) or not isinstance(y, Gaussian):
+        raise _no_rule(metric, x, y, p)
+    if x.dimension != y.dimension:
+        raise ValueError(
+            f"x and y must have the same dimension, got {x.dimension} and {y.dimension}"
+        )
+    return True
+
+
+def projected(x: Gaussian, direction: np.ndarray) -> Gaussian:
+    """The distribution of t'X on the line."""
+    return Gaussian(float(direction @ x.mean), float(direction @ covariance(x) @ direction))
+
+
+def _no_rule(metric: str, x: Any, y: Any, p: float) -> NoRule:
+    power = f" with p = {p:g}" * ("wasserstein" in metric)
+    return NoRule(
+        f"no closed form of {metric} for {x!r} and {y!r}{power}: draw samples, such as "
+        "x.sample(10_000, rng=0)"
     )
 
 

@@ -28,6 +28,7 @@ class Sample:
     name: str
     weights: np.ndarray | None = None
     source: Any = field(default=None, repr=False)  # the array that came, for its library and device
+    columns: Any = field(default=None, repr=False)  # names and kinds of the columns of a data frame
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
@@ -36,6 +37,12 @@ class Sample:
     def dimension(self) -> int:
         """The number of columns."""
         return int(self.values.shape[1])
+
+    @property
+    def masses(self) -> np.ndarray:
+        """The weights, also where they are equal: (n,)."""
+        n = len(self)
+        return np.full(n, 1 / n, dtype=np.float64) if self.weights is None else self.weights
 
     @property
     def discrete(self) -> bool:
@@ -47,16 +54,17 @@ class Sample:
         weights = None if self.weights is None else self.weights[rows] / self.weights[rows].sum()
         return replace(self, values=self.values[rows, :], weights=weights)
 
-    def numbers(self, what: str) -> Any:
-        """The values, all of which must be numbers without weights; `what` needs them."""
+    def numbers(self, what: str, *, weighted: bool = False) -> Any:
+        """The values, which must be numbers, without weights unless `weighted`; `what` needs them."""
         if any(self.categorical):
             raise ValueError(
                 f"{what} needs numbers, but {self.name} has columns of categories: use PlugIn() for "
                 "categories, and MixedKSG() for the information of categories and numbers"
             )
-        if self.weights is not None:
+        if self.weights is not None and not weighted:
             raise ValueError(
-                f"{what} takes no weights, but {self.name} is weighted: use PlugIn(), or resample it"
+                f"{what} takes no weights, but {self.name} is weighted: use KDE() for numbers, PlugIn() "
+                "for categories, or resample it"
             )
         return self.values
 
@@ -79,7 +87,7 @@ def read_sample(x: Any, name: str) -> Sample:
     if isinstance(frame, Table):
         validate.finite(frame.values, name)
         values = frame.values.astype(np.float64)
-        return Sample(values, frame.columns.categorical, name, weights, values)
+        return Sample(values, frame.columns.categorical, name, weights, values, frame.columns)
     points = detached(validate.points(frame, name))
     values = astype(points, double(points)) if on_gpu(points) else to_numpy(points)
     values = values if on_gpu(points) else np.asarray(values, dtype=np.float64)

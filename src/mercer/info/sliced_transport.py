@@ -12,7 +12,9 @@ from mercer import validate
 from mercer.config import settings
 from mercer.gram.threads import in_order, spans
 from mercer.info.line_transport import SortedSample, line_potential, power_cost
+from mercer.info.metric_closed_forms import are_gaussian, closed_form, projected
 from mercer.info.metric_value import MetricValue, WeightedPoints, points_of_width, weighted_pair
+from mercer.rkhs.gaussian import Gaussian
 
 _DIRECTIONS_PER_PRODUCT = 8  # so that the points are read from memory once for several directions
 
@@ -32,8 +34,9 @@ def sliced_wasserstein(
 
     Parameters
     ----------
-    x, y : samples
-        Arrays, tensors, data frames of numbers, `Empirical` with weights.
+    x, y : samples or Gaussians
+        Arrays, tensors, data frames of numbers, `Empirical` with weights. Two `Gaussian`: the closed forms of their
+        projections, with p = 1 or 2.
     p : float
         At least 1.
     projections : int or array (directions, d)
@@ -51,6 +54,8 @@ def sliced_wasserstein(
     validate.number("p", p)
     if p < 1:
         raise ValueError(f"p must be at least 1, got {p!r}: smaller powers give no metric")
+    if are_gaussian("sliced_wasserstein", x, y, float(p)):
+        return _between_gaussians(x, y, float(p), _directions(projections, x.dimension, rng))
     first, second = weighted_pair(x, y)
     directions = _directions(projections, first.points.shape[1], rng)
     work = partial(_costs, first, second, float(p))
@@ -80,6 +85,30 @@ class SlicedPotential:
         for direction, potential in zip(self.directions, self.potentials, strict=True):
             total += potential.at(z @ direction)
         return total / len(self.directions)
+
+
+@dataclass(frozen=True)
+class _OnLine:
+    """A function of points on the line, called with numbers."""
+
+    potential: Any
+
+    def at(self, t: np.ndarray) -> np.ndarray:
+        return self.potential(t[:, None])
+
+
+def _between_gaussians(x: Gaussian, y: Gaussian, p: float, directions: np.ndarray) -> MetricValue:
+    """Sliced distance from the distances of the projections t'X, which are Gaussian."""
+    distances: list[Any] = [
+        closed_form("wasserstein", projected(x, t), projected(y, t), p) for t in directions
+    ]
+    value = float(np.mean(np.array(distances, dtype=np.float64) ** p)) ** (1 / p)
+
+    return MetricValue(value, partial(_of_gaussians, directions, distances))
+
+
+def _of_gaussians(directions: np.ndarray, distances: list[Any]) -> SlicedPotential:
+    return SlicedPotential(directions, tuple(_OnLine(d.witness) for d in distances))
 
 
 def _directions(projections: Any, d: int, rng: Any) -> np.ndarray:
