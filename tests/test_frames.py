@@ -207,7 +207,7 @@ HOLES = [None, *X[1:, 0].tolist()]
         (
             pd.DataFrame({"a": pd.to_datetime(["2020-01-01"])}),
             TypeError,
-            "column 'a' of x has dtype D",
+            "column 'a' of x holds dates or times.*time='a'",
         ),
         (pd.DataFrame({"a": [1 + 2j]}), TypeError, "column 'a' of x has dtype"),
         (

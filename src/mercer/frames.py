@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.backend import is_dask
+from mercer.backend import is_array, is_dask
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 
@@ -129,6 +130,28 @@ def rows(x: object, positions: Sequence[int]) -> Any:
     return frame[list(positions)].to_native() if known else None
 
 
+def column_names(x: object) -> list[str]:
+    """Names of the columns of a data frame; none for anything else."""
+    import narwhals.stable.v1 as nw
+
+    frame = None if is_array(x) else _frame(x, "x")
+    return list(frame.columns) if isinstance(frame, nw.DataFrame) else []
+
+
+def split_column(x: object, label: str, name: str) -> tuple[Any, Any]:
+    """Values of a column of a data frame, and the frame without it."""
+    import narwhals.stable.v1 as nw
+
+    frame = _frame(x, name)
+    if not isinstance(frame, nw.DataFrame):
+        raise TypeError(
+            f"{name} must be a data frame with a column {label!r}, got {type(x).__name__}: pass the times themselves"
+        )
+    if label not in frame.columns:
+        raise ValueError(f"no column {label!r} in {name}: use {', '.join(map(str, frame.columns))}")
+    return frame.get_column(label).to_native(), frame.drop(label).to_native()
+
+
 def category_codes(labels: Sequence[object] | np.ndarray) -> np.ndarray:
     """Integer hash of each label, so that equal labels have equal codes in every sample."""
     return _coded(labels)[0]
@@ -228,6 +251,14 @@ def _column(series: Any, label: str, name: str) -> _FrameColumn:
     ):
         codes, labels = _coded([str(v) for v in series.to_list()])
         return _FrameColumn(codes, missing, labels)
+    dates = dtype.is_temporal() or (
+        dtype == nw.Object and all(isinstance(v, date | None) for v in series.to_list())
+    )
+    if dates:
+        raise TypeError(
+            f"column {label!r} of {name} holds dates or times: convert it to numbers (days), drop it, or name it "
+            f"as the order of the rows, time={label!r}"
+        )
     raise TypeError(
         f"column {label!r} of {name} has dtype {dtype}: convert it to numbers or strings, or drop it"
     )

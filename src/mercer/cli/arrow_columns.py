@@ -7,13 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.table import LabelColumn, NumericColumn, affordable, refuse_rounding, unfit_type
+from mercer.cli.table import (
+    LabelColumn,
+    NumericColumn,
+    affordable,
+    refuse_rounding,
+    unfit_dates,
+    unfit_type,
+)
 
 _BYTES_PER_LABEL = 100  # memory of one label in a dictionary, beside its characters
 
 
-def check_type(kind: Any, column: str, file: str) -> None:
-    """Refuse a column that holds neither numbers nor text, such as lists or times."""
+def check_type(kind: Any, column: str, file: str, time: bool = False) -> None:
+    """Refuse a column that holds neither numbers nor text, such as lists, and dates unless they order the rows."""
     import pyarrow as pa
 
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -25,7 +32,10 @@ def check_type(kind: Any, column: str, file: str) -> None:
         or pa.types.is_floating(inner)
         or pa.types.is_decimal(inner)
     )
-    if not known:
+    dates = pa.types.is_date(inner) or pa.types.is_timestamp(inner)
+    if dates and not time:
+        raise unfit_dates(column, file, str(kind))
+    if not known and not dates:
         raise unfit_type(column, file, str(kind))
 
 
@@ -49,13 +59,14 @@ class ArrowColumn:
     levels: dict[str, int] = field(default_factory=dict)
     text: bool = False
     label_bytes: int = 0  # memory of the levels, roughly
+    time: bool = False  # dates, by --time
 
     def add(self, array: Any) -> None:
         """Append a batch: an Arrow array that has been validated."""
         import pyarrow as pa
 
         kind = array.type
-        check_type(kind, self.name, self.file)
+        check_type(kind, self.name, self.file, self.time)
         if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
             array, kind = array.dictionary_decode(), kind.value_type
         if pa.types.is_dictionary(kind) or is_text(kind):
@@ -107,6 +118,8 @@ class ArrowColumn:
 
         if pa.types.is_null(kind):
             return np.full(len(array), np.nan)
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+            return _days(array)
         if pa.types.is_boolean(kind):
             array = pc.cast(array, pa.uint8())
         elif pa.types.is_integer(kind):
@@ -115,3 +128,12 @@ class ArrowColumn:
         single = pa.types.is_float32(kind) or pa.types.is_float16(kind)
         wide = pc.cast(array, pa.float32() if single else pa.float64(), safe=False)
         return wide.to_numpy(zero_copy_only=False)  # NaN where a value is missing
+
+
+def _days(array: Any) -> np.ndarray:
+    """Dates and timestamps as days since 1970, in UTC where they have a time zone."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    microseconds = pc.cast(pc.cast(array, pa.timestamp("us"), safe=False), pa.int64())
+    return pc.cast(microseconds, pa.float64()).to_numpy(zero_copy_only=False) / 86_400e6

@@ -37,13 +37,13 @@ def read_parquet(
         names = checked_header(schema.names, selection, name)
         positions = selection.positions(names, name)
         for i in positions:
-            check_type(schema.types[i], names[i], name)
+            check_type(schema.types[i], names[i], name, names[i] == selection.time)
         chunks = {i: footer.chunks(schema.names[i]) for i in positions}
         largest = max((c.unpacked for column in chunks.values() for c in column), default=0)
         _refuse_implausible(footer.rows, len(positions), largest, source)
         columns, label_bytes = {}, 0
         for number, i in enumerate(positions, 1):
-            column = ArrowColumn(names[i], name, names[i] in selection.categories)
+            column = _column(names[i], name, selection)
             for array in _parquet_column(file, chunks[i], schema.field(i)):
                 column.add(array)
                 beside = label_bytes + column.label_bytes
@@ -64,11 +64,11 @@ def read_arrow(
         names = checked_header(schema.names, selection, name)
         positions = selection.positions(names, name)
         for i in positions:
-            check_type(schema.types[i], names[i], name)
+            check_type(schema.types[i], names[i], name, names[i] == selection.time)
         metadata = layout(file, frozenset(positions), schema)
         unpacked = metadata.largest + metadata.dictionaries
         _refuse_implausible(metadata.rows, len(positions), unpacked, source)
-        columns = [ArrowColumn(names[i], name, names[i] in selection.categories) for i in positions]
+        columns = [_column(names[i], name, selection) for i in positions]
         rows = 0
         for batch in _arrow_batches(file, positions, metadata):
             batch.validate(full=True)
@@ -82,6 +82,11 @@ def read_arrow(
         notes = _end_of_stream(file, metadata, name)
         read = {column.name: column.column() for column in columns}
     return _refuse_empty(File(name, read, notes=notes))
+
+
+def _column(column: str, file: str, selection: Selection) -> ArrowColumn:
+    categorical = column in selection.categories
+    return ArrowColumn(column, file, categorical, time=column == selection.time)
 
 
 # ---- checks of both formats ----------------------------------------------------------------------------

@@ -41,13 +41,22 @@ class DataOptions:
         """Arguments of `mercer.config`."""
         return options.settings(self.memory)
 
+    @property
+    def ordered_by(self) -> str | None:
+        """Column of times by which rows are sorted."""
+        return None
+
     def read(self, *paths: str, columns: Sequence[str] = ()) -> Iterator[File]:
         """Read the files one by one; `columns` selects some of their columns."""
+        time = self.ordered_by
+        if time is not None and time in (*columns, *options.column_names(self.exclude)):
+            raise WrongUse(f"--time {time} cannot be one of the columns to use or to exclude")
         selection = Selection(
             tuple(columns),
             frozenset(options.column_names(self.categories)),
             frozenset(options.column_names(self.exclude)),
             self.text_format,
+            time,
         )
         return (read(path, selection, progress=options.on_terminal()) for path in paths)
 
@@ -72,7 +81,7 @@ class DataOptions:
             "kernel": self.kernel, "bandwidth": self.bandwidth, **more,
             "resamples": self.resamples, "seed": self.seed, "missing": self.missing,
             "sep": self.sep, "decimal": self.decimal, "thousands": self.thousands,
-            "encoding": self.encoding, "memory": self.memory,
+            "encoding": self.encoding, "memory": self.memory, "time": self.ordered_by,
         }  # fmt: skip
         pairs = ((f"--{name}", str(value)) for name, value in single.items() if value is not None)
         return shlex.join([*words, *(word for pair in pairs for word in pair)])
@@ -104,19 +113,32 @@ class TwoSampleOptions(DataOptions):
 
 
 @dataclass(frozen=True)
-class ComparisonOptions(TwoSampleOptions):
-    """Options of commands that test samples, which may be time series."""
+class SeriesOptions(DataOptions):
+    """Options of commands whose rows may be in the order of time."""
 
     series: options.Series = False
+    time: options.Time = None
+
+    @property
+    def ordered_by(self) -> str | None:
+        """Column of times by which rows are sorted."""
+        return self.time
+
+    def line(
+        self, command: str, paths: Sequence[str], lists: Mapping[str, Sequence[str]], **more: Any
+    ) -> str:
+        """Command line that repeats the run; `lists` and `more` are options of the command itself."""
+        return super().line(command, paths, lists, **more) + " --series" * self.series
+
+
+@dataclass(frozen=True)
+class ComparisonOptions(SeriesOptions, TwoSampleOptions):
+    """Options of commands that test samples, which may be time series."""
 
     @property
     def choice(self) -> TwoSampleChoice:
         """The test that these options choose."""
         return replace(super().choice, series=self.series)
-
-    def command_line(self, command: str, paths: Sequence[str], **more: Any) -> str:
-        """Command line that repeats the run; `more` are options of the command itself."""
-        return super().command_line(command, paths, **more) + " --series" * self.series
 
 
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:

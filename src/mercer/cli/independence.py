@@ -24,7 +24,7 @@ from mercer.cli.answer import (
     write_answer,
     write_report,
 )
-from mercer.cli.common_options import DataOptions, expanded
+from mercer.cli.common_options import SeriesOptions, expanded
 from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded
 from mercer.cli.match import FileSample, matched
 from mercer.cli.table import quoted, short
@@ -63,13 +63,12 @@ Test = Annotated[IndependenceName, typer.Option(help="Test to run; auto chooses 
 @expanded
 def independence(
     data: options.Only,
-    chosen: DataOptions,
+    chosen: SeriesOptions,
     x: X = None,
     y: Y = None,
     given: Given = None,
     columns: options.Columns = None,
     test: Test = IndependenceName.AUTO,
-    series: options.Series = False,
     level: options.Level = 0.05,
     json_to: options.Json = None,
     report: options.Report = None,
@@ -92,13 +91,15 @@ def independence(
             raise WrongUse("--columns is for all pairs: leave it out with --x and --y")
         if names[0] and names[1]:
             choice = IndependenceChoice(
-                chosen.kernel, chosen.bandwidth, chosen.resamples, chosen.seed, series, test
+                chosen.kernel, chosen.bandwidth, chosen.resamples, chosen.seed, chosen.series, test
             )
             answer = _answer_question(
                 data, chosen, choice, Question(*names), level, json_to, report, show_all
             )
             rejected = answer.at_least(min_effect)
-        elif any(names) or report or min_effect or series or test is not IndependenceName.AUTO:
+        elif (
+            any(names) or report or min_effect or chosen.series or test is not IndependenceName.AUTO
+        ):
             raise WrongUse(
                 "give both --x and --y; --test, --given, --series, --kernel and --report need them"
             )
@@ -184,18 +185,23 @@ class IndependenceAnswer(Answer[IndependenceResult]):
         if strength is None:
             return []
         if not isinstance(strength, Strength):
-            return [("How much", strength.sentence())]
+            return [("How much", self._by_columns(strength).sentence())]
         low, high = strength.correlation_interval
         text = (
-            f"{strength.sentence()}; kernel correlation {strength.correlation:.2g} "
+            f"{self._by_columns(strength).sentence()}; kernel correlation {strength.correlation:.2g} "
             f"({low:.2g} to {high:.2g})"
         )
         return [("How much", text)]
 
+    def _by_columns(self, strength: VariationExplained) -> VariationExplained:
+        """The strength in terms of columns of the file."""
+        columns = zip("xyz", vars(self.question).values(), strict=True)
+        return strength.named({name: quoted(names, 3) for name, names in columns})
+
 
 def _answer_question(
     data: str,
-    chosen: DataOptions,
+    chosen: SeriesOptions,
     choice: IndependenceChoice,
     question: Question,
     level: float,
@@ -213,7 +219,7 @@ def _answer_question(
     if subset is not result:
         notes.append(f"the strength uses {subset.size:,} rows; the test used all")
     strength = subset.effect() if result.has_effect else None
-    notes += _in_time(question, variables, result)
+    notes += _in_time(question, variables, result, chosen.time is not None)
     pairs = _pairs_of(sample, question, choice.seed)
     answer = IndependenceAnswer(
         result, level, choice.seed, tuple(notes), sample, question, strength, pairs, show_all
@@ -223,7 +229,6 @@ def _answer_question(
         lists = {"x": question.x, "y": question.y, "given": question.given}
         named_test = None if choice.test is IndependenceName.AUTO else choice.test
         command = chosen.line("independence", [data], lists, test=named_test, level=f"{level:g}")
-        command += " --series" * choice.series
         write_report(
             report,
             independence_report,
@@ -231,20 +236,21 @@ def _answer_question(
             command,
             pairs=pairs,
             samples=variables,
-            numbered=not sample.dropped,
+            numbered=sample.original_rows,
         )
     return answer
 
 
 def _in_time(
-    question: Question, variables: Sequence[Any], result: IndependenceResult
+    question: Question, variables: Sequence[Any], result: IndependenceResult, ordered: bool
 ) -> tuple[str, ...]:
     """A caution, where rows of x and y depend on those before them and the test ignores that."""
     if result.test.for_series:
         return ()
     named = [(quoted(q), v) for q, v in zip((question.x, question.y), variables, strict=False)]
     earlier = "add columns of earlier rows to --given"
-    return serial_cautions(named, least=2, remedy=earlier if question.given else "use --series")
+    remedy = earlier if question.given else "use --series"
+    return serial_cautions(named, least=2, remedy=remedy, ordered=ordered)
 
 
 def _pairs_of(sample: FileSample, question: Question, seed: int) -> PairwiseResult | None:
@@ -257,7 +263,7 @@ def _pairs_of(sample: FileSample, question: Question, seed: int) -> PairwiseResu
 
 def _test_all_pairs(
     data: str,
-    chosen: DataOptions,
+    chosen: SeriesOptions,
     level: float,
     json_to: str | None,
     columns: list[str] | None,

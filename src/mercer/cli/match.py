@@ -9,6 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from mercer.cli.exits import Refused
+from mercer.cli.file_time import time_remarks
 from mercer.cli.table import File, LabelColumn, NumericColumn, quoted, short
 from mercer.frames import Columns, Table, category_codes
 
@@ -37,6 +38,12 @@ class FileSample:
     array: bool = False
     dropped: int = 0  # rows
     imputed: int = 0  # values
+    sorted_by: str | None = None  # the column of times by which rows are sorted
+
+    @property
+    def original_rows(self) -> bool:
+        """Whether row i is row i of the file."""
+        return not self.dropped and self.sorted_by is None
 
     @property
     def rows(self) -> int:
@@ -66,7 +73,7 @@ def matched(
     notes += _remarks(files, dropped, imputed)
     array = all(file.array for file in files)
     return [
-        FileSample(file.name, _points(file, array), file.columns, array, d, i)
+        FileSample(file.name, _points(file, array), file.columns, array, d, i, file.sorted_by)
         for file, d, i in zip(files, dropped, imputed, strict=True)
     ]
 
@@ -236,7 +243,7 @@ def _remarks(files: Sequence[File], dropped: Sequence[int], imputed: Sequence[in
                 f"column {quoted([name])} has {levels:,} different labels in {rows:,} rows: names, "
                 "dates and free text carry little information here; leave it out with --columns"
             )
-    return remarks
+    return [*remarks, *time_remarks(files)]
 
 
 def _constant(columns: Sequence[Column]) -> bool:

@@ -89,8 +89,8 @@ def refuse_numbers_as_labels(levels: Iterable[str], rows: int, place: str) -> No
     known = list(levels)
     if known and _share(known, _DATE) >= _NUMERIC_SHARE:
         raise Refused(
-            f"{place}: dates, such as {short(known[0])!r}: convert them to numbers (days), leave the column out "
-            "with --exclude, or treat it as labels with --categories"
+            f"{place}: dates, such as {short(known[0])!r}: name the column with --time if it orders the rows, leave it out "
+            "with --exclude, convert the dates to numbers (days), or treat them as labels with --categories"
         )
     many = len(known) > max(_MIN_LEVELS, _MIN_DISTINCT_SHARE * rows)
     if many and _share(known, _LIKE_NUMBER) >= _NUMERIC_SHARE:

@@ -211,6 +211,14 @@ Series = Annotated[
         help="Rows are in the order of time and depend on those before them: the p-value allows for that.",
     ),
 ]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="COLUMN",
+        help="Column of times (dates or numbers): rows are sorted by it, and it is not compared.",
+    ),
+]
 Gate = Annotated[
     bool, typer.Option("--gate", help="Exit with code 1 if the test rejects (for CI jobs).")
 ]

@@ -14,6 +14,7 @@ from time import monotonic
 from mercer.cli import columnar, npy, parquet_layout
 from mercer.cli.byte_source import ByteSource, label, opened
 from mercer.cli.exits import Refused
+from mercer.cli.file_time import in_time_order
 from mercer.cli.join_files import joined
 from mercer.cli.number_style import TextFormat
 from mercer.cli.table import File, Selection, without_index
@@ -45,8 +46,9 @@ def read(path: str, selection: Selection, *, progress: bool = False) -> File:
         files = sorted(glob(path))
         if not files:
             raise Refused(f"{label(path)}: no file matches this pattern")
-        return joined(label(path), [_read_one(file, selection, progress) for file in files])
-    return _read_one(path, selection, progress)
+        together = joined(label(path), [_read_one(file, selection, progress) for file in files])
+        return in_time_order(together, selection.time)
+    return in_time_order(_read_one(path, selection, progress), selection.time)
 
 
 def _read_one(path: str, selection: Selection, progress: bool) -> File:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ from mercer.cli.exits import Refused, one_line
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # in Parquet and Arrow files
 INDEX = "Unnamed: 0"  # as pandas calls a first column without a name
 MAX_COLUMNS = 100_000  # a file with more is almost always a transposed table
 _BYTES_PER_VALUE = 8  # float64
@@ -58,6 +60,7 @@ class File:
     columns: dict[str, NumericColumn | LabelColumn]
     array: bool = False
     notes: tuple[str, ...] = ()
+    sorted_by: str | None = None  # the column of times by which rows are sorted
 
     @property
     def rows(self) -> int:
@@ -73,17 +76,21 @@ class Selection:
     categories: frozenset[str] = frozenset()
     exclude: frozenset[str] = frozenset()
     text: Any = None  # `TextFormat`; None: the default one
+    time: str | None = None  # column that orders the rows, and is not compared
 
     def positions(self, names: Sequence[str], file: str) -> list[int]:
         """Positions of the selected columns among `names`, in the order of the file."""
-        named = (*self.columns, *sorted(self.categories), *sorted(self.exclude))
+        timed = () if self.time is None else (self.time,)
+        named = (*self.columns, *sorted(self.categories), *sorted(self.exclude), *timed)
         absent = [c for c in named if c not in names]
         if absent:
             raise Refused(f"{file}: no column {quoted(absent)}; it has {quoted(names)}")
         chosen = [i for i, n in enumerate(names) if not self.columns or n in self.columns]
         positions = [i for i in chosen if names[i] not in self.exclude]
-        if not positions:
-            raise Refused(f"{file}: --exclude leaves no column")
+        if not [i for i in positions if names[i] != self.time]:
+            raise Refused(f"{file}: --exclude and --time leave no column")
+        if self.time is not None and names.index(self.time) not in positions:
+            positions = sorted([*positions, names.index(self.time)])
         if len(positions) > MAX_COLUMNS:
             raise Refused(
                 f"{file}: {len(positions):,} columns, more than the limit of {MAX_COLUMNS:,}; rows are "
@@ -115,9 +122,15 @@ def checked_header(names: Sequence[str], selection: Selection, file: str) -> lis
 
 
 def without_index(file: File, selection: Selection) -> File:
-    """The file without a first column that only counts its rows, unless it was asked for."""
+    """The file without row indices: a first column that only counts, and those that pandas stores without a name."""
+    asked = (*selection.columns, *selection.categories, selection.time)
+    stored = [n for n in file.columns if _PANDAS_INDEX.fullmatch(n) and n not in asked]
+    if stored and len(stored) < len(file.columns):
+        others = {name: c for name, c in file.columns.items() if name not in stored}
+        note = f"{file.name}: the row index of pandas, {quoted(stored)}, was left out"
+        file = replace(file, columns=others, notes=(*file.notes, note))
     column = file.columns.get(INDEX)
-    if column is None or INDEX in (*selection.columns, *selection.categories):
+    if column is None or INDEX in asked:
         return file
     rows = np.arange(file.rows)
     counts = isinstance(column, NumericColumn) and any(
@@ -171,6 +184,14 @@ def unfit_type(column: str, file: str, kind: str) -> Refused:
     return Refused(
         f"{file}, column {quoted([column])}: values of type {short(kind, 80)}; convert them to "
         "numbers or text, or select other columns with --columns"
+    )
+
+
+def unfit_dates(column: str, file: str, kind: str) -> Refused:
+    """Error for a column of dates that is to be compared."""
+    return Refused(
+        f"{file}, column {quoted([column])}: dates ({short(kind, 80)}): name the column with --time if it orders the rows, "
+        "leave it out with --exclude, or convert the dates to numbers (days)"
     )
 
 

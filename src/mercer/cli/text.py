@@ -54,7 +54,13 @@ def read_text(source: ByteSource, selection: Selection, progress: Progress) -> F
     """Selected columns of a text table."""
     header, name = _header(source, selection), source.name
     columns = [
-        _TextColumn(header.names[i], i, header.names[i] in selection.categories, header.form)
+        _TextColumn(
+            header.names[i],
+            i,
+            header.names[i] in selection.categories,
+            header.form,
+            time=header.names[i] == selection.time,
+        )
         for i in selection.positions(header.names, name)
     ]
     _feed(source, header, columns, progress, first_batch_only=True)
@@ -256,6 +262,7 @@ class _TextColumn:
     first_word: tuple[int, str] = (0, "")  # its row (from 0), and the word
     sample: list[str] = field(default_factory=list)  # cells of the first batch, if it has words
     chosen: bool = False  # labels by --categories
+    time: bool = False  # dates, by --time
 
     def __post_init__(self) -> None:
         self.chosen = self.as_labels
@@ -276,7 +283,7 @@ class _TextColumn:
 
     def refuse_numbers_as_labels(self, file: str) -> None:
         """Refuse labels that look like numbers or dates, unless they were asked for."""
-        if self.as_labels and not self.chosen:
+        if self.as_labels and not self.chosen and not self.time:
             rows = sum(map(len, self.parts))
             refuse_numbers_as_labels(self.levels, rows, f"{file}, column {quoted([self.name])}")
 

@@ -101,7 +101,7 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
     def numbered(self) -> bool:
         """Whether row i of the result is row i of the files."""
         rows = tuple(sample.rows for sample in self.samples)
-        return rows == self.result.sizes and not any(sample.dropped for sample in self.samples)
+        return rows == self.result.sizes and all(sample.original_rows for sample in self.samples)
 
     def details(self) -> dict[str, Any]:
         """Files, columns, result and features."""
@@ -204,7 +204,8 @@ def in_time(samples: Sequence[FileSample], result: TwoSampleResult) -> tuple[str
         return ()
     names = display_names([sample.name for sample in samples])
     named = [(name, sample.points) for name, sample in zip(names, samples, strict=True)]
-    return serial_cautions(named, remedy="use --series")
+    known = all(sample.sorted_by is not None for sample in samples)
+    return serial_cautions(named, remedy="use --series", ordered=known)
 
 
 def two_sample_answer(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class Explained:
             whole = f"the spread of {self.of}" if self.what == "spread" else self.of
         else:
             variation = "spread" if self.what == "spread" else "variation"
-            whole = f"the {variation} of {self.of} that {self.beyond} leaves unexplained"
+            whole = f"the {variation} of {self.of} left unexplained by {self.beyond}"
         return f"{self.by} explains {max(self.share, 0.0):.0%} of {whole}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,6 +95,19 @@ class VariationExplained(EffectSize):
     def word(self) -> str:
         """That share in words: very weak, weak, moderate or strong."""
         return share_word(self.unitless)
+
+    def named(self, names: Mapping[str, str]) -> Self:
+        """The same shares with other names of the variables."""
+        shares = tuple(
+            replace(
+                e,
+                of=names.get(e.of, e.of),
+                by=names.get(e.by, e.by),
+                beyond=None if e.beyond is None else names.get(e.beyond, e.beyond),
+            )
+            for e in self.explained
+        )
+        return replace(self, explained=shares)  # type: ignore[type-var]
 
     def sentence(self) -> str:
         """What explains how much of what, with the interval and a word."""

@@ -164,21 +164,31 @@ def _components(centred: LazyMatrix, number: int) -> tuple[np.ndarray, bool]:
 
 
 def serial_cautions(
-    samples: Sequence[tuple[str, Any]], *, least: int = 1, remedy: str = "use a test for series"
+    samples: Sequence[tuple[str, Any]],
+    *,
+    least: int = 1,
+    remedy: str = "use a test for series",
+    ordered: bool = False,
 ) -> tuple[str, ...]:
     """A caution where the rows of at least `least` named samples depend on those before them, else nothing.
 
     At most 1,000 consecutive rows of each are looked at, at level 0.01 and with a fixed seed. Tests of two variables are
-    valid if the rows of one of them are independent: for those, `least` is 2.
+    valid if the rows of one of them are independent: for those, `least` is 2. `ordered`: rows are known to be in
+    the order of time.
     """
     pvalues = {name: serial_pvalue(sample, name) for name, sample in samples}
     serial = [name for name, pvalue in pvalues.items() if pvalue <= _LEVEL_OF_CAUTION]
     if not serial or len(serial) < least:
         return ()
+    consequence = f"its p-value is too small: {remedy}."
+    if not ordered:
+        consequence = (
+            f"If their order is that of time, {consequence} If rows are only sorted, shuffle them."
+        )
     return (
         f"Caution: the rows of {_listed_briefly(serial)} depend on those before them (SerialHSIC, p = "
-        f"{max(pvalues[name] for name in serial):.2g}), and this test takes rows for independent. If their order is that of "
-        f"time, its p-value is too small: {remedy}. If rows are only sorted, shuffle them.",
+        f"{max(pvalues[name] for name in serial):.2g}), and this test takes rows for independent"
+        f"{', so' if ordered else '.'} {consequence}",
     )
 
 

@@ -10,6 +10,7 @@ from mercer.backend import is_array, to_numpy
 from mercer.frames import Table
 from mercer.htest.dependence.all_pairs import Pair, PairwiseResult
 from mercer.htest.dependence.dependence_result import IndependenceResult
+from mercer.htest.explained_variation import VariationExplained
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 from mercer.report.cells import cells, versions
 from mercer.report.page import brief, page_about
@@ -82,7 +83,7 @@ def independence_report(
         {
             "names": names,
             "given": result.variables[-1].label if result.given else None,
-            "strength": reduced.effect() if result.has_effect else None,
+            "strength": _strength(reduced) if result.has_effect else None,
             "null": null_figure(result, level, _null_hypothesis(result)),
             "matrix": None if pairs is None else _matrix(pairs, level),
             "pairs": [] if pairs is None else _strongest(pairs, _PAIRS_LISTED),
@@ -97,6 +98,11 @@ def independence_report(
         level=level,
         notes=notes,
     )
+
+
+def _strength(result: IndependenceResult) -> VariationExplained:
+    """The strength of the dependence, in terms of columns."""
+    return result.effect().named({v.name: brief(v.label, 60) for v in result.variables})
 
 
 def _null_hypothesis(result: IndependenceResult) -> str:

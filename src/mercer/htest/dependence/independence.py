@@ -21,6 +21,7 @@ from mercer.htest.dependence.linear_time_hsic import NystromHSIC
 from mercer.htest.dependence.rcot import RCoT
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import WildBootstrap
+from mercer.htest.time_order import SORTED_NOTE, variables_in_time_order
 from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import one_sample
 
@@ -37,6 +38,7 @@ def independence(
     resamples: int | None = None,
     level: float = 0.05,
     series: bool = False,
+    time: Any = None,
     rng: Any = None,
 ) -> IndependenceResult:
     """Test whether two variables are independent, perhaps given a third; the test is chosen automatically.
@@ -70,6 +72,10 @@ def independence(
         Significance level of `result.rejects()` and `result.summary()`.
     series : bool
         Whether x and y are time series, their rows in the order of time. Not together with `given`.
+    time : str or array, optional
+        Name of a column of a data frame that holds the time (dates or numbers), which is left out of the variables, or one
+        time for each row. Rows are sorted by it first, so that `series=True`, and the caution about rows that
+        depend on those before them, mean that order.
     rng : int, Generator or None
 
     Returns
@@ -93,16 +99,20 @@ def independence(
         raise ValueError(f"series and given cannot be used together: {NO_SERIES_GIVEN}")
     _check_asked(test, kernel, given, series)
     asked = asked_test(test, kernel, partial(_by_kernel, series), "HSIC(RBF(1.0), RBF(1.0))")
-    given = () if given is None else (one_sample(given, "z"),)
-    samples = (one_sample(x, "x"), one_sample(y, "y"), *given)
+    handed_in = (x, y) if given is None else (x, y, given)
+    if time is not None:
+        handed_in = variables_in_time_order(handed_in, time)
+    samples = [one_sample(*pair) for pair in zip(handed_in, "xyz", strict=False)]
+    sorted_by = () if time is None else (SORTED_NOTE,)
     if asked is not None:
         result = with_resamples(asked, resamples).test(*samples, rng=rng)
-        return at_level(_independence_result(result, asked), level)
-    width = width_of(samples[2]) if given else None
+        result = _independence_result(result, asked)
+        return at_level(replace(result, notes=(*sorted_by, *result.notes)), level)
+    width = None if given is None else width_of(samples[2])
     used, why = chosen_for_series() if series else chosen(count(samples[0]), width)
     result = with_resamples(used, resamples).test(*samples, rng=rng)
     first = int(_conservative(result))  # that warning stays the first note
-    notes = (*result.notes[:first], why, *result.notes[first:])
+    notes = (*result.notes[:first], why, *sorted_by, *result.notes[first:])
     return at_level(replace(result, notes=notes), level)
 
 

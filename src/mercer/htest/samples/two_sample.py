@@ -17,6 +17,7 @@ from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.mmdagg import MMDAgg
 from mercer.htest.samples.two_sample_result import TwoSampleResult
+from mercer.htest.time_order import SORTED_NOTE, samples_in_time_order
 from mercer.kernels.base import Kernel
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import one_sample
@@ -37,6 +38,7 @@ def two_sample(
     resamples: int | None = None,
     level: float = 0.05,
     series: bool = False,
+    time: Any = None,
     rng: Any = None,
 ) -> TwoSampleResult:
     """Test whether two samples come from the same distribution; the test is chosen automatically.
@@ -70,6 +72,10 @@ def two_sample(
         Significance level of `result.rejects()` and `result.summary()`.
     series : bool
         Whether each sample is a time series, its rows in the order of time. Not together with `test`.
+    time : str or pair of arrays, optional
+        Name of a column of both data frames that holds the time (dates or numbers), which is not compared, or the times of
+        the rows of x and of y. Rows are sorted by it first, so that `series=True`, and the caution about rows that
+        depend on those before them, mean that order.
     rng : int, Generator or None
 
     Returns
@@ -95,6 +101,8 @@ def two_sample(
             "series and test cannot be used together: give the test a null distribution for series, as in "
             "MMD(null=WildBootstrap(block=None))"
         )
+    if time is not None:
+        x, y = samples_in_time_order(x, y, time)
     handed_in = x, y
     asked = asked_test(test, kernel, partial(_by_kernel, series), "MMD(RBF(1.0))")
     x, y = _read(x, "x"), _read(y, "y")
@@ -106,7 +114,8 @@ def two_sample(
     result = _two_sample_result(with_resamples(used, resamples).test(x, y, rng=rng), used)
     samples = tuple(_shown(*pair) for pair in zip(handed_in, (x, y), strict=True))
     pooled = replace(result.pooled, samples=samples)
-    return at_level(replace(result, notes=(*why, *result.notes), pooled=pooled), level)
+    sorted_by = () if time is None else (SORTED_NOTE,)
+    return at_level(replace(result, notes=(*why, *sorted_by, *result.notes), pooled=pooled), level)
 
 
 def _by_kernel(series: bool, kernel: Kernel) -> MMD:

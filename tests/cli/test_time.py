@@ -1,0 +1,106 @@
+"""--time: rows in the order of a column that is not compared, in files of every kind."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.support.cli_runs import refused, run
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
+
+def wandering(rows, rng):
+    values = np.zeros(rows)
+    for i, step in enumerate(rng.normal(size=rows - 1)):
+        values[i + 1] = 0.7 * values[i] + step
+    return values
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Two files of daily values in random order, in several formats."""
+    rng = np.random.default_rng(0)
+    for name in "ab":
+        days = pd.date_range("2024-01-01", periods=80)
+        frame = pd.DataFrame({"day": days, "v": wandering(80, rng), "w": wandering(80, rng)})
+        mixed = frame.sample(frac=1, random_state=1)
+        mixed.to_csv(tmp_path / f"{name}.csv", index=False)
+        mixed.to_parquet(tmp_path / f"{name}.parquet", index=False)
+        mixed.to_feather(tmp_path / f"{name}.feather")
+        mixed.assign(day=mixed.day.dt.strftime("%d.%m.%Y")).to_csv(
+            tmp_path / f"{name}_points.csv", index=False
+        )
+        frame.drop(columns="day").to_csv(tmp_path / f"{name}_sorted.csv", index=False)
+        frame.assign(day=range(80)).to_csv(tmp_path / f"{name}_numbered.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def document(*arguments):
+    return json.loads(run(*arguments, "--json", "-").stdout)
+
+
+@pytest.mark.usefixtures("folder")
+class TestTime:
+    @pytest.mark.parametrize("kind", [".csv", ".parquet", ".feather", "_points.csv"])
+    def test_all_formats_have_the_same_order(self, kind):
+        command = ("two-sample", f"a{kind}", f"b{kind}", "--test", "mmd", "--resamples", "49")
+        timed = document(*command, "--time", "day")
+        assert [c["name"] for c in timed["columns"]] == ["v", "w"]
+        assert any("in time" in c or "depend on those before" in c for c in timed["cautions"])
+        assert not any("If rows are only sorted" in c for c in timed["cautions"])
+        series = document(*command, "--time", "day", "--series")
+        by_hand = document("two-sample", "a_sorted.csv", "b_sorted.csv", *command[3:], "--series")
+        assert series["pvalue"] == by_hand["pvalue"]
+        assert any("index of pandas" in r for r in timed["remarks"]) == (kind == ".feather")
+        line = refused(*command, code=3)
+        assert "dates" in line
+        assert "--time" in line
+
+    def test_drift_and_independence_take_it(self):
+        drift = document("drift", "a.csv", "b.csv", "--time", "day", "--resamples", "49")
+        assert [c["name"] for c in drift["batches"][0]["columns"]] == ["v", "w"]
+        assert any("so its p-value is too small" in c for c in drift["cautions"])
+        question = ("independence", "a.csv", "--x", "v", "--y", "w", "--time", "day")
+        timed = document(*question, "--series")
+        by_hand = document("independence", "a_sorted.csv", *question[2:6], "--series")
+        assert timed["pvalue"] == by_hand["pvalue"]
+        pairs = document("independence", "a.csv", "--time", "day", "--resamples", "49")
+        assert [c["name"] for c in pairs["columns"]] == ["v", "w"]
+
+    def test_rising_columns_give_a_hint(self):
+        files = ("two-sample", "a_numbered.csv", "b_numbered.csv", "--resamples", "49")
+        remarks = document(*files)["remarks"]
+        assert any("column 'day' increases from row to row" in r for r in remarks)
+        timed = document(*files, "--time", "day")["remarks"]
+        assert not any("increases" in r for r in timed)
+        assert any("not compared" in r for r in timed)
+
+    def test_wrong_uses_are_refused(self):
+        both = ("two-sample", "a.csv", "b.csv")
+        assert "no column 'week'" in refused(*both, "--time", "week", code=3)
+        assert "cannot be" in refused(*both, "--time", "day", "--columns", "day,v", code=2)
+        with open("words.csv", "w") as file:
+            file.write("day,v\n" + "".join(f"{w},{i}\n" for i, w in enumerate("abcdefgh")))
+        assert "neither a date" in refused(
+            "two-sample", "words.csv", "words.csv", "--time", "day", code=3
+        )
+
+    def test_the_report_repeats_the_command_and_numbers_no_rows(self, folder):
+        run(
+            "two-sample",
+            "a.csv",
+            "b.csv",
+            "--time",
+            "day",
+            "--resamples",
+            "49",
+            "--report",
+            "r.html",
+        )
+        page = (folder / "r.html").read_text()
+        assert "--time day" in page
