@@ -41,7 +41,7 @@ from mercer.kernels import (
     sample_frequencies,
 )
 from tests.support.arrays import LIBRARIES, to_numpy, torch
-from tests.support.features_zoo import ZOO
+from tests.support.features_zoo import OBJECT_MAPS, ZOO
 from tests.support.sklearn_checks import results_of_checks
 from tests.support.zoo import ZOO as KERNELS
 
@@ -56,7 +56,7 @@ def test_scikit_learn_checks(feature_map):
 def test_every_map_is_in_the_zoo():
     public = (getattr(features, name) for name in features.__all__)
     maps = {c for c in public if inspect.isclass(c) and issubclass(c, BaseEstimator)}
-    assert maps - {features.FeatureMap} == {type(m) for m in ZOO}
+    assert maps - {features.FeatureMap} == {type(m) for m in [*ZOO, *OBJECT_MAPS]}
 
 
 @pytest.mark.parametrize("feature_map", ZOO, ids=str)

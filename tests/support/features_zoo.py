@@ -5,10 +5,12 @@ from __future__ import annotations
 from mercer.features import (
     KMeansPlusPlus,
     LeverageScores,
+    MinHash,
     Nystrom,
     QuasiMonteCarloFourier,
     RandomFourier,
     RandomPhaseFourier,
+    RandomWarping,
     TensorSketch,
 )
 from mercer.kernels import RBF, Laplace, Linear, Matern, Polynomial
@@ -25,3 +27,5 @@ ZOO = [
     TensorSketch(random_state=0),
     TensorSketch(Polynomial(2, 0.0), 50, random_state=0),
 ]
+
+OBJECT_MAPS = [MinHash(random_state=0), RandomWarping(random_state=0)]  # their points are no vectors

@@ -12,21 +12,31 @@ from mercer.kernels import (
     RBF,
     AllSubsequences,
     BestMatch,
+    CauchyBinet,
     Convolution,
     CyclicShift,
     Dice,
     DynamicTimeWarping,
     Exponential,
     FromPairs,
+    FuzzyCrossProduct,
+    FuzzyIntersection,
     GappyKmers,
     GappyPairs,
+    GaussianNonsingleton,
     GlobalAlignment,
     Graphlets,
+    HiddenMarkov,
+    HiddenMarkovProduct,
     Jaccard,
     Kendall,
     Kernel,
+    LinearSystem,
+    LinearSystemProduct,
     Mallows,
     Mismatch,
+    MultiscaleLaplacian,
+    Nonsingleton,
     OptimalAssignmentWL,
     PartialTree,
     PersistenceFisher,
@@ -34,6 +44,7 @@ from mercer.kernels import (
     PersistenceSlicedWasserstein,
     PersistenceWeightedGaussian,
     Precomputed,
+    ProductNorm,
     Propagation,
     RandomWalk,
     SetIntersection,
@@ -143,6 +154,61 @@ def diagrams(rng: np.random.Generator, n: int) -> list[np.ndarray]:
     return [np.stack([b, b + rng.exponential(0.3, len(b))], axis=1) for b in births]
 
 
+def fuzzy_sets(rng: np.random.Generator, n: int) -> list[dict[Any, float]]:
+    """Fuzzy sets of letters and numbers, the first of them empty."""
+    elements = ["a", "b", 1, 2.5]
+    return [
+        {},
+        *({e: float(rng.random()) for e in elements if rng.random() < 0.6} for _ in range(n - 1)),
+    ]
+
+
+def fuzzy_points(rng: np.random.Generator, n: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Fuzzy sets of points in the plane, the first of them empty."""
+    return [(points, rng.random(len(points))) for points in bags(rng, n)]
+
+
+def fuzzy_vectors(rng: np.random.Generator, n: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Vectors with Gaussian membership functions."""
+    return [(rng.normal(size=2), rng.random(2) + 0.05) for _ in range(n)]
+
+
+def markov_models(gaussian: bool = False) -> ObjectSampler:
+    """Hidden Markov models of one to three states, with three symbols or with vectors in the plane."""
+
+    def sample(rng: np.random.Generator, n: int) -> list[HiddenMarkov]:
+        return [random_markov_model(rng, int(rng.integers(1, 4)), gaussian) for _ in range(n)]
+
+    return sample
+
+
+def random_markov_model(rng: np.random.Generator, states: int, gaussian: bool) -> HiddenMarkov:
+    """A hidden Markov model; symbols have probability 0 now and then."""
+    start, transitions = rng.dirichlet(np.ones(states)), rng.dirichlet(np.ones(states), states)
+    if not gaussian:
+        return HiddenMarkov(start, transitions, rng.dirichlet(0.3 * np.ones(3), states))
+    roots = rng.normal(size=(states, 2, 2))
+    covariances = roots @ roots.transpose(0, 2, 1) + 0.3 * np.eye(2)
+    return HiddenMarkov(start, transitions, rng.normal(size=(states, 2)), covariances)
+
+
+def linear_systems(rng: np.random.Generator, n: int) -> list[LinearSystem]:
+    """Linear dynamical systems of one to three states, observed in the plane, with noise."""
+
+    def one(states: int) -> LinearSystem:
+        root, other = rng.normal(size=(states, states)), rng.normal(size=(2, 2))
+        return LinearSystem(
+            rng.normal(size=states),
+            0.3 * rng.normal(size=(states, states)),
+            rng.normal(size=(2, states)),
+            0.5 * np.eye(states),
+            root @ root.T,
+            other @ other.T + 0.5 * np.eye(2),
+        )
+
+    return [one(int(rng.integers(1, 4))) for _ in range(n)]
+
+
 def common_letters(a: str, b: str) -> int:
     """Number of letters that two strings have in common, each counted once."""
     return len(set(a) & set(b))
@@ -205,6 +271,21 @@ OBJECT_ZOO = [
     ObjectEntry(RandomWalk(0.02), graphs),
     ObjectEntry(RandomWalk(0.1, kind=Exponential()), graphs),
     ObjectEntry(Propagation(2), graphs),
+    ObjectEntry(MultiscaleLaplacian(1, gamma=0.3, eta=0.5), graphs, tolerance=1e-11),
+    # models of sequences
+    ObjectEntry(HiddenMarkovProduct(4), markov_models()),
+    ObjectEntry(HiddenMarkovProduct(3), markov_models(gaussian=True)),
+    ObjectEntry(HiddenMarkovProduct(400).normalized(), markov_models(), tolerance=1e-11),
+    ObjectEntry(LinearSystemProduct(3), linear_systems, tolerance=1e-11),
+    ObjectEntry(LinearSystemProduct(2, rho=1.0), linear_systems, tolerance=1e-11),
+    ObjectEntry(CauchyBinet(0.3), linear_systems, tolerance=1e-11),
+    ObjectEntry(CauchyBinet(0.3, order=2), linear_systems, tolerance=1e-11),
+    # fuzzy sets
+    ObjectEntry(FuzzyIntersection(), fuzzy_sets),
+    ObjectEntry(FuzzyIntersection(ProductNorm()), fuzzy_sets),
+    ObjectEntry(FuzzyCrossProduct(RBF(1.0)), fuzzy_points),
+    ObjectEntry(Nonsingleton(), fuzzy_sets, definite=False),
+    ObjectEntry(GaussianNonsingleton(), fuzzy_vectors, definite=False),
     # given by users
     ObjectEntry(FromPairs(common_letters), WORDS, readable=False),
     ObjectEntry(Precomputed(LAPLACE_MATRIX), indices, readable=False),

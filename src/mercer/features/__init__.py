@@ -15,9 +15,11 @@ from mercer.features.choose_landmarks import (
     UniformLandmarks,
 )
 from mercer.features.feature_map import FeatureMap, Map
+from mercer.features.minhash import MinHash
 from mercer.features.nystrom import Nystrom
 from mercer.features.random_fourier import QuasiMonteCarloFourier, RandomFourier
 from mercer.features.random_phase import RandomPhaseFourier
+from mercer.features.random_warping import RandomWarping
 from mercer.features.sketch import TensorSketch
 
 __all__ = [
@@ -26,10 +28,12 @@ __all__ = [
     "LandmarkRule",
     "LeverageScores",
     "Map",
+    "MinHash",
     "Nystrom",
     "QuasiMonteCarloFourier",
     "RandomFourier",
     "RandomPhaseFourier",
+    "RandomWarping",
     "TensorSketch",
     "UniformLandmarks",
 ]

@@ -16,10 +16,14 @@ from mercer.kernels.diagrams.diagram_kernels import (
 )
 from mercer.kernels.discrete import Chi2, Delta, Intersection
 from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
+from mercer.kernels.dynamics.cauchy_binet import CauchyBinet
+from mercer.kernels.dynamics.sequence_models import HiddenMarkov, LinearSystem
+from mercer.kernels.dynamics.sequence_products import HiddenMarkovProduct, LinearSystemProduct
 from mercer.kernels.facts import Facts, facts
 from mercer.kernels.from_functions import FromCallable, FromPairs
 from mercer.kernels.function_space import FunctionSpace, function_space
 from mercer.kernels.graphs.graphlets import Graphlets
+from mercer.kernels.graphs.multiscale_laplacian import MultiscaleLaplacian
 from mercer.kernels.graphs.packed_graphs import Graphs
 from mercer.kernels.graphs.propagation import Propagation
 from mercer.kernels.graphs.random_walks import Factorial, Geometric, RandomWalk
@@ -49,6 +53,14 @@ from mercer.kernels.series.series_data import Series
 from mercer.kernels.series.signature import Signature
 from mercer.kernels.sets.common_elements import Dice, Jaccard, SetIntersection, WeightedJaccard
 from mercer.kernels.sets.element_pairs import BestMatch, Convolution
+from mercer.kernels.sets.fuzzy_sets import (
+    FuzzyCrossProduct,
+    FuzzyIntersection,
+    GaussianNonsingleton,
+    MinimumNorm,
+    Nonsingleton,
+    ProductNorm,
+)
 from mercer.kernels.shift_invariant import (
     BSpline,
     Cosine,
@@ -79,6 +91,7 @@ __all__ = [
     "Binomial",
     "Brownian",
     "Cauchy",
+    "CauchyBinet",
     "Chi2",
     "Composed",
     "Constant",
@@ -101,13 +114,18 @@ __all__ = [
     "FromCallable",
     "FromPairs",
     "FunctionSpace",
+    "FuzzyCrossProduct",
+    "FuzzyIntersection",
     "GappyKmers",
     "GappyPairs",
+    "GaussianNonsingleton",
     "Geometric",
     "GlobalAlignment",
     "Graphlets",
     "Graphs",
     "HalfLine",
+    "HiddenMarkov",
+    "HiddenMarkovProduct",
     "Intersection",
     "InverseMultiquadric",
     "Jaccard",
@@ -115,10 +133,15 @@ __all__ = [
     "Kernel",
     "Laplace",
     "Linear",
+    "LinearSystem",
+    "LinearSystemProduct",
     "Mallows",
     "Matern",
+    "MinimumNorm",
     "Mismatch",
     "Multiple",
+    "MultiscaleLaplacian",
+    "Nonsingleton",
     "Normalized",
     "OptimalAssignmentWL",
     "PartialTree",
@@ -131,6 +154,7 @@ __all__ = [
     "Power",
     "Precomputed",
     "Product",
+    "ProductNorm",
     "Propagation",
     "Radial",
     "RadialForm",

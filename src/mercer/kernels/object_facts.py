@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from mercer.kernels.dynamics.cauchy_binet import CauchyBinet
+from mercer.kernels.dynamics.sequence_products import HiddenMarkovProduct, LinearSystemProduct
 from mercer.kernels.facts import Facts, facts
 from mercer.kernels.feature_counts import FeatureCounts
 from mercer.kernels.from_functions import FromPairs
 from mercer.kernels.graphs.graphlets import Graphlets
+from mercer.kernels.graphs.multiscale_laplacian import MultiscaleLaplacian
 from mercer.kernels.graphs.propagation import Propagation
 from mercer.kernels.graphs.random_walks import RandomWalk
 from mercer.kernels.graphs.shortest_paths import ShortestPath
@@ -15,6 +18,12 @@ from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.rankings.rankings import Kendall, Mallows, Spearman
 from mercer.kernels.sets.common_elements import Dice, Jaccard, SetIntersection, WeightedJaccard
 from mercer.kernels.sets.element_pairs import BestMatch, Convolution
+from mercer.kernels.sets.fuzzy_sets import (
+    FuzzyCrossProduct,
+    FuzzyIntersection,
+    GaussianNonsingleton,
+    Nonsingleton,
+)
 from mercer.kernels.strings.gapped import GappyKmers, GappyPairs, WeightedDegree
 from mercer.kernels.strings.mismatch import Mismatch
 from mercer.kernels.strings.spectrum import Spectrum
@@ -26,6 +35,7 @@ _FEATURES = (
     FeatureCounts, Spectrum, Mismatch, Subsequence, Substrings, AllSubsequences, GappyKmers, GappyPairs,
     WeightedDegree, SetIntersection, Subtree, SubsetTree, PartialTree,
     WeisfeilerLehman, OptimalAssignmentWL, ShortestPath, Graphlets, RandomWalk, Propagation,
+    CauchyBinet, FuzzyIntersection,
 )  # fmt: skip
 
 # Values are products of explicit features; whether these separate distributions depends on them.
@@ -57,8 +67,37 @@ facts_rule(BestMatch)(
 )
 
 
+# {a}, {b} and {a, b} have the matrix [[1, 0, 1], [0, 1, 1], [1, 1, 1]], whose determinant is -1; two narrow Gaussians
+# and a wide one come as near to it as one likes.
+for _kind in (Nonsingleton, GaussianNonsingleton):
+    facts_rule(_kind)(
+        lambda kernel: Facts(domain=kernel.domain, positive_definite=False, bounded=True)
+    )
+
+
+@facts_rule(HiddenMarkovProduct)
+def _expected_likelihood(kernel: HiddenMarkovProduct) -> Facts:
+    """An inner product of densities, which models with other states may share."""
+    return Facts(domain=kernel.domain, positive_definite=True, separates=False)
+
+
+@facts_rule(LinearSystemProduct)
+def _probability_product(kernel: LinearSystemProduct) -> Facts:
+    """An inner product of powers of densities; the Bhattacharyya coefficient is at most 1."""
+    bounded = True if kernel.rho == 0.5 else None
+    return Facts(domain=kernel.domain, positive_definite=True, bounded=bounded, separates=False)
+
+
+@facts_rule(MultiscaleLaplacian)
+def _multiscale(kernel: MultiscaleLaplacian) -> Facts:
+    """A Bhattacharyya coefficient of Gaussians, whose covariances need a positive definite base."""
+    definite = kernel.base is None or facts(kernel.base).positive_definite
+    return Facts(domain=kernel.domain, positive_definite=definite or None, bounded=True)
+
+
 @facts_rule(Convolution)
-def _convolution(kernel: Convolution) -> Facts:
+@facts_rule(FuzzyCrossProduct)
+def _convolution(kernel: Convolution | FuzzyCrossProduct) -> Facts:
     """A sum over pairs: definite where the base is, and not bounded in the number of elements."""
     definite = facts(kernel.base).positive_definite
     return Facts(domain=kernel.domain, positive_definite=definite or None)

@@ -174,14 +174,15 @@ def _as_set(item: Any, i: int, name: str) -> frozenset[Any]:
             "or tuples"
         ) from None
     for element in elements:
-        _check_element(element, i, name)
+        check_element(element, i, name)
     return elements
 
 
-def _check_element(element: Any, i: int, name: str) -> None:
+def check_element(element: Any, i: int, name: str) -> None:
+    """Require an element that has a code: a number, text, or a tuple of them."""
     if isinstance(element, tuple):
         for part in element:
-            _check_element(part, i, name)
+            check_element(part, i, name)
     elif isinstance(element, Real):
         number: Any = element
         if number != number or number in (float("inf"), float("-inf")):

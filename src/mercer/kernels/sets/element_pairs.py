@@ -75,7 +75,7 @@ class _OfElements(ObjectKernel):
 
     def items(self, x: Any, name: str, /) -> list[Any]:
         sets = [
-            _elements(item, i, name) for i, item in enumerate(listed(x, name, "sets of points"))
+            elements_of(item, i, name) for i, item in enumerate(listed(x, name, "sets of points"))
         ]
         self._accepted(sets, name)
         return sets
@@ -198,7 +198,7 @@ def _blocks(sets: PointSets, width: int) -> Iterator[slice]:
         start = stop
 
 
-def _elements(item: Any, i: int, name: str) -> Any:
+def elements_of(item: Any, i: int, name: str) -> Any:
     """The points of one set."""
     if is_array(item):
         points = to_numpy(item)
@@ -206,7 +206,7 @@ def _elements(item: Any, i: int, name: str) -> Any:
             return (
                 validate.points(points, f"set {i} of {name}") if len(points) else np.empty((0, 1))
             )
-        return _elements(points.tolist(), i, name) if points.ndim else _elements(None, i, name)
+        return elements_of(points.tolist(), i, name) if points.ndim else elements_of(None, i, name)
     if isinstance(item, set | frozenset):
         item = sorted(item, key=repr)
     if not isinstance(item, list | tuple):

@@ -1,0 +1,1 @@
+"""Kernels on models of sequences: hidden Markov models and linear dynamical systems."""
