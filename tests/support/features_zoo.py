@@ -28,4 +28,7 @@ ZOO = [
     TensorSketch(Polynomial(2, 0.0), 50, random_state=0),
 ]
 
-OBJECT_MAPS = [MinHash(random_state=0), RandomWarping(random_state=0)]  # their points are no vectors
+OBJECT_MAPS = [
+    MinHash(random_state=0),
+    RandomWarping(random_state=0),
+]  # their points are no vectors
