@@ -339,6 +339,8 @@ def learner_cases() -> list[LearnerCase]:
         (learn.DistributionRegressor(), sets[0], scale, True),
         (learn.BayesianDistributionRegressor(random_state=0), sets[0], scale),
         (learn.MeanFeatures(random_state=0), sets[0], None),
+        (learn.ConditionalGaussians(), x, None),
+        (learn.SecondOrderConeSVC(), *classes),
         (learn.NadarayaWatson(), *numbers),
         (learn.LocalLinear(), *numbers),
         (learn.SmoothingSpline(), *line),

@@ -14,6 +14,7 @@ from mercer.learn import (
     SVR,
     AugmentedSVC,
     BayesianDistributionRegressor,
+    ConditionalGaussians,
     ConjugateGradients,
     DistributionRegressor,
     FlexSVC,
@@ -38,11 +39,14 @@ from mercer.learn import (
     OneClassSMM,
     OneClassSVC,
     RidgePath,
+    SecondOrderConeSVC,
     SmoothingSpline,
     SpectralClustering,
     SupportMeasureMachine,
     amari_index,
+    risk_deviation,
 )
+from mercer.rkhs import Function
 from tests.memory.case import Case, K, on_bags, on_samples, on_square
 
 
@@ -122,6 +126,11 @@ BAG_CASES = {
     "learn.MeanFeatures": fit_bags(MeanFeatures(random_state=0), numbers),
     "learn.FlexSVC": on_samples(
         lambda x: FlexSVC().fit(x, classes(x), widths=np.full(len(x), 0.5)).predict(x), n=2_000
+    ),
+    "learn.ConditionalGaussians": fit(ConditionalGaussians()),
+    "learn.SecondOrderConeSVC": fit(SecondOrderConeSVC(), classes),
+    "learn.risk_deviation": on_samples(
+        lambda x: risk_deviation(Function(K, x[:50], x[:50, 0]), x, np.sign(x[:, 0]))
     ),
     "learn.AugmentedSVC": fit(AugmentedSVC(), classes, n=1_000),
 }

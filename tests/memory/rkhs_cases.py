@@ -43,6 +43,13 @@ MANY = 20_000  # points where time is linear in their number
 SMALL_MATRIX = 1_400  # points whose matrix just fits
 
 
+class Signs:
+    """A model of two hidden states, the signs of the first column."""
+
+    def predict_proba(self, x: np.ndarray) -> np.ndarray:
+        return np.stack([x[:, 0] > 0, x[:, 0] <= 0], axis=1).astype(np.float64)
+
+
 def ones(x: Any, columns: int = 1) -> np.ndarray:
     return np.ones((len(x), columns), dtype=np.float64)
 
@@ -206,6 +213,9 @@ DISTRIBUTIONS = {
     ),
     "rkhs.ProbabilityProduct": gaussians(
         lambda p: Gram(rkhs.ProbabilityProduct(), p) @ ones(p), n=2_000
+    ),
+    "rkhs.LatentMeanMap": on_bags(
+        lambda b: Gram(rkhs.LatentMeanMap(K, Signs()), b) @ ones(b), n=700
     ),
     "rkhs.JensenShannon": on_samples(
         lambda x: Gram(rkhs.JensenShannon(), x**2 / np.sum(x**2, axis=1, keepdims=True)) @ ones(x)

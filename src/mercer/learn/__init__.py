@@ -22,6 +22,9 @@ from mercer.learn.distributions.machines import (
     SupportMeasureMachine,
 )
 from mercer.learn.distributions.mean_features import MeanFeatures
+from mercer.learn.distributions.missing_features import ConditionalGaussians
+from mercer.learn.distributions.risk_deviation import RiskDeviation, risk_deviation
+from mercer.learn.distributions.second_order_cone import SecondOrderConeSVC
 from mercer.learn.landmarks.batch_source import Batches, Parquet, Source
 from mercer.learn.landmarks.fourier_ridge import FourierRidge
 from mercer.learn.landmarks.nystrom_logistic import NystromLogistic
@@ -64,6 +67,7 @@ __all__ = [
     "Backward",
     "Batches",
     "BayesianDistributionRegressor",
+    "ConditionalGaussians",
     "ConjugateGradients",
     "Criterion",
     "Direction",
@@ -103,6 +107,8 @@ __all__ = [
     "Preimage",
     "RidgePath",
     "RidgeScores",
+    "RiskDeviation",
+    "SecondOrderConeSVC",
     "SmoothLoss",
     "SmoothingSpline",
     "Solver",
@@ -112,6 +118,7 @@ __all__ = [
     "SquaredHinge",
     "SupportMeasureMachine",
     "amari_index",
+    "risk_deviation",
 ]
 
 

@@ -20,6 +20,7 @@ from mercer.rkhs.embeddings.conditional_embedding import ConditionalEmbedding
 from mercer.rkhs.embeddings.divergences import JensenShannon, SlicedWasserstein
 from mercer.rkhs.embeddings.embedding import Embedding, ProductEmbedding, mean_embedding
 from mercer.rkhs.embeddings.functions import transformed
+from mercer.rkhs.embeddings.latent_meanmap import LatentMeanMap
 from mercer.rkhs.embeddings.meanmap import MeanMap
 from mercer.rkhs.embeddings.operators import CovarianceOperator
 from mercer.rkhs.embeddings.probability import ProbabilityProduct
@@ -58,6 +59,7 @@ __all__ = [
     "Gaussian",
     "HaarBasis",
     "JensenShannon",
+    "LatentMeanMap",
     "LegendreBasis",
     "LogDensity",
     "MeanMap",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -89,8 +90,9 @@ class FlexSVC(ClassifierMixin, KernelPredictor):
     Point i becomes the Gaussian N(x_i, s_i^2 I), and the kernel is the expected RBF with bandwidth s:
     exp(-|x_i - x_j|^2 / 2 v) (s^2 / v)^(d/2) with v = s^2 + s_i^2 + s_j^2. It is `SupportMeasureMachine`
     with isotropic Gaussians (Muandet et al. 2012, section 4, where v is printed for s_i = s_j). With one width w
-    for all points, new ones too, it is `SVC` with a multiple of ``RBF(sqrt(s^2 + 2 w^2))`` (their lemma 4). For
-    other densities around the points pass them to `SupportMeasureMachine` as distributions.
+    for all points, new ones too, it is `SVC` with a multiple of ``RBF(sqrt(s^2 + 2 w^2))`` (their lemma 4).
+    With another `density` g(x, .) around the points the kernel is the expected RBF under it,
+    K_g(x, z) = E k(X, Z) with X ~ g(x, .) and Z ~ g(z, .).
 
     Parameters
     ----------
@@ -98,6 +100,10 @@ class FlexSVC(ClassifierMixin, KernelPredictor):
         Bandwidth s of the RBF.
     C, tol : float
         As in `SVC`.
+    density : callable or None
+        ``density(point, width)`` returns the distribution g(x, .) around a point (d,): a `Uniform`, a
+        `Mixture`, a `Gaussian` with any covariance, or, where the expected RBF has no closed form, nodes of a
+        quadrature as `Empirical`. Points with width 0 stand for themselves. None: N(x, width^2 I).
 
     Attributes
     ----------
@@ -117,21 +123,38 @@ class FlexSVC(ClassifierMixin, KernelPredictor):
     True
     >>> machine.predict([[1.0, 0.0], [-1.0, 0.0]], widths=[0.1, 0.7])
     array([ True, False])
+    >>> from mercer.rkhs import Uniform
+    >>> boxes = FlexSVC(1.0, density=lambda point, width: Uniform(point - width, point + width))
+    >>> boxes.fit(x, y, widths=np.full(100, 0.5)).score(x, y) > 0.9
+    True
     """
 
-    def __init__(self, bandwidth: float = 1.0, C: float = 1.0, *, tol: float = 1e-3) -> None:
+    def __init__(
+        self,
+        bandwidth: float = 1.0,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        density: Callable[[np.ndarray, float], Any] | None = None,
+    ) -> None:
         self.bandwidth = bandwidth
         self.C = C
         self.tol = tol
+        self.density = density
 
     def fit(self, X: Any, y: Any, widths: Any = None) -> Self:
         """Fit the machine to points X and labels y; `widths` (n,) are the s_i, all 0 by default."""
         validate.positive("bandwidth", self.bandwidth)
+        if self.density is not None and not callable(self.density):
+            raise TypeError(
+                "density must be None or a function of a point and its width that returns a distribution, "
+                f"got {validate.shown(self.density)}"
+            )
         x, y = self._both(X, y)
         points = _vectors(x)
         s = _checked_widths(0.0 if widths is None else widths, len(points), many=widths is not None)
         machine = SupportMeasureMachine(MeanMap(RBF(self.bandwidth)), self.C, tol=self.tol)
-        self.machine_ = machine.fit(_isotropic(points, s), y)
+        self.machine_ = machine.fit(self._around(points, s), y)
         self.width_ = float(s[0]) if np.ptp(s) == 0 else 0.0
         self.classes_ = self.machine_.classes_
         return self
@@ -149,9 +172,19 @@ class FlexSVC(ClassifierMixin, KernelPredictor):
     def _gaussians(self, X: Any, widths: Any) -> Any:
         points = _vectors(self._numbers(X, reset=False))
         given = widths is not None
-        return _isotropic(
+        return self._around(
             points, _checked_widths(widths if given else self.width_, len(points), given)
         )
+
+    def _around(self, points: np.ndarray, widths: np.ndarray) -> Any:
+        """Distributions g(x_i, .), point masses where s_i = 0; the points themselves where all are."""
+        if not widths.any():
+            return points
+        density = _isotropic if self.density is None else self.density
+        return [
+            density(point, float(width)) if width > 0 else point[None, :]
+            for point, width in zip(points, widths, strict=True)
+        ]
 
 
 def _checked_widths(widths: Any, n: int, many: bool) -> np.ndarray:
@@ -165,11 +198,9 @@ def _checked_widths(widths: Any, n: int, many: bool) -> np.ndarray:
     return s
 
 
-def _isotropic(points: np.ndarray, widths: np.ndarray) -> Any:
-    """Gaussians N(x_i, s_i^2 I), point masses where s_i = 0; the points themselves where all are."""
-    if not widths.any():
-        return points
-    return [Gaussian(p, w**2) if w > 0 else p[None, :] for p, w in zip(points, widths, strict=True)]
+def _isotropic(point: np.ndarray, width: float) -> Gaussian:
+    """The Gaussian N(x, s^2 I)."""
+    return Gaussian(point, width**2)
 
 
 def _vectors(x: Any) -> np.ndarray:

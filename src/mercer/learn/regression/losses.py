@@ -29,6 +29,11 @@ class Loss(ABC):
     of degree 2: otherwise the same ridge would mean different things to y in metres and in miles.
     """
 
+    @property
+    def lipschitz(self) -> float:
+        """Smallest C with |l(y, f) - l(y, g)| <= C |f - g| for all y, f and g; infinite for squares."""
+        return inf
+
     @abstractmethod
     def value(self, y: Array, f: Array, /) -> Array:
         """l(y, f), elementwise."""
@@ -113,6 +118,10 @@ class Huber(SmoothLoss):
         return Huber(_HUBER_WIDTH * (robust_spread(y, weights) or 1.0))
 
     @property
+    def lipschitz(self) -> float:
+        return 2 * self._width
+
+    @property
     def _width(self) -> float:
         return _HUBER_WIDTH if self.width is None else self.width
 
@@ -122,6 +131,7 @@ class Logistic(SmoothLoss):
     """log(1 + exp(-y f)) for labels -1 and 1: the negative log-likelihood of P(y = 1) = 1 / (1 + e^-f)."""
 
     margin = True
+    lipschitz = 1.0
 
     def value(self, y: Array, f: Array, /) -> Array:
         xp = namespace(f)
@@ -156,6 +166,7 @@ class Hinge(PiecewiseLinearLoss):
     """max(0, 1 - y f) for labels -1 and 1: the support vector machine."""
 
     margin = True
+    lipschitz = 1.0
 
     def value(self, y: Array, f: Array, /) -> Array:
         return namespace(f).clip(1 - y * f, 0.0, inf)
@@ -175,6 +186,10 @@ class Pinball(PiecewiseLinearLoss):
 
     def __post_init__(self) -> None:
         validate.between("quantile", self.quantile, 0.0, 1.0)
+
+    @property
+    def lipschitz(self) -> float:
+        return max(self.quantile, 1 - self.quantile)
 
     def value(self, y: Array, f: Array, /) -> Array:
         off = y - f
