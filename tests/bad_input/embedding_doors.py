@@ -8,6 +8,12 @@ from typing import Any
 import numpy as np
 
 from mercer.gram import Gram
+from mercer.info import (
+    EntropyKernel,
+    ExponentiatedDivergence,
+    InverseGeneralizedVariance,
+    JensenTsallisKernel,
+)
 from mercer.rkhs import (
     Bags,
     ConditionalEmbedding,
@@ -22,6 +28,7 @@ from tests.bad_input.doors import Door, K, N, X, Y, door
 
 NUMBER = frozenset({"number", "NumPy number"})
 ROUNDED = ("float16", "pandas, float16", "torch, float16", "torch, bfloat16")
+SAMPLES = frozenset({"ragged arrays", "ragged tensors", "3-d"})  # of few points, with a covariance
 SHARES = np.abs(X) / np.abs(X).sum(axis=1, keepdims=True)
 
 
@@ -64,6 +71,24 @@ def embedding_doors() -> Iterator[Door]:
         refuses=dict.fromkeys(ROUNDED, "rounded numbers do not add up to one"),
         calls=lambda x: Gram(JensenShannon(), x).dense(),
     )
+    yield from histogram_doors()
+
+
+def histogram_doors() -> Iterator[Door]:
+    for kernel in (
+        ExponentiatedDivergence(),
+        JensenTsallisKernel(1.5),
+        EntropyKernel(),
+        InverseGeneralizedVariance(0.1),
+    ):
+        yield door(
+            f"info.{type(kernel).__name__}",
+            "x",
+            SHARES,
+            refuses=dict.fromkeys(ROUNDED, "rounded numbers do not add up to one"),
+            accepts=SAMPLES if isinstance(kernel, InverseGeneralizedVariance) else frozenset(),
+            calls=lambda x, kernel=kernel: Gram(kernel, x).dense(),
+        )
 
 
 EMBEDDING_DOORS = list(embedding_doors())

@@ -18,7 +18,8 @@ _MADE = "made by the library, from what a door has checked"
 _BAGS = "takes bags and distributions; tests/rkhs/embeddings tries wrong ones"
 _EMBEDDINGS = "takes distributions and embeddings; tests/rkhs/embeddings tries others"
 _FUNCTION = "takes a function; tests/info tries others"
-_ORDERS = ("Bregman", "JensenRenyi", "JensenShannon", "JensenTsallis", "Renyi", "SharmaMittal", "SymmetricBregman", "Tsallis")  # fmt: skip
+_DISTRIBUTION_KERNELS = ("EntropyKernel", "ExponentiatedDivergence", "InverseGeneralizedVariance", "JensenTsallisKernel")  # fmt: skip
+_ORDERS = ("Bregman", "HilbertianMetric", "JensenRenyi", "JensenShannon", "JensenTsallis", "Renyi", "SharmaMittal", "SymmetricBregman", "Tsallis")  # fmt: skip
 _ASSOCIATIONS = ("Blomqvist", "CentredCorrentropy", "CopulaMMD", "Correntropy", "CorrentropyCoefficient", "CorrentropyMetric", "Hoeffding", "SchweizerWolff", "Spearman", "SpearmanTail")  # fmt: skip
 _OPTION = "takes an option or a kernel; tests/info tries wrong ones"
 _PARAMETERLESS = ("KL", "L2", "Bhattacharyya", "CauchySchwarz", "Chi2", "Hellinger", "Jeffreys", "K", "L", "Measure", "Shannon")  # fmt: skip
@@ -99,6 +100,17 @@ NO_DATA: dict[str, str] = {
     **dict.fromkeys((f"mercer.info.{name}" for name in ("Phi", "FDivergence")), _FUNCTION),
     **dict.fromkeys((f"mercer.info.{name}" for name in ("MaxNorm", "SumNorm")), "takes nothing"),
     "mercer.info.MetricValue": _MADE,
+    **dict.fromkeys(
+        (f"mercer.info.DistributionKernel.{name}" for name in ("items", "view", "value")), _BAGS
+    ),
+    **dict.fromkeys(
+        (
+            f"mercer.info.{name}.{method}"
+            for name in _DISTRIBUTION_KERNELS
+            for method in ("view", "value", "items")
+        ),
+        _BAGS,
+    ),
     "mercer.info.CharacteristicFunction.mmd2": "takes another one and a kernel; tests/info tries wrong ones",
     "mercer.info.kernel_generalized_variance": "that of mercer.rkhs",
     "mercer.info.kernel_mutual_information": "that of mercer.rkhs",

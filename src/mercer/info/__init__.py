@@ -20,9 +20,16 @@ from mercer.info.correntropy import (
     CorrentropyMetric,
 )
 from mercer.info.density_estimates import KDE
+from mercer.info.divergence_kernels import (
+    EntropyKernel,
+    ExponentiatedDivergence,
+    InverseGeneralizedVariance,
+    JensenTsallisKernel,
+)
 from mercer.info.entropies import conditional_entropy, cross_entropy, divergence, entropy
 from mercer.info.estimate import InformationEstimate, estimate
 from mercer.info.estimator import Estimator
+from mercer.info.hilbertian_metric import HilbertianMetric
 from mercer.info.indicator_metrics import kolmogorov, total_variation
 from mercer.info.information_measures import (
     KL,
@@ -93,16 +100,21 @@ __all__ = [
     "CorrentropyMetric",
     "Ebrahimi",
     "Edgeworth",
+    "EntropyKernel",
     "Estimator",
+    "ExponentiatedDivergence",
     "FDivergence",
     "Grassberger",
     "Hellinger",
+    "HilbertianMetric",
     "Hoeffding",
     "InformationEstimate",
+    "InverseGeneralizedVariance",
     "Jeffreys",
     "JensenRenyi",
     "JensenShannon",
     "JensenTsallis",
+    "JensenTsallisKernel",
     "K",
     "L",
     "MaxNorm",

@@ -51,7 +51,7 @@ def entropy(x: Any, measure: Measure = _SHANNON, *, estimator: Estimator | None 
     if is_distribution(x):
         return measure.entropy(closed_integrals(x))
     sample = read_sample(x, "x")
-    return measure.entropy(_chosen(estimator, sample).integrals(sample))
+    return measure.entropy(default_entropy_estimator(estimator, sample).integrals(sample))
 
 
 def divergence(
@@ -114,7 +114,7 @@ def conditional_entropy(x: Any, given: Any, *, estimator: Estimator | None = Non
     variables = read_variables((x, given), ("x", "given"))
     joint, condition = joined_columns(variables), variables[1]
     return sum(
-        sign * _SHANNON.entropy(_chosen(estimator, sample).integrals(sample))
+        sign * _SHANNON.entropy(default_entropy_estimator(estimator, sample).integrals(sample))
         for sign, sample in ((1, joint), (-1, condition))
     )
 
@@ -124,10 +124,10 @@ def _two(x: Any, y: Any, estimator: Estimator | None) -> Integrals:
     if is_distribution(x) or is_distribution(y):
         return closed_integrals(x, y)
     left, right = read_two(x, y)
-    return _chosen(estimator, left).integrals(left, right)
+    return default_entropy_estimator(estimator, left).integrals(left, right)
 
 
-def _chosen(estimator: Estimator | None, sample: Sample) -> Estimator:
+def default_entropy_estimator(estimator: Estimator | None, sample: Sample) -> Estimator:
     """The estimator, or the default for this kind of data."""
     if estimator is not None:
         require_instance("estimator", estimator, Estimator, "KNN(), or None")
