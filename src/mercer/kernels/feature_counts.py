@@ -11,11 +11,19 @@ import numpy as np
 
 from mercer.backend import Array
 from mercer.kernels.base import Points
+from mercer.kernels.feature_loops import (
+    counted,
+    counts_compiled,
+    numbered,
+    products_compiled,
+    sparse_products,
+)
 from mercer.kernels.objects import ObjectKernel
 from mercer.kernels.take import Rows
 
-# Dense products of BLAS take about 0.1 ns for each number multiplied, sparse ones about 5 ns.
-_DENSE_SPEED = 50
+# Dense products of BLAS take about 0.1 ns for each number multiplied, those of SciPy about 5 ns for each pair of
+# entries in a column, compiled ones 1 ns.
+_DENSE_SPEED, _DENSE_SPEED_COMPILED = 50, 10
 _DENSE_CELLS = (
     16  # cells of a table for each occurrence, up to which counting in all cells beats sorting
 )
@@ -72,15 +80,7 @@ class FeatureTable(Rows):
     def products(self, others: FeatureTable) -> np.ndarray:
         """<c(x_i), c(y_j)> for all pairs: (n, m)."""
         a, b = (t.counts for t in self.aligned(others))
-        n, m, width = len(self), len(others), a.shape[1]
-        if max(n, m) * width <= _MAX_DENSE_NUMBERS:
-            sparse_work = np.bincount(a.indices, minlength=width) @ np.bincount(
-                b.indices, minlength=width
-            ).astype(np.float64)
-            if n * m * width <= _DENSE_SPEED * sparse_work:
-                left = a.toarray()
-                return left @ (left if self is others else b.toarray()).T
-        return (a @ b.T).toarray()
+        return _products(a, a if self is others else b)
 
     def paired_products(self, others: FeatureTable) -> np.ndarray:
         """<c(x_i), c(y_i)>: (n,)."""
@@ -97,6 +97,42 @@ def feature_table(
     rows: np.ndarray, codes: np.ndarray, values: np.ndarray | None, n: int
 ) -> FeatureTable:
     """Table of n objects from occurrences: object, code and value of each; values (None: 1) add up."""
+    if not counts_compiled():
+        return _sorted_table(rows, codes, values, n)
+    if np.any(rows[1:] < rows[:-1]):
+        order = np.argsort(rows, kind="stable")
+        rows, codes = rows[order], codes[order]
+        values = None if values is None else values[order]
+    distinct, numbers = numbered(codes)
+    edges = np.searchsorted(rows, np.arange(n + 1))
+    return counted_table(numbers, edges, values, distinct)
+
+
+def counted_table(
+    numbers: np.ndarray, edges: np.ndarray, values: np.ndarray | None, codes: np.ndarray
+) -> FeatureTable:
+    """Table from occurrences that are sorted by their objects: numbers of features, which have these codes."""
+    return numbered_table(*counted(numbers, edges, values, len(codes)), codes)
+
+
+def numbered_table(
+    data: np.ndarray, numbers: np.ndarray, ends: np.ndarray, codes: np.ndarray
+) -> FeatureTable:
+    """Table from the parts of a matrix in CSR form whose columns have these codes, in any order."""
+    from scipy import sparse
+
+    order = np.argsort(codes)
+    rank = np.empty(len(codes), dtype=np.int32)
+    rank[order] = np.arange(len(codes), dtype=np.int32)
+    shape = len(ends) - 1, len(codes)
+    counts = sparse.csr_array((data, rank[numbers], ends), shape=shape)
+    return FeatureTable(counts.tocsc().tocsr(), codes[order])  # which sorts the columns of each row
+
+
+def _sorted_table(
+    rows: np.ndarray, codes: np.ndarray, values: np.ndarray | None, n: int
+) -> FeatureTable:
+    """The table by sorting in NumPy."""
     from scipy import sparse
 
     vocabulary, columns = np.unique(codes, return_inverse=True)
@@ -115,6 +151,66 @@ def feature_table(
     columns = (used - np.repeat(np.arange(n), np.diff(ends)) * width).astype(np.int32)
     counts = sparse.csr_array((data.astype(np.float64), columns, ends), shape=(n, width))
     return FeatureTable(counts, vocabulary)
+
+
+def _products(a: Any, b: Any) -> np.ndarray:
+    """a @ b.T of sparse matrices: columns that are in many rows of both by BLAS, the others by their entries."""
+    (n, width), m = a.shape, b.shape[0]
+    compiled = products_compiled()
+    if compiled and width > a.nnz + b.nnz:  # few of the columns are in these rows
+        a, b = _compressed(a, b)
+        width = a.shape[1]
+    speed = _DENSE_SPEED_COMPILED if compiled else _DENSE_SPEED
+    pairs = np.bincount(a.indices, minlength=width).astype(np.float64)
+    pairs *= pairs if b is a else np.bincount(b.indices, minlength=width)
+    frequent = pairs * speed >= n * m
+    size = int(np.count_nonzero(frequent))
+    if size * max(n, m) > _MAX_DENSE_NUMBERS:
+        frequent, size = np.zeros(width, dtype=bool), 0
+    out: Any = 0.0
+    if size:
+        left = _dense_columns(a, frequent, size)
+        out = left @ (left if b is a else _dense_columns(b, frequent, size)).T
+    if size == np.count_nonzero(pairs):
+        return out if size else np.zeros((n, m), dtype=np.float64)
+    thin = _without(a, frequent) if size else a
+    others = thin if b is a else _without(b, frequent) if size else b
+    entries = sparse_products(thin, others) if compiled else (thin @ others.T).toarray()
+    return entries + out if size else entries
+
+
+def _compressed(a: Any, b: Any) -> tuple[Any, Any]:
+    """Both matrices with the columns only that have entries."""
+    from scipy import sparse
+
+    indices = a.indices if b is a else np.concatenate([a.indices, b.indices])
+    columns, numbers = numbered(indices.astype(np.uint64))
+    size, split = len(columns), len(a.indices)
+    numbers = numbers.astype(np.int32)
+    left = sparse.csr_array((a.data, numbers[:split], a.indptr), shape=(a.shape[0], size))
+    if b is a:
+        return left, left
+    return left, sparse.csr_array((b.data, numbers[split:], b.indptr), shape=(b.shape[0], size))
+
+
+def _dense_columns(matrix: Any, columns: np.ndarray, size: int) -> np.ndarray:
+    """Some columns of a sparse matrix, given by a mask, as a dense array."""
+    places = np.cumsum(columns) - 1
+    entries = columns[matrix.indices]
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    out = np.zeros((matrix.shape[0], size), dtype=np.float64)
+    out[rows[entries], places[matrix.indices[entries]]] = matrix.data[entries]
+    return out
+
+
+def _without(matrix: Any, columns: np.ndarray) -> Any:
+    """A sparse matrix without the entries of some columns, given by a mask."""
+    from scipy import sparse
+
+    entries = ~columns[matrix.indices]
+    ends = np.concatenate([[0], np.cumsum(entries)])[matrix.indptr]
+    parts = matrix.data[entries], matrix.indices[entries], ends
+    return sparse.csr_array(parts, shape=matrix.shape)
 
 
 class FeatureCounts(ObjectKernel):
