@@ -12,6 +12,8 @@ import numpy as np
 from mercer.backend import Array
 from mercer.kernels.base import Points
 from mercer.kernels.feature_loops import (
+    GOLDEN,
+    MULTIPLIERS,
     counted,
     counts_compiled,
     numbered,
@@ -245,8 +247,8 @@ class FeatureCounts(ObjectKernel):
 
 # ---- codes --------------------------------------------------------------------------------------
 
-_MULTIPLIERS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIERS = np.array(MULTIPLIERS, dtype=np.uint64)
+_GOLDEN = np.uint64(GOLDEN)
 
 
 def mixed(codes: np.ndarray) -> np.ndarray:
@@ -269,14 +271,14 @@ def label_codes(labels: Sequence[Any]) -> np.ndarray:
     """
     from hashlib import blake2b
 
-    distinct: dict[Any, int] = {}
-    places = [distinct.setdefault(label, len(distinct)) for label in labels]
+    distinct = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+    places = np.fromiter(map(distinct.__getitem__, labels), dtype=np.int64, count=len(labels))
     digests = b"".join(
         blake2b(_spelled(label).encode("utf-8", "surrogatepass"), digest_size=8).digest()
         for label in distinct
     )
     codes = np.frombuffer(digests, dtype="<u8").astype(np.uint64)
-    return codes[np.asarray(places, dtype=np.int64)] if places else codes
+    return codes[places] if len(places) else codes
 
 
 def _spelled(label: Any) -> str:

@@ -11,6 +11,8 @@ from mercer.native import is_quick, native_loop
 _NUMBERING = "long* long* long* long* long* long* long long long"
 _COUNTING = "long* long* double* long* long* double* long* long long"
 _PRODUCTS = "long* long* double* long* long* double* long* double* long long long"
+MULTIPLIERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of the finalizer of splitmix64
+GOLDEN = 0x9E3779B97F4A7C15
 _FIRST_SLOTS = 2**12  # of a hash table; it grows eightfold when half of them are taken
 
 
@@ -76,15 +78,34 @@ def sparse_products(a: Any, b: Any) -> np.ndarray:
     return out
 
 
+def hash_mixer(numba: Any) -> tuple[Any, int]:
+    """A function of numba for `feature_counts.mixed`, on signed numbers, and the multiplier of `chained`."""
+    golden, first, second = (_signed(c) for c in (GOLDEN, *MULTIPLIERS))
+    kept_30, kept_27, kept_31 = (
+        2 ** (64 - bits) - 1 for bits in (30, 27, 31)
+    )  # clear copied signs
+
+    @numba.njit(inline="always")
+    def mix(code):  # pragma: no cover
+        h = code + golden
+        h = (h ^ ((h >> 30) & kept_30)) * first
+        h = (h ^ ((h >> 27) & kept_27)) * second
+        return h ^ ((h >> 31) & kept_31)
+
+    return mix, second
+
+
+def _signed(number: int) -> int:
+    return number - 2**64 if number >= 2**63 else number
+
+
 # ---- compiled -----------------------------------------------------------------------------------
 
 
 def _number(numba: Any) -> Any:
     carray = numba.carray
 
-    def loop(
-        codes, keys, owners, vocabulary, size, numbers, start, stop, mask
-    ):  # pragma: no cover
+    def loop(codes, keys, owners, vocabulary, size, numbers, start, stop, mask):  # pragma: no cover
         words, slots = carray(keys, mask + 1), carray(owners, mask + 1)
         distinct, count = carray(vocabulary, mask // 2 + 2), carray(size, 1)
         code, out = carray(codes, stop), carray(numbers, stop)

@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
-from mercer.backend import is_array, to_numpy
-from mercer.kernels.feature_counts import FeatureCounts, label_codes
+from mercer.kernels.feature_counts import FeatureCounts
+from mercer.kernels.graphs.graph_reading import packed_arrays, read_graph
 from mercer.kernels.objects import listed
 from mercer.kernels.take import Rows
-
-_ROUNDING = 1e-9  # relative difference up to which a weight is the same in both directions
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +46,15 @@ class Graphs(Rows):
         if isinstance(graphs, Graphs):
             return graphs
         single = [
-            _read(g, f"graph {i} of {name}") for i, g in enumerate(listed(graphs, name, "graphs"))
+            read_graph(g, f"graph {i} of {name}")
+            for i, g in enumerate(listed(graphs, name, "graphs"))
         ]
         if not single:
             raise ValueError(f"{name} must have at least one graph, got none")
         widths = {None if g.attributes is None else g.attributes.shape[1] for g in single}
         if len(widths) > 1:
             raise ValueError(f"the graphs of {name} must have attributes of one dimension, or none")
-        return _concatenated(single)
+        return cls(*packed_arrays(single))
 
     def __len__(self) -> int:
         return len(self.edges) - 1
@@ -148,116 +146,3 @@ def _concatenated(graphs: Sequence[Graphs]) -> Graphs:
         np.concatenate([g.labels for g in graphs] or empty),
         np.concatenate(attributes) if attributes else None,
     )
-
-
-# ---- reading ------------------------------------------------------------------------------------
-
-
-def _read(graph: Any, name: str) -> Graphs:
-    """One graph."""
-    if hasattr(graph, "nodes") and hasattr(graph, "edges"):
-        return (
-            _from_networkx(graph, name)
-            if hasattr(graph, "is_directed")
-            else _from_edges(graph, name)
-        )
-    if isinstance(graph, tuple) and 1 <= len(graph) <= 3:
-        parts = (*graph, None, None)[:3]
-        return _from_arrays(parts[0], parts[1], parts[2], name)
-    if is_array(graph) or hasattr(graph, "tocsr"):
-        return _from_arrays(graph, None, None, name)
-    raise TypeError(
-        f"{name} must be a graph of networkx or a tuple (adjacency, labels, attributes), got "
-        f"{validate.shown(graph)}: use (adjacency,) for a graph without labels"
-    )
-
-
-def _from_networkx(graph: Any, name: str) -> Graphs:
-    if graph.is_directed():
-        raise ValueError(f"{name} is directed: use its to_undirected()")
-    order = {node: i for i, node in enumerate(graph.nodes)}
-    edges = [(order[u], order[v], data.get("weight", 1.0)) for u, v, data in graph.edges(data=True)]
-    matrix = np.zeros((len(order), len(order)), dtype=np.float64)
-    for u, v, weight in edges:
-        matrix[u, v] = matrix[v, u] = _weight(weight, name)
-    labels = [data.get("label") for _, data in graph.nodes(data=True)]
-    return _from_arrays(matrix, labels if any(v is not None for v in labels) else None, None, name)
-
-
-def _from_edges(graph: Any, name: str) -> Graphs:
-    """A graph with labels `nodes` (n,) and pairs of nodes `edges` (m, 2), as `mercer.datasets` has them."""
-    labels = [tuple(row) for row in np.asarray(graph.nodes).reshape(len(graph.nodes), -1).tolist()]
-    matrix = np.zeros((len(graph.nodes), len(graph.nodes)), dtype=np.float64)
-    first, last = np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2).T
-    matrix[first, last] = matrix[last, first] = 1.0
-    return _from_arrays(matrix, labels, None, name)
-
-
-def _weight(value: Any, name: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"{name} must have numbers as weights of edges, got {validate.shown(value)}"
-        ) from None
-
-
-def _from_arrays(adjacency: Any, labels: Any, attributes: Any, name: str) -> Graphs:
-    from scipy import sparse
-
-    if hasattr(adjacency, "tocsr"):
-        matrix = adjacency
-    else:
-        matrix = to_numpy(validate.real(adjacency, f"adjacency of {name}"))
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        raise ValueError(
-            f"{name} must have a square adjacency matrix of at least one node, got shape {matrix.shape}"
-        )
-    csr = sparse.csr_array(matrix, dtype=np.float64)
-    csr.sum_duplicates()
-    csr.eliminate_zeros()
-    _check_weights(csr, name)
-    n = matrix.shape[0]
-    return Graphs(
-        csr.indices.astype(np.int64),
-        csr.data,
-        csr.indptr.astype(np.int64),
-        np.array([0, n]),
-        _label_codes(labels, n, name),
-        _attributes(attributes, n, name),
-    )
-
-
-def _check_weights(csr: Any, name: str) -> None:
-    if not np.all(np.isfinite(csr.data)):
-        raise ValueError(f"{name} has NaN or infinite weights of edges: drop those edges")
-    if csr.nnz and csr.data.min() < 0:
-        raise ValueError(f"{name} has negative weights of edges: use weights that are not negative")
-    difference = abs(csr - csr.T)
-    if difference.nnz and difference.max() > _ROUNDING * csr.max():
-        raise ValueError(
-            f"{name} must have a symmetric adjacency matrix: graphs are undirected; use A + A.T"
-        )
-
-
-def _label_codes(labels: Any, n: int, name: str) -> np.ndarray:
-    if labels is None:
-        return np.zeros(n, dtype=np.uint64)
-    values = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    if not isinstance(values, list | tuple | str) or len(values) != n:
-        raise ValueError(f"{name} must have one label for each of its {n} nodes")
-    for label in values:
-        if not isinstance(label, str | int | float | bool | tuple) or label != label:
-            raise TypeError(
-                f"{name} must have text or numbers as labels of nodes, got {validate.shown(label)}"
-            )
-    return label_codes(list(values))
-
-
-def _attributes(attributes: Any, n: int, name: str) -> np.ndarray | None:
-    if attributes is None:
-        return None
-    values = to_numpy(validate.points(attributes, f"attributes of {name}")).astype(np.float64)
-    if len(values) != n:
-        raise ValueError(f"{name} must have attributes of each of its {n} nodes, got {len(values)}")
-    return values

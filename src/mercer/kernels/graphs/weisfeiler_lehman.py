@@ -9,8 +9,20 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.kernels.feature_counts import FeatureTable, chained, feature_table, mixed
+from mercer.kernels import feature_loops
+from mercer.kernels.feature_counts import (
+    FeatureTable,
+    chained,
+    counted_table,
+    feature_table,
+    mixed,
+)
+from mercer.kernels.feature_loops import counts_compiled, hash_mixer, numbered
 from mercer.kernels.graphs.packed_graphs import GraphFeatures, Graphs
+from mercer.native import is_quick, native_loop
+
+_REFINING = "long* long* long* long* long* long long"
+_SOURCES = (feature_loops.__file__,)
 
 
 @dataclass(frozen=True)
@@ -39,9 +51,12 @@ class WeisfeilerLehman(GraphFeatures):
         validate.whole("iterations", self.iterations, 0)
 
     def view(self, items: Graphs, /) -> FeatureTable:
+        rounds = self.iterations + 1
+        if is_quick(_refine, _REFINING, _SOURCES) and counts_compiled():
+            codes, numbers = numbered(_refined_codes(items, rounds))
+            return counted_table(numbers, items.edges * rounds, None, codes)
         codes = np.concatenate(list(refined_labels(items, self.iterations)))
-        owners = np.tile(items.owners, self.iterations + 1)
-        return feature_table(owners, codes, None, len(items))
+        return feature_table(np.tile(items.owners, rounds), codes, None, len(items))
 
     def describe(self, items: Any, codes: np.ndarray, /) -> list[str]:
         return describe_labels(items, codes, self.iterations)
@@ -109,6 +124,15 @@ def refined_labels(graphs: Graphs, iterations: int) -> Iterator[np.ndarray]:
         yield labels
 
 
+def _refined_codes(graphs: Graphs, rounds: int) -> np.ndarray:
+    """The same codes from a compiled loop, those of each node together: (nodes * rounds,)."""
+    nodes = len(graphs.labels)
+    codes, sums = np.empty(nodes * rounds, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    loop = native_loop(_refine, _REFINING, _SOURCES)
+    loop(graphs.targets, graphs.ends, graphs.labels, sums, codes, nodes, rounds)
+    return codes.view(np.uint64)
+
+
 def describe_labels(graphs: Graphs, codes: np.ndarray, iterations: int) -> list[str]:
     """A node that has each label: its graph and number, and the round."""
     names: dict[int, str] = {}
@@ -121,3 +145,28 @@ def describe_labels(graphs: Graphs, codes: np.ndarray, iterations: int) -> list[
             around = f"neighbourhood of radius {step} around" if step else "label of"
             names[int(code)] = f"{around} node {place} of graph {graph}"
     return [names[int(code)] for code in codes]
+
+
+def _refine(numba: Any) -> Any:
+    carray, (mix, multiplier) = numba.carray, hash_mixer(numba)
+
+    def loop(targets, ends, labels, sums, codes, nodes, rounds):  # pragma: no cover
+        end, label, mixed_labels = (
+            carray(ends, nodes + 1),
+            carray(labels, nodes),
+            carray(sums, nodes),
+        )
+        to, out = carray(targets, end[nodes]), carray(codes, nodes * rounds)
+        for node in range(nodes):
+            out[node * rounds] = mix(label[node])
+        for step in range(1, rounds):
+            for node in range(nodes):
+                mixed_labels[node] = mix(out[node * rounds + step - 1])
+            for node in range(nodes):
+                total = mixed_labels[node] * multiplier
+                for e in range(end[node], end[node + 1]):
+                    total += mixed_labels[to[e]]
+                out[node * rounds + step] = mix(total)
+        return 0
+
+    return loop
