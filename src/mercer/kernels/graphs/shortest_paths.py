@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.feature_counts import FeatureTable, chained, feature_table
+from mercer.kernels.feature_counts import FeatureTable, feature_table
 from mercer.kernels.graphs.packed_graphs import GraphFeatures, Graphs
+from mercer.kernels.graphs.path_counts import count_short_paths, path_codes
 from mercer.native import is_quick, native_loop
 
 _SIGNATURE = "long* long* long* long* long* long"
@@ -35,6 +36,9 @@ class ShortestPath(GraphFeatures):
     """
 
     def view(self, items: Graphs, /) -> FeatureTable:
+        table = count_short_paths(items)
+        if table is not None:
+            return table
         graph, first, last, distances = all_distances(items)
         return feature_table(graph, _codes(items, first, last, distances), None, len(items))
 
@@ -52,8 +56,7 @@ class ShortestPath(GraphFeatures):
 def _codes(
     graphs: Graphs, first: np.ndarray, last: np.ndarray, distances: np.ndarray
 ) -> np.ndarray:
-    ends = chained(graphs.labels[first], graphs.labels[last])
-    return chained(ends, distances.view(np.uint64))
+    return path_codes(graphs.labels[first], graphs.labels[last], distances)
 
 
 def all_distances(graphs: Graphs) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
