@@ -128,7 +128,7 @@ def numbered_table(
     rank[order] = np.arange(len(codes), dtype=np.int32)
     shape = len(ends) - 1, len(codes)
     counts = sparse.csr_array((data, rank[numbers], ends), shape=shape)
-    return FeatureTable(counts.tocsc().tocsr(), codes[order])  # which sorts the columns of each row
+    return FeatureTable(counts, codes[order])
 
 
 def _sorted_table(
@@ -169,16 +169,25 @@ def _products(a: Any, b: Any) -> np.ndarray:
     size = int(np.count_nonzero(frequent))
     if size * max(n, m) > _MAX_DENSE_NUMBERS:
         frequent, size = np.zeros(width, dtype=bool), 0
-    out: Any = 0.0
+    lonely = pairs == (1.0 if b is a else 0.0)  # columns without pairs of different rows
+    out = np.zeros((n, m), dtype=np.float64)
     if size:
         left = _dense_columns(a, frequent, size)
         out = left @ (left if b is a else _dense_columns(b, frequent, size)).T
-    if size == np.count_nonzero(pairs):
-        return out if size else np.zeros((n, m), dtype=np.float64)
-    thin = _without(a, frequent) if size else a
-    others = thin if b is a else _without(b, frequent) if size else b
-    entries = sparse_products(thin, others) if compiled else (thin @ others.T).toarray()
-    return entries + out if size else entries
+    if b is a:
+        out[np.diag_indices(n)] += _squares(a, lonely & ~frequent)
+    thin = _without(a, frequent | lonely)
+    others = thin if b is a else _without(b, frequent | lonely)
+    if thin.nnz == 0 or others.nnz == 0:
+        return out
+    return out + (sparse_products(thin, others) if compiled else (thin @ others.T).toarray())
+
+
+def _squares(matrix: Any, columns: np.ndarray) -> np.ndarray:
+    """Sums of the squares of the entries of some columns, given by a mask, for each row."""
+    entries = np.flatnonzero(columns[matrix.indices])
+    rows = np.searchsorted(matrix.indptr, entries, side="right") - 1
+    return np.bincount(rows, matrix.data[entries] ** 2, matrix.shape[0])
 
 
 def _compressed(a: Any, b: Any) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ _COUNTING = "long* long* double* long* long* double* long* long long"
 _PRODUCTS = "long* long* double* long* long* double* long* double* long long long"
 MULTIPLIERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of the finalizer of splitmix64
 GOLDEN = 0x9E3779B97F4A7C15
-_FIRST_SLOTS = 2**12  # of a hash table; it grows eightfold when half of them are taken
+_FIRST_SLOTS = 2**12  # of a hash table; it grows fourfold when half of them are taken
 
 
 def counts_compiled() -> bool:
@@ -44,7 +44,7 @@ def numbered(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         reached = loop(codes, *table, numbers, reached, len(codes), slots - 1)
         if reached == len(codes):
             return vocabulary[: size[0]].view(np.uint64), numbers
-        known, slots = vocabulary[: size[0]].copy(), slots * 8
+        known, slots = vocabulary[: size[0]].copy(), slots * 4
 
 
 def counted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -13,6 +13,7 @@ from mercer.backend import is_array, to_numpy
 from mercer.kernels.feature_counts import label_codes
 
 _ROUNDING = 1e-9  # relative difference up to which a weight is the same in both directions
+_MAX_DENSE_ENTRIES = 2**24  # of matrices that are searched together, in a copy of 128 MiB
 _PLAIN_LABELS = frozenset({str, int, bool})  # every value of these types is a label
 
 
@@ -22,11 +23,20 @@ class GraphEntries:
 
     name: str  # in messages
     size: int
-    rows: np.ndarray
-    columns: np.ndarray
-    weights: np.ndarray
-    labels: Any = None  # one for each node
-    attributes: np.ndarray | None = None
+    labels: Any  # one for each node, or None
+    attributes: np.ndarray | None
+    dense: np.ndarray | None  # the matrix, whose entries are then not listed
+    rows: Any = ()
+    columns: Any = ()
+    weights: Any = ()
+
+    def listed(self) -> GraphEntries:
+        """The graph with its entries listed."""
+        if self.dense is None:
+            return self
+        rows, columns = np.nonzero(self.dense)
+        weights = self.dense[rows, columns]
+        return replace(self, dense=None, rows=rows, columns=columns, weights=weights)
 
 
 def read_graph(graph: Any, name: str) -> GraphEntries:
@@ -77,7 +87,8 @@ def _undirected(
     """A graph from its edges, each in one direction or in both."""
     _at_least_one_node(name, (size, size))
     rows, columns = np.concatenate([pairs, pairs[:, ::-1]]).T
-    return GraphEntries(name, size, rows, columns, np.concatenate([weights, weights]), labels)
+    both = np.concatenate([weights, weights])
+    return GraphEntries(name, size, labels, None, None, rows, columns, both)
 
 
 def _weight(value: Any, name: str) -> float:
@@ -91,24 +102,19 @@ def _weight(value: Any, name: str) -> float:
 
 def _from_arrays(adjacency: Any, labels: Any, attributes: Any, name: str) -> GraphEntries:
     sparse = hasattr(adjacency, "tocsr")
-    if sparse:
-        matrix = adjacency.tocsr(copy=True)
-        matrix.sum_duplicates()
-        matrix = matrix.tocoo()
-    elif type(adjacency) is np.ndarray and adjacency.dtype.kind in "fiub":
+    if sparse or (type(adjacency) is np.ndarray and adjacency.dtype.kind in "fiub"):
         matrix = adjacency
     else:
         matrix = to_numpy(validate.real(adjacency, f"adjacency of {name}"))
     _at_least_one_node(name, matrix.shape)
     size = matrix.shape[0]
-    if sparse:
-        rows, columns = matrix.coords if hasattr(matrix, "coords") else (matrix.row, matrix.col)
-        weights = matrix.data
-    else:
-        rows, columns = np.nonzero(matrix)
-        weights = matrix[rows, columns]
     known = None if attributes is None else _attributes(attributes, size, name)
-    return GraphEntries(name, size, rows, columns, weights, labels, known)
+    if not sparse:
+        return GraphEntries(name, size, labels, known, matrix)
+    csr = matrix.tocsr(copy=True)
+    csr.sum_duplicates()
+    rows = np.repeat(np.arange(size), np.diff(csr.indptr))
+    return GraphEntries(name, size, labels, known, None, rows, csr.indices, csr.data)
 
 
 def _at_least_one_node(name: str, shape: tuple[int, ...]) -> None:
@@ -131,12 +137,7 @@ def _attributes(attributes: Any, n: int, name: str) -> np.ndarray:
 def packed_arrays(graphs: list[GraphEntries]) -> tuple[Any, ...]:
     """Neighbours, weights, ends, edges, labels and attributes of `Graphs`, checked."""
     edges = np.concatenate([[0], np.cumsum([g.size for g in graphs])]).astype(np.int64)
-    owners = np.repeat(np.arange(len(graphs)), [len(g.rows) for g in graphs])
-    rows, columns = (
-        np.concatenate([getattr(g, side) for g in graphs]).astype(np.int64) + edges[owners]
-        for side in ("rows", "columns")
-    )
-    weights = np.concatenate([g.weights for g in graphs]).astype(np.float64)
+    owners, rows, columns, weights = _entries(graphs, edges)
     keys = rows * edges[-1] + columns
     if np.any(keys[1:] <= keys[:-1]):
         order = np.argsort(keys, kind="stable")
@@ -151,6 +152,29 @@ def packed_arrays(graphs: list[GraphEntries]) -> tuple[Any, ...]:
     attributes = [g.attributes for g in graphs if g.attributes is not None]
     together = np.concatenate(attributes) if attributes else None
     return columns - edges[owners], weights, ends, edges, _label_codes(graphs, edges), together
+
+
+def _entries(graphs: list[GraphEntries], edges: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Graph, row, column and weight of all entries; nodes are numbered through all graphs."""
+    sizes = np.diff(edges)
+    matrix_edges = np.concatenate([[0], np.cumsum(sizes**2)])
+    matrices = [g.dense for g in graphs if g.dense is not None]
+    if len(matrices) == len(graphs) and matrix_edges[-1] <= _MAX_DENSE_ENTRIES:
+        flat = np.concatenate([matrix.ravel() for matrix in matrices])
+        places = np.flatnonzero(flat)
+        owners = np.repeat(np.arange(len(graphs)), np.diff(np.searchsorted(places, matrix_edges)))
+        rows, columns = np.divmod(places - matrix_edges[owners], sizes[owners])
+        weights = flat[places]
+    else:
+        graphs = [graph.listed() for graph in graphs]
+        owners = np.repeat(np.arange(len(graphs)), [len(g.rows) for g in graphs])
+        rows, columns = (
+            np.concatenate([getattr(g, side) for g in graphs]).astype(np.int64)
+            for side in ("rows", "columns")
+        )
+        weights = np.concatenate([g.weights for g in graphs])
+    start = edges[owners]
+    return owners, rows + start, columns + start, weights.astype(np.float64)
 
 
 def _check_weights(graphs: list[GraphEntries], owners: np.ndarray, weights: np.ndarray) -> None:
