@@ -18,6 +18,7 @@ from mercer.kernels.feature_loops import (
     counts_compiled,
     numbered,
     products_compiled,
+    sorting_order,
     sparse_products,
 )
 from mercer.kernels.objects import ObjectKernel
@@ -106,7 +107,7 @@ def feature_table(
         rows, codes = rows[order], codes[order]
         values = None if values is None else values[order]
     distinct, numbers = numbered(codes)
-    edges = np.searchsorted(rows, np.arange(n + 1))
+    edges = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
     return counted_table(numbers, edges, values, distinct)
 
 
@@ -123,7 +124,7 @@ def numbered_table(
     """Table from the parts of a matrix in CSR form whose columns have these codes, in any order."""
     from scipy import sparse
 
-    order = np.argsort(codes)
+    order = sorting_order(codes)
     rank = np.empty(len(codes), dtype=np.int32)
     rank[order] = np.arange(len(codes), dtype=np.int32)
     shape = len(ends) - 1, len(codes)

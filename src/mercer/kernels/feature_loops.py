@@ -13,6 +13,9 @@ _COUNTING = "long* long* double* long* long* double* long* long long"
 _PRODUCTS = "long* long* double* long* long* double* long* double* long long long"
 MULTIPLIERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of the finalizer of splitmix64
 GOLDEN = 0x9E3779B97F4A7C15
+_SORTING = "long* long* long* long* long* long long"
+_MOST_IN_BUCKET = 40  # of random numbers, four on average: about 1e-24 of the buckets have more
+_SAMPLE, _MOST_FIRST_SLOTS = 256, 2**20
 _FIRST_SLOTS = 2**12  # of a hash table; it grows fourfold when half of them are taken
 
 
@@ -34,7 +37,7 @@ def numbered(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     loop = native_loop(_number, _NUMBERING)
     codes = codes.view(np.int64)
     numbers = np.empty(len(codes), dtype=np.int64)
-    known, slots, reached = codes[:0], _FIRST_SLOTS, 0
+    known, slots, reached = codes[:0], _first_slots(codes), 0
     while True:
         keys, owners = np.empty(slots, dtype=np.int64), np.full(slots, -1, dtype=np.int64)
         vocabulary, size = np.empty(slots // 2 + 2, dtype=np.int64), np.zeros(1, dtype=np.int64)
@@ -45,6 +48,29 @@ def numbered(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if reached == len(codes):
             return vocabulary[: size[0]].view(np.uint64), numbers
         known, slots = vocabulary[: size[0]].copy(), slots * 4
+
+
+def _first_slots(codes: np.ndarray) -> int:
+    """Slots of the first hash table: room for all codes where those of a sample are different."""
+    sample = codes[:: max(len(codes) // _SAMPLE, 1)]
+    if len(codes) < _FIRST_SLOTS or len(np.unique(sample)) < 0.9 * len(sample):
+        return _FIRST_SLOTS
+    return min(2 ** int(2 * len(codes)).bit_length(), _MOST_FIRST_SLOTS)
+
+
+def sorting_order(codes: np.ndarray) -> np.ndarray:
+    """The order that sorts different 64-bit codes, which are random numbers as a rule: (V,).
+
+    Codes are counted by their first bits, about four to a bucket, and sorted by insertion within buckets.
+    """
+    bits = min(max((len(codes) // 4).bit_length(), 1), 24)
+    buckets = (codes >> np.uint64(64 - bits)).astype(np.int64)
+    ends = np.cumsum(np.bincount(buckets, minlength=2**bits))
+    if len(codes) < _FIRST_SLOTS or np.max(np.diff(ends, prepend=0)) > _MOST_IN_BUCKET:
+        return np.argsort(codes)
+    order = np.empty(len(codes), dtype=np.int64)
+    native_loop(_sort, _SORTING)(codes, buckets, ends, ends.copy(), order, len(codes), 2**bits)
+    return order
 
 
 def counted(
@@ -123,6 +149,25 @@ def _number(numba: Any) -> Any:
             out[i] = slots[slot]
         count[0] = known
         return stop
+
+    return loop
+
+
+def _sort(numba: Any) -> Any:
+    """Each code is inserted in its bucket, which fills from its end; codes of a bucket have the same sign."""
+    carray = numba.carray
+
+    def loop(codes, buckets, ends, places, order, n, many):  # pragma: no cover
+        code, bucket, out = carray(codes, n), carray(buckets, n), carray(order, n)
+        end, place = carray(ends, many), carray(places, many)
+        for i in range(n):
+            place[bucket[i]] -= 1
+            at = place[bucket[i]]
+            while at + 1 < end[bucket[i]] and code[out[at + 1]] < code[i]:
+                out[at] = out[at + 1]
+                at += 1
+            out[at] = i
+        return 0
 
     return loop
 

@@ -146,7 +146,7 @@ def packed_arrays(graphs: list[GraphEntries]) -> tuple[Any, ...]:
     if not weights.all():
         entries = np.flatnonzero(weights)
         rows, columns, weights, owners = (a[entries] for a in (rows, columns, weights, owners))
-    ends = np.searchsorted(rows, np.arange(edges[-1] + 1))
+    ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=edges[-1]))])
     _check_weights(graphs, owners, weights)
     _check_symmetry(graphs, edges, weights, columns, ends)
     attributes = [g.attributes for g in graphs if g.attributes is not None]

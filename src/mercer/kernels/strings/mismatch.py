@@ -115,7 +115,7 @@ class _Expanded:
         k = self.kernel.length
         kmers = self.text.characters[self.distinct[0][:, None] + np.arange(k)]  # (U, k)
         if self.kernel.alphabet is None:
-            letters = np.unique(self.text.characters)
+            letters = self.text.alphabet[0]
         else:
             letters = np.array(sorted(map(ord, self.kernel.alphabet)), dtype=np.uint32)
         blocks = [kmers]

@@ -21,7 +21,7 @@ def subsequence_features(text: PackedText, decay: float, length: int) -> Feature
     """
     from scipy import sparse
 
-    letters, which = np.unique(text.characters, return_inverse=True)
+    letters, which = text.alphabet
     n, size = len(text.lengths), max(len(letters), 1)
     weights = np.zeros((n, size**length), dtype=np.float64)
     which = np.ascontiguousarray(which, dtype=np.int64)
@@ -42,11 +42,11 @@ def subsequence_features(text: PackedText, decay: float, length: int) -> Feature
 
 
 def _words(letters: np.ndarray, length: int) -> np.ndarray:
-    """All words of a length, in the order of their numbers in base `len(letters)`: (size^length, length)."""
+    """All words of a length, numbered in base `len(letters)`, the last letter being the first digit: (size^length, length)."""
     if len(letters) == 0:
         return np.zeros((1, length), dtype=np.uint32)
     numbers = np.arange(len(letters) ** length)
-    places = len(letters) ** np.arange(length - 1, -1, -1)
+    places = len(letters) ** np.arange(length)
     return letters[numbers[:, None] // places % len(letters)]
 
 
@@ -62,8 +62,8 @@ def _weights_in_numpy(
         for p in range(length, 0, -1):
             before = open_sums[p - 2][rows] if p > 1 else np.ones((len(rows), 1), dtype=np.float64)
             target = weights if p == length else open_sums[p - 1]
-            ends = target.reshape(n, -1, size)
-            ends[rows, :, letter] += before if p < length else decay * before
+            ends = target.reshape(n, size, -1)
+            ends[rows, letter] += before if p < length else decay * before
         for sums in open_sums:
             sums[rows] *= decay
 
@@ -93,10 +93,10 @@ def _weights(numba: Any) -> Any:
                     start -= width
                     if p == length:
                         for u in range(width):
-                            weights[a, u * size + letter] += decay * sums[start + u]
+                            weights[a, letter * width + u] += decay * sums[start + u]
                     else:
                         for u in range(width):
-                            sums[start + width + u * size + letter] += sums[start + u]
+                            sums[start + width + letter * width + u] += sums[start + u]
                     width //= size
                 if length == 1:
                     weights[a, letter] += decay

@@ -100,13 +100,13 @@ class Subsequence(_Substructures):
 
     def table(self, items: list[str], /) -> FeatureTable | None:
         text = PackedText.of(items)
-        letters = len(np.unique(text.characters))
+        letters = len(text.alphabet[0])
         if letters**self.length > _MAX_SUBSEQUENCES:
             return None
         return subsequence_features(text, self.decay, self.length)
 
     def describe(self, items: Any, codes: np.ndarray, /) -> list[str]:
-        letters = np.unique(PackedText.of(items).characters)
+        letters = PackedText.of(items).alphabet[0]
         grid = np.stack(np.meshgrid(*[letters] * self.length, indexing="ij"), axis=-1)
         words = grid.reshape(-1, self.length)
         text = PackedText(words.ravel(), np.array([0, words.size]))
