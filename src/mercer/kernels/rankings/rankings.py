@@ -54,13 +54,12 @@ class Kendall(_OfRankings):
     """
 
     def vectors(self, ranks: np.ndarray, /) -> np.ndarray:
-        i, j = np.triu_indices(ranks.shape[1], 1)
-        a, b = ranks[:, i], ranks[:, j]
         missing = np.isnan(ranks)
         if not missing.any():
-            return np.sign(a - b)
+            return _signs(ranks, np.float64)
+        i, j = np.triu_indices(ranks.shape[1], 1)
         places = _mean_places(ranks)  # in (-1, 1); items that were not ranked have NaN
-        signs = np.sign(a - b)
+        signs = np.sign(ranks[:, i] - ranks[:, j])
         signs = np.where(missing[:, j] & ~missing[:, i], places[:, i], signs)
         signs = np.where(missing[:, i] & ~missing[:, j], -places[:, j], signs)
         return np.where(missing[:, i] & missing[:, j], 0.0, signs)
@@ -68,7 +67,9 @@ class Kendall(_OfRankings):
     def pairwise(self, x: Points, y: Points, /) -> Array:
         left = self._narrow(self.viewed(x))
         right = left if y is x else self._narrow(self.viewed(y))
-        return (left @ right.T).astype(np.float64) / _pairs(self.viewed(x))
+        values = (left @ right.T).astype(np.float64)
+        values /= _pairs(self.viewed(x))
+        return values
 
     def paired(self, x: Points, y: Points, /) -> Array:
         left = self.viewed(x)
@@ -77,8 +78,9 @@ class Kendall(_OfRankings):
 
     def _narrow(self, ranks: np.ndarray) -> np.ndarray:
         """The features, in float32 where all of them are -1, 0 or 1, whose sums are exact."""
-        exact = not np.isnan(ranks).any() and _pairs(ranks) < _EXACT_IN_SINGLE
-        return self.vectors(ranks).astype(np.float32 if exact else np.float64)
+        if np.isnan(ranks).any() or _pairs(ranks) >= _EXACT_IN_SINGLE:
+            return self.vectors(ranks)
+        return _signs(ranks, np.float32)
 
 
 @dataclass(frozen=True)
@@ -114,18 +116,19 @@ class Mallows(_OfRankings):
         return ranks
 
     def vectors(self, ranks: np.ndarray, /) -> np.ndarray:
-        i, j = np.triu_indices(ranks.shape[1], 1)
-        return np.sign(ranks[:, i] - ranks[:, j])
+        dtype = np.float32 if _pairs(ranks) < _EXACT_IN_SINGLE else np.float64
+        return _signs(ranks, dtype)
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
         left = self.vectors(self.viewed(x))
         right = left if y is x else self.vectors(self.viewed(y))
-        norms, others = np.sum(left**2, axis=1), np.sum(right**2, axis=1)
-        return np.exp(-self.decay * (norms[:, None] + others[None, :] - 2 * left @ right.T) / 4)
+        products = (left @ right.T).astype(np.float64)
+        norms, others = (np.sum(v**2, axis=1, dtype=np.float64) for v in (left, right))
+        return np.exp(-self.decay * (norms[:, None] + others[None, :] - 2 * products) / 4)
 
     def paired(self, x: Points, y: Points, /) -> Array:
         difference = self.vectors(self.viewed(x)) - self.vectors(self.viewed(y))
-        return np.exp(-self.decay * np.sum(difference**2, axis=1) / 4)
+        return np.exp(-self.decay * np.sum(difference**2, axis=1, dtype=np.float64) / 4)
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,21 @@ def rankings(x: Any, name: str) -> np.ndarray:
     if np.isinf(ranks).any():
         raise ValueError(f"{name} has infinite ranks: use NaN for items that were not ranked")
     return ranks
+
+
+def _signs(ranks: np.ndarray, dtype: Any) -> np.ndarray:
+    """sgn(x_i - x_j) for all pairs of items i < j: (n, d (d - 1) / 2)."""
+    n, d = ranks.shape
+    out = np.empty((n, d * (d - 1) // 2), dtype=dtype)
+    columns, start = np.ascontiguousarray(ranks.T), 0
+    rows = np.empty((d, n), dtype=np.int8)
+    for i in range(d - 1):
+        size = d - 1 - i
+        above, below = columns[i] > columns[i + 1 :], columns[i] < columns[i + 1 :]
+        np.subtract(above.view(np.int8), below.view(np.int8), out=rows[:size])
+        out[:, start : start + size] = rows[:size].T
+        start += size
+    return out
 
 
 def _mean_places(ranks: np.ndarray) -> np.ndarray:

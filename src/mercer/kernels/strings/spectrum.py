@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.kernels.feature_counts import FeatureTable, feature_table
+from mercer.kernels.feature_counts import FeatureTable, counted_table, feature_table
+from mercer.kernels.feature_loops import counts_compiled, numbered
 from mercer.kernels.strings.packed_text import PackedText, StringFeatures, spelled_kmers
 
 
@@ -51,19 +52,32 @@ class Spectrum(StringFeatures):
 
     def view(self, items: list[str], /) -> FeatureTable:
         text = PackedText.of(items)
+        if not self.up_to and counts_compiled():
+            table = _counted_kmers(text, self.length)
+        else:
+            table = self._table(text, len(items))
+        if self.binary:
+            table.counts.data[:] = 1.0
+        return table
+
+    def _table(self, text: PackedText, n: int) -> FeatureTable:
         kmers = [text.windows(length) for length in self._lengths()]
         codes = [
             text.codes(starts, length)
             for length, (starts, _) in zip(self._lengths(), kmers, strict=True)
         ]
         owners = np.concatenate([owners for _, owners in kmers])
-        table = feature_table(owners, np.concatenate(codes), None, len(items))
-        if self.binary:
-            table.counts.data[:] = 1.0
-        return table
+        return feature_table(owners, np.concatenate(codes), None, n)
 
     def describe(self, items: Any, codes: np.ndarray, /) -> list[str]:
         return spelled_kmers(items, self._lengths(), codes)
 
     def _lengths(self) -> range:
         return range(1 if self.up_to else self.length, self.length + 1)
+
+
+def _counted_kmers(text: PackedText, length: int) -> FeatureTable:
+    """Counts of all substrings of one length, which are sorted by their strings already."""
+    edges = np.concatenate([[0], np.cumsum(np.maximum(text.lengths - length + 1, 0))])
+    codes, numbers = numbered(text.codes(text.windows(length)[0], length))
+    return counted_table(numbers, edges, None, codes)
