@@ -76,6 +76,14 @@ class Kendall(_OfRankings):
         products = self.vectors(left) * self.vectors(self.viewed(y))
         return np.sum(products, axis=1) / _pairs(left)
 
+    def diag(self, x: Points, /) -> Array:
+        ranks = self.viewed(x)
+        ordered = np.sort(ranks, axis=1)  # NaN at the end
+        if not np.isnan(ordered[:, -1]).any() and np.all(ordered[:, 1:] > ordered[:, :-1]):
+            return np.ones(len(ranks), dtype=np.float64)
+        features = self._narrow(ranks).astype(np.float64)
+        return np.einsum("ij,ij->i", features, features) / _pairs(ranks)
+
     def _narrow(self, ranks: np.ndarray) -> np.ndarray:
         """The features, in float32 where all of them are -1, 0 or 1, whose sums are exact."""
         if np.isnan(ranks).any() or _pairs(ranks) >= _EXACT_IN_SINGLE:
@@ -129,6 +137,9 @@ class Mallows(_OfRankings):
     def paired(self, x: Points, y: Points, /) -> Array:
         difference = self.vectors(self.viewed(x)) - self.vectors(self.viewed(y))
         return np.exp(-self.decay * np.sum(difference**2, axis=1, dtype=np.float64) / 4)
+
+    def diag(self, x: Points, /) -> Array:
+        return np.ones(len(self.viewed(x)), dtype=np.float64)
 
 
 @dataclass(frozen=True)
