@@ -103,7 +103,7 @@ def _weight(value: Any, name: str) -> float:
 def _from_arrays(adjacency: Any, labels: Any, attributes: Any, name: str) -> GraphEntries:
     sparse = hasattr(adjacency, "tocsr")
     if sparse or (type(adjacency) is np.ndarray and adjacency.dtype.kind in "fiub"):
-        matrix = adjacency
+        matrix: Any = adjacency
     else:
         matrix = to_numpy(validate.real(adjacency, f"adjacency of {name}"))
     _at_least_one_node(name, matrix.shape)

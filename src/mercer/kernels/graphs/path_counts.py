@@ -70,59 +70,56 @@ def _counted(
 
 
 def _count_paths(numba: Any) -> Any:
-    """Breadth-first search from every node; scratch has the distances, which are -1 in between, and the queue."""
-    carray = numba.carray
+    """Breadth-first search from every node; `room` has the distances, which are -1 in between, and the queue."""
+    carray, search = numba.carray, _search(numba)
 
     def loop(
-        targets,
-        ends,
-        edges,
-        labels,
-        scratch,
-        places,
-        columns,
-        data,
-        sizes,
-        start,
-        stop,
-        many,
-        steps,
+        targets, ends, edges, labels, room, places, keys, data, sizes, start, stop, many, steps
     ):  # pragma: no cover
         graph_end = carray(edges, stop + 1)
         nodes = graph_end[stop]
         node_end, label = carray(ends, nodes + 1), carray(labels, nodes)
-        to = carray(targets, node_end[nodes])
-        memory, place = carray(scratch, 2 * steps), carray(places, many * many * steps)
+        to, memory = carray(targets, node_end[nodes]), carray(room, 2 * steps)
+        place, size = carray(places, many * many * steps), carray(sizes, stop - start)
+        key, count = carray(keys, nodes), carray(data, nodes)
         distance, queue = memory[:steps], memory[steps:]
-        size = carray(sizes, stop - start)
-        key, count = carray(columns, nodes), carray(data, nodes)
         used = 0
         for graph in range(start, stop):
             offset, before = graph_end[graph], used
             for source in range(graph_end[graph], graph_end[graph + 1]):
-                pair = label[source] * many
-                distance[source - offset] = 0
-                queue[0], head, tail = source, 0, 1
-                while head < tail:
-                    node = queue[head]
-                    head += 1
-                    further = distance[node - offset] + 1
-                    for e in range(node_end[node], node_end[node + 1]):
-                        other = to[e]
-                        if distance[other - offset] < 0:
-                            distance[other - offset] = further
-                            queue[tail] = other
-                            tail += 1
-                            code = (pair + label[other]) * steps + further
-                            at = place[code]
-                            if at < before:
-                                at = used
-                                place[code], key[at], count[at] = at, code, 0.0
-                                used += 1
-                            count[at] += 1.0
-                for i in range(tail):
+                reached = search(to, node_end, distance, queue, source, offset)
+                for i in range(1, reached):
+                    pair = label[source] * many + label[queue[i]]
+                    code = pair * steps + distance[queue[i] - offset]
+                    at = place[code]
+                    if at < before:
+                        at = used
+                        place[code], key[at], count[at] = at, code, 0.0
+                        used += 1
+                    count[at] += 1.0
+                for i in range(reached):
                     distance[queue[i] - offset] = -1
             size[graph - start] = used - before
         return used
 
     return loop
+
+
+def _search(numba: Any) -> Any:
+    """Function for compiled loops: the nodes that a path joins with a source, in the order of their distances."""
+
+    @numba.njit(inline="always")
+    def search(to, node_end, distance, queue, source, offset):  # pragma: no cover
+        distance[source - offset] = 0
+        queue[0], head, tail = source, 0, 1
+        while head < tail:
+            node = queue[head]
+            head += 1
+            for e in range(node_end[node], node_end[node + 1]):
+                if distance[to[e] - offset] < 0:
+                    distance[to[e] - offset] = distance[node - offset] + 1
+                    queue[tail] = to[e]
+                    tail += 1
+        return tail
+
+    return search

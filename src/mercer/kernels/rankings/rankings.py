@@ -131,8 +131,8 @@ class Mallows(_OfRankings):
         left = self.vectors(self.viewed(x))
         right = left if y is x else self.vectors(self.viewed(y))
         products = (left @ right.T).astype(np.float64)
-        norms, others = (np.sum(v**2, axis=1, dtype=np.float64) for v in (left, right))
-        return np.exp(-self.decay * (norms[:, None] + others[None, :] - 2 * products) / 4)
+        norms: list[Any] = [np.sum(v**2, axis=1, dtype=np.float64) for v in (left, right)]
+        return np.exp(-self.decay * (norms[0][:, None] + norms[1][None, :] - 2 * products) / 4)
 
     def paired(self, x: Points, y: Points, /) -> Array:
         difference = self.vectors(self.viewed(x)) - self.vectors(self.viewed(y))
