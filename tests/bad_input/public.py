@@ -19,6 +19,7 @@ _BAGS = "takes bags and distributions; tests/rkhs/embeddings tries wrong ones"
 _EMBEDDINGS = "takes distributions and embeddings; tests/rkhs/embeddings tries others"
 _FUNCTION = "takes a function; tests/info tries others"
 _DISTRIBUTION_KERNELS = ("EntropyKernel", "ExponentiatedDivergence", "InverseGeneralizedVariance", "JensenTsallisKernel")  # fmt: skip
+_IMAGES = "takes images; tests/learn/test_image_registration.py tries wrong ones"
 _ORDERS = ("Bregman", "HilbertianMetric", "JensenRenyi", "JensenShannon", "JensenTsallis", "Renyi", "SharmaMittal", "SymmetricBregman", "Tsallis")  # fmt: skip
 _ASSOCIATIONS = ("Blomqvist", "CentredCorrentropy", "CopulaMMD", "Correntropy", "CorrentropyCoefficient", "CorrentropyMetric", "Hoeffding", "SchweizerWolff", "Spearman", "SpearmanTail")  # fmt: skip
 _OPTION = "takes an option or a kernel; tests/info tries wrong ones"
@@ -100,6 +101,18 @@ NO_DATA: dict[str, str] = {
     **dict.fromkeys((f"mercer.info.{name}" for name in ("Phi", "FDivergence")), _FUNCTION),
     **dict.fromkeys((f"mercer.info.{name}" for name in ("MaxNorm", "SumNorm")), "takes nothing"),
     "mercer.info.MetricValue": _MADE,
+    **dict.fromkeys(
+        (
+            f"mercer.learn.{name}"
+            for name in (
+                "register_images",
+                "Registration",
+                "Registration.aligned",
+                "Registration.places",
+            )
+        ),
+        _IMAGES,
+    ),
     **dict.fromkeys(
         (f"mercer.info.DistributionKernel.{name}" for name in ("items", "view", "value")), _BAGS
     ),

@@ -25,6 +25,7 @@ from mercer.learn.distributions.mean_features import MeanFeatures
 from mercer.learn.distributions.missing_features import ConditionalGaussians
 from mercer.learn.distributions.risk_deviation import RiskDeviation, risk_deviation
 from mercer.learn.distributions.second_order_cone import SecondOrderConeSVC
+from mercer.learn.image_registration import Registration, register_images
 from mercer.learn.landmarks.batch_source import Batches, Parquet, Source
 from mercer.learn.landmarks.fourier_ridge import FourierRidge
 from mercer.learn.landmarks.nystrom_logistic import NystromLogistic
@@ -105,6 +106,7 @@ __all__ = [
     "PiecewiseLinearLoss",
     "Pinball",
     "Preimage",
+    "Registration",
     "RidgePath",
     "RidgeScores",
     "RiskDeviation",
@@ -118,6 +120,7 @@ __all__ = [
     "SquaredHinge",
     "SupportMeasureMachine",
     "amari_index",
+    "register_images",
     "risk_deviation",
 ]
 

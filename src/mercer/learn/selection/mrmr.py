@@ -10,7 +10,7 @@ import numpy as np
 from mercer import validate
 from mercer.learn.hsic_factors import HSICFactors, line_gram
 from mercer.learn.selection.selector import Ranked, Selector
-from mercer.learn.selection.target import target_gram
+from mercer.learn.selection.target import label_codes, target_gram
 
 Measure = Callable[[Any, Any], float]
 _FACTOR_TOLERANCE = (
@@ -31,7 +31,7 @@ class MRMR(Selector):
     n_features_to_select : int, float or None
         Number of features to keep, or a fraction between 0 and 1; None: half of them.
     relevance : callable (x, y) -> number, or None
-        Dependence of a feature (n,) and the target, such as ``partial(hsic, None, Delta())`` or, for the
+        Dependence of a feature (n,) and the target, in which texts are numbered, such as ``partial(hsic, None, Delta())`` or, for the
         criterion of the paper, ``mercer.info.mutual_information``. None:
         centred kernel alignment (Cortes, Mohri and Rostamizadeh 2012), between 0 and 1: RBF at the
         median distance for features and for numbers as targets, `Delta` for labels (texts, truth
@@ -118,7 +118,8 @@ class MRMR(Selector):
             relevance = np.array([aligned.cka(j, p) for j in range(p)])
             between = aligned.cka
         else:
-            relevance = np.array([_value(self.relevance, "relevance", c, y) for c in x.T])
+            target = label_codes(y)
+            relevance = np.array([_value(self.relevance, "relevance", c, target) for c in x.T])
             between = _between(self.relevance, x)
         return relevance, between if self.redundancy is None else _between(self.redundancy, x)
 

@@ -17,6 +17,7 @@ from math import sqrt
 
 import numpy as np
 
+from mercer import validate
 from mercer.backend import Array, astype, double, namespace, scalar, set_diagonal, zeros
 from mercer.gram import Gram, LazyMatrix
 from mercer.gram.lazy import Changed
@@ -74,6 +75,31 @@ class SetScores:
         work = _OnePass(form.profile, shared, changed, sign, self.target)
         tiles = range(len(spans(len(shared))))
         return sum(in_order(work, tiles, parallel=True), np.zeros(len(sets))) / self._pairs
+
+
+@dataclass(frozen=True)
+class MeasureScores:
+    """Dependence of sets of columns of `features` (n, p) and a target (n,) by any measure, one call for each set."""
+
+    features: np.ndarray
+    target: np.ndarray
+    measure: Callable[[np.ndarray, np.ndarray], float]
+
+    def of(self, columns: Sequence[int]) -> float:
+        """Dependence of one set; 0 for no columns."""
+        if len(columns) == 0:
+            return 0.0
+        value = self.measure(self.features[:, list(columns)], self.target)
+        validate.number("the value of measure", value)
+        return float(value)
+
+    def without(self, columns: Sequence[int]) -> np.ndarray:
+        """Dependence of the set less one of its columns, for each of them: (len(columns),)."""
+        return np.array([self.of([c for c in columns if c != dropped]) for dropped in columns])
+
+    def with_each(self, columns: Sequence[int], others: Sequence[int]) -> np.ndarray:
+        """Dependence of the set and one more column, for each of the others: (len(others),)."""
+        return np.array([self.of([*columns, added]) for added in others])
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from mercer import validate
 from mercer.kernels.base import Kernel
-from mercer.learn.selection.scores import SetScores, UCentered
+from mercer.learn.selection.scores import MeasureScores, SetScores, UCentered
 from mercer.learn.selection.selector import Ranked, Selector, standardized
-from mercer.learn.selection.target import target_gram
+from mercer.learn.selection.target import label_codes, target_gram
+
+Scores = SetScores | MeasureScores
 
 
 class HSICSelector(Selector):
@@ -38,6 +42,9 @@ class HSICSelector(Selector):
     target_kernel : Kernel or None
         Kernel of the target. None: `Delta` for labels (texts, truth values, integers that repeat), RBF at
         the median distance for numbers.
+    measure : callable (x, y) -> number, or None
+        Another measure of the dependence of a set of features (n, d) and the target (n,), in which texts are numbered,
+        such as ``mercer.info.mutual_information``; called once for each set. None: the unbiased HSIC.
 
     Attributes
     ----------
@@ -47,7 +54,7 @@ class HSICSelector(Selector):
     scores_ : array (p,)
         HSIC with the feature minus HSIC without it, in the round that decided about it.
     hsic_ : float
-        Unbiased HSIC of the selected features and the target, which may be negative.
+        Unbiased HSIC, or the `measure`, of the selected features and the target, which may be negative.
     support_ : array (p,) of bool
     n_features_, n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -80,29 +87,46 @@ class HSICSelector(Selector):
         direction: Direction | None = None,
         kernel: Kernel | None = None,
         target_kernel: Kernel | None = None,
+        measure: Callable[[Any, Any], float] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.direction = direction
         self.kernel = kernel
         self.target_kernel = target_kernel
+        self.measure = measure
 
     def _rank(self, x: np.ndarray, y: np.ndarray, number: int) -> Ranked:
         if self.kernel is not None:
             validate.instance("kernel", self.kernel, Kernel, "a kernel, such as RBF(1.0), or None")
         direction = Backward() if self.direction is None else self.direction
         validate.instance("direction", direction, Direction, "Backward(), Forward() or None")
-        target = UCentered.of(target_gram(self.target_kernel, y))
-        scores = SetScores(standardized(x) if self.kernel is None else x, target, self.kernel)
+        scores = self._scores(x, y)
         ranked = direction.search(scores, number)
         self.hsic_ = scores.of(ranked.order[:number].tolist())
         return ranked
+
+    def _scores(self, x: np.ndarray, y: np.ndarray) -> Scores:
+        """Dependence of sets of features and the target."""
+        if self.measure is None:
+            target = UCentered.of(target_gram(self.target_kernel, y))
+            return SetScores(standardized(x) if self.kernel is None else x, target, self.kernel)
+        if not callable(self.measure):
+            raise TypeError(
+                "measure must be a function of two variables, such as mercer.info.mutual_information, or None, "
+                f"got {self.measure!r}"
+            )
+        if self.kernel is not None or self.target_kernel is not None:
+            raise ValueError(
+                "kernel and target_kernel are those of HSIC: leave them out with a measure"
+            )
+        return MeasureScores(x, label_codes(y), self.measure)
 
 
 class Direction(ABC):
     """Search strategy over sets of features."""
 
     @abstractmethod
-    def search(self, scores: SetScores, number: int, /) -> Ranked:
+    def search(self, scores: Scores, number: int, /) -> Ranked:
         """Rank all features, of which the first `number` are selected."""
 
 
@@ -110,7 +134,7 @@ class Direction(ABC):
 class Forward(Direction):
     """Forward selection: start with no feature and add the one that maximises HSIC (FOHSIC)."""
 
-    def search(self, scores: SetScores, number: int, /) -> Ranked:
+    def search(self, scores: Scores, number: int, /) -> Ranked:
         """Rank all features; those not selected by their gain in the last round."""
         outside = list(range(scores.features.shape[1]))
         inside: list[int] = []
@@ -139,7 +163,7 @@ class Backward(Direction):
     def __post_init__(self) -> None:
         validate.between("share", self.share, 0.0, 1.0)
 
-    def search(self, scores: SetScores, number: int, /) -> Ranked:
+    def search(self, scores: Scores, number: int, /) -> Ranked:
         """Rank all features; the remaining ones by the HSIC that would be lost without them."""
         inside, dropped_order = list(range(scores.features.shape[1])), []
         gains = np.zeros(len(inside), dtype=np.float64)

@@ -35,6 +35,14 @@ def target_gram(kernel: Kernel | None, y: Any) -> Gram:
     return Gram(Delta(), codes)
 
 
+def label_codes(y: np.ndarray) -> np.ndarray:
+    """The target as numbers, for measures that take numbers: codes for labels that are texts or truth values."""
+    if y.dtype.kind in "OUSTb":
+        codes = _labels(y)
+        return y if codes is None else codes
+    return y
+
+
 def _labels(y: np.ndarray) -> np.ndarray | None:
     """A number for each label (n,), or None where `y` holds numbers."""
     if y.dtype.kind == "f" or y.ndim > 2:
