@@ -46,6 +46,7 @@ def test_one_of_many_columns_is_found_and_the_verdict_says_so(put):
     assert "in all columns together" in first  # one column in 300 is little of the whole
     assert "but 1 of 300 columns differs on its own (smallest corrected p = 0.001)" in first
     assert "1 of 300 columns differs on its own: c17" in told
+    assert "only that the test found no difference" not in told
 
 
 def test_pairs_do_not_need_more_resamples_than_asked_for(put):

@@ -70,6 +70,13 @@ def test_row_numbers_without_a_name_are_left_out(put):
         assert "which only counts the rows, was left out" in file.notes[0]
 
 
+def test_numbers_of_columns_are_names(put):
+    file = read(put("0,1,2\n0.5,3,8\n0.1,2,4\n"), Selection())
+    assert list(file.columns) == ["0", "1", "2"]
+    assert file.rows == 2
+    assert read(put("0,2,1\n0.5,3,8\n"), Selection()).rows == 2  # values, in a file without names
+
+
 def test_options_of_text_files(put):
     rng = np.random.default_rng(0)
     rows = [f"{v:.3f}".replace(".", ",") + f"|{w}|x" for v, w in rng.normal(size=(30, 2))]

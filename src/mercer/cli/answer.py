@@ -70,6 +70,10 @@ class Answer(ABC, Generic[ResultType]):
             *(note for note in (*self.notes, *self.result.notes) if is_caution(note)),
         ]
 
+    def more_found(self) -> bool:
+        """Whether columns or pairs by themselves show what the test of all together does not."""
+        return False
+
     def table(self) -> list[str]:
         """Lines of a table of columns or pairs below the facts, if there is one."""
         return []
@@ -102,7 +106,7 @@ class Answer(ABC, Generic[ResultType]):
     def text(self) -> str:
         """Verdict, facts, table and notes for a terminal or a log."""
         lines = [bold(wrapped(self.verdict())), *map(wrapped, self.cautions())]
-        if not self.rejected:
+        if not self.rejected and not self.more_found():
             lines.append(wrapped(self.caution))
         lines += ["", *(wrapped(fact, f"  {title:10}", " " * 12) for title, fact in self.facts())]
         if table := self.table():

@@ -183,7 +183,7 @@ def _text(batches: Sequence[BatchAnswer], level: float) -> str:
         size = answer.effect_size
         lines.append(
             f"  {name:{width}}  {answer.samples[1].rows:<8,}  {answer.result.pvalue:<7.3g}  "
-            f"{batch.corrected:<9.3g}  {'?' if size is None else f'{size:.0%}':<10}  "
+            f"{batch.corrected:<9.3g}  {'?' if size is None else f'{max(size, 0.5):.0%}':<10}  "
             f"{'yes' if drifted else 'no':7}  {batch.columns(level) if drifted else ''}".rstrip()
         )
     return "\n".join(lines)

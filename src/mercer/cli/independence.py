@@ -176,6 +176,10 @@ class IndependenceAnswer(Answer[IndependenceResult]):
         dependent = self.pairs.dependent(self.level)
         return [pair for pair in dependent if (pair.first in sides) != (pair.second in sides)]
 
+    def more_found(self) -> bool:
+        """Whether pairs of columns depend on each other by themselves."""
+        return bool(self._crossed())
+
     def table(self) -> list[str]:
         """The pairs of columns with the strongest dependence."""
         return [] if self.pairs is None else _pair_table(self.pairs, self.level, self.show_all)

@@ -117,9 +117,14 @@ def _header(source: ByteSource, selection: Selection) -> _Header:
         )
     whole = chain([first], others, lines)
     cells = [cell.strip() for cell in next(_cells(whole, separator, name))[1]]
-    if all(_is_number(cell, separator == ";") for cell in cells):
+    if all(_is_number(cell, separator == ";") for cell in cells) and not _counted(cells):
         return _Header([f"x{i}" for i in range(1, len(cells) + 1)], separator, False, form)
     return _Header(checked_header(cells, selection, name), separator, True, form)
+
+
+def _counted(cells: list[str]) -> bool:
+    """Whether the first line is 0, 1, 2, ...: the names that pandas gives to columns without names."""
+    return len(cells) > 1 and cells == [str(i) for i in range(len(cells))]
 
 
 def _separator(first: str, others: list[str]) -> str:

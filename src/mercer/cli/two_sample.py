@@ -132,6 +132,10 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
         columns = [] if self.features is None else self.features.cautions(self.level)
         return [*super().cautions(), *columns]
 
+    def more_found(self) -> bool:
+        """Whether columns differ by themselves."""
+        return bool(self._differing)
+
     @property
     def _differing(self) -> tuple[Feature, ...]:
         return () if self.features is None else self.features.differing(self.level)

@@ -147,11 +147,12 @@ class PredictionError:
 
 
 def prediction_errors(
-    x: Variable, y: Variable, given: Variable | None = None
+    x: Variable, y: Variable, given: Variable | None = None, *, series: bool = False
 ) -> tuple[PredictionError, ...]:
     """Errors of predictions of y from x and of x from y, of their level and of their spread.
 
     With a variable that is given, it is a predictor too, and the errors are compared with those without the other one.
+    The rows of a `series` are in the order of time.
     """
     three = (x, y) if given is None else (x, y, given)
     n = count(x.points)
@@ -168,7 +169,7 @@ def prediction_errors(
         more = predictors[by] if base is None else base.beside(predictors[by])
         for what, targets in _targets(three[of], thinned[of], base if n >= MIN_ROWS else None):
             with_other, without = (
-                _errors(p, targets) if n >= MIN_ROWS else np.zeros(0) for p in (more, base)
+                _errors(p, targets, series) if n >= MIN_ROWS else np.zeros(0) for p in (more, base)
             )
             names = three[of].name, three[by].name
             errors.append(PredictionError(*names, what, with_other, without, beyond))
@@ -184,9 +185,9 @@ def all_explained(errors: tuple[PredictionError, ...], confidence: float) -> tup
     return tuple(sorted(shares, key=lambda e: (levels_first and e.what != "level", -e.share)))
 
 
-def _errors(predictors: Predictors | None, targets: np.ndarray) -> np.ndarray:
+def _errors(predictors: Predictors | None, targets: np.ndarray, series: bool) -> np.ndarray:
     """Squared errors of predictions, or of means without predictors, summed over the targets: (n,)."""
-    return np.sum((targets - out_of_fold(predictors, targets)) ** 2, axis=2).mean(axis=0)
+    return np.sum((targets - out_of_fold(predictors, targets, series)) ** 2, axis=2).mean(axis=0)
 
 
 def _targets(

@@ -91,13 +91,15 @@ class Predictors:
         return centre + scale * (self.basis.features @ fitted.coefficients(scaled[train]))
 
 
-def out_of_fold(predictors: Predictors | None, targets: np.ndarray) -> np.ndarray:
+def out_of_fold(
+    predictors: Predictors | None, targets: np.ndarray, series: bool = False
+) -> np.ndarray:
     """Predictions of targets (n, k) by fits without the fold of each row, for every split: (s, n, k).
 
-    Without predictors they are the means of the other rows.
+    Without predictors they are the means of the other rows. For a `series` folds are stretches of time.
     """
     predictions = []
-    for folds in splits((len(targets),)):
+    for folds in splits((len(targets),), series):
         predicted = np.empty_like(targets)
         for fold in range(int(folds.max()) + 1):
             test, train = folds == fold, np.flatnonzero(folds != fold)
@@ -110,10 +112,17 @@ def out_of_fold(predictors: Predictors | None, targets: np.ndarray) -> np.ndarra
     return np.stack(predictions)
 
 
-def splits(sizes: tuple[int, ...]) -> Iterator[np.ndarray]:
-    """Fold numbers of the rows of groups of these sizes, each group spread evenly: (n,) for every split."""
+def splits(sizes: tuple[int, ...], series: bool = False) -> Iterator[np.ndarray]:
+    """Fold numbers of the rows of groups of these sizes, each group spread evenly: (n,) for every split.
+
+    Folds of a `series` are stretches of consecutive rows: at random, neighbours in time would be on both sides, and a fit
+    would know rows that it is to predict.
+    """
     rng = np.random.default_rng(_SEED)
     folds = min(FOLDS, *sizes)
+    if series:
+        yield np.concatenate([np.arange(size) * folds // size for size in sizes])
+        return
     repeats = int(np.clip(_ROWS_FOR_ONE_SPLIT // sum(sizes), 1, _MOST_SPLITS))
     for _ in range(repeats):
         yield np.concatenate([rng.permutation(np.arange(size) % folds) for size in sizes])

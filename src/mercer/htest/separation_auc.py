@@ -77,7 +77,7 @@ def area_sentence(auc: float, interval: Interval, confidence: float) -> str:
     if np.isnan(auc):
         return "there are too few rows to measure how well a classifier tells them apart"
     return (
-        f"a classifier tells them apart {auc:.0%} of the time ({confidence:.0%} interval "
+        f"a classifier tells them apart {max(auc, 0.5):.0%} of the time ({confidence:.0%} interval "
         f"{interval.low:.0%} to {interval.high:.0%}; 50% is guessing), {area_word(auc)}"
     )
 
@@ -88,10 +88,13 @@ def separation(
     columns: Columns | None,
     kernel: Kernel,
     weights: np.ndarray | None = None,
+    *,
+    series: bool = False,
 ) -> Separation:
     """The separation of two samples, the rows of the first before those of the second.
 
-    Weighted rows count with their weights, in the fit as copies in proportion to them.
+    Weighted rows count with their weights, in the fit as copies in proportion to them. The rows of a `series` are in
+    the order of time.
     """
     n, m = sizes
     if min(sizes) < _MIN_ROWS:
@@ -103,7 +106,7 @@ def separation(
     mass = np.ones(n + m) if weights is None else np.maximum(weights[rows], 0.0)
     predictors = Predictors.of(rows_of(points, rows, sum(sizes)), columns, kernel)
     label = np.repeat([1.0, -1.0], [n, m])
-    areas = [_mean_area(predictors, label, mass, folds) for folds in splits((n, m))]
+    areas = [_mean_area(predictors, label, mass, folds) for folds in splits((n, m), series)]
     effective = tuple(float(w.sum() ** 2 / (w @ w)) for w in (mass[:n], mass[n:]))
     return Separation(float(np.mean(areas)), (effective[0], effective[1]))
 

@@ -191,7 +191,7 @@ class IndependenceResult(ExplainedResult):
     @cached_property
     def _dependence(self) -> Dependence:
         x, y = self.variables
-        return Dependence(x, y)
+        return Dependence(x, y, series=self.test.for_series)
 
     def _need_two(self, what: str) -> None:
         if not self.two:

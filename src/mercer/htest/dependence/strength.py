@@ -81,8 +81,8 @@ class Strength(VariationExplained):
 class Dependence:
     """HSIC of two variables and the contributions of observations, by passes over both centred Gram matrices."""
 
-    def __init__(self, x: Variable, y: Variable) -> None:
-        self._variables = x, y
+    def __init__(self, x: Variable, y: Variable, *, series: bool = False) -> None:
+        self._variables, self._series = (x, y), series
         self._left, self._right = x.gram.centered(), y.gram.centered()
         self.n = count(x.points)
 
@@ -131,7 +131,7 @@ class Dependence:
 
     @cached_property
     def _errors(self) -> tuple[PredictionError, ...]:
-        return prediction_errors(*self._variables)
+        return prediction_errors(*self._variables, series=self._series)
 
     @cached_property
     def _xy(self) -> tuple[float, np.ndarray]:

@@ -226,7 +226,14 @@ class TwoSampleResult(ExplainedResult):
     @cached_property
     def _separation(self) -> Separation:
         pooled = self.pooled
-        return separation(pooled.unmoved, self.sizes, pooled.columns, pooled.kernel, pooled.weights)
+        return separation(
+            pooled.unmoved,
+            self.sizes,
+            pooled.columns,
+            pooled.kernel,
+            pooled.weights,
+            series=self.test.for_series,
+        )
 
     @cached_property
     def _measured(self) -> Measured:
