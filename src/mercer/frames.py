@@ -214,6 +214,8 @@ def in_memory(x: Any, name: str) -> Any:
     if type(x).__module__.startswith("pyarrow") and hasattr(x, "count_rows"):
         _refuse_beyond_budget(8 * len(x.schema.names) * x.count_rows(), name)
         return x.to_table()
+    if type(x).__module__.partition(".")[0] == "zarr" and hasattr(x, "chunks"):
+        _refuse_beyond_budget(8 * int(np.prod(x.shape)), name)
     return x
 
 
@@ -222,8 +224,8 @@ def _refuse_beyond_budget(nbytes: int, name: str) -> None:
     if nbytes > budget:
         raise MemoryBudgetError(
             f"{name} would take {nbytes / 2**20:,.0f} MiB in memory, and the budget is {budget / 2**20:,.0f} MiB: "
-            "take a sample of its rows, or raise mercer.config(memory=...); NystromRidge and NystromLogistic "
-            "read Parquet(path, target=...) batch by batch"
+            "take a sample of its rows, or raise mercer.config(memory=...); ME, SCF, UME, LinearMMD, BlockMMD, NFSIC, "
+            "FSSD and MMD read a sample from files part by part, and so do NystromRidge and NystromLogistic"
         )
 
 

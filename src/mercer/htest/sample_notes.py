@@ -36,6 +36,14 @@ def attainable_note(distinct: float, resamples: int, what: str) -> tuple[str, ..
     return (f"{note}.",)
 
 
+def subsample_note(size: int) -> str:
+    """Note on a sample that was read part by part, of which the result keeps some rows."""
+    return (
+        "The p-value is that of all rows, which were read part by part; effect, witness and columns are those of "
+        f"{size:,} random rows."
+    )
+
+
 def raised_to_attainable(judgement: Judgement, distinct: float) -> Judgement:
     """A p-value of `Gamma` or `Spectrum`, not below the smallest one of the permutations they replace."""
     return judgement._replace(pvalue=max(judgement.pvalue, exp(-distinct)))

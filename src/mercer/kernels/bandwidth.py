@@ -180,13 +180,19 @@ def _subsample(points: Array, rng: int | np.random.Generator | None) -> np.ndarr
 
 def _chosen(points: Array, rng: int | np.random.Generator | None) -> Array:
     """A subsample of at most `_MAX_POINTS` points."""
-    n = points.shape[0]
+    n = int(points.shape[0])
     if n > _MAX_POINTS:
-        draw = validate.generator(_SEED if rng is None else rng)
-        rows = np.sort(draw.choice(n, _MAX_POINTS, replace=False, shuffle=False))
-        xp = namespace(points)
+        rows, xp = subsample_rows(n, rng), namespace(points)
         points = xp.take(points, array_like(rows, points, dtype=xp.int64), axis=0)
     return points
+
+
+def subsample_rows(n: int, rng: int | np.random.Generator | None = None) -> np.ndarray:
+    """Positions of the points whose distances give the bandwidth of n points."""
+    if n <= _MAX_POINTS:
+        return np.arange(n)
+    draw = validate.generator(_SEED if rng is None else rng)
+    return np.sort(draw.choice(n, _MAX_POINTS, replace=False, shuffle=False))
 
 
 def _distances(points: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.frames import Table
+from mercer.frames import Columns, Table
 from mercer.kernels.bandwidth import median_bandwidth, median_rbf, usable
 from mercer.kernels.base import Kernel
 from mercer.kernels.default_objects import default_of_objects
@@ -123,13 +123,37 @@ def varying(data: Table) -> VaryingColumns | None:
 
 def categories(data: Table, bandwidth: float = 1.0) -> list[Kernel]:
     """A factor for each column of categories; `bandwidth` multiplies the bandwidth of the data."""
-    categorical_columns = [
-        i for i, categorical in enumerate(data.columns.categorical) if categorical
-    ]
-    differing = sum(_mismatch(data.values[:, i]) for i in categorical_columns)
+    names = _categorical(data.columns)
+    differing = sum(_mismatch(data.values[:, data.columns.index(name)]) for name in names)
+    return _factors(names, differing, bandwidth)
+
+
+def default_kernel_of(
+    columns: Columns, deviations: Sequence[float], mismatches: Sequence[float], sample: np.ndarray
+) -> Kernel:
+    """`default_kernel` of a table that was read in parts.
+
+    Standard deviations of its numbers and shares of pairs that differ in its categories, one for each column, are those of
+    all rows; `sample` has the rows whose distances give the bandwidth.
+    """
+    varies = [i for i, c in enumerate(columns.categorical) if not c and deviations[i] > 0]
+    factors = []
+    if varies:
+        names, scales = [columns.names[i] for i in varies], [1 / deviations[i] for i in varies]
+        bandwidth = median_bandwidth(sample[:, varies] * scales)
+        factors.append(RBF(bandwidth).scaled(scales).select(names))
+    return product([*factors, *_factors(_categorical(columns), sum(mismatches), 1.0)])
+
+
+def _categorical(columns: Columns) -> list[str]:
+    return [n for n, c in zip(columns.names, columns.categorical, strict=True) if c]
+
+
+def _factors(names: Sequence[str], differing: float, bandwidth: float) -> list[Kernel]:
+    """A factor for each column of categories, with the mean number of columns in which two rows differ."""
     alike = exp(-1 / (2 * bandwidth**2 * max(differing, 0.5)))
     factor = alike + (1 - alike) * Delta()
-    return [factor.select(data.columns.names[i]) for i in categorical_columns]
+    return [factor.select(name) for name in names]
 
 
 def _deviation(values: np.ndarray) -> float:

@@ -27,6 +27,7 @@ from mercer.htest.sample_notes import (
     log_pairings,
     raised_to_attainable,
     same_values_note,
+    subsample_note,
 )
 from mercer.htest.serial_hsic import serial_cautions
 from mercer.kernels import Tensor, facts
@@ -79,6 +80,7 @@ class IndependenceResult(ExplainedResult):
     _report = "independence_report"
     variables: tuple[Variable, ...] = field(repr=False, compare=False, kw_only=True)
     given: bool = field(default=False, repr=False, compare=False, kw_only=True)
+    rows: int | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     @property
     def question(self) -> str | None:
@@ -88,7 +90,7 @@ class IndependenceResult(ExplainedResult):
     @property
     def size(self) -> int:
         """The number of observations."""
-        return count(self.variables[0].points)
+        return self.rows or count(self.variables[0].points)
 
     # ---- how much ---------------------------------------------------------------------
 
@@ -120,7 +122,7 @@ class IndependenceResult(ExplainedResult):
     def thinned(self, most: int) -> IndependenceResult:
         """The same p-value with a random subsample of at most `most` observations, of a fixed seed."""
         validate.whole("most", most, least=_MIN_ROWS)
-        rows = thinned_rows(self.size, most)
+        rows = thinned_rows(count(self.variables[0].points), most)
         if rows is None:
             return self
         thinned = tuple(replace(v, points=taken(v.points, rows)) for v in self.variables)
@@ -209,18 +211,22 @@ def independence_result(
     notes: tuple[str, ...] = (),
     *,
     given: bool = False,
+    rows: int | None = None,
 ) -> IndependenceResult:
     """The result of an independence test, with notes about the sample.
 
-    `given`: the last variable is the one that is conditioned on.
+    `given`: the last variable is the one that is conditioned on. `rows` is the number of observations where the variables
+    have a subsample of them.
     """
+    if rows is not None:
+        notes = (*notes, subsample_note(count(variables[0].points)))
     notes = (*notes, *_sample_notes(test, variables, judgement, given))
     null = getattr(test, "null", None)
     if not given and isinstance(null, Gamma | Spectrum):
         pairings = log_pairings(count(variables[0].points), len(variables), null)
         judgement = raised_to_attainable(judgement, pairings)
     return IndependenceResult.judged(
-        test, statistic, judgement, notes, variables=variables, given=given
+        test, statistic, judgement, notes, variables=variables, given=given, rows=rows
     )
 
 

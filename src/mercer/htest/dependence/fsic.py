@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from mercer.htest.nulls import Permutation
 
 _EIGENVALUE_TOLERANCE = 1e-9  # share of the largest eigenvalue below which a direction is constant
 _FEATURE_TOLERANCE = 1e-14  # share of the largest norm below which a feature is constant
-_MIN_RIDGE = (
+MIN_RIDGE = (
     1e-10  # of the variance under independence, so that constant directions can be divided by
 )
 # Statistics above it, for each observation, may have variances that are rounding. Without a ridge features have
@@ -36,7 +37,60 @@ class FeatureCovariances(NamedTuple):
     s: np.ndarray  # (..., J, J)
 
 
-class FSICEvidence:
+class FeatureCovarianceEvidence(ABC):
+    """A statistic n u' (S + ridge I)^-1 u of covariances u of n pairs of features, with the covariance S of u."""
+
+    n: int
+    ridge: float
+    rank: int
+
+    @property
+    @abstractmethod
+    def _observed_covariances(self) -> FeatureCovariances:
+        """Covariances of the observed pairs."""
+
+    @property
+    @abstractmethod
+    def effective_observations(self) -> float:
+        """The smallest effective number of observations of a feature."""
+
+    @property
+    def degrees(self) -> int:
+        """The number of directions that vary; with rank 0 the statistic is 0, and p is 1."""
+        return max(self.rank, 1)
+
+    @cached_property
+    def observed(self) -> float:
+        """The statistic."""
+        return float(self._values(self._observed_covariances))
+
+    def chi_square(self) -> tuple[float, int]:
+        """The statistic and its degrees of freedom."""
+        return self.observed, self.degrees
+
+    def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
+        """The statistic, and the weights of its limiting sum of chi-squares under independence."""
+        values = np.maximum(linalg.eigvalsh(self._observed_covariances.s)[::-1], 0.0)
+        weights = values / (values + self.ridge)
+        return self.observed, weights[:rank], float(weights[rank:].sum())
+
+    def _values(self, covariances: FeatureCovariances) -> np.ndarray:
+        u, n = covariances.u, self.n
+        if self.rank == 0:
+            return np.zeros(u.shape[:-1], dtype=np.float64)
+        regularized = covariances.s + self.ridge * np.eye(self.rank, dtype=np.float64)
+        solved = linalg.solve(regularized, u[..., None])[..., 0]
+        forms = np.sum(u * solved, axis=-1)
+        degenerate = forms > _MAX_FOR_SOLVE
+        if degenerate.any():
+            forms = np.array(forms)
+            forms[degenerate] = _degenerate_forms(
+                u[degenerate], covariances.s[degenerate], self.ridge
+            )
+        return n * (n / (n - 1)) ** 2 * forms  # with the unbiased u
+
+
+class FSICEvidence(FeatureCovarianceEvidence):
     """n u' (S + ridge I)^-1 u, asymptotically chi-square under independence.
 
     u_j is the unbiased covariance of k(x, v_j) and l(y, w_j), S the covariance of the products
@@ -56,17 +110,11 @@ class FSICEvidence:
             self.rotation = np.eye(k.shape[1], dtype=np.float64)
         else:
             self.k, self.l, self.rotation = _uncorrelated(k, l)
-            self.ridge = _MIN_RIDGE
+            self.ridge = MIN_RIDGE
         self.rank = self.rotation.shape[1]
-        self.degrees = max(self.rank, 1)  # with rank 0 the statistic is 0, and p is 1
 
     @cached_property
-    def observed(self) -> float:
-        """The statistic."""
-        return float(self._values(self._observed_covariances))
-
-    @cached_property
-    def effective_observations(self) -> float:
+    def effective_observations(self) -> float:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The smallest effective number of observations of a feature: n over the kurtosis of a product.
 
         Over all pairs (x_a, y_b) a product of features has the kurtosis of k times that of l. Where it is
@@ -98,16 +146,6 @@ class FSICEvidence:
             values.extend(in_order(work, tasks, parallel=parallel, shown=False))
         return np.concatenate(values)
 
-    def chi_square(self) -> tuple[float, int]:
-        """The statistic and its degrees of freedom."""
-        return self.observed, self.degrees
-
-    def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
-        """The statistic, and the weights of its limiting sum of chi-squares under independence."""
-        values = np.maximum(linalg.eigvalsh(self._observed_covariances.s)[::-1], 0.0)
-        weights = values / (values + self.ridge)
-        return self.observed, weights[:rank], float(weights[rank:].sum())
-
     def tolerance(self) -> float:
         """Largest difference by rounding between resampled statistics that are equal."""
         return _STATISTIC_TOLERANCE * (1 + self.observed)
@@ -131,7 +169,7 @@ class FSICEvidence:
         return self._values(self._rotated(u, s))
 
     @cached_property
-    def _observed_covariances(self) -> FeatureCovariances:
+    def _observed_covariances(self) -> FeatureCovariances:  # pyright: ignore[reportIncompatibleMethodOverride]
         g = self.k * self.l
         return self._rotated(g.sum(axis=0), g.T @ g)
 
@@ -152,21 +190,6 @@ class FSICEvidence:
         u = u @ self.rotation / self.n
         s = self.rotation.T @ (s / self.n) @ self.rotation
         return FeatureCovariances(u, s - u[..., :, None] * u[..., None, :])
-
-    def _values(self, covariances: FeatureCovariances) -> np.ndarray:
-        u, n = covariances.u, self.n
-        if self.rank == 0:
-            return np.zeros(u.shape[:-1], dtype=np.float64)
-        regularized = covariances.s + self.ridge * np.eye(self.rank, dtype=np.float64)
-        solved = linalg.solve(regularized, u[..., None])[..., 0]
-        forms = np.sum(u * solved, axis=-1)
-        degenerate = forms > _MAX_FOR_SOLVE
-        if degenerate.any():
-            forms = np.array(forms)
-            forms[degenerate] = _degenerate_forms(
-                u[degenerate], covariances.s[degenerate], self.ridge
-            )
-        return n * (n / (n - 1)) ** 2 * forms  # with the unbiased u
 
 
 def _degenerate_forms(u: np.ndarray, s: np.ndarray, ridge: float) -> np.ndarray:
@@ -193,11 +216,20 @@ def _check_memory(resamples: int, features: int) -> None:
 def _uncorrelated(k: np.ndarray, l: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # noqa: E741
     """Features of variance one, and the combinations of their products that are not constant: (J, r)."""
     norms = [np.sqrt(np.mean(z**2, axis=0)) for z in (k, l)]
-    varies = np.logical_and(
-        *(norm > _FEATURE_TOLERANCE * np.max(norm, initial=0.0) for norm in norms)
-    )
+    varies = both_vary(*norms)
     k, l = (z[:, varies] / norm[varies] for z, norm in zip((k, l), norms, strict=True))  # noqa: E741
-    product = (k.T @ k) * (l.T @ l) / len(k) ** 2  # mean over all pairs (a, b) of g_ab g_ab'
+    return k, l, rotation_of((k.T @ k) * (l.T @ l) / len(k) ** 2)
+
+
+def both_vary(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Which pairs of features vary in both variables, given their root mean squares."""
+    return np.logical_and(
+        *(norm > _FEATURE_TOLERANCE * np.max(norm, initial=0.0) for norm in (first, second))
+    )
+
+
+def rotation_of(product: np.ndarray) -> np.ndarray:
+    """Uncorrelated combinations of products of features, given the mean of gg' over all pairs (x_a, y_b): (J, r)."""
     values, vectors = linalg.eigh(product)
     significant = values > _EIGENVALUE_TOLERANCE * np.max(values, initial=0.0)
-    return k, l, vectors[:, significant] / np.sqrt(values[significant])
+    return vectors[:, significant] / np.sqrt(values[significant])

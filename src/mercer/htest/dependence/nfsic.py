@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from mercer import validate
-from mercer.backend import array_like, count
+from mercer.backend import array_like, count, take_rows, to_numpy
+from mercer.gram.stream_sums import MIN_ROWS_TO_HASH, drawn_by_hash
+from mercer.gram.threads import spans
 from mercer.htest.dependence.dependence_result import IndependenceResult, independence_result
 from mercer.htest.dependence.fourier_features import check_affordable
-from mercer.htest.dependence.fsic import FSICEvidence
+from mercer.htest.dependence.fsic import FeatureCovarianceEvidence, FSICEvidence
 from mercer.htest.dependence.learn_location_pairs import optimal_location_pairs
+from mercer.htest.dependence.streamed_fsic import StreamedFSIC, streamed_variables
 from mercer.htest.feature_tests import (
     MIN_OBSERVATIONS_FOR_ASYMPTOTICS,
     SEED,
@@ -32,6 +36,7 @@ from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import read
 from mercer.rkhs.paired_samples import Variable, check_kernels, variables
 from mercer.rkhs.sample_rows import taken
+from mercer.row_streams import RowStream, streamed
 
 _FEATURE_COPIES = 4  # of the features in memory at the same time
 # Observations near each location, and for each feature, from which on the chi-square null holds its level.
@@ -144,9 +149,10 @@ class NFSIC(WithArrays):
         evidence, pair, used = self._evidence(x, y, rng)
         null, notes = self._valid_null(evidence)
         judgement = null.judge(evidence, rng)
-        return independence_result(used, pair, evidence.observed, judgement, notes)
+        rows = evidence.n if isinstance(evidence, StreamedFSIC) else None
+        return independence_result(used, pair, evidence.observed, judgement, notes, rows=rows)
 
-    def _valid_null(self, evidence: FSICEvidence) -> tuple[Null, tuple[str, ...]]:
+    def _valid_null(self, evidence: FeatureCovarianceEvidence) -> tuple[Null, tuple[str, ...]]:
         """The null that holds for these observations and locations, and a note about it."""
         asymptotic = WeightedChi2() if self.ridge > 0 else Chi2()
         null, notes = asymptotic_or_permuted(
@@ -159,6 +165,8 @@ class NFSIC(WithArrays):
         if isinstance(null, Permutation) or not large or effective >= _MIN_EFFECTIVE_OBSERVATIONS:
             return null, notes
         reason = f"only about {effective:.1g} observations are near some of the locations"
+        if isinstance(evidence, StreamedFSIC) and self.null is None:
+            return null, (*notes, f"The p-value is approximate, because {reason}.")
         if self.null is None:
             return Permutation(999), (f"Null: 999 permutations, because {reason}.",)
         warnings.warn(
@@ -170,32 +178,49 @@ class NFSIC(WithArrays):
 
     def _evidence(
         self, x: Any, y: Any, rng: np.random.Generator
-    ) -> tuple[FSICEvidence, tuple[Variable, ...], NFSIC]:
+    ) -> tuple[FeatureCovarianceEvidence, tuple[Variable, ...], NFSIC]:
         """The evidence, the variables, and this test with its kernels and locations fixed.
 
         Features are those of uncentred points, on which features of some kernels depend.
         """
+        streams = streamed(x, y)
+        if streams is not None:
+            return self._streamed_evidence(streams, rng)
         pair = variables((self.kernel_x, self.kernel_y), (x, y))
         points = tuple(v.uncentred for v in pair)
         if isinstance(self.locations, int):
             locations = _drawn_locations(points, self.locations, rng)
             public = tuple(frozen(v) if is_real(v) else v for v in locations)
         else:
-            public = self.locations
-            locations = tuple(
-                _read_locations(*args) for args in zip(pair, points, public, (0, 1), strict=True)
-            )
+            public, locations = self.locations, self._given_locations(pair)
         check_affordable(count(points[0]), 2 * count(locations[0]), "locations", _FEATURE_COPIES)
         k, l = (  # noqa: E741
             features(v.kernel, p, c) for v, p, c in zip(pair, points, locations, strict=True)
         )
-        used = replace(
-            self,
-            kernel_x=self.kernel_x or pair[0].kernel,
-            kernel_y=self.kernel_y or pair[1].kernel,
-            locations=public,
-        )
-        return FSICEvidence(k, l, float(self.ridge)), pair, used
+        return FSICEvidence(k, l, float(self.ridge)), pair, self._used(pair, public)
+
+    def _streamed_evidence(
+        self, streams: tuple[RowStream, ...], rng: np.random.Generator
+    ) -> tuple[FeatureCovarianceEvidence, tuple[Variable, ...], NFSIC]:
+        """The same for variables that are read part by part."""
+        both = streamed_variables((self.kernel_x, self.kernel_y), streams)
+        if isinstance(self.locations, int):
+            locations = _hashed_locations(both.drawn, self.locations, rng)
+            public = tuple(frozen(v) for v in locations)
+        else:
+            public, locations = self.locations, self._given_locations(both.variables)
+        evidence = both.evidence(locations, float(self.ridge))
+        return evidence, both.variables, self._used(both.variables, public)
+
+    def _given_locations(self, pair: tuple[Variable, ...]) -> tuple[Points, ...]:
+        points = [v.uncentred for v in pair]
+        triples = zip(pair, points, self.locations, (0, 1), strict=True)
+        return tuple(_read_locations(*args) for args in triples)
+
+    def _used(self, pair: tuple[Variable, ...], public: Any) -> NFSIC:
+        """The test with its kernels and locations fixed."""
+        kernel_x, kernel_y = self.kernel_x or pair[0].kernel, self.kernel_y or pair[1].kernel
+        return replace(self, kernel_x=kernel_x, kernel_y=kernel_y, locations=public)
 
 
 def _number_or_pair(value: Any) -> Any:
@@ -223,10 +248,40 @@ def _drawn_locations(
     They do not depend on which points were observed together, so that permutation tests are exact.
     """
     x, y = points
+    if is_real(x) and is_real(y) and count(x) >= MIN_ROWS_TO_HASH:
+        return tuple(
+            array_like(v, p)
+            for v, p in zip(
+                _hashed_locations(_from_memory(points), number, rng), points, strict=True
+            )
+        )
     rows, columns = different(x), different(y)
     size = len(rows) * len(columns)
     cells = np.sort(rng.choice(size, min(number, size), replace=False, shuffle=False))
     return taken(x, rows[cells // len(columns)]), taken(y, columns[cells % len(columns)])
+
+
+def _from_memory(points: tuple[Points, ...]) -> Callable[[int, int, int], np.ndarray]:
+    """Draws different points of a variable in memory."""
+
+    def drawn(index: int, number: int, seed: int) -> np.ndarray:
+        sample = points[index]
+        chunks = (to_numpy(take_rows(sample, r)) for r in spans(count(sample), MIN_ROWS_TO_HASH))
+        return drawn_by_hash(chunks, number, seed)
+
+    return drawn
+
+
+def _hashed_locations(
+    drawn: Callable[[int, int, int], np.ndarray], number: int, rng: np.random.Generator
+) -> tuple[np.ndarray, ...]:
+    """Pairs of a point of x and a point of y, in one pass over many observations."""
+    first, second = (drawn(i, number, int(rng.integers(2**63))) for i in (0, 1))
+    if len(first) == len(second) == number:
+        return first, second
+    size = len(first) * len(second)  # of discrete variables
+    cells = np.sort(rng.choice(size, min(number, size), replace=False, shuffle=False))
+    return first[cells // len(second)], second[cells % len(second)]
 
 
 def _read_locations(variable: Variable, points: Points, value: Any, index: int) -> Points:

@@ -24,6 +24,7 @@ from mercer.htest.goodness.score_models import model_of
 from mercer.htest.goodness.stein_chain import chain_forms
 from mercer.htest.goodness.stein_features import SteinMoments, feature_chunks
 from mercer.htest.goodness.stein_sample import MIN_OBSERVATIONS, SteinSample, sample_of
+from mercer.htest.goodness.streamed_stein import StreamedSteinEvidence, streamed_stein
 from mercer.htest.nulls import Null, Spectrum, WildBootstrap
 from mercer.htest.slow_contrasts import SlowContrasts, SlowForms, slow_forms
 from mercer.htest.weighted_chi2 import WeightedChi2
@@ -31,6 +32,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import read
 from mercer.kernels.smooth import Profile
 from mercer.kernels.stein import Stein
+from mercer.row_streams import RowStream, streamed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,18 +144,41 @@ class FSSD(WithArrays):
         rng = validate.generator(rng)
         evidence, used = self._evidence(x, rng)
         judgement = (self.null or WeightedChi2()).judge(evidence, rng)
-        return goodness_result(used, evidence.sample, evidence.moments.observed, judgement)
+        observed = evidence.moments.observed
+        rows = evidence.moments.n if isinstance(evidence, StreamedSteinEvidence) else None
+        return goodness_result(used, evidence.sample, observed, judgement, rows=rows)
 
-    def _evidence(self, x: Any, rng: np.random.Generator) -> tuple[SteinFeatureEvidence, FSSD]:
+    def _evidence(
+        self, x: Any, rng: np.random.Generator
+    ) -> tuple[SteinFeatureEvidence | StreamedSteinEvidence, FSSD]:
         """The evidence for the null, and this test with its kernel and locations."""
+        streams = streamed(x)
+        if streams is not None:
+            return self._streamed_evidence(streams[0], rng)
         sample = sample_of(model_of(self.model), self.kernel, x, MIN_OBSERVATIONS)
         if isinstance(self.locations, int):
             locations = random_locations(to_numpy(sample.points), self.locations, rng)
         else:
             locations = _read(sample, self.locations)
+        return SteinFeatureEvidence(self.model, sample, locations), self._used(sample, locations)
+
+    def _streamed_evidence(
+        self, stream: RowStream, rng: np.random.Generator
+    ) -> tuple[StreamedSteinEvidence, FSSD]:
+        """The same for observations that are read part by part."""
+        stein = streamed_stein(model_of(self.model), self.kernel, stream)
+        if isinstance(self.locations, int):
+            locations = stein.random_locations(self.locations, rng)
+        else:
+            locations = _read(stein.sample, self.locations)
+        in_memory = SteinFeatureEvidence(self.model, stein.sample, locations)
+        used = self._used(stein.sample, locations)
+        return StreamedSteinEvidence(stein, locations, in_memory), used
+
+    def _used(self, sample: SteinSample, locations: np.ndarray) -> FSSD:
+        """The test with its kernel and locations."""
         outer = frozen(_outer(sample, locations))
-        used = replace(self, kernel=sample.kernel.kernel, locations=outer)
-        return SteinFeatureEvidence(self.model, sample, locations), used
+        return replace(self, kernel=sample.kernel.kernel, locations=outer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,13 +198,16 @@ class SteinFeatureEvidence:
         """The statistic, and its limit with the covariance of the observed features."""
         return self.moments.spectrum(rank)
 
-    def of_draws(self, draws: int, rng: np.random.Generator) -> SteinMoments:
+    def of_draws(
+        self, draws: int, rng: np.random.Generator, observed: SteinMoments | None = None
+    ) -> SteinMoments:
         """The statistic, and its limit with the covariance of features of draws from the model."""
+        observed = self.moments if observed is None else observed
         points = array_like(drawn(self.model, draws, rng), self.sample.points)
         chart = self.sample.chart
         points = points if chart is None else chart.coordinates(points, "draws from the model")
         under_model = self._moments(points)
-        return replace(under_model, n=self.moments.n, judged=self.moments.observed)
+        return replace(under_model, n=observed.n, judged=observed.observed)
 
     def slow_forms(self) -> SlowForms:
         """|mean xi|^2, and its values at the slowest cosines of a chain; two passes over the features."""

@@ -22,7 +22,12 @@ from mercer.htest.goodness.stein_sample import SteinSample
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, WildBootstrap
 from mercer.htest.result import ExplainedResult, thinned_rows, verdict_line
-from mercer.htest.sample_notes import attainable_note, copied_rows_note, log_signs
+from mercer.htest.sample_notes import (
+    attainable_note,
+    copied_rows_note,
+    log_signs,
+    subsample_note,
+)
 from mercer.htest.separation_auc import Separation
 from mercer.rkhs.function import Function
 from mercer.rkhs.logdensity import Scores
@@ -90,11 +95,12 @@ class GoodnessResult(ExplainedResult):
 
     _report = "goodness_report"
     sample: SteinSample = field(repr=False, compare=False, kw_only=True)
+    rows: int | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     @property
     def size(self) -> int:
         """Number of observations."""
-        return len(self.sample)
+        return self.rows or len(self.sample)
 
     # ---- size of the misfit -----------------------------------------------------------
 
@@ -123,7 +129,7 @@ class GoodnessResult(ExplainedResult):
         It is the mean embedding of the sample with the Stein kernel; that of the model is 0. Its
         squared norm and its mean over the sample are the squared discrepancy.
         """
-        sample, n = self.sample, self.size
+        sample, n = self.sample, len(self.sample)
         weights = np.full(n, 1 / n, dtype=np.float64)
         return Function(sample.outer, sample.observations, weights, sample.columns)
 
@@ -134,7 +140,7 @@ class GoodnessResult(ExplainedResult):
     def points(self, k: int = 5) -> MisfitPoints:
         """The `k` observations that contribute most to the discrepancy."""
         validate.whole("k", k)
-        contributions = to_numpy(self.sample.gram.row_sums()) / self.size
+        contributions = to_numpy(self.sample.gram.row_sums()) / len(self.sample)
         indices = np.argsort(-contributions, kind="stable")[:k]
         places = self.sample.places
         return MisfitPoints(indices if places is None else places[indices], contributions[indices])
@@ -173,7 +179,7 @@ class GoodnessResult(ExplainedResult):
     def thinned(self, most: int) -> GoodnessResult:
         """The same verdict with a random subsample of at most `most` observations, always the same."""
         validate.whole("most", most)
-        rows = thinned_rows(self.size, most)
+        rows = thinned_rows(len(self.sample), most)
         return self if rows is None else replace(self, sample=self.sample.subset(rows))
 
     # ---- text and plots -----------------------------------------------------------------
@@ -305,14 +311,21 @@ def goodness_result(
     statistic: float,
     judgement: Judgement,
     notes: tuple[str, ...] = (),
+    *,
+    rows: int | None = None,
 ) -> GoodnessResult:
-    """Make the result of a goodness-of-fit test, with the notes that all tests share."""
+    """Make the result of a goodness-of-fit test, with the notes that all tests share.
+
+    `rows` is the number of observations where `sample` is a subsample of them.
+    """
+    if rows is not None:
+        notes = (*notes, subsample_note(len(sample)))
     null = getattr(test, "null", None)
     if isinstance(null, WildBootstrap) and null.block == 1:
         distinct = log_signs(len(sample))
         notes = (*notes, *attainable_note(distinct, len(judgement.draws), "vectors of signs"))
     notes = (*notes, *copied_rows_note(sample.points))
-    return GoodnessResult.judged(test, statistic, judgement, notes, sample=sample)
+    return GoodnessResult.judged(test, statistic, judgement, notes, sample=sample, rows=rows)
 
 
 def how_much(result: GoodnessResult, misfit: Misfit) -> str:

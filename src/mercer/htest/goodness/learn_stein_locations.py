@@ -182,8 +182,14 @@ def _moments(t: np.ndarray) -> tuple[float, float, np.ndarray]:
 
 def random_locations(points: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
     """Draws from a Gaussian fitted to the points, m + sum_i z_i (x_i - m) / sqrt(n): (J, d)."""
-    mean = points.mean(axis=0)
     subsample = points[rng.integers(len(points), size=min(len(points), 1000))]
+    return locations_around(points.mean(axis=0), subsample, number, rng)
+
+
+def locations_around(
+    mean: np.ndarray, subsample: np.ndarray, number: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draws from a Gaussian with this mean and the covariance of a subsample: (J, d)."""
     z = rng.standard_normal((number, len(subsample))) / np.sqrt(len(subsample))
     return mean + z @ (subsample - mean)
 

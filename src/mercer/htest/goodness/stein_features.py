@@ -39,6 +39,19 @@ def feature_chunks(
         yield rows, features.reshape(-1, size)
 
 
+def feature_sums(
+    x: np.ndarray, scores: np.ndarray, locations: np.ndarray, profile: Profile, slope: Profile
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of the features (D,) and of their products (D, D)."""
+    size = locations.size
+    total = np.zeros(size, dtype=np.float64)
+    products = np.zeros((size, size), dtype=np.float64)
+    for _, flat in feature_chunks(x, scores, locations, profile, slope):
+        total += flat.sum(axis=0)
+        products += flat.T @ flat
+    return total, products
+
+
 @dataclass(frozen=True, eq=False)
 class SteinMoments:
     """First and second moments of n Stein features in D = dJ dimensions.
@@ -62,12 +75,8 @@ class SteinMoments:
         slope: Profile,
     ) -> SteinMoments:
         """Compute the moments in chunks of rows, in time O(n D^2) and bounded memory."""
-        n, size = len(x), locations.size
-        total = np.zeros(size, dtype=np.float64)
-        products = np.zeros((size, size), dtype=np.float64)
-        for _, flat in feature_chunks(x, scores, locations, profile, slope):
-            total += flat.sum(axis=0)
-            products += flat.T @ flat
+        n = len(x)
+        total, products = feature_sums(x, scores, locations, profile, slope)
         return cls(n, total / n, products / n)
 
     @cached_property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import isqrt
 from typing import Any, Self
 
@@ -26,9 +27,12 @@ from mercer.htest.nulls import Normal, Permutation
 from mercer.htest.samples.learn_kernel import KernelCandidates, mean_ratio
 from mercer.htest.samples.mmd_statistic import Discrepancies
 from mercer.htest.samples.pooled_sample import Pooled, pool
+from mercer.htest.samples.shuffled_buckets import Bucket, SummedTerms, summed_terms
+from mercer.htest.samples.streamed_samples import StreamedSamples, streamed_samples
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import taken
+from mercer.row_streams import streamed
 
 _ORDER_SEED = 0  # of the random order of the points, by which sorted data do no harm
 _MIN_POINTS = 4  # of each sample: two groups or blocks of two
@@ -85,14 +89,19 @@ class NormalTest(HypothesisTest):
 
     def statistic(self, x: Any, y: Any) -> float:
         """An unbiased estimate of MMD^2."""
-        return self._terms(self._pooled(x, y)).mean
+        return self._read(x, y)[1].mean
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The statistic and its p-value; nothing is random."""
+        pooled, terms, rows = self._read(x, y)
+        notes = small_note(type(self).__name__, min(rows or (pooled.n, pooled.m)))
+        judgement = Normal().judge(terms)
+        return two_sample_result(self, pooled, terms.mean, judgement, notes, rows=rows)
+
+    def _read(self, x: Any, y: Any) -> tuple[Pooled, MeanEvidence, tuple[int, int] | None]:
+        """The samples, their terms, and the sizes of samples of which the first is a subsample."""
         pooled = self._pooled(x, y)
-        terms = self._terms(pooled)
-        notes = small_note(type(self).__name__, min(pooled.n, pooled.m))
-        return two_sample_result(self, pooled, terms.mean, Normal().judge(terms), notes)
+        return pooled, self._terms(pooled), None
 
     def _pooled(self, x: Any, y: Any) -> Pooled:
         pooled = pool(self.kernel, x, y, _MIN_POINTS)
@@ -101,8 +110,23 @@ class NormalTest(HypothesisTest):
         return pooled
 
 
+class GroupedTest(NormalTest):
+    """Test whose terms belong to groups of points; samples that do not fit into memory are read part by part."""
+
+    @abstractmethod
+    def _streamed_terms(self, samples: StreamedSamples) -> MeanEvidence:
+        """Terms of samples that are read part by part."""
+
+    def _read(self, x: Any, y: Any) -> tuple[Pooled, MeanEvidence, tuple[int, int] | None]:
+        streams = streamed(x, y)
+        if streams is None:
+            return super()._read(x, y)
+        samples = streamed_samples(self.kernel, streams, _MIN_POINTS)
+        return samples.pooled, self._streamed_terms(samples), samples.sizes
+
+
 @dataclass(frozen=True)
-class LinearMMD(NormalTest):
+class LinearMMD(GroupedTest):
     """Squared maximum mean discrepancy in linear time, with a normal null.
 
     The mean of k(x, x') + k(y, y') - k(x, y') - k(x', y) over disjoint groups (x, x', y, y')
@@ -131,9 +155,14 @@ class LinearMMD(NormalTest):
     def _terms(self, pooled: Pooled) -> IndependentTerms:
         return _groups(pooled)
 
+    def _streamed_terms(self, samples: StreamedSamples) -> SummedTerms:
+        number = min(samples.sizes) // 2
+        starts = [partial(_place_start, size, 2 * number) for size in samples.sizes]
+        return summed_terms(samples, number, lambda g: [s(2 * g) for s in starts], _group_terms)
+
 
 @dataclass(frozen=True)
-class BlockMMD(NormalTest):
+class BlockMMD(GroupedTest):
     """The B-test: the mean of the squared discrepancies of blocks, with a normal null.
 
     Between `LinearMMD` (blocks of two) and `MMD` (one block) in time and in power (Zaremba et al.
@@ -168,7 +197,17 @@ class BlockMMD(NormalTest):
             validate.whole("block", self.block, least=2)
 
     def _terms(self, pooled: Pooled) -> IndependentTerms:
-        least = min(pooled.n, pooled.m)
+        number = self._number(min(pooled.n, pooled.m))
+        first, second = (np.array_split(rows, number) for rows in in_random_order(pooled))
+        return BlockMMDTerms(pooled, list(zip(first, second, strict=True)))
+
+    def _streamed_terms(self, samples: StreamedSamples) -> SummedTerms:
+        number = self._number(min(samples.sizes))
+        starts = lambda g: [_block_start(size, number, g) for size in samples.sizes]  # noqa: E731
+        return summed_terms(samples, number, starts, _block_terms, _BLOCKS_FOR_SKEWNESS)
+
+    def _number(self, least: int) -> int:
+        """The number of blocks, where the smaller sample has so many points."""
         block = self.block or max(2, min(isqrt(least), least // 8))
         number = least // block
         if number < 2:
@@ -176,8 +215,7 @@ class BlockMMD(NormalTest):
                 f"block must leave at least two blocks of the smaller sample, which has {least} "
                 f"points; got {block}: use block={max(2, least // 8)}, or MMD()"
             )
-        first, second = (np.array_split(rows, number) for rows in in_random_order(pooled))
-        return BlockMMDTerms(pooled, list(zip(first, second, strict=True)))
+        return number
 
 
 class BlockMMDTerms(SkewedTerms):
@@ -244,19 +282,64 @@ def _part(pooled: Pooled, rows: tuple[np.ndarray, np.ndarray]) -> Pooled:
 def _groups(pooled: Pooled) -> IndependentTerms:
     """The terms of the linear statistic, one of each group."""
     number = min(pooled.n, pooled.m) // 2
-    x, y = (_Places(rows, 2 * number) for rows in in_random_order(pooled))
+    places = (np.arange(size) * (2 * number) // size for size in (pooled.n, pooled.m))
+    return _terms_of_groups(pooled, in_random_order(pooled), tuple(places), number)
+
+
+def _terms_of_groups(
+    pooled: Pooled,
+    rows: tuple[np.ndarray, np.ndarray],
+    places: tuple[np.ndarray, ...],
+    number: int,
+) -> IndependentTerms:
+    """The terms of groups of points in these rows, which have these places in the groups."""
+    x, y = (_Places(r, place, 2 * number) for r, place in zip(rows, places, strict=True))
     large, small = (x, y) if pooled.n >= pooled.m else (y, x)
     # what stands in one place of a group meets what stands in the other place
     terms = _means(pooled, *x.partners(x), number) + _means(pooled, *y.partners(y), number)
     return IndependentTerms(terms - 2 * _means(pooled, *large.partners(small, every=True), number))
 
 
+def _group_terms(pooled: Pooled, bucket: Bucket) -> IndependentTerms:
+    """The terms of the groups of a bucket, whose points are in order."""
+    n = pooled.n
+    places = [
+        (start + np.arange(count)) * (2 * bucket.number) // size - 2 * bucket.groups.start
+        for start, count, size in zip(bucket.starts, (n, pooled.m), bucket.sizes, strict=True)
+    ]
+    rows = np.arange(n), n + np.arange(pooled.m)
+    return _terms_of_groups(pooled, rows, tuple(places), len(bucket.groups))
+
+
+def _block_terms(pooled: Pooled, bucket: Bucket) -> BlockMMDTerms:
+    """The discrepancies of the blocks of a bucket, whose points are in order."""
+    cuts = []
+    for first, size, offset in zip(bucket.starts, bucket.sizes, (0, pooled.n), strict=True):
+        bounds = [_block_start(size, bucket.number, g) - first + offset for g in bucket.groups]
+        cuts.append(bounds)
+    ends = pooled.n, pooled.n + pooled.m
+    blocks = [
+        [np.arange(a, b) for a, b in zip(c, [*c[1:], end], strict=True)]
+        for c, end in zip(cuts, ends, strict=True)
+    ]
+    return BlockMMDTerms(pooled, list(zip(*blocks, strict=True)))
+
+
+def _place_start(size: int, places: int, place: int) -> int:
+    """The first of `size` points that is in this place or a later one."""
+    return -(-place * size // places)
+
+
+def _block_start(size: int, blocks: int, block: int) -> int:
+    """The first point of a block of `np.array_split`."""
+    return block * (size // blocks) + min(block, size % blocks)
+
+
 class _Places:
     """The points of a sample spread over the two places of every group, as evenly as can be."""
 
-    def __init__(self, rows: np.ndarray, number: int) -> None:
-        self.rows = rows
-        self.place = np.arange(len(rows)) * number // len(rows)
+    def __init__(self, rows: np.ndarray, place: np.ndarray, number: int) -> None:
+        self.rows, self.place = rows, place
         self.start = np.searchsorted(self.place, np.arange(number + 1))
 
     def partners(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from mercer import validate
-from mercer.backend import array_like, take_rows
+from mercer.backend import array_like, count, take_rows, to_numpy
+from mercer.gram.stream_sums import MIN_ROWS_TO_HASH, drawn_by_hash
+from mercer.gram.threads import spans
 from mercer.htest.feature_tests import (
     SEED,
     WithArrays,
@@ -23,13 +25,22 @@ from mercer.htest.feature_tests import (
 from mercer.htest.nulls import Null
 from mercer.htest.samples.mean_difference import NormalizedEvidence, SquaredEvidence
 from mercer.htest.samples.pooled_sample import Pooled, pool
+from mercer.htest.samples.streamed_samples import (
+    FromMoments,
+    LocationFeatures,
+    StreamedNormalized,
+    StreamedSquared,
+    streamed_samples,
+)
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import prepare, read
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import is_plain, joined
+from mercer.row_streams import RowStream, streamed
 
-Evidence = NormalizedEvidence | SquaredEvidence
+Evidence = NormalizedEvidence | SquaredEvidence | StreamedNormalized | StreamedSquared
+_STREAMED = {NormalizedEvidence: StreamedNormalized, SquaredEvidence: StreamedSquared}
 
 
 class FeatureTest(WithArrays):
@@ -53,13 +64,14 @@ class FeatureTest(WithArrays):
             self.null, self.asymptotic, evidence.effective, evidence.degrees
         )
         judgement = null.judge(evidence, rng)
-        return two_sample_result(used, pooled, evidence.observed, judgement, notes)
+        rows = evidence.sizes if isinstance(evidence, FromMoments) else None
+        return two_sample_result(used, pooled, evidence.observed, judgement, notes, rows=rows)
 
 
 class LocationTest(FeatureTest):
     """A test whose features are kernel values k(x, v_j) at a few locations v_j."""
 
-    kind: ClassVar[type[Evidence]]
+    kind: ClassVar[type[NormalizedEvidence] | type[SquaredEvidence]]
     kernel: Kernel | None
     locations: Any
 
@@ -71,6 +83,9 @@ class LocationTest(FeatureTest):
 
     def _evidence(self, x: Any, y: Any, rng: np.random.Generator) -> tuple[Evidence, Pooled, Self]:
         """Evidence from features at the original points: `pool` may shift them, and k may depend on that."""
+        streams = streamed(x, y)
+        if streams is not None:
+            return self._streamed_evidence(streams, rng)
         pooled = pool(self.kernel, x, y)
         x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
         kernel = pooled.kernel
@@ -84,6 +99,22 @@ class LocationTest(FeatureTest):
         z = parts[0] if plain else np.concatenate(parts)
         used = self._fixed_at(kernel=self.kernel or pooled.kernel, locations=shown)
         return self.kind(z, pooled.n, pooled.weights), pooled, used
+
+    def _streamed_evidence(
+        self, streams: tuple[RowStream, ...], rng: np.random.Generator
+    ) -> tuple[Evidence, Pooled, Self]:
+        """The same for samples that are read part by part."""
+        samples = streamed_samples(self.kernel, streams)
+        pooled, kernel = samples.pooled, samples.kernel
+        if isinstance(self.locations, int):
+            locations = samples.drawn(self.locations, rng)
+            shown = frozen(locations)
+        else:
+            locations, shown = _chosen(self.locations, kernel, pooled, samples.sampled_points, rng)
+        work = partial(LocationFeatures, kernel=kernel, locations=locations)
+        evidence = _STREAMED[self.kind](samples.moments(work, count(locations)))
+        used = self._fixed_at(kernel=self.kernel or kernel, locations=shown)
+        return evidence, pooled, used
 
 
 def _chosen(
@@ -102,6 +133,9 @@ def _chosen(
 
 def drawn(points: Points, number: int, rng: np.random.Generator) -> Points:
     """Some of the points, all different where there are enough; their order does not matter."""
+    if is_real(points) and count(points) >= MIN_ROWS_TO_HASH:
+        chunks = (to_numpy(take_rows(points, r)) for r in spans(count(points), MIN_ROWS_TO_HASH))
+        return array_like(drawn_by_hash(chunks, number, int(rng.integers(2**63))), points)
     order = different(points)
     subset = rng.choice(len(order), min(number, len(order)), replace=False, shuffle=False)
     if is_plain(points):

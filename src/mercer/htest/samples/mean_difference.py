@@ -203,7 +203,7 @@ class NormalizedEvidence(DifferenceEvidence):
     @property
     def ridge(self) -> float:
         """What is added to the variances of the difference."""
-        return _RIDGE * (1 / self.n + 1 / (len(self.features) - self.n))
+        return regularization(self.n, len(self.features) - self.n)
 
     @cached_property
     def _from_moments(self) -> float | None:
@@ -214,8 +214,7 @@ class NormalizedEvidence(DifferenceEvidence):
         total, least = both.total, _MIN_RELATIVE_DEVIATION * np.abs(self.features).max(initial=0.0)
         if inverse_of_correlation(total, least) is None:
             return None
-        (n, m), (first, second) = both.sizes, both.scatters
-        covariance = first / (n * (n - 1)) + second / (m * (m - 1)) + self.ridge * total
+        covariance = both.covariance + self.ridge * total
         inverted = inverse_of_correlation(covariance)
         if inverted is None:
             return None
@@ -251,13 +250,29 @@ class SquaredEvidence(DifferenceEvidence):
 
     def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
         """|delta|^2, and the weights of the chi-squares it is a sum of under the null hypothesis."""
-        delta, covariance = self.difference.observed
-        values = np.maximum(linalg.eigvalsh(covariance)[::-1], 0.0)
-        return float(delta @ delta), values[:rank], float(values[rank:].sum())
+        return chi_square_weights(*self.difference.observed, rank)
 
     def _values(self, found: Difference) -> np.ndarray:
-        trace = np.trace(found.covariance, axis1=-2, axis2=-1)
-        return (np.sum(found.delta**2, axis=-1) - trace) / max(self.degrees, 1)
+        return squared_difference(found.delta, found.covariance)
+
+
+def regularization(n: int, m: int) -> float:
+    """What is added to the variances of a difference of whitened means."""
+    return _RIDGE * (1 / n + 1 / m)
+
+
+def squared_difference(delta: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """(|delta|^2 - tr S) / p of differences (..., p) with their covariances S."""
+    trace = np.trace(covariance, axis1=-2, axis2=-1)
+    return (np.sum(delta**2, axis=-1) - trace) / max(delta.shape[-1], 1)
+
+
+def chi_square_weights(
+    delta: np.ndarray, covariance: np.ndarray, rank: int
+) -> tuple[float, np.ndarray, float]:
+    """|delta|^2, and the weights of the chi-squares it is a sum of under the null hypothesis."""
+    values = np.maximum(linalg.eigvalsh(covariance)[::-1], 0.0)
+    return float(delta @ delta), values[:rank], float(values[rank:].sum())
 
 
 def moments(z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -309,6 +324,12 @@ class TwoSampleMoments(NamedTuple):
     def within(self) -> np.ndarray:
         """The scatter of both samples: (p, p)."""
         return self.scatters[0] + self.scatters[1]
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """The covariance of delta, S_x/n + S_y/m: (p, p)."""
+        (n, m), (first, second) = self.sizes, self.scatters
+        return first / (n * (n - 1)) + second / (m * (m - 1))
 
     @property
     def total(self) -> np.ndarray:

@@ -21,6 +21,7 @@ from mercer.htest.sample_notes import (
     log_labellings,
     raised_to_attainable,
     sample_rows_notes,
+    subsample_note,
 )
 from mercer.htest.samples.attribution import Features, features_of
 from mercer.htest.samples.effect import Effect, Measured, measured, witness_of
@@ -78,6 +79,7 @@ class TwoSampleResult(ExplainedResult):
 
     _report = "two_sample_report"
     pooled: Pooled = field(repr=False, compare=False, kw_only=True)
+    rows: tuple[int, int] | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     @property
     def kernel(self) -> Kernel:
@@ -86,8 +88,8 @@ class TwoSampleResult(ExplainedResult):
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Numbers of observations in the two samples."""
-        return self.pooled.n, self.pooled.m
+        """Numbers of observations in the two samples; `pooled` has fewer where these were read part by part."""
+        return self.rows or (self.pooled.n, self.pooled.m)
 
     # ---- how much ---------------------------------------------------------------------
 
@@ -150,7 +152,7 @@ class TwoSampleResult(ExplainedResult):
         pooled, rng = self.pooled, np.random.default_rng(0)
         if max(pooled.n, pooled.m) <= most or pooled.weights is not None:
             return self
-        first, second = (thinned_rows(size, most, rng) for size in self.sizes)
+        first, second = (thinned_rows(size, most, rng) for size in (pooled.n, pooled.m))
         first = np.arange(pooled.n) if first is None else first
         second = np.arange(pooled.m) if second is None else second
         return replace(self, pooled=pooled.subsample(first, second))
@@ -228,7 +230,7 @@ class TwoSampleResult(ExplainedResult):
         pooled = self.pooled
         return separation(
             pooled.unmoved,
-            self.sizes,
+            (pooled.n, pooled.m),
             pooled.columns,
             pooled.kernel,
             pooled.weights,
@@ -259,14 +261,21 @@ def two_sample_result(
     statistic: float,
     judgement: Judgement,
     notes: tuple[str, ...] = (),
+    *,
+    rows: tuple[int, int] | None = None,
 ) -> TwoSampleResult:
-    """Result of a two-sample test, with notes on its samples and an attainable p-value."""
+    """Result of a two-sample test, with notes on its samples and an attainable p-value.
+
+    `rows` are the numbers of observations where `pooled` is a subsample of them.
+    """
+    if rows is not None:
+        notes = (*notes, subsample_note(pooled.n + pooled.m))
     notes = (*notes, *_sample_notes(test, pooled, judgement))
     null = getattr(test, "null", None)
     if isinstance(null, Gamma | Spectrum):
         labellings = log_labellings((pooled.n, pooled.m), null)
         judgement = raised_to_attainable(judgement, labellings)
-    return TwoSampleResult.judged(test, statistic, judgement, notes, pooled=pooled)
+    return TwoSampleResult.judged(test, statistic, judgement, notes, pooled=pooled, rows=rows)
 
 
 def _sample_notes(test: HypothesisTest, pooled: Pooled, judgement: Judgement) -> tuple[str, ...]:

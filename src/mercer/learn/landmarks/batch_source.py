@@ -17,6 +17,16 @@ from mercer.backend import count, is_array, on_gpu, take_rows
 from mercer.config import settings
 from mercer.gram.threads import spans
 from mercer.rkhs.sample_rows import settled, stacked, taken
+from mercer.row_streams import (
+    ParquetRows,
+    RowPairs,
+    RowStream,
+    is_streamable,
+    row_pairs,
+    runs_of_groups,
+    stream_of,
+    streamed,
+)
 
 _MAX_BATCH_ROWS = 2**17  # 1 MiB for each column in float64
 _GPU_BATCH_ROWS = 2**24  # on a GPU, whose work on fewer rows would be too short
@@ -137,9 +147,10 @@ class Parquet(Source):
         targets, features = self._targets_and_features(data)
         parts = []
         for fragment in data.get_fragments():
-            for groups in _runs_of_groups(fragment, _rows(8 * len(features))):
-                flat = isinstance(self.target, str)
-                parts.append(_RowGroups(fragment.path, groups, features, targets, flat))
+            for groups, _ in runs_of_groups(fragment, _rows(8 * len(features))):
+                flat, names = isinstance(self.target, str), (*features, *targets)
+                rows = ParquetRows(fragment.path, fragment.filesystem, groups, names)
+                parts.append(_RowGroups(rows, features, targets, flat))
         return parts
 
     def arrow_dataset(self) -> Any:
@@ -172,38 +183,60 @@ class Parquet(Source):
 class _RowGroups(Source):
     """Some row groups of a Parquet file."""
 
-    path: str
-    groups: tuple[int, ...]
+    rows: ParquetRows
     features: tuple[str, ...]
     targets: tuple[str, ...]
     flat: bool  # whether y has one dimension
 
     def batches(self) -> Iterator[Batch]:
-        import pyarrow.parquet
-
-        rows, names = _rows(8 * len(self.features)), [*self.features, *self.targets]
-        with pyarrow.parquet.ParquetFile(self.path) as file:
-            for batch in file.iter_batches(
-                batch_size=rows, row_groups=list(self.groups), columns=names, use_threads=False
-            ):
-                y = [batch.column(name).to_numpy(zero_copy_only=False) for name in self.targets]
-                numbers = y[0] if self.flat else np.stack(y, axis=1)
-                yield batch.select(list(self.features)), numbers, None
+        for batch in self.rows.chunks(_rows(8 * len(self.features))):
+            y = [batch.column(name).to_numpy(zero_copy_only=False) for name in self.targets]
+            numbers = y[0] if self.flat else np.stack(y, axis=1)
+            yield batch.select(list(self.features)), numbers, None
 
 
-def _runs_of_groups(fragment: Any, rows: int) -> Iterator[tuple[int, ...]]:
-    """Numbers of consecutive row groups of a file with at least so many rows, but for the last run."""
-    run, size = [], 0
-    for group in fragment.row_groups:
-        if not group.num_rows:
-            continue
-        run.append(group.id)
-        size += group.num_rows
-        if size >= rows:
-            yield tuple(run)
-            run, size = [], 0
-    if run:
-        yield tuple(run)
+@dataclass(frozen=True, eq=False)
+class InParts(Source):
+    """Points and targets that are not in memory: Dask collections, Arrow datasets, Zarr arrays and memory maps."""
+
+    points: RowStream
+    target: RowStream
+
+    def batches(self) -> Iterator[Batch]:
+        for part in self.parts():
+            yield from part.batches()
+
+    def parts(self) -> Sequence[Source]:
+        """The parts of the points, with their targets."""
+        rows = _rows(8 * self.points.width)
+        return [_PairsOfRows(pairs, rows) for pairs in row_pairs(self.points, self.target)]
+
+
+@dataclass(frozen=True, eq=False)
+class _PairsOfRows(Source):
+    """Some rows of points and targets."""
+
+    pairs: RowPairs
+    rows: int  # at a time
+
+    def batches(self) -> Iterator[Batch]:
+        for x, y in self.pairs.chunks(self.rows):
+            yield x, y if is_array(y) else np.asarray(y), None
+
+
+def opened(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+    """X as a source of batches with its targets, and None, where X is not in memory and too large for it; else both."""
+    streams = None if isinstance(X, Source) or sample_weight is not None else streamed(X)
+    if streams is None or y is None:
+        return X, y
+    target = stream_of(y if is_streamable(y) else np.asarray(y))
+    if target is None:
+        raise TypeError(
+            f"y must have one number or label for each row of X, got {validate.shown(y)}"
+        )
+    if len(target) != len(streams[0]):
+        raise ValueError(f"X and y must have as many rows, got {len(streams[0])} and {len(target)}")
+    return InParts(streams[0], target), None
 
 
 def _refuse_missing(path: str | Path, names: Sequence[str], known: Sequence[str]) -> None:

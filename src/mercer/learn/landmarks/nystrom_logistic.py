@@ -31,7 +31,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.prepare import read
 from mercer.learn.conjugate_gradients import newton
 from mercer.learn.kernel_learner import present, with_intercept
-from mercer.learn.landmarks.batch_source import InMemory, Source
+from mercer.learn.landmarks.batch_source import InMemory, Source, opened
 from mercer.learn.landmarks.likelihoods import StoredLikelihood, StreamedLikelihood
 from mercer.learn.landmarks.nystrom_ridge import OnLandmarks
 from mercer.learn.landmarks.ridge_solvers import check_affordable, preconditioner
@@ -141,6 +141,7 @@ class NystromLogistic(ProbabilityMixin, OnLandmarks):
         validate.truth("intercept", self.intercept)
         validate.whole("max_iter", self.max_iter)
         validate.between("tolerance", self.tolerance, 0.0, 1.0)
+        X, y = opened(X, y, sample_weight)
         if isinstance(X, Source):
             self._see_classes(X)
         elif isinstance(X, np.memmap) and y is not None and sample_weight is None:

@@ -18,7 +18,7 @@ from mercer.gram import LazyMatrix
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import read
 from mercer.learn.kernel_learner import KernelPredictor
-from mercer.learn.landmarks.batch_source import InMemory, Source, sampled
+from mercer.learn.landmarks.batch_source import InMemory, Source, opened, sampled
 from mercer.learn.landmarks.normal_equations import NormalSums
 from mercer.learn.landmarks.ridge_solvers import (
     NormalEquations,
@@ -70,6 +70,7 @@ class StreamedLearner(KernelPredictor):
         drawing, rng = generator(self.random_state).spawn(
             2
         )  # of points, and of what is made of them
+        X, y = opened(X, y, sample_weight)
         if isinstance(X, np.memmap) and X.ndim == 2 and y is not None and sample_weight is None:
             if count(y) != count(X):
                 raise ValueError(f"X and y must have as many rows, got {count(X)} and {count(y)}")
@@ -217,9 +218,9 @@ class StreamedRidge(MultiOutputMixin, RegressorMixin, StreamedLearner):
         if sums is None:
             source, _ = self._open(X, y, sample_weight)
             self._widen()  # sums over data that are gone cannot be refined
-        elif isinstance(X, Source):
-            _need_no_target(y, sample_weight)
-            source = X
+        elif isinstance(batches := opened(X, y, sample_weight)[0], Source):
+            _need_no_target(None if batches is not X else y, sample_weight)
+            source = batches
         else:
             _need_source(X, y)
             source = InMemory(*self._numbers_of(X, y, sample_weight, reset=False))

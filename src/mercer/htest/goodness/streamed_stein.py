@@ -1,0 +1,141 @@
+"""`FSSD` of observations that are read part by part: kernel, locations and moments of Stein features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer.backend import astype, double, to_numpy
+from mercer.frames import Columns, Table
+from mercer.gram.stream_sums import analysed_rows, column_moments, over_parts, picked, rows_at
+from mercer.htest.goodness.learn_stein_locations import locations_around
+from mercer.htest.goodness.score_models import Model
+from mercer.htest.goodness.stein_features import SteinMoments, feature_sums
+from mercer.htest.goodness.stein_sample import MIN_OBSERVATIONS, SteinSample, sample_of
+from mercer.kernels.bandwidth import subsample_rows
+from mercer.kernels.base import Kernel
+from mercer.kernels.prepare import read
+from mercer.kernels.radial import VECTOR_KERNEL
+from mercer.kernels.stein import Stein
+from mercer.rkhs.stein_discrepancy import median_imq
+from mercer.row_streams import RowPart, RowStream
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedStein:
+    """Observations in parts, the Stein kernel of the model, and a random subsample."""
+
+    stream: RowStream
+    model: Model
+    sample: SteinSample  # the subsample
+
+    @property
+    def reader(self) -> _Coordinates:
+        """Reads rows as coordinates of the model."""
+        return _Coordinates(self.model, self.sample.columns, self.stream.chunk_rows)
+
+    def random_locations(self, number: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws from a Gaussian fitted to the observations, as in memory: (J, d)."""
+        moments = column_moments([self.stream], None, self.reader.of_numbers)
+        rows = rng.integers(len(self.stream), size=min(len(self.stream), 1000))
+        distinct, place = np.unique(rows, return_inverse=True)
+        subset = self.reader.read(picked(self.stream, distinct, "x"))[place]
+        return locations_around(moments.means, subset, number, rng)
+
+    def moments(self, locations: np.ndarray) -> SteinMoments:
+        """Moments of the Stein features at these locations, in one pass."""
+        work = _SteinSums(self.reader, self.sample.kernel, locations)
+        size = 8 * (self.stream.width + locations.size)
+        n, total, products = 0, 0.0, 0.0
+        for count, sums, squares in over_parts(work, self.stream.parts, size):
+            n, total, products = n + count, total + sums, products + squares
+        return SteinMoments(n, np.asarray(total) / n, np.asarray(products) / n)
+
+
+def streamed_stein(model: Model, kernel: Kernel | None, stream: RowStream) -> StreamedStein:
+    """Choose a kernel as for observations in memory, and a subsample."""
+    n = len(stream)
+    if n < MIN_OBSERVATIONS:
+        raise ValueError(f"x needs at least {MIN_OBSERVATIONS} observations, got {n}")
+    if model.binding is not None:
+        raise TypeError(
+            "Scores are those of observations in memory: pass a function of the observations, "
+            "x -> gradients of log p"
+        )
+    model.check_width(stream.width)
+    kept = analysed_rows(n)
+    near = subsample_rows(n) if kernel is None else kept
+    rows = np.union1d(kept, near)
+    sample = picked(stream, rows, "x")
+    columns = sample.columns if isinstance(sample, Table) else None
+    if kernel is None:
+        whole = _Coordinates(model, columns, 0).read(sample)
+        kernel = median_imq(whole[np.searchsorted(rows, near)])
+    subset = rows_at(sample, np.searchsorted(rows, kept))
+    return StreamedStein(stream, model, sample_of(model, kernel, subset, MIN_OBSERVATIONS))
+
+
+@dataclass(frozen=True, eq=False)
+class _Coordinates:
+    """Rows -> points of the model in float64, in unbounded coordinates."""
+
+    model: Model
+    columns: Columns | None
+    rows: int  # at a time
+
+    def read(self, rows: Any) -> np.ndarray:
+        points, _ = read(VECTOR_KERNEL, rows, self.columns, "x")
+        return self.of_numbers(points)
+
+    def of_numbers(self, points: Any) -> np.ndarray:
+        return to_numpy(self.model.coordinates(astype(points, double(points))))
+
+
+@dataclass(frozen=True, eq=False)
+class _SteinSums:
+    """part -> number, sums and products of its Stein features."""
+
+    reader: _Coordinates
+    kernel: Stein
+    locations: np.ndarray
+
+    def __call__(self, part: RowPart) -> tuple[int, np.ndarray, np.ndarray]:
+        profile, slope, _ = self.kernel.scored.form
+        n, total, products = 0, 0.0, 0.0
+        for chunk in part.chunks(self.reader.rows):
+            points = self.reader.read(chunk)
+            self.kernel.accept(points)  # checks the scores
+            scores = to_numpy(self.kernel.score(points)).astype(np.float64, copy=False)
+            sums, squares = feature_sums(points, scores, self.locations, profile, slope)
+            n, total, products = n + len(points), total + sums, products + squares
+        return n, np.asarray(total), np.asarray(products)
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedSteinEvidence:
+    """Stein features at locations, for the nulls `WeightedChi2`, `Spectrum` and `ModelDraws`."""
+
+    stein: StreamedStein
+    locations: np.ndarray
+    in_memory: Any  # the evidence of the subsample
+
+    @property
+    def sample(self) -> SteinSample:
+        """The subsample."""
+        return self.stein.sample
+
+    @cached_property
+    def moments(self) -> SteinMoments:
+        """Moments of the features of all observations."""
+        return self.stein.moments(self.locations)
+
+    def spectrum(self, rank: int) -> tuple[float, np.ndarray, float]:
+        """The statistic, and its limit with the covariance of the observed features."""
+        return self.moments.spectrum(rank)
+
+    def of_draws(self, draws: int, rng: np.random.Generator) -> SteinMoments:
+        """The statistic, and its limit with the covariance of features of draws from the model."""
+        return self.in_memory.of_draws(draws, rng, self.moments)

@@ -1,0 +1,229 @@
+"""Samples that are read part by part give the results of samples in memory, up to rounding."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer import row_streams
+from mercer.errors import MemoryBudgetError, NoRule
+from mercer.gram.stream_sums import drawn_by_hash
+from mercer.htest import FSSD, ME, NFSIC, SCF, UME, BlockMMD, LinearMMD, Permutation
+from mercer.htest.dependence import nfsic
+from mercer.htest.samples import location_tests, shuffled_buckets
+from mercer.kernels import RBF
+from mercer.learn import Parquet
+from mercer.rkhs import Gaussian, Uniform
+
+pd = pytest.importorskip("pandas")
+pa = pytest.importorskip("pyarrow")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(6_000, 2))
+Y = RNG.normal([0.0, 0.05], size=(4_500, 2))
+TOLERANCE = 1e-9  # of statistics: sums in another order, and differences of means that cancel
+NAMES = ["a", "b"]
+KINDS = ["npy", "parquet", "dataset", "dask array", "dask frame", "zarr"]
+
+
+def frame(x: np.ndarray) -> Any:
+    return pd.DataFrame(x, columns=NAMES)
+
+
+def source(x: np.ndarray, kind: str, folder: Path, name: str) -> Any:
+    """The same rows, but not in memory."""
+    path = folder / name
+    if kind == "npy":
+        np.save(path.with_suffix(".npy"), x)
+        return np.load(path.with_suffix(".npy"), mmap_mode="r")
+    if kind in ("parquet", "dataset"):
+        import pyarrow.dataset
+        import pyarrow.parquet
+
+        table = pa.Table.from_pandas(frame(x))
+        pyarrow.parquet.write_table(table, path, row_group_size=1_100 + 100 * len(name))
+        return Parquet(path) if kind == "parquet" else pyarrow.dataset.dataset(path)
+    if kind == "zarr":
+        zarr = pytest.importorskip("zarr")
+        array = zarr.open(str(path), mode="w", shape=x.shape, chunks=(1_000, 2), dtype="f8")
+        array[:] = x
+        return array
+    if kind == "dask array":
+        return pytest.importorskip("dask.array").from_array(x, chunks=(1_300 + len(name), 1))
+    return pytest.importorskip("dask.dataframe").from_pandas(frame(x), npartitions=3)
+
+
+@pytest.fixture(autouse=True)
+def always_in_parts(monkeypatch: pytest.MonkeyPatch):
+    """Stream samples however small they are, in several chunks of each part."""
+    monkeypatch.setattr(row_streams, "_SHARE_IN_MEMORY", 2**50)
+    monkeypatch.setattr(row_streams, "_MAX_CHUNK_ROWS", 400)
+    monkeypatch.setattr(row_streams, "_MIN_CHUNK_ROWS", 400)
+    monkeypatch.setattr(shuffled_buckets, "_SHARE_OF_BUCKET", 2**15)  # 64 KiB
+    for module in (location_tests, nfsic):
+        monkeypatch.setattr(module, "MIN_ROWS_TO_HASH", 1_000)
+
+
+def agree(here: Any, there: Any) -> None:
+    np.testing.assert_allclose(there.statistic, here.statistic, rtol=TOLERANCE, atol=1e-14)
+    np.testing.assert_allclose(there.pvalue, here.pvalue, rtol=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("test", [ME(RBF(1.0)), SCF(), LinearMMD()], ids=lambda t: type(t).__name__)
+def test_two_samples_from_everywhere(test: Any, kind: str, tmp_path: Path):
+    frames = kind in ("parquet", "dataset", "dask frame")
+    x, y = (frame(X), frame(Y)) if frames else (X, Y)
+    there = test.test(source(X, kind, tmp_path, "x"), source(Y, kind, tmp_path, "second"), rng=3)
+    agree(test.test(x, y, rng=3), there)
+    assert there.sizes == (len(X), len(Y))
+    assert any("read part by part" in note for note in there.notes)
+
+
+@pytest.mark.parametrize(
+    "test", [ME(), UME(), UME(RBF(0.7), locations=X[:4]), SCF(1.5), BlockMMD(block=40)], ids=repr
+)
+def test_two_samples_beside_one_in_memory(test: Any, tmp_path: Path):
+    agree(test.test(X, Y, rng=5), test.test(source(X, "npy", tmp_path, "x"), Y, rng=5))
+    here, there = test.statistic(X, Y), test.statistic(source(X, "npy", tmp_path, "x"), Y)
+    np.testing.assert_allclose(there, here, rtol=TOLERANCE)
+
+
+def test_default_kernel_of_numbers_and_categories(tmp_path: Path):
+    import pyarrow.parquet
+
+    codes = RNG.integers(0, 3, size=len(X))
+    data = frame(X).assign(b=10 * X[:, 1], group=np.array(["u", "v", "w"])[codes], constant=1.0)
+    for name, rows in (("first", slice(0, 3_000)), ("second", slice(3_000, None))):
+        pyarrow.parquet.write_table(
+            pa.Table.from_pandas(data[rows]), tmp_path / name, row_group_size=700
+        )
+    places = data[["a", "b", "group", "constant"]].iloc[:3]
+    test = ME(locations=places)
+    there = test.test(Parquet(tmp_path / "first"), Parquet(tmp_path / "second"))
+    here = test.test(data[:3_000], data[3_000:])
+    agree(here, there)
+    assert str(here.kernel)[:60] == str(there.kernel)[:60]
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+@pytest.mark.parametrize("test", [NFSIC(), NFSIC(RBF(2.0), RBF(1.5), ridge=0.01)], ids=repr)
+def test_independence(test: Any, kind: str, tmp_path: Path):
+    y = np.column_stack([0.03 * X[:, 0] ** 2 + RNG.normal(size=len(X)), RNG.normal(size=len(X))])
+    frames = kind == "parquet"
+    here = test.test(frame(X) if frames else X, frame(y) if frames else y, rng=1)
+    there = test.test(source(X, kind, tmp_path, "x"), source(y, kind, tmp_path, "other"), rng=1)
+    agree(here, there)
+    assert there.size == len(X)
+
+
+@pytest.mark.parametrize("kind", ["npy", "dask frame"])
+def test_goodness_of_fit(kind: str, tmp_path: Path):
+    test = FSSD(Gaussian([0.0, 0.0], 1.05))
+    x = frame(X) if kind == "dask frame" else X
+    here, there = test.test(x, rng=2), test.test(source(X, kind, tmp_path, "x"), rng=2)
+    agree(here, there)
+    assert there.size == len(X)
+    bounded = FSSD(Uniform([-6.0, -6.0], [6.0, 6.0]), locations=3)
+    agree(bounded.test(X, rng=0), bounded.test(source(X, "npy", tmp_path, "x"), rng=0))
+
+
+def test_what_cannot_be_done_in_one_pass_is_refused(tmp_path: Path):
+    x, y = source(X, "npy", tmp_path, "x"), source(Y, "npy", tmp_path, "y")
+    with pytest.raises(NoRule, match="Permutation"):
+        ME(RBF(1.0), null=Permutation(99)).test(x, y)
+    with pytest.raises(ValueError, match="same number of observations, got 6000 and 4500"):
+        NFSIC().test(x, y)
+    many = np.lib.format.open_memmap(tmp_path / "z.npy", "w+", np.float64, (1_200_000, 1))
+    with mercer.config(memory="16MiB"), pytest.raises(MemoryBudgetError, match="use ME"):
+        LinearMMD(RBF(1.0)).test(many, many[:100])
+
+
+def test_narrow_kernels_of_streams_get_a_note(tmp_path: Path):
+    result = NFSIC(RBF(0.05), RBF(0.05), locations=2).test(
+        source(X, "npy", tmp_path, "x"), source(X, "npy", tmp_path, "y"), rng=0
+    )
+    assert any("approximate, because only about" in note for note in result.notes)
+
+
+def test_missing_values_in_a_later_part_are_refused(tmp_path: Path):
+    wrong = X.copy()
+    wrong[-1, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        ME(RBF(1.0)).test(source(wrong, "npy", tmp_path, "x"), Y)
+
+
+# ---- streams ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_are_read_by_who_needs_them(kind: str, tmp_path: Path):
+    stream = row_streams.stream_of(source(X, kind, tmp_path, "x"))
+    assert stream is not None
+    assert (len(stream), stream.width) == X.shape
+    sent = pickle.dumps(stream.parts[0])
+    if kind in ("npy", "parquet", "dataset", "zarr"):
+        assert len(sent) < 2_000  # the place of the rows, not the rows
+    first = pickle.loads(sent)
+    rows = np.concatenate([np.asarray(frame_values(c)) for c in first.chunks(123)])
+    np.testing.assert_array_equal(rows, X[: stream.lengths[0]])
+    middle = [frame_values(c) for c in stream.between(1_500, 4_003, 250)]
+    np.testing.assert_array_equal(np.concatenate(middle), X[1_500:4_003])
+
+
+def frame_values(chunk: Any) -> np.ndarray:
+    if hasattr(chunk, "to_pandas"):
+        chunk = chunk.to_pandas()
+    return np.asarray(chunk)
+
+
+def test_views_of_maps_travel_with_their_rows(tmp_path: Path):
+    view = source(X, "npy", tmp_path, "x")[100:200]
+    stream = row_streams.stream_of(view)
+    assert stream is not None
+    (part,) = pickle.loads(pickle.dumps(stream.parts))
+    np.testing.assert_array_equal(np.concatenate(list(part.chunks(30))), X[100:200])
+
+
+def test_pairs_of_rows_that_are_cut_differently(tmp_path: Path):
+    streams = [
+        row_streams.stream_of(source(X, kind, tmp_path, "x")) for kind in ("parquet", "dask array")
+    ]
+    seen = 0
+    for part in row_streams.row_pairs(*streams):  # pyright: ignore[reportArgumentType]
+        for first, second in part.chunks(99):
+            np.testing.assert_array_equal(frame_values(first), second)
+            seen += len(second)
+    assert seen == len(X)
+
+
+def test_small_samples_are_read_into_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(row_streams, "_SHARE_IN_MEMORY", 8)
+    x = source(X, "npy", tmp_path, "x")
+    assert row_streams.streamed(x) is None
+    with mercer.config(memory="16MiB"):
+        assert row_streams.streamed(np.asarray(x)) is None
+        assert row_streams.streamed(*[x] * 24) is not None  # 2.2 MiB, of 2
+
+
+def test_rows_drawn_by_hash_depend_on_the_set_of_values_alone():
+    copies = np.concatenate([X[:500], X[:200], X[:500]])
+    shuffled = RNG.permutation(copies)
+    a = drawn_by_hash(iter([copies[:7], copies[7:]]), 20, 3)
+    b = drawn_by_hash(iter(np.array_split(shuffled, 9)), 20, 3)
+    np.testing.assert_array_equal(a, b)
+    assert len(np.unique(a, axis=0)) == 20
+    few = np.repeat(X[:4], 1000, axis=0)
+    assert len(drawn_by_hash(iter([few]), 20, 3)) == 4
+
+
+def test_rows_drawn_by_hash_are_uniform():
+    values = np.arange(100.0)[:, None]
+    draws = np.concatenate([drawn_by_hash(iter([values]), 10, seed) for seed in range(500)])
+    counts = np.bincount(draws[:, 0].astype(int), minlength=100)  # 50 each, sd 6.7
+    assert 20 < counts.min() <= counts.max() < 85  # 4.5 and 5.2 standard deviations
