@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mercer.kernels import canonical_distance, facts_on_points
-from mercer.rkhs import Function, abc_posterior, kernel_mean_matching, prototypes
+from mercer.rkhs import Function, abc_posterior, fsic, kernel_mean_matching, prototypes
 from tests.bad_input.doors import K, W, X, Y, door
 
 FUNCTION_DOORS = [
@@ -22,6 +22,13 @@ FUNCTION_DOORS = [
         "x",
         X,
         calls=lambda x: float(facts_on_points(K, x).separates is not None),
+    ),
+    door(
+        "rkhs.fsic",
+        "x y",
+        X,
+        Y,
+        calls=lambda x, y: fsic(K, K, x, y, locations=(X[:2], Y[:2])),
     ),
     door("rkhs.prototypes", "x", X, calls=lambda x: prototypes(K, x, 1).mmd2),
     door(

@@ -13,7 +13,7 @@ _FORMULAS_ON_OBJECTS = """
     GappyKmers.occurrences GappyPairs.occurrences LogValued.log_diag LogValued.log_paired LogValued.log_pairwise
     AlignmentSum.log_diag AlignmentSum.log_paired AlignmentSum.log_pairwise DynamicTimeWarping.squared_distances
     _PairSum.values _DistanceKernel.value Series.aligned Series.joined Series.taken Graphs.aligned Graphs.joined Graphs.taken
-    Geometric.ratio Factorial.ratio FromPairs.value _OfFuzzySets.reduced TNorm.value MinimumNorm.value ProductNorm.value GaussianNonsingleton.value CauchyBinet.value
+    Geometric.ratio Factorial.ratio FromPairs.value DistanceInduced.value _OfFuzzySets.reduced TNorm.value MinimumNorm.value ProductNorm.value GaussianNonsingleton.value CauchyBinet.value
     _OfSequences.log_value _OfSequences.log_diag _OfSequences.log_paired _OfSequences.log_pairwise
     HiddenMarkovProduct.log_value LinearSystemProduct.log_value
 """

@@ -161,6 +161,9 @@ MEASURES = {
     "rkhs.mercer_expansion": on_samples(lambda x: rkhs.mercer_expansion(K, x, 5).features(x)),
     "kernels.canonical_distance": on_samples(lambda x: canonical_distance(K, x), n=500),
     "kernels.facts_on_points": on_samples(lambda x: facts_on_points(K, x), n=200),
+    "rkhs.fsic": on_samples(
+        lambda x, y: rkhs.fsic(K, K, x, y, locations=(x[:5], y[:5])), 2, n=MANY
+    ),
     "rkhs.kernel_mean_matching": on_samples(
         lambda x, y: rkhs.kernel_mean_matching(x, y, kernel=K), 2, n=300
     ),

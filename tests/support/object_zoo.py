@@ -16,6 +16,7 @@ from mercer.kernels import (
     Convolution,
     CyclicShift,
     Dice,
+    DistanceInduced,
     DynamicTimeWarping,
     Exponential,
     FromPairs,
@@ -214,6 +215,11 @@ def common_letters(a: str, b: str) -> int:
     return len(set(a) & set(b))
 
 
+def different_letters(a: str, b: str) -> int:
+    """Number of letters that only one of two strings has: an L1 distance, of negative type."""
+    return len(set(a) ^ set(b))
+
+
 def indices(rng: np.random.Generator, n: int) -> np.ndarray:
     """Row indices of a matrix of twenty points."""
     return rng.integers(0, 20, n)
@@ -288,6 +294,7 @@ OBJECT_ZOO = [
     ObjectEntry(GaussianNonsingleton(), fuzzy_vectors, definite=False),
     # given by users
     ObjectEntry(FromPairs(common_letters), WORDS, readable=False),
+    ObjectEntry(DistanceInduced(different_letters, ""), WORDS, readable=False),
     ObjectEntry(Precomputed(LAPLACE_MATRIX), indices, readable=False),
     # algebra and wrappers
     ObjectEntry(Spectrum(2) + 0.5 * Spectrum(3).normalized(), WORDS),

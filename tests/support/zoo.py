@@ -42,6 +42,7 @@ from mercer.kernels import (
     Sinc,
     Sobolev,
     Stein,
+    Taylor,
     Tensor,
 )
 
@@ -141,6 +142,7 @@ ZOO = [
     Entry(Polynomial(3, 0.5), NORMAL),
     Entry(Polynomial(2, 0.0), NORMAL),
     Entry(ExponentialDot(0.5), NORMAL),
+    Entry(Taylor((0.5, 1.0, 0.0, 0.2)), NORMAL),
     Entry(Binomial(1.5), ball(3)),
     Entry(Sigmoid(1.0, -0.5), NORMAL, definite=False),
     Entry(ArcCosine(0), NORMAL),

@@ -15,12 +15,20 @@ from mercer.kernels.diagrams.diagram_kernels import (
     PersistenceWeightedGaussian,
 )
 from mercer.kernels.discrete import Chi2, Delta, Intersection
-from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
+from mercer.kernels.dot import (
+    ArcCosine,
+    Binomial,
+    ExponentialDot,
+    Linear,
+    Polynomial,
+    Sigmoid,
+    Taylor,
+)
 from mercer.kernels.dynamics.cauchy_binet import CauchyBinet
 from mercer.kernels.dynamics.sequence_models import HiddenMarkov, LinearSystem
 from mercer.kernels.dynamics.sequence_products import HiddenMarkovProduct, LinearSystemProduct
 from mercer.kernels.facts import Facts, facts
-from mercer.kernels.from_functions import FromCallable, FromPairs
+from mercer.kernels.from_functions import DistanceInduced, FromCallable, FromPairs
 from mercer.kernels.function_space import FunctionSpace, function_space
 from mercer.kernels.graphs.graphlets import Graphlets
 from mercer.kernels.graphs.multiscale_laplacian import MultiscaleLaplacian
@@ -72,7 +80,7 @@ from mercer.kernels.shift_invariant import (
 )
 from mercer.kernels.smooth import RadialForm, radial_form
 from mercer.kernels.sobolev import BandLimited, Brownian, HalfLine, Sobolev
-from mercer.kernels.spectral_density import sample_frequencies, spectral_density
+from mercer.kernels.spectral_density import sample_frequencies, spectral_density, spectral_masses
 from mercer.kernels.stein import Stein
 from mercer.kernels.strings.gapped import GappyKmers, GappyPairs, WeightedDegree
 from mercer.kernels.strings.mismatch import Mismatch
@@ -102,6 +110,7 @@ __all__ = [
     "Delta",
     "Dice",
     "Dirichlet",
+    "DistanceInduced",
     "DotProduct",
     "DynamicTimeWarping",
     "Energy",
@@ -181,6 +190,7 @@ __all__ = [
     "Substrings",
     "Subtree",
     "Sum",
+    "Taylor",
     "Tensor",
     "Transformed",
     "Weighted",
@@ -199,6 +209,7 @@ __all__ = [
     "radial_form",
     "sample_frequencies",
     "spectral_density",
+    "spectral_masses",
 ]
 
 

@@ -104,6 +104,43 @@ class ExponentialDot(DotProduct):
 
 
 @dataclass(frozen=True)
+class Taylor(DotProduct):
+    """sum_n a_n <x, y>^n with the coefficients a_0, a_1, ... >= 0: a Taylor kernel given by its coefficients.
+
+    Kernels of infinite series that are universal on compact sets, all a_n > 0, have names here: `ExponentialDot`,
+    a_n = a^n / n!, and `Binomial`. A finite series has finitely many features: the embedding of a
+    distribution consists of its moments of the orders n with a_n > 0.
+
+    Examples
+    --------
+    >>> Taylor((0.0, 1.0, 0.5))([1.0, 2.0])  # xy + (xy)^2 / 2
+    array([[ 1.5,  4. ],
+           [ 4. , 12. ]])
+    """
+
+    coefficients: tuple[float, ...] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.coefficients, dtype=np.float64)
+        if values.ndim != 1 or not values.size or not np.all(np.isfinite(values)):
+            raise ValueError(
+                f"coefficients must be a sequence of finite numbers, got {self.coefficients!r}"
+            )
+        if values.min() < 0:
+            raise ValueError(
+                f"coefficients must not be negative, got {values.min():g} for n = {int(values.argmin())}: the kernel "
+                "would not be positive definite in all dimensions"
+            )
+        object.__setattr__(self, "coefficients", tuple(values.tolist()))
+
+    def profile(self, dot: Array, /) -> Array:
+        value = 0 * dot + self.coefficients[-1]
+        for coefficient in self.coefficients[-2::-1]:  # Horner's rule
+            value = value * dot + coefficient
+        return value
+
+
+@dataclass(frozen=True)
 class Binomial(DotProduct):
     """(1 - <x, y>)^-a on the open unit ball |x| < 1, with exponent a > 0.
 

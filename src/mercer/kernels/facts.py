@@ -11,7 +11,15 @@ from mercer.kernels.algebra import Constant
 from mercer.kernels.base import Kernel, Radial
 from mercer.kernels.diagrams import diagram_facts as diagram_facts
 from mercer.kernels.discrete import Chi2, Delta, Intersection
-from mercer.kernels.dot import ArcCosine, Binomial, ExponentialDot, Linear, Polynomial, Sigmoid
+from mercer.kernels.dot import (
+    ArcCosine,
+    Binomial,
+    ExponentialDot,
+    Linear,
+    Polynomial,
+    Sigmoid,
+    Taylor,
+)
 from mercer.kernels.from_functions import FromCallable
 from mercer.kernels.radial import (
     RBF,
@@ -102,6 +110,15 @@ def _linear(kernel: Linear) -> Facts:
         return _moments(separates=True)
     rank = linalg.matrix_rank(np.asarray(kernel.metric))
     return _moments(separates=rank == len(kernel.metric)) if rank else facts(Constant(0.0))
+
+
+@facts_rule(Taylor)
+def _taylor(kernel: Taylor) -> Facts:
+    """Finitely many moments; x and -x look the same where only even orders count."""
+    orders = [n for n, a in enumerate(kernel.coefficients) if n and a > 0]
+    if not orders:
+        return facts(Constant(kernel.coefficients[0]))
+    return _moments(separates=any(n % 2 for n in orders))
 
 
 @facts_rule(Polynomial)

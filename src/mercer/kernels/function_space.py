@@ -28,6 +28,7 @@ from mercer.kernels.sobolev import BandLimited, Brownian, HalfLine, Sobolev
 from mercer.kernels.wrappers import Scaled, Select
 
 _COMPACT_DOMAINS = ("[0, 1]^d",)
+_SEPARABLE_DOMAINS = ("R^d", "[0, 1]^d", "(0, inf)^d", "[0, inf)^d", "the open unit ball")
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,16 @@ class FunctionSpace:
     cb_universal : bool or None
         Dense in the bounded continuous functions: on a compact domain `universal`; elsewhere impossible for a
         vanishing kernel, since uniform limits of functions that tend to 0 do so, too.
+    separable : bool or None
+        The space has a countable dense subset, as that of every continuous kernel on R^d, or on a subset of it, has
+        (Steinwart and Christmann 2008, lemma 4.33).
     """
 
     smoothness: float | None
     vanishing: bool | None
     c0_universal: bool | None
     cb_universal: bool | None
+    separable: bool | None = None
 
 
 def function_space(kernel: Kernel) -> FunctionSpace:
@@ -62,7 +67,7 @@ def function_space(kernel: Kernel) -> FunctionSpace:
     --------
     >>> from mercer.kernels import RBF, Matern, Polynomial
     >>> function_space(Matern(2.5))
-    FunctionSpace(smoothness=2, vanishing=True, c0_universal=True, cb_universal=False)
+    FunctionSpace(smoothness=2, vanishing=True, c0_universal=True, cb_universal=False, separable=True)
     >>> function_space(RBF(1.0) + Polynomial(2)).vanishing
     False
     """
@@ -75,7 +80,8 @@ def function_space(kernel: Kernel) -> FunctionSpace:
     c0 = None if vanishing is None else vanishing and known.integrally_strict
     cb = known.universal if compact else False if vanishing else None
     smoothness = inf if known.analytic else smoothness_rule.apply(kernel)
-    return FunctionSpace(smoothness, vanishing, c0, cb)
+    separable = True if known.continuous and known.domain in _SEPARABLE_DOMAINS else None
+    return FunctionSpace(smoothness, vanishing, c0, cb, separable)
 
 
 # ---- derivatives --------------------------------------------------------------------------------

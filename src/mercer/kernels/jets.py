@@ -15,7 +15,7 @@ from mercer.backend import Array, array_like, namespace
 from mercer.kernels.algebra import Exp, Multiple, Power, Product, Sum
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.compose import Tensor
-from mercer.kernels.dot import Binomial, ExponentialDot, Linear, Polynomial
+from mercer.kernels.dot import Binomial, ExponentialDot, Linear, Polynomial, Taylor
 from mercer.kernels.metric import squared_distances, squared_norms
 from mercer.kernels.rules import Rule
 from mercer.kernels.smooth import Profile, radial_form
@@ -160,6 +160,18 @@ def _polynomial(kernel: Polynomial) -> Jets:
         lambda t: n * (t + c) ** (n - 1),
         lambda t: n * (n - 1) * (t + c) ** (n - 2),
     )
+
+
+@_rule(Taylor)
+def _taylor(kernel: Taylor) -> Jets:
+    first = _derived(kernel.coefficients)
+    second = _derived(first)
+    return _dot(kernel.profile, Taylor(first).profile, Taylor(second).profile)
+
+
+def _derived(coefficients: tuple[float, ...]) -> tuple[float, ...]:
+    """Coefficients of the derivative of a polynomial."""
+    return tuple(n * a for n, a in enumerate(coefficients))[1:] or (0.0,)
 
 
 @_rule(ExponentialDot)

@@ -6,7 +6,7 @@ from mercer.kernels.dynamics.cauchy_binet import CauchyBinet
 from mercer.kernels.dynamics.sequence_products import HiddenMarkovProduct, LinearSystemProduct
 from mercer.kernels.facts import Facts, facts
 from mercer.kernels.feature_counts import FeatureCounts
-from mercer.kernels.from_functions import FromPairs
+from mercer.kernels.from_functions import DistanceInduced, FromPairs
 from mercer.kernels.graphs.graphlets import Graphlets
 from mercer.kernels.graphs.multiscale_laplacian import MultiscaleLaplacian
 from mercer.kernels.graphs.propagation import Propagation
@@ -42,6 +42,7 @@ _FEATURES = (
 facts_rule(ObjectKernel)(lambda kernel: Facts(domain=kernel.domain))
 # Given by users, who know whether they are positive semi-definite. A matrix has a largest entry.
 facts_rule(FromPairs)(lambda kernel: Facts(domain=kernel.domain))
+facts_rule(DistanceInduced)(lambda kernel: Facts(domain=kernel.domain))
 facts_rule(Precomputed)(lambda kernel: Facts(domain=kernel.domain, bounded=True))
 for _kind in _FEATURES:
     facts_rule(_kind)(lambda kernel: Facts(domain=kernel.domain, positive_definite=True))

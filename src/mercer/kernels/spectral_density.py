@@ -14,6 +14,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import Array, array_like, needs_grad, to_numpy
+from mercer.kernels.algebra import Constant
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import (
     RBF,
@@ -24,6 +25,7 @@ from mercer.kernels.radial import (
     Matern,
     RationalQuadratic,
 )
+from mercer.kernels.rules import Rule
 from mercer.kernels.shift_invariant import BSpline, Cosine, Dirichlet, Fejer, Poisson, Sinc
 from mercer.kernels.sobolev import BandLimited
 from mercer.kernels.spectrum_algebra import (
@@ -102,6 +104,35 @@ def sample_frequencies(kernel: Kernel, n: int, dim: int, *, rng: int | Rng | Non
     validate.whole("n", n)
     validate.whole("dim", dim)
     return draw(kernel, n, dim, validate.generator(rng))
+
+
+def spectral_masses(kernel: Kernel, order: int = 20) -> tuple[np.ndarray, np.ndarray]:
+    """Frequencies w_j and their masses m_j in k(x - y) = sum_j m_j exp(i w_j (x - y)), of a periodic kernel on the line.
+
+    The spectrum of a periodic kernel has masses at multiples of one frequency and no density; where they are
+    positive is its support, which decides what the kernel can tell apart. `NoRule` for kernels with a density.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        `Cosine`, `Dirichlet`, `Fejer`, `Poisson` or `Constant`.
+    order : int
+        The largest multiple that is listed, for `Poisson`, whose masses q^|j| never end.
+
+    Returns
+    -------
+    frequencies, masses : arrays (m,)
+
+    Examples
+    --------
+    >>> from mercer.kernels import Fejer
+    >>> spectral_masses(Fejer(1))
+    (array([-1.,  0.,  1.]), array([0.5, 1. , 0.5]))
+    """
+    validate.instance("kernel", kernel, Kernel, "a kernel, such as Poisson(0.5)")
+    validate.whole("order", order, 0)
+    frequencies, weights = masses_rule.apply(kernel, order)
+    return np.asarray(frequencies, dtype=np.float64), np.asarray(weights, dtype=np.float64)
 
 
 def _norms(omega: np.ndarray) -> np.ndarray:
@@ -271,6 +302,28 @@ def _(kernel: BandLimited, omega: np.ndarray) -> np.ndarray:
 
 for _periodic in (Cosine, Poisson, Dirichlet, Fejer):
     density_rule(_periodic)(masses)
+
+
+masses_rule = Rule(
+    "spectral masses", "only periodic kernels have them; others have a spectral_density"
+)
+masses_rule(Cosine)(lambda kernel, order: ([-kernel.frequency, kernel.frequency], [0.5, 0.5]))
+masses_rule(Constant)(lambda kernel, order: ([0.0], [kernel.value]))
+
+
+@masses_rule(Poisson)
+@masses_rule(Dirichlet)
+@masses_rule(Fejer)
+def _(kernel: Poisson | Dirichlet | Fejer, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """q^|j|, 1, and the mass at 0 less |j| / (n + 1) of it: (2 n + 1,)."""
+    largest = order if isinstance(kernel, Poisson) else kernel.order
+    multiples = np.arange(-largest, largest + 1)
+    if isinstance(kernel, Poisson):
+        return multiples, kernel.decay ** np.abs(multiples)
+    if isinstance(kernel, Dirichlet):
+        return multiples, np.ones(len(multiples))
+    shares = 1 - np.abs(multiples) / (kernel.order + 1)
+    return multiples, top(kernel, 1) * shares / shares.sum()
 
 
 @frequencies_rule(Cosine)

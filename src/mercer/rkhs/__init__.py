@@ -26,6 +26,7 @@ from mercer.rkhs.embeddings.operators import CovarianceOperator
 from mercer.rkhs.embeddings.probability import ProbabilityProduct
 from mercer.rkhs.embeddings.shrinkage import ShrunkMeanMap
 from mercer.rkhs.expansion import MercerExpansion, mercer_expansion
+from mercer.rkhs.finite_set import fsic
 from mercer.rkhs.function import Function
 from mercer.rkhs.gaussian import Gaussian
 from mercer.rkhs.kernel_information import (
@@ -82,6 +83,7 @@ __all__ = [
     "coco",
     "dhsic",
     "expand",
+    "fsic",
     "hsic",
     "kcca",
     "kernel_generalized_variance",

@@ -33,16 +33,19 @@ class KernelsTest(HypothesisTest):
 
     def statistic(self, x: Any, y: Any) -> float:
         """The statistic of all kernels together."""
-        return self._kind(*pool_for(self.kernels, x, y)).observed
+        return self._joint_evidence(x, y).observed
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The statistic and its p-value."""
-        evidence = self._kind(*pool_for(self.kernels, x, y))
+        evidence = self._joint_evidence(x, y)
         judgement = self.null.judge(evidence, rng)
         best = int(np.argmax(evidence.each))
         pooled = replace(evidence.pooled, given_kernel=evidence.kernels[best])
         notes = sees_most(evidence.kernels, best)
         return two_sample_result(self, pooled, evidence.observed, judgement, notes)
+
+    def _joint_evidence(self, x: Any, y: Any) -> KernelsEvidence:
+        return self._kind(*pool_for(self.kernels, x, y))
 
 
 class KernelsEvidence(ABC):
@@ -101,14 +104,23 @@ class _Largest(KernelsEvidence):
         return np.max(values[sees] if np.any(sees) else values, axis=0)
 
 
+class _Supremum(_Largest):
+    """max_k MMD_k^2, without units."""
+
+    @property
+    def units(self) -> np.ndarray:
+        return np.asarray(self.discrepancies.deviations > 0, dtype=np.float64)
+
+
 @dataclass(frozen=True)
 class MaxMMD(KernelsTest):
     """Two-sample test by the largest of several squared maximum mean discrepancies, each standardised.
 
     The statistic is max_k MMD_k^2 / s_k, with the unbiased estimates and s_k their standard
     deviations over all permutations, which are known exactly; one set of permutations gives the
-    null of the maximum, so that the level holds for any kernels. (Sriperumbudur et al. 2009
-    take the supremum over kernels; standardised, no kernel dominates the others.)
+    null of the maximum, so that the level holds for any kernels. ``standardized=False`` is
+    the supremum max_k MMD_k^2 of the discrepancies themselves (Sriperumbudur et al. 2009), where the kernels with the
+    largest values dominate; standardised, none does.
 
     Parameters
     ----------
@@ -116,6 +128,7 @@ class MaxMMD(KernelsTest):
         None: Gaussian and Laplace kernels, ten bandwidths each, that cover the scales of the
         pooled sample.
     null : Permutation
+    standardized : bool
 
     Examples
     --------
@@ -129,4 +142,9 @@ class MaxMMD(KernelsTest):
 
     kernels: Sequence[Kernel] | None = None
     null: Permutation = field(default=Permutation(999), kw_only=True)
+    standardized: bool = field(default=True, kw_only=True)
     _kind: ClassVar[type[KernelsEvidence]] = _Largest
+
+    def _joint_evidence(self, x: Any, y: Any) -> KernelsEvidence:
+        kind = _Largest if self.standardized else _Supremum
+        return kind(*pool_for(self.kernels, x, y))

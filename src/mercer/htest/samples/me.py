@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from mercer import validate
 from mercer.htest.nulls import Chi2, Null
+from mercer.htest.samples.learn_kernel import KernelCandidates
 from mercer.htest.samples.learn_locations import best_locations
 from mercer.htest.samples.location_tests import LocationTest
 from mercer.htest.samples.mean_difference import NormalizedEvidence
@@ -85,3 +88,46 @@ class ME(LocationTest):
         """
         learnt, optimum = best_locations(normalized_power, kernel, x, y, locations, rng)
         return cls(learnt, locations=optimum)
+
+    @classmethod
+    def tuned(
+        cls,
+        x: Any,
+        y: Any,
+        *,
+        kernels: Sequence[Kernel] | None = None,
+        locations: int = 5,
+        rng: Any = None,
+    ) -> ME:
+        """A test at random locations, with the kernel among several that makes its statistic largest there.
+
+        Only the bandwidth is learnt, on a grid: the variant to which `optimized`, which learns locations, too, is
+        compared in Jitkrittum et al. (2016). Hand the new test other samples than these.
+
+        Parameters
+        ----------
+        x, y : samples
+        kernels : sequence of kernels or None
+            None: Gaussian and Laplace kernels, ten bandwidths each, that cover the scales of the pooled sample.
+        locations : int
+            Number of points of the pooled sample, drawn once for all kernels.
+        rng : int, Generator or None
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer.kernels import RBF
+        >>> rng = np.random.default_rng(0)
+        >>> x, y = rng.normal(size=(1000, 1)), rng.normal(size=(1000, 1)) + 0.3
+        >>> test = ME.tuned(x[:500], y[:500], kernels=[RBF(0.01), RBF(1.0)], rng=0)
+        >>> test.kernel, test.test(x[500:], y[500:]).rejects()
+        (RBF(bandwidth=1.0), True)
+        """
+        validate.whole("locations", locations)
+        candidates = KernelCandidates(kernels, x, y)
+        random = cls(candidates.kernels[0], locations=locations)
+        used = random._evidence(x, y, validate.generator(rng))[2]
+        tests = [replace(used, kernel=kernel) for kernel in candidates.kernels]
+        return cls(
+            candidates.best([test.statistic(x, y) for test in tests]), locations=used.locations
+        )
