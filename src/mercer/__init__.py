@@ -17,6 +17,7 @@ from mercer.errors import (
 
 if TYPE_CHECKING:
     from mercer import (
+        causal,
         cli,
         datasets,
         features,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _SUBMODULES = (
+    "causal",
     "cli",
     "datasets",
     "features",
@@ -60,6 +62,7 @@ __all__ = [
     "NoRule",
     "NotConverged",
     "UnseenCategory",
+    "causal",
     "cli",
     "config",
     "datasets",

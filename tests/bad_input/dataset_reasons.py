@@ -16,6 +16,21 @@ DATASET_REASONS: dict[str, str] = {
     "mercer.datasets.ExpressiveFaces": _PROBLEM,
     "mercer.datasets.SongYears": _PROBLEM,
     "mercer.datasets.VideoCaptions": _PROBLEM,
+    "mercer.datasets.CauseEffectProblem.draw": "takes sizes that `sample` has checked",
+    "mercer.datasets.CauseEffectProblem.sample": "takes sizes; tests/datasets tries them",
+    "mercer.datasets.Mechanism.draw": _FORMULA,
+    **{
+        f"mercer.datasets.{name}": _PROBLEM
+        for name in (
+            "AdditivePair",
+            "ConfoundedPair",
+            "DiscretePair",
+            "GaussianProcessMechanism",
+            "HeteroscedasticPair",
+            "PostNonlinearPair",
+            "SplineMechanism",
+        )
+    },
     "mercer.datasets.GaussianSign": _PROBLEM,
     "mercer.datasets.IndependentGaussians": _PROBLEM,
     "mercer.datasets.RotatedUniform": _PROBLEM,

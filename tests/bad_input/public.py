@@ -6,6 +6,7 @@ has a door in `doors.py` or a reason here; `test_bad_input.py` fails where both 
 
 from __future__ import annotations
 
+from tests.bad_input.causal_reasons import CAUSAL_REASONS
 from tests.bad_input.dataset_reasons import DATASET_REASONS
 from tests.bad_input.function_reasons import FUNCTION_REASONS
 from tests.bad_input.object_reasons import OBJECT_REASONS
@@ -29,6 +30,7 @@ _ESTIMATORS = ("KNN", "KSG", "MixedKSG", "CorrectedKSG", "NSB", "ChaoShen", "Gra
 _ESTIMATOR = "takes estimators and corrections; tests/info tries others"
 
 NO_DATA: dict[str, str] = {
+    **CAUSAL_REASONS,
     **OBJECT_REASONS,
     **FUNCTION_REASONS,
     "mercer.config": "settings; tests/test_config.py tries them",
@@ -279,6 +281,7 @@ NO_DATA: dict[str, str] = {
     "mercer.htest.WestfallYoung": _NUMBERS,
     "mercer.htest.WestfallYoung.of_resampled": _MADE,
     "mercer.htest.WestfallYoung.smallest": _MADE,
+    "mercer.plot.plot_graph": "draws what a test or a result found",
     "mercer.plot.plot_dependence": "draws what a test or a result found",
     "mercer.plot.plot_embeddings": "draws what a test or a result found",
     "mercer.plot.plot_features": "draws what a test or a result found",

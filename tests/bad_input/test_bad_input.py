@@ -23,6 +23,7 @@ from mercer.kernels.prepare import as_table
 from mercer.rkhs import Function
 from tests.bad_input.arguments import KERNEL_DOORS
 from tests.bad_input.bank import BANK, COLUMN_PAIRS, POINT_PAIRS, Input, pandas, same
+from tests.bad_input.causal_doors import CAUSAL_DOORS
 from tests.bad_input.checks import OURS, numbers, says, unchanged
 from tests.bad_input.compression_doors import COMPRESSION_DOORS
 from tests.bad_input.doors import DOORS as OTHER_DOORS
@@ -42,6 +43,7 @@ DOORS = [
     *OTHER_DOORS,
     *SAMPLE_DOORS,
     *VARIABLE_DOORS,
+    *CAUSAL_DOORS,
     *JOINT_DOORS,
     *GOODNESS_DOORS,
     *EMBEDDING_DOORS,

@@ -223,6 +223,7 @@ def htest_cases() -> list[TestCase]:
         (htest.DHSIC(null=htest.Bootstrap(RESAMPLES)), three),
         (htest.Lancaster(null=PERMUTATIONS), three),
         (htest.PartialDistanceCorrelation(null=PERMUTATIONS), three),
+        (htest.PartialCorrelation(), three),
         (htest.KCI(), three),
         (htest.KCI(null=SIGNS), three),
         (htest.SplitKCI(null=SIGNS), three),

@@ -7,6 +7,7 @@ n x n matrix, or the labels of all resamples as floats, would go far beyond the 
 from __future__ import annotations
 
 from tests.memory.case import Case
+from tests.memory.causal_cases import CAUSAL_CASES
 from tests.memory.htest_cases import HTEST_CASES
 from tests.memory.learn_cases import LEARN_CASES
 from tests.memory.rkhs_cases import FEATURE_CASES, GRAM_CASES, RKHS_CASES
@@ -17,4 +18,5 @@ CASES: dict[str, Case] = {
     **RKHS_CASES,
     **HTEST_CASES,
     **LEARN_CASES,
+    **CAUSAL_CASES,
 }

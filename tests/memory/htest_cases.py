@@ -180,6 +180,7 @@ DEPENDENCE_CASES = {
     "htest.DHSIC, Bootstrap": of_test(DHSIC(null=Bootstrap(39)), 3, d=1, n=2_500),
     "htest.DHSIC, tiles": of_test(DHSIC(null=Permutation(2)), 3, n=2_500),
     "htest.Lancaster": of_test(Lancaster(null=P), 3, d=1, n=2_500),
+    "htest.PartialCorrelation": of_test(htest.PartialCorrelation(), 3, n=10_000),
     "htest.PartialDistanceCorrelation": of_test(
         htest.PartialDistanceCorrelation(null=P), 3, n=1_500
     ),

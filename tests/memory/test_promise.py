@@ -20,7 +20,7 @@ MIB = 2**20
 # Held whatever the budget is: up to six tiles of 1.8 MiB for each of two threads (4 to 9 MiB were
 # measured for passes over plain kernels), and freed arrays that the allocator keeps: up to 4 MiB each.
 CONSTANT = 24 * MIB
-PACKAGES = ("gram", "features", "rkhs", "htest", "learn")
+PACKAGES = ("causal", "gram", "features", "rkhs", "htest", "learn")
 BATCHES = 4  # processes; each loads the library once
 
 

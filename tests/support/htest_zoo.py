@@ -49,6 +49,7 @@ from mercer.htest import (
     MMDFuse,
     MutualInformation,
     NystromHSIC,
+    PartialCorrelation,
     PartialDistanceCorrelation,
     Permutation,
     PhaseSurrogates,
@@ -237,6 +238,17 @@ def triples() -> tuple[Problem, ...]:
     return several(1, 1, 1), several(5, 1, 50), several(50, 50, 50), three_dice
 
 
+def linear_given(d: int) -> Problem:
+    """x and y are linear in d columns of z, with Gaussian noise: independent given z."""
+
+    def draw(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+        (n,) = sizes
+        z = rng.standard_normal((n, d))
+        return (*(z @ rng.normal(size=(d, 2)) + rng.standard_normal((n, 2)) for _ in "xy"), z)
+
+    return named(f"linear given {d} columns", draw)
+
+
 def conditionals() -> tuple[Problem, ...]:
     """x and y independent given z: nonlinear models, few values, categories."""
     numbers = (given.post_nonlinear(given.mean, 1), given.post_nonlinear(given.sums, 5))
@@ -303,6 +315,7 @@ ZOO = [
     Entry(DHSIC(null=Bootstrap(199)), (*triples()[:2], three_dice), parity, (100,)),
     Entry(Lancaster(null=P), (*triples(), two_of_three), parity, (100,)),
     Entry(Lancaster(null=P, total=True), triples(), parity, (100,)),
+    Entry(PartialCorrelation(), (linear_given(1), linear_given(3)), given.direct, (100,)),
     Entry(PartialDistanceCorrelation(null=P), triples(), given.direct, (100,)),
     Entry(KCI(), conditionals(), given.direct, (200,)),
     Entry(KCI(null=WildBootstrap(199)), conditionals(), given.direct, (200,)),

@@ -1,11 +1,22 @@
 """Simulated problems with known truth, and fetchers of real data sets.
 
 A problem draws samples from two distributions and knows whether they are equal, or observations of
-two variables and knows whether they are independent. A fetcher reads files from the folder in the
+two variables and knows whether they are independent or which causes the other. A fetcher reads files from the folder in the
 environment variable `MERCER_DATA`, checks their SHA-256 sums, and returns a small record of arrays,
 names and a description; mercer ships no data sets itself.
 """
 
+from mercer.datasets.cause_effect_problems import (
+    AdditivePair,
+    CauseEffectProblem,
+    ConfoundedPair,
+    DiscretePair,
+    GaussianProcessMechanism,
+    HeteroscedasticPair,
+    Mechanism,
+    PostNonlinearPair,
+    SplineMechanism,
+)
 from mercer.datasets.independence_problems import (
     GaussianSign,
     IndependentGaussians,
@@ -68,28 +79,37 @@ from mercer.datasets.two_sample_problems import (
 )
 
 __all__ = [
+    "AdditivePair",
     "AmplitudeModulation",
     "Bags",
     "Blobs",
+    "CauseEffectProblem",
+    "ConfoundedPair",
     "Counts",
+    "DiscretePair",
     "ExpressiveFaces",
+    "GaussianProcessMechanism",
     "GaussianSign",
     "Graph",
     "Graphs",
     "HeavyTails",
+    "HeteroscedasticPair",
     "Images",
     "IndependentGaussians",
     "MeanShift",
+    "Mechanism",
     "MixedColumns",
     "Network",
     "PairedProblem",
     "Papers",
     "PerturbedUniform",
+    "PostNonlinearPair",
     "Problem",
     "RotatedUniform",
     "SameGaussian",
     "Sinusoid",
     "SongYears",
+    "SplineMechanism",
     "Tabular",
     "Texts",
     "Translations",

@@ -9,6 +9,7 @@ from mercer.htest.conditional.crt import CRT, ConditionalModel, EmbeddingDraws, 
 from mercer.htest.conditional.diagnosis import Diagnosis, RegressionCheck
 from mercer.htest.conditional.gcm import GCM, KernelGCM, WeightedGCM
 from mercer.htest.conditional.local_permutation import LocalPermutation
+from mercer.htest.conditional.partial_correlation_test import PartialCorrelation
 from mercer.htest.conditional.pcm import PCM
 from mercer.htest.conditional.residual_test import ConditionalResult
 from mercer.htest.conditional.split_kci import SplitKCI
@@ -173,6 +174,7 @@ __all__ = [
     "NystromHSIC",
     "Pair",
     "PairwiseResult",
+    "PartialCorrelation",
     "PartialDistanceCorrelation",
     "Permutation",
     "PhaseSurrogates",

@@ -194,8 +194,8 @@ def cautions_first(lines: Iterable[str]) -> str:
 _LAWS = {"chi2": "chi-square", "norm": "normal", "gamma": "gamma", "f": "F", "t": "Student's t"}
 
 
-def described(test: HypothesisTest) -> dict[str, Any]:
-    """The parameters of a test by name, as text."""
+def described(test: Any) -> dict[str, Any]:
+    """The parameters of a test or a method by name, as text."""
     names = [f.name for f in fields(test)] if is_dataclass(test) else []
     return {name: repr(getattr(test, name)) for name in names}
 

@@ -3,6 +3,7 @@
 from mercer.plot.column_differences import plot_features
 from mercer.plot.dependence_witness_map import plot_dependence
 from mercer.plot.goodness import plot_columns, plot_evidence, plot_misfit
+from mercer.plot.graph import plot_graph
 from mercer.plot.histograms import plot_histograms
 from mercer.plot.kernel_matrix import plot_gram
 from mercer.plot.null import plot_null
@@ -19,6 +20,7 @@ __all__ = [
     "plot_features",
     "plot_function",
     "plot_gram",
+    "plot_graph",
     "plot_histograms",
     "plot_misfit",
     "plot_null",

@@ -204,7 +204,7 @@ def pairwise_independence(
     if correction is None:
         correction = WestfallYoung() if together else Holm()
     validate.instance("correction", correction, Correction, "a correction, such as Holm()")
-    data, rng = _table(frame), validate.generator(rng)
+    data, rng = varying_columns(frame), validate.generator(rng)
     columns = _single_columns(data)
     observed_columns = variables([None] * len(columns), columns, ["frame"] * len(columns))
     study = _PairStudy(columns, _centered_grams(observed_columns))
@@ -373,7 +373,7 @@ def _by_permutations(test: HypothesisTest) -> bool:
     return default and isinstance(null, Permutation) and not (null.stop_early or null.blocks)
 
 
-def _table(frame: Any) -> Table:
+def varying_columns(frame: Any) -> Table:
     """A data frame, or an array whose columns are named by number; every column must vary."""
     data = as_table(frame, "frame")
     if data is None:
