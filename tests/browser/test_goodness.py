@@ -25,7 +25,7 @@ def unguarded(tmp_path_factory):
     browser()
     model = Gaussian([0.0, 0.0], 1.0)
     x = model.sample(200, rng=0)
-    x[:20] += [4.0, 0.0]
+    x[:80] += [3.0, 0.0]
     frame = pd.DataFrame(x, columns=[EVIL, VECTOR])
     result = FSSD.optimized(model, frame.iloc[::2], locations=2, rng=0).test(frame.iloc[1::2])
     text = goodness_report(result, model=WORSE, notes=[EVIL], facts={VECTOR: WORSE}, again=EVIL)

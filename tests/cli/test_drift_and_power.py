@@ -55,6 +55,17 @@ def test_power_answers_and_draws(folder):
     )
 
 
+def test_reports_name_the_files(folder):
+    run("drift", "a.csv", "b.csv", "c.csv", "--report", "drift.html")
+    page = Path("drift.html").read_text("utf-8")
+    assert "1 of 2 batches differs from a.csv" in page
+    assert "mercer drift a.csv b.csv c.csv --level 0.05 --seed 0" in page
+    run("power", "a.csv", "b.csv", "--report", "power.html")
+    page = Path("power.html").read_text("utf-8")
+    assert "a difference like that between a.csv and b.csv" in page
+    assert "mercer power a.csv b.csv --level 0.05 --target 0.8 --seed 0" in page
+
+
 def test_power_wants_sense(folder):
     assert "must be above" in refused("power", "a.csv", "b.csv", "--target", "0.01", code=2)
     assert "whole numbers" in refused("power", "a.csv", "b.csv", "--sizes", "many", code=2)

@@ -1,6 +1,7 @@
 """`mercer independence` as a new user and a CI job see it."""
 
 import json
+import re
 from functools import partial
 
 import numpy as np
@@ -93,6 +94,13 @@ class TestIndependence:
         asked = ("data.csv", "--x", "height", "--y", "weight", "--kernel", "laplace")
         told = run(*asked, "--bandwidth", "0.5", "--resamples", "99").stdout
         assert "HSIC, 99 resamples" in told
+
+    def test_report_of_all_pairs(self, tmp_path):
+        run("data.csv", "--report", "pairs.html")
+        page = (tmp_path / "pairs.html").read_text()
+        assert re.search(r"\d+ of \d+ pairs of columns of data.csv depend on each other", page)
+        assert '<figure id="matrix"' in page
+        assert "mercer independence data.csv --level 0.05 --seed 0" in page
 
     def test_report(self, tmp_path):
         asked = ("data.csv", "--x", "height", "--y", "weight,city", "--report", "out.html")

@@ -18,8 +18,7 @@ OUTPUTS = [
     (name, option)
     for name in COMMANDS
     for option in ("--json", "--report", "--plot")
-    if (option != "--report" or name not in ("drift", "power"))
-    and (option != "--plot" or name == "power")
+    if option != "--plot" or name == "power"
 ]
 
 

@@ -41,13 +41,13 @@ def lines(ax):
 
 class TestLine:
     def test_the_witness_is_drawn(self, on_the_line):
-        ax = on_the_line.plot()
+        ax = on_the_line.plot_witness()
         x, y = lines(ax)["witness"].get_data()
         np.testing.assert_allclose(y, on_the_line.witness()(x[:, None]), rtol=1e-10)
         assert np.mean(y[np.abs(x - 4) < 0.3]) > 5 * np.mean(y[np.abs(x) < 0.5])
 
     def test_the_model_is_on_the_scale_of_the_histogram(self, on_the_line):
-        ax = on_the_line.plot()
+        ax = on_the_line.plot_witness()
         x, y = lines(ax)["model"].get_data()
         expected = np.exp(LINE.log_density(x[:, None]))
         np.testing.assert_allclose(y / y.max(), expected / expected.max(), rtol=1e-10)
@@ -68,20 +68,22 @@ class TestLine:
 
     def test_locations_are_stars(self):
         result = FSSD(LINE, locations=[[1.0], [2.0]]).test(LINE.sample(50, rng=0))
-        np.testing.assert_array_equal(lines(result.plot())["locations"].get_xdata(), [1.0, 2.0])
+        np.testing.assert_array_equal(
+            lines(result.plot_witness())["locations"].get_xdata(), [1.0, 2.0]
+        )
 
     def test_nothing_is_drawn_beyond_a_border(self):
         from scipy.stats import gamma
 
         x = np.random.default_rng(0).gamma(2.0, size=100)
-        ax = KSD(gamma(2.0)).test(x, rng=0).plot()
+        ax = KSD(gamma(2.0)).test(x, rng=0).plot_witness()
         assert ax.get_xlim()[0] == 0.0
         assert lines(ax)["witness"].get_xdata()[0] == 0.0
 
 
 class TestPlane:
     def test_the_evidence_is_drawn(self, on_the_plane):
-        ax = on_the_plane.plot()
+        ax = on_the_plane.plot_evidence()
         (image,) = ax.get_images()
         values = image.get_array()
         low_x, high_x, low_y, high_y = image.get_extent()
@@ -103,22 +105,22 @@ class TestPlane:
     def test_names_with_dollars(self):
         pd = pytest.importorskip("pandas")
         frame = pd.DataFrame(PLANE.sample(60, rng=0), columns=["$", "b_{"])
-        ax = KSD(PLANE).test(frame, rng=0).plot()
+        ax = KSD(PLANE).test(frame, rng=0).plot_witness()
         ax.figure.canvas.draw()
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("$", "b_{")
 
     def test_scores_at_the_observations_have_evidence_and_no_witness(self):
         x = PLANE.sample(50, rng=0)
         result = KSD(Scores(-x)).test(x, rng=0)
-        assert len(result.plot().get_images()) == 1
+        assert len(result.plot_evidence().get_images()) == 1
         line = KSD(Scores(-x[:, :1])).test(x[:, :1], rng=0)
-        assert line.plot().get_xlabel() == "KSD statistic under the null hypothesis"
+        assert line.plot().get_xlabel() == "KSD under the null hypothesis"
 
 
 def test_more_columns_have_the_null_and_bars():
     x = np.random.default_rng(0).normal([0.0, 1.0, 0.0], 1.0, size=(80, 3))
     result = KSD(Gaussian(np.zeros(3), 1.0)).test(x, rng=0)
-    assert result.plot().get_xlabel() == "KSD statistic under the null hypothesis"
+    assert result.plot().get_xlabel() == "KSD under the null hypothesis"
     ax = result.plot_columns()
     first, *others = [label.get_text() for label in ax.get_yticklabels()]
     assert first == "column 1"

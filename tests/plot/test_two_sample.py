@@ -56,7 +56,7 @@ def test_bars_beyond_the_statistic_are_the_p_value(result):
     colours = {b.get_facecolor() for b in bars if b.get_x() >= result.observed - 1e-12}
     assert len(colours) == 1
     assert any(f"p = {result.pvalue:.3g}" in t for t in texts(ax))
-    assert ax.get_xlabel() == "MMD statistic under the null hypothesis"
+    assert ax.get_xlabel() == "MMD under the null hypothesis"
     low, high = ax.get_xlim()
     assert low < result.null.min()
     assert result.observed < high

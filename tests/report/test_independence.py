@@ -21,7 +21,7 @@ def test_page_says_what_was_found():
     assert "x and y depend on each other" in page
     assert "Where is the dependence?" in page
     assert "code that runs it" in page
-    assert f"{result.effect().correlation:.3g}" in page
+    assert f"{result.effect().correlation:.4g}" in page
 
 
 def test_everything_is_escaped_and_pictures_have_words():

@@ -166,6 +166,11 @@ def write_report(
         again=command,
         **more,
     )
+    write_page(path, page)
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write an HTML page, and say where it is."""
     options.write(path, page)
     say(f"Report written to {path}")
 

@@ -12,7 +12,14 @@ import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.answer import display_names, is_caution, listed_names, wrapped, write_answer
+from mercer.cli.answer import (
+    display_names,
+    is_caution,
+    listed_names,
+    wrapped,
+    write_answer,
+    write_page,
+)
 from mercer.cli.common_options import ComparisonOptions, expanded
 from mercer.cli.exits import DIFFER, guarded, say
 from mercer.cli.match import Missing, matched
@@ -20,6 +27,8 @@ from mercer.cli.table import File, short
 from mercer.cli.test_registry import TwoSampleChoice
 from mercer.cli.two_sample import TwoSampleAnswer, in_time, two_sample_answer
 from mercer.htest.corrections import BenjaminiHochberg, resolution_caution
+from mercer.htest.samples.batch_drift import DriftResult, drift_result
+from mercer.report import drift_report
 
 SCHEMA = "mercer/command/drift/1"
 _COLUMNS_SHOWN = 3  # names at the end of a line of the table
@@ -79,6 +88,7 @@ def drift(
     chosen: ComparisonOptions,
     level: Rate = 0.05,
     json_to: options.Json = None,
+    report: options.Report = None,
     gate: options.Gate = False,
     min_effect: options.MinEffect = None,
 ) -> None:
@@ -89,7 +99,8 @@ def drift(
     """
     options.check_gate(gate, min_effect)
     options.check_one_pipe([reference, *batches])
-    options.check_outputs(json_to, inputs=(reference, *batches))
+    options.check_outputs(json_to, report, inputs=(reference, *batches))
+    options.check_report_packages(report)
     with mercer.config(**chosen.settings):
         started, notes = perf_counter(), []
         # The smallest corrected p-value must be able to fall well below the level.
@@ -109,6 +120,10 @@ def drift(
         lambda: _text(corrected, level),
         seconds,
     )
+    if report is not None:
+        command = chosen.command_line("drift", [reference, *batches], level=f"{level:g}")
+        result, facts = _result(corrected, level, notes), {"seed": str(chosen.seed)}
+        write_page(report, drift_report(result, level=level, facts=facts, again=command))
     if gate and any(batch.drifted(level, min_effect) for batch in corrected):
         raise typer.Exit(DIFFER)
 
@@ -139,6 +154,20 @@ def _cautions(batches: Sequence[BatchAnswer], level: float) -> list[str]:
     more = len(dict.fromkeys(serial)) - 1
     others = [f"The same holds for {more:,} other batches."] if more > 0 else []
     return [*few, *serial[:1], *others]
+
+
+def _result(batches: Sequence[BatchAnswer], level: float, notes: Sequence[str]) -> DriftResult:
+    """The batches under the names of their files, with the notes of all of them."""
+    answers = [batch.answer for batch in batches]
+    reference, *names = display_names(
+        [answers[0].samples[0].name, *(batch.name for batch in batches)]
+    )
+    compared = [
+        (name, answer.result, answer.effect, answer.features)
+        for name, answer in zip(names, answers, strict=True)
+    ]
+    every = [*_cautions(batches, level), *dict.fromkeys(notes)]
+    return drift_result(reference, compared, level, every)
 
 
 def _corrected(answers: Sequence[TwoSampleAnswer]) -> list[BatchAnswer]:

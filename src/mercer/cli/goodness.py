@@ -15,6 +15,7 @@ from mercer.cli import options
 from mercer.cli.answer import (
     Answer,
     column_kinds,
+    display_names,
     file_summary,
     known,
     listed_names,
@@ -232,6 +233,7 @@ def _write_goodness_report(answer: GoodnessAnswer, path: Path, command: str) -> 
         goodness_report,
         answer,
         command,
+        name=display_names([answer.sample.name])[0],
         model=answer.model.description,
         data=answer.sample.points,
         numbered=not answer.sample.dropped,

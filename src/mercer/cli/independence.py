@@ -16,12 +16,14 @@ from mercer.cli.answer import (
     Answer,
     bold,
     column_kinds,
+    display_names,
     file_summary,
     finite_or_null,
     known,
     note_lines,
     wrapped,
     write_answer,
+    write_page,
     write_report,
 )
 from mercer.cli.common_options import SeriesOptions, expanded
@@ -29,14 +31,15 @@ from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded
 from mercer.cli.match import FileSample, matched
 from mercer.cli.table import quoted, short
 from mercer.cli.variables import IndependenceChoice, IndependenceName, Question, select
-from mercer.htest.dependence.all_pairs import Pair, PairwiseResult, pairwise_independence
+from mercer.htest.dependence.all_pairs import pairwise_independence
 from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.hsic import HSIC
+from mercer.htest.dependence.pairwise_result import Pair, PairwiseResult
 from mercer.htest.dependence.strength import Strength
 from mercer.htest.explained_variation import VariationExplained
 from mercer.htest.nulls import Permutation
 from mercer.htest.serial_hsic import serial_cautions
-from mercer.report import independence_report
+from mercer.report import independence_report, pairwise_report
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 
 _PAIRS_SCHEMA = "mercer/command/pairs/1"
@@ -97,14 +100,12 @@ def independence(
                 data, chosen, choice, Question(*names), level, json_to, report, show_all
             )
             rejected = answer.at_least(min_effect)
-        elif (
-            any(names) or report or min_effect or chosen.series or test is not IndependenceName.AUTO
-        ):
+        elif any(names) or min_effect or chosen.series or test is not IndependenceName.AUTO:
             raise WrongUse(
-                "give both --x and --y; --test, --given, --series, --kernel and --report need them"
+                "give both --x and --y; --test, --given, --series, --kernel and --min-effect need them"
             )
         else:
-            rejected = _test_all_pairs(data, chosen, level, json_to, columns, show_all)
+            rejected = _test_all_pairs(data, chosen, level, json_to, report, columns, show_all)
     if gate and rejected:
         raise typer.Exit(DIFFER)
 
@@ -270,6 +271,7 @@ def _test_all_pairs(
     chosen: SeriesOptions,
     level: float,
     json_to: str | None,
+    report: Path | None,
     columns: list[str] | None,
     show_all: bool,
 ) -> bool:
@@ -283,24 +285,32 @@ def _test_all_pairs(
         raise Refused(f"{sample.name}: only one column; at least two are needed")
     test = None if chosen.resamples is None else HSIC(null=Permutation(chosen.resamples))
     pairs = pairwise_independence(sample.points, test=test, rng=chosen.seed)
-    document = {
+    measured = {"level": level, "seed": chosen.seed, **_pairs_document(pairs, sample, level)}
+    write_answer(
+        json_to,
+        lambda: finite_or_null({**measured, "remarks": notes}),
+        lambda: _pairs_text(pairs, level, notes, show_all),
+        perf_counter() - started,
+    )
+    if report is not None:
+        lists = {"columns": options.column_names(columns)}
+        again = chosen.line("independence", [data], lists, level=f"{level:g}")
+        facts, (name,) = {"seed": str(chosen.seed)}, display_names([sample.name])
+        told = {"name": name, "level": level, "facts": facts, "notes": notes, "again": again}
+        write_page(report, pairwise_report(pairs, **told))
+    return bool(pairs.dependent(level))
+
+
+def _pairs_document(pairs: PairwiseResult, sample: FileSample, level: float) -> dict[str, Any]:
+    """What the file holds and what was found, for the JSON document."""
+    return {
         "schema": _PAIRS_SCHEMA,
         "mercer": mercer.__version__,
-        "level": level,
-        "seed": chosen.seed,
         "file": file_summary(sample),
         "columns": column_kinds(sample),
         "result": pairs.to_dict(),
         "cautions": list(pairs.cautions(level)),
-        "remarks": notes,
     }
-    write_answer(
-        json_to,
-        lambda: finite_or_null(document),
-        lambda: _pairs_text(pairs, level, notes, show_all),
-        perf_counter() - started,
-    )
-    return bool(pairs.dependent(level))
 
 
 def _pairs_text(pairs: PairwiseResult, level: float, notes: Sequence[str], show_all: bool) -> str:

@@ -18,14 +18,16 @@ from mercer.cli import options
 from mercer.cli.answer import (
     bold,
     column_kinds,
+    display_names,
     file_summary,
     finite_or_null,
     note_lines,
     wrapped,
     write_answer,
+    write_page,
 )
 from mercer.cli.common_options import DataOptions, expanded
-from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded, say
+from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded
 from mercer.cli.independence import Given, X, Y
 from mercer.cli.match import FileSample, matched
 from mercer.cli.table import quoted, short
@@ -170,6 +172,7 @@ def _write_report(
         facts["given"] = quoted(document["given"])
     page = information_page(
         told,
+        name=display_names([document["file"]["name"]])[0],
         measure=document["measure"],
         directed=bool(document["lags"]),
         level=document["level"],
@@ -177,8 +180,7 @@ def _write_report(
         notes=document["remarks"],
         again=command,
     )
-    options.write(report, page)
-    say(f"Report written to {report}")
+    write_page(report, page)
 
 
 def _pairs(sample: FileSample, question: Question, lags: int | None) -> Iterator[Any]:

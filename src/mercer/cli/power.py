@@ -11,7 +11,7 @@ import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.answer import display_names, finite_or_null, wrapped, write_answer
+from mercer.cli.answer import display_names, finite_or_null, wrapped, write_answer, write_page
 from mercer.cli.common_options import TwoSampleOptions, expanded
 from mercer.cli.exits import Refused, WrongUse, guarded, say
 from mercer.cli.match import FileSample, matched
@@ -21,6 +21,7 @@ from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.power import power as power_curve
 from mercer.htest.samples.power import sample_size
 from mercer.plot.svg import save_figure
+from mercer.report import power_report
 
 SCHEMA = "mercer/command/power/1"
 _BAR_LENGTH = 40  # characters of a bar of power 1
@@ -63,6 +64,7 @@ def power(
     runs: Runs = None,
     json_to: options.Json = None,
     plot: Plot = None,
+    report: options.Report = None,
 ) -> None:
     """Estimate how many rows it takes to find a difference like that between two files.
 
@@ -72,7 +74,8 @@ def power(
         raise WrongUse(f"--target {target:g} must be above --level {level:g}")
     study_sizes = _parse_sizes(sizes)
     options.check_one_pipe([a, b])
-    options.check_outputs(json_to, plot, inputs=(a, b))
+    options.check_outputs(json_to, plot, report, inputs=(a, b))
+    options.check_report_packages(report)
     options.check_packages(*(() if plot is None else ("matplotlib",)))
     with mercer.config(**chosen.settings):
         started, notes = perf_counter(), []
@@ -91,6 +94,29 @@ def power(
     )
     if plot is not None:
         _draw(answer, plot)
+    if report is not None:
+        flags = {"level": f"{level:g}", "target": f"{target:g}", "sizes": sizes, "runs": runs}
+        again = chosen.command_line("power", (a, b), **flags)
+        _write_power_report(report, answer, (first, second), [*pilot, *notes], again)
+
+
+def _write_power_report(
+    path: Path,
+    answer: Any,
+    samples: tuple[FileSample, FileSample],
+    notes: Sequence[str],
+    again: str,
+) -> None:
+    """Write the power curve and the size that is needed as an HTML page."""
+    first, second = samples
+    page = power_report(
+        answer,
+        names=display_names([first.name, second.name]),
+        facts={"pilot": f"{first.rows:,} and {second.rows:,} rows"},
+        notes=notes,
+        again=again,
+    )
+    write_page(path, page)
 
 
 def _pilot_caution(

@@ -14,7 +14,7 @@ from mercer.htest.conditional.pcm import PCM
 from mercer.htest.conditional.residual_test import ConditionalResult
 from mercer.htest.conditional.split_kci import SplitKCI
 from mercer.htest.corrections import BenjaminiHochberg, Correction, Holm, WestfallYoung
-from mercer.htest.dependence.all_pairs import Pair, PairwiseResult, pairwise_independence
+from mercer.htest.dependence.all_pairs import pairwise_independence
 from mercer.htest.dependence.block_hsic import BlockHSIC
 from mercer.htest.dependence.conditional_strength import ConditionalStrength
 from mercer.htest.dependence.cross_hsic import CrossHSIC
@@ -33,6 +33,7 @@ from mercer.htest.dependence.lancaster import InteractionResult, Lancaster
 from mercer.htest.dependence.linear_time_hsic import FourierHSIC, NystromHSIC
 from mercer.htest.dependence.mutual_information_test import MutualInformation
 from mercer.htest.dependence.nfsic import NFSIC
+from mercer.htest.dependence.pairwise_result import Pair, PairwiseResult
 from mercer.htest.dependence.partial_distance import PartialDistanceCorrelation
 from mercer.htest.dependence.rcot import RCIT, RCoT
 from mercer.htest.dependence.rdc import RDC
@@ -66,6 +67,7 @@ from mercer.htest.nulls import (
 )
 from mercer.htest.result import Result
 from mercer.htest.samples.attribution import Feature, Features, feature_differences
+from mercer.htest.samples.batch_drift import Batch, DriftResult, drift
 from mercer.htest.samples.cross_mmd import CrossMMD
 from mercer.htest.samples.crossmatch import CrossMatch
 from mercer.htest.samples.effect import Effect
@@ -109,6 +111,7 @@ __all__ = [
     "SCF",
     "UME",
     "AgainstDraws",
+    "Batch",
     "BenjaminiHochberg",
     "BlockHSIC",
     "BlockMMD",
@@ -127,6 +130,7 @@ __all__ = [
     "CrossMatch",
     "DependenceWitness",
     "Diagnosis",
+    "DriftResult",
     "Effect",
     "EmbeddingDraws",
     "Energy",
@@ -200,6 +204,7 @@ __all__ = [
     "WeightedGCM",
     "WestfallYoung",
     "WildBootstrap",
+    "drift",
     "feature_differences",
     "goodness_of_fit",
     "i_characteristic",

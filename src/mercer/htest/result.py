@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,6 +13,7 @@ from mercer import validate
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.intervals import EffectSize
 from mercer.htest.nulls import Bound, Judgement
+from mercer.htest.reportable import Reportable
 from mercer.htest.result_rows import summary_table
 from mercer.plot import plot_null
 
@@ -128,19 +127,17 @@ class Result:
         }
 
     def plot(self, ax: Any = None) -> Any:
-        """The null distribution with the statistic in it; returns the Axes."""
+        """Draw the null distribution with the statistic in it, whatever the test; returns the Axes."""
         return plot_null(self, ax=ax)
 
 
-class ExplainedResult(Result, ABC):
+class ExplainedResult(Result, Reportable, ABC):
     """A result that keeps its data, to measure the effect and to show where it lies.
 
     The common base of the results of two-sample, independence and goodness-of-fit tests. The p-value
     comes from all observations; effect, witness and points are computed when they are asked for, over
     all pairs of observations, and `thinned` gives the same result on fewer.
     """
-
-    _report: ClassVar[str]  # name of the function of `mercer.report`
 
     @abstractmethod
     def effect(self, confidence: float = 0.95) -> EffectSize:
@@ -166,16 +163,8 @@ class ExplainedResult(Result, ABC):
         """Numbers and texts only, ready for JSON; subclasses add the effect at this confidence."""
         return super().to_dict()
 
-    def report(self, path: str | Path, **options: Any) -> Path:
-        """Write an HTML page that works offline, and return its path (needs the extra `report`).
-
-        The options are those of `two_sample_report`, `independence_report` or `goodness_report` in
-        `mercer.report`.
-        """
-        write = getattr(importlib.import_module("mercer.report"), self._report)
-        target = Path(path)
-        target.write_text(write(self, **{"level": self.level, **options}), encoding="utf-8")
-        return target
+    def _report_defaults(self) -> dict[str, Any]:
+        return {"level": self.level}
 
 
 def thinned_rows(size: int, most: int, rng: np.random.Generator | None = None) -> np.ndarray | None:

@@ -11,10 +11,13 @@ from mercer.plot.pairwise import plot_pairwise
 from mercer.plot.power import plot_power, plot_wealth
 from mercer.plot.rkhs_function import plot_function
 from mercer.plot.samples import plot_embeddings, plot_shares, plot_witness
+from mercer.plot.timeline import plot_drift, plot_drift_columns
 
 __all__ = [
     "plot_columns",
     "plot_dependence",
+    "plot_drift",
+    "plot_drift_columns",
     "plot_embeddings",
     "plot_evidence",
     "plot_features",

@@ -10,14 +10,16 @@ from mercer.plot.style import FAINT, INK, POSITIVE, axes
 
 _BINS = 40  # enough to show the shape of 200 to 1,000 resamples
 _GRID_POINTS = 400  # of a density; smooth at the width of a page
+_QUIET = "#666666"  # of a tail that is larger than the level
 _MAX_DISTANCE = 3.0  # ranges of the null; a statistic farther out is shown by an arrow
 
 
-def plot_null(result: Any, *, ax: Any = None) -> Any:
+def plot_null(result: Any, *, ax: Any = None, level: float | None = None) -> Any:
     """Draw the null distribution of a test, the statistic, and the tail that is the p-value.
 
     A resampled null is drawn as a histogram, an analytic one as a density. A statistic far
-    outside is shown as an arrow at the edge, so that the null distribution stays legible.
+    outside is shown as an arrow at the edge, so that the null distribution stays legible. The tail
+    is red only where the test rejects.
 
     Parameters
     ----------
@@ -25,12 +27,15 @@ def plot_null(result: Any, *, ax: Any = None) -> Any:
         Result of any hypothesis test.
     ax : matplotlib Axes, optional
         Axes to draw on (default: a new figure).
+    level : float, optional
+        Significance level (default: that of the result).
 
     Returns
     -------
     matplotlib Axes
     """
     ax = axes(ax)
+    colour = POSITIVE if result.rejects(level) else _QUIET
     observed = float(result.statistic if result.observed is None else result.observed)
     draws = np.asarray(result.null, dtype=np.float64)
     if len(draws) == 0 and result.law is None:
@@ -41,11 +46,11 @@ def plot_null(result: Any, *, ax: Any = None) -> Any:
     )
     window = _padded(min(low, observed), max(high, right))
     if len(draws):
-        _draw_histogram(ax, draws, observed, window)
+        _draw_histogram(ax, draws, observed, window, colour)
     else:
-        _draw_density(ax, result.law, observed, window)
-    _draw_observed(ax, result, observed, right)
-    ax.set(xlim=window, xlabel=f"{type(result.test).__name__} statistic under the null hypothesis")
+        _draw_density(ax, result.law, observed, window, colour)
+    _draw_observed(ax, result, observed, right, colour)
+    ax.set(xlim=window, xlabel=f"{type(result.test).__name__} under the null hypothesis")
     ax.set_yticks([])
     for side in ("left", "right", "top"):
         ax.spines[side].set_visible(False)
@@ -68,7 +73,7 @@ def _padded(low: float, high: float) -> tuple[float, float]:
 
 
 def _draw_histogram(
-    ax: Any, draws: np.ndarray, observed: float, window: tuple[float, float]
+    ax: Any, draws: np.ndarray, observed: float, window: tuple[float, float], colour: str
 ) -> None:
     """Draw resampled statistics; those at or beyond the observed one are coloured."""
     low, high = float(draws.min()), float(draws.max())
@@ -78,11 +83,13 @@ def _draw_histogram(
     edges = first + width * np.arange(int(np.ceil((high - first) / width)) + 2)
     counts, _ = np.histogram(draws, edges)
     tail = edges[:-1] >= observed - 1e-9 * width
-    colours = np.where(tail, POSITIVE, FAINT)
+    colours = np.where(tail, colour, FAINT)
     ax.bar(edges[:-1], counts, width, align="edge", color=colours, edgecolor="white", linewidth=0.4)
 
 
-def _draw_density(ax: Any, law: Any, observed: float, window: tuple[float, float]) -> None:
+def _draw_density(
+    ax: Any, law: Any, observed: float, window: tuple[float, float], colour: str
+) -> None:
     """Draw an analytic null distribution; the tail beyond the observed statistic is coloured."""
     x = np.unique(
         np.concatenate([np.linspace(*window, _GRID_POINTS), [np.clip(observed, *window)]])
@@ -93,11 +100,11 @@ def _draw_density(ax: Any, law: Any, observed: float, window: tuple[float, float
     at_mean = float(law.pdf(law.mean()))
     ax.plot(x, y, color=INK, linewidth=1.2)
     ax.fill_between(x, y, color=FAINT, alpha=0.5, linewidth=0)
-    ax.fill_between(x, y, where=x >= observed, color=POSITIVE, alpha=0.8, linewidth=0)
+    ax.fill_between(x, y, where=x >= observed, color=colour, alpha=0.8, linewidth=0)
     ax.set_ylim(0, 1.15 * min(float(np.nanmax(y)), 4 * at_mean))
 
 
-def _draw_observed(ax: Any, result: Any, observed: float, right: float) -> None:
+def _draw_observed(ax: Any, result: Any, observed: float, right: float, colour: str) -> None:
     """Mark the observed statistic by a line, or an arrow if it is outside, with the p-value."""
     text = f"observed {observed:.3g}\np = {result.pvalue:.3g}"
     top = ax.get_ylim()[1]
@@ -105,17 +112,17 @@ def _draw_observed(ax: Any, result: Any, observed: float, right: float) -> None:
     if observed > right:
         ax.annotate(
             "", (right, 0.5 * top), (right - 0.12 * (right - ax.get_xlim()[0]), 0.5 * top),
-            arrowprops={"arrowstyle": "-|>", "color": POSITIVE, "linewidth": 1.6},
+            arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.6},
         )  # fmt: skip
-        ax.text(right, 0.56 * top, text, color=POSITIVE, ha="right", va="bottom")
+        ax.text(right, 0.56 * top, text, color=colour, ha="right", va="bottom")
         return
-    ax.axvline(observed, ymax=0.94, color=POSITIVE, linewidth=1.6)
+    ax.axvline(observed, ymax=0.94, color=colour, linewidth=1.6)
     low, high = _data_range(ax, observed)
     beyond = (observed - low) / (high - low) > 0.6
     ax.annotate(
         text, (observed, 1.04 * top), (-5 if beyond else 5, 0), textcoords="offset points",
-        ha="right" if beyond else "left", va="top", color=POSITIVE,
-        bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.0},
+        ha="right" if beyond else "left", va="top", color=colour,
+        bbox={"facecolor": "#ffffff", "alpha": 0.7, "edgecolor": "none", "pad": 1.0},
     )  # fmt: skip
 
 

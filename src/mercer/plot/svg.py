@@ -24,7 +24,8 @@ _RC_PARAMS = {
     "svg.fonttype": "none",
     "text.parse_math": False,
     "font.family": "sans-serif",
-    "font.size": 11,
+    "font.size": 14,
+    "legend.fontsize": "medium",
     "axes.edgecolor": FAINT,
     "axes.labelcolor": INK,
     "axes.spines.right": False,
@@ -37,7 +38,7 @@ _RC_PARAMS = {
 
 
 def svg_figure(
-    draw: Callable[[Any], object], *, name: str, alt: str, width: float = 640, height: float = 320
+    draw: Callable[[Any], object], *, name: str, alt: str, width: float = 440, height: float = 280
 ) -> str:
     """Draw on the Axes of a new figure and return one ``<svg>`` element for an HTML page.
 

@@ -17,6 +17,12 @@ from mercer.htest.goodness.misfit import MisfitColumn
 from mercer.plot.goodness import plot_columns
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 from mercer.report.cells import cells, versions
+from mercer.report.in_words import (
+    described_test,
+    four_digits,
+    kernel_in_words,
+    settings_in_words,
+)
 from mercer.report.page import brief, page_about
 from mercer.report.report_figure import ReportFigure, null_figure
 from mercer.rkhs.sample_rows import taken
@@ -30,6 +36,7 @@ _MAX_COLUMNS_TESTED = 40  # each column costs a pass over all pairs of rows
 def goodness_report(
     result: GoodnessResult,
     *,
+    name: str | None = None,
     model: str | None = None,
     level: float = 0.05,
     data: Any = None,
@@ -49,6 +56,8 @@ def goodness_report(
     Parameters
     ----------
     result : GoodnessResult
+    name : str, optional
+        Name of the data, such as that of a file (default: "the observations").
     model : str, optional
         Name of the model in the report (default: its repr).
     level : float
@@ -81,20 +90,23 @@ def goodness_report(
     validate.instance("result", result, GoodnessResult, "the result of a goodness-of-fit test")
     reduced = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
     plotted = result.thinned(_MAX_ROWS_FOR_FIGURES)
-    name = result.model_in_words if model is None else model
+    model = result.model_in_words if model is None else model
     columns = plotted.columns() if 1 < result.sample.width <= _MAX_COLUMNS_TESTED else ()
     return page_about(
         result,
         "goodness.html",
         {
-            "model": name,
+            "name": name,
+            "model": model,
             "misfit": reduced.effect(),
-            "null": null_figure(result, level, f"the observations came from {brief(name, 80)}"),
-            "figures": [*_maps(plotted, name), *_columns_figure(columns)],
+            "null": null_figure(
+                result, level, f"{name or 'the observations'} came from {brief(model, 80)}"
+            ),
+            "figures": [*_maps(plotted, model), *_columns_figure(columns)],
             "columns": columns,
             "locations": _locations(plotted),
             "influential": _influential(reduced, data),
-            "facts": _facts(result, name, level) | dict(facts or {}),
+            "facts": _facts(result, model, level) | dict(facts or {}),
             "numbered": numbered,
             "thinned": None if reduced is result else reduced.size,
             "plotted": None if plotted is result else plotted.size,
@@ -105,21 +117,21 @@ def goodness_report(
     )
 
 
-def _maps(result: GoodnessResult, name: str) -> list[tuple[str, ReportFigure]]:
+def _maps(result: GoodnessResult, model: str) -> list[tuple[str, ReportFigure]]:
     """Figures of one or two columns: the witness, and for two columns the evidence map."""
     width = result.sample.width
     if width > 2:
         return []
-    figures = [_witness(result, name)] if result.everywhere else []
+    figures = [_witness(result, model)] if result.everywhere else []
     return [*figures, _evidence(result)] if width == 2 else figures
 
 
-def _witness(result: GoodnessResult, name: str) -> tuple[str, ReportFigure]:
+def _witness(result: GoodnessResult, model: str) -> tuple[str, ReportFigure]:
     """The Stein witness over the observations."""
     line = result.sample.width == 1
     alt = (
         "Stein witness over the observations: positive where there are more observations than "
-        f"{brief(name, 60)} expects, negative where there are fewer."
+        f"{brief(model, 60)} expects, negative where there are fewer."
     )
     caption = (
         "Stein witness: red where there are more observations than the model expects, blue where "
@@ -131,9 +143,9 @@ def _witness(result: GoodnessResult, name: str) -> tuple[str, ReportFigure]:
             if line
             else " The contour lines enclose 90, 50 and 10 percent of the model's probability."
         )
-    width, height = (640, 320) if line else (560, 420)
+    height = 260 if line else 360
     report_figure = ReportFigure.drawn(
-        result.plot_witness, name="witness", alt=alt, caption=caption, width=width, height=height
+        result.plot_witness, name="witness", alt=alt, caption=caption, height=height
     )
     return "witness", report_figure
 
@@ -149,7 +161,7 @@ def _evidence(result: GoodnessResult) -> tuple[str, ReportFigure]:
         f"Evidence against the model: signal-to-noise ratio of a test at a single location.{stars}"
     )
     report_figure = ReportFigure.drawn(
-        result.plot_evidence, name="evidence", alt=alt, caption=caption, width=560, height=420
+        result.plot_evidence, name="evidence", alt=alt, caption=caption, height=360
     )
     return "evidence", report_figure
 
@@ -219,13 +231,14 @@ def _influential(result: GoodnessResult, data: Any) -> dict[str, Any]:
     }
 
 
-def _facts(result: GoodnessResult, name: str, level: float) -> dict[str, str]:
+def _facts(result: GoodnessResult, model: str, level: float) -> dict[str, str]:
     """Entries of the table of settings."""
     return {
-        "model": brief(name, 300),
-        "test": brief(repr(result.test), 600),
+        "model": brief(four_digits(model), 300),
+        "test": described_test(result.test),
+        "settings of the test": settings_in_words(result.test),
         "null distribution": result.null_in_words(),
-        "kernel": brief(repr(result.sample.kernel.kernel), 800),
+        "kernel": kernel_in_words(result.sample.kernel.kernel),
         "level": f"{level:g}",
         "observations": f"{result.size:,}",
         **versions(),

@@ -8,12 +8,14 @@ from typing import Any
 from mercer import validate
 from mercer.backend import is_array, to_numpy
 from mercer.frames import Table
-from mercer.htest.dependence.all_pairs import Pair, PairwiseResult
 from mercer.htest.dependence.dependence_result import IndependenceResult
+from mercer.htest.dependence.pairwise_result import PairwiseResult
 from mercer.htest.explained_variation import VariationExplained
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 from mercer.report.cells import cells, versions
+from mercer.report.in_words import described_test, kernel_in_words, settings_in_words
 from mercer.report.page import brief, page_about
+from mercer.report.pairwise_page import matrix_figure, strongest
 from mercer.report.report_figure import ReportFigure, null_figure
 from mercer.rkhs.paired_samples import Variable, listed
 from mercer.rkhs.sample_rows import taken
@@ -85,8 +87,8 @@ def independence_report(
             "given": result.variables[-1].label if result.given else None,
             "strength": _strength(reduced) if result.has_effect else None,
             "null": null_figure(result, level, _null_hypothesis(result)),
-            "matrix": None if pairs is None else _matrix(pairs, level),
-            "pairs": [] if pairs is None else _strongest(pairs, _PAIRS_LISTED),
+            "matrix": matrix_figure(pairs, level) if pairs and pairs.dependent(level) else None,
+            "pairs": [] if pairs is None else strongest(pairs, _PAIRS_LISTED),
             "more_pairs": 0 if pairs is None else max(len(pairs.pairs) - _PAIRS_LISTED, 0),
             "witness": _witness(reduced),
             "influential": _influential(reduced, samples) if result.two else None,
@@ -112,33 +114,6 @@ def _null_hypothesis(result: IndependenceResult) -> str:
     return "the variables were independent"
 
 
-def _strongest(pairs: PairwiseResult, most: int) -> list[Pair]:
-    """The pairs of columns with the largest kernel correlations."""
-    return sorted(pairs.pairs, key=lambda pair: -pair.effect)[:most]
-
-
-def _matrix(pairs: PairwiseResult, level: float) -> ReportFigure:
-    """The matrix of kernel correlations between columns."""
-    values = "; ".join(
-        f"{brief(p.first, 30)} and {brief(p.second, 30)} {p.effect:.2g} (p = {p.pvalue:.2g})"
-        for p in _strongest(pairs, 10)
-    )
-    alt = f"Matrix of kernel correlations between columns. Strongest pairs: {values}."
-    caption = (
-        "Kernel correlation of each pair of columns, from 0 to 1. Pairs whose corrected p-value is "
-        f"above {level:g} are grey."
-    )
-    side = min(max(280, 60 + 34 * len(pairs.names)), 600)
-    return ReportFigure.drawn(
-        lambda ax: pairs.plot(ax, level=level),
-        name="matrix",
-        alt=alt,
-        caption=caption,
-        width=side + 120,
-        height=side,
-    )
-
-
 def _witness(result: IndependenceResult) -> ReportFigure | None:
     """The map of the dependence of two numeric columns; None for other variables."""
     if not result.two or not all(_is_numeric_column(v) for v in result.variables):
@@ -153,7 +128,7 @@ def _witness(result: IndependenceResult) -> ReportFigure | None:
         "independence, blue where less often. Dots are rows."
     )
     return ReportFigure.drawn(
-        result.plot_witness, name="witness", alt=alt, caption=caption, width=560, height=420
+        result.plot_witness, name="witness", alt=alt, caption=caption, height=360
     )
 
 
@@ -196,9 +171,10 @@ def _is_numeric_column(variable: Variable) -> bool:
 def _facts(result: IndependenceResult, level: float) -> dict[str, str]:
     """Entries of the table of settings."""
     return {
-        "test": brief(repr(result.test), 600),
+        "test": described_test(result.test),
+        "settings of the test": settings_in_words(result.test),
         "null distribution": result.null_in_words(),
-        **{f"kernel of {v.name}": brief(repr(v.kernel), 800) for v in result.variables},
+        **{f"kernel of {brief(v.label, 40)}": kernel_in_words(v.kernel) for v in result.variables},
         "level": f"{level:g}",
         "observations": f"{result.size:,}",
         **versions(),

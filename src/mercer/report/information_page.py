@@ -7,10 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
-import mercer
 from mercer.plot.information_map import draw_information
 from mercer.report.cells import versions
-from mercer.report.page import brief, rendered
+from mercer.report.page import brief, checked_page
+from mercer.report.pairwise_page import matrix_size
 from mercer.report.report_figure import ReportFigure
 
 _PAIRS_LISTED = 60
@@ -37,6 +37,7 @@ class PairInformation(Protocol):
 def information_page(
     pairs: Sequence[PairInformation],
     *,
+    name: str,
     measure: str,
     directed: bool,
     level: float,
@@ -46,20 +47,23 @@ def information_page(
 ) -> str:
     """Report of all pairs as a single HTML page that works offline; `directed` where first tells of second."""
     ordered = sorted(pairs, key=lambda p: -p.nats)
-    return rendered(
+    informative = sum(p.corrected <= level for p in pairs)
+    return checked_page(
         "information.html",
         {
+            "name": name,
             "measure": measure,
             "level": level,
             "number": len(pairs),
-            "informative": sum(p.corrected <= level for p in pairs),
-            "heat_map": _heat_map(ordered, measure, directed, level) if len(pairs) > 1 else None,
+            "informative": informative,
+            "heat_map": _heat_map(ordered, measure, directed, level)
+            if informative and len(pairs) > 1
+            else None,
             "pairs": ordered[:_PAIRS_LISTED],
             "facts": {**facts, "level": f"{level:g}", **versions()},
-            "notes": list(notes),
             "again": again,
-            "version": mercer.__version__,
         },
+        notes=notes,
     )
 
 
@@ -81,12 +85,12 @@ def _heat_map(
         for p in pairs[:10]
     )
     rows = " From the column at the left to the one below." if directed else ""
-    side = min(max(280, 60 + 34 * len(names)), 600)
+    width, height = matrix_size(names)
     return ReportFigure.drawn(
         lambda ax: draw_information(ax, shown, names, measure),
         name="information",
         alt=f"Matrix of the {measure} of columns. Largest values: {strongest}.",
-        caption=f"{measure.capitalize()} in nats.{rows} Pairs whose corrected p-value is above {level:g} are grey.",
-        width=side + 120,
-        height=side,
+        caption=f"{measure.capitalize()} in nats.{rows} Pairs whose corrected p-value is above {level:g} are blank.",
+        width=width,
+        height=height,
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import mercer
 from mercer.htest.result import Result
+from mercer.report.kernel_names import kernels_in_words
 
 MAX_PAGE_BYTES = 1_000_000  # small enough to send by mail and to open on a telephone
 _MAX_CELL_CHARACTERS = 120  # a longer value makes a table cell unreadable
@@ -22,7 +23,7 @@ def page_about(
 ) -> str:
     """Render the report of a test result: `values` of its kind, plus what all reports show."""
     rejected = result.rejects(level)
-    page = rendered(
+    return checked_page(
         template,
         {
             "result": result,
@@ -30,7 +31,21 @@ def page_about(
             "rejected": rejected,
             "comparison": compared_with_level(result.pvalue, level),
             "test_verdict": result.test.verdict(rejected),
-            "notes": [*notes, *result.notes],
+            **values,
+        },
+        notes=[*notes, *result.notes],
+    )
+
+
+def checked_page(template: str, values: Mapping[str, Any], *, notes: Sequence[str]) -> str:
+    """Render a report whose size is limited; notes that start with "Caution:" stand below the verdict."""
+    every = [*dict.fromkeys(notes)]
+    cautions = [note for note in every if note.startswith("Caution:")]
+    page = rendered(
+        template,
+        {
+            "cautions": [note.removeprefix("Caution: ") for note in cautions],
+            "notes": [note for note in every if note not in cautions],
             "version": mercer.__version__,
             **values,
         },
@@ -58,6 +73,7 @@ def rendered(template: str, values: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters["brief"] = brief
+    environment.filters["kernels_in_words"] = kernels_in_words
     return environment.get_template(template).render(values)
 
 

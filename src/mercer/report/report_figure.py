@@ -11,6 +11,10 @@ from mercer.plot.null import plot_null
 from mercer.plot.svg import svg_figure
 from mercer.report.page import compared_with_level, safe_svg
 
+PHONE_WIDTH = (
+    440  # pixels; on a page of 420 they shrink to 388, and small text of 11.7 pixels to 10.3
+)
+
 
 @dataclass(frozen=True)
 class ReportFigure:
@@ -18,7 +22,8 @@ class ReportFigure:
 
     svg: Any
     caption: str
-    wide: bool = True
+    alt: str = ""
+    least_width: int | None = None  # in pixels; narrower pages scroll the figure sideways
 
     @classmethod
     def drawn(
@@ -28,13 +33,15 @@ class ReportFigure:
         name: str,
         alt: str,
         caption: str = "",
-        width: float = 640,
-        height: float = 320,
-        wide: bool = True,
+        width: float = PHONE_WIDTH,
+        height: float = 280,
     ) -> ReportFigure:
-        """Draw on the Axes of a new figure; `alt` describes it to those who cannot see it."""
+        """Draw on the Axes of a new figure; `alt` describes it to those who cannot see it.
+
+        Text of figures wider than `PHONE_WIDTH` would be too small on a telephone: they scroll.
+        """
         svg = svg_figure(draw, name=name, alt=alt, width=width, height=height)
-        return cls(safe_svg(svg), caption, wide)
+        return cls(safe_svg(svg), caption, alt, round(width) if width > PHONE_WIDTH else None)
 
 
 def null_figure(result: Result, level: float, hypothesis: str) -> ReportFigure:
@@ -50,5 +57,9 @@ def null_figure(result: Result, level: float, hypothesis: str) -> ReportFigure:
         f"p-value, {result.pvalue:.3g}, which is {compared_with_level(result.pvalue, level)}."
     )
     return ReportFigure.drawn(
-        lambda ax: plot_null(result, ax=ax), name="null", alt=alt, caption=caption, height=250
+        lambda ax: plot_null(result, ax=ax, level=level),
+        name="null",
+        alt=alt,
+        caption=caption,
+        height=230,
     )

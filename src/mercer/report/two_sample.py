@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.htest.kernel_collection import told_apart
 from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.power import SampleSize, power, sample_size
 from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS, ranked
 from mercer.report.cells import cells, versions
-from mercer.report.page import brief, page_about
+from mercer.report.in_words import described_test, four_digits, kernel_in_words, settings_in_words
+from mercer.report.page import page_about
 from mercer.report.report_figure import null_figure
 from mercer.report.two_sample_figures import (
     gram_figure,
@@ -84,6 +84,8 @@ def two_sample_report(
     labels = str(names[0]), str(names[1])
     features = ranked(result, 0) if features is None else features
     reduced = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
+    columns = _columns(features, level)
+    quiet = not result.rejects(level) and not columns["differing"]
     return page_about(
         result,
         "two_sample.html",
@@ -91,22 +93,28 @@ def two_sample_report(
             "names": labels,
             "effect": reduced.effect(),
             "null": null_figure(result, level, "both samples came from the same distribution"),
-            **_columns(features, level),
+            **columns,
+            "quiet": quiet,
             "witness": witness_figures(reduced, features, labels),
             "outlying": _outlying(reduced, features, labels),
-            "locations": [str(place) for place in result.locations()[:_COLUMNS_RANKED]]
-            if result.has_locations
-            else [],
-            "gram": gram_figure(reduced, labels),
-            **_power(reduced, level),
+            "locations": _locations(result),
+            "gram": None if quiet else gram_figure(reduced, labels),
+            **({"power": None, "needed": None} if quiet else _power(reduced, level)),
             "facts": _facts(result, level) | dict(facts or {}),
             "numbered": numbered and reduced is result,
             "thinned": None if reduced is result else reduced.sizes,
             "again": again,
         },
         level=level,
-        notes=notes,
+        notes=[*notes, *([] if features is None else features.cautions(level))],
     )
+
+
+def _locations(result: TwoSampleResult) -> list[str]:
+    """Locations or frequencies of the test, as text; none for other tests."""
+    if not result.has_locations:
+        return []
+    return [four_digits(str(place)) for place in result.locations()[:_COLUMNS_RANKED]]
 
 
 def _columns(features: Features | None, level: float) -> dict[str, Any]:
@@ -117,7 +125,7 @@ def _columns(features: Features | None, level: float) -> dict[str, Any]:
         "features": list(features)[:_COLUMNS_RANKED],
         "more_features": max(len(features) - _COLUMNS_RANKED, 0),
         "differing": features.differing(level),
-        "ranking": ranking_figure(features, level),
+        "ranking": ranking_figure(features, level) if features.differing(level) else None,
     }
 
 
@@ -183,9 +191,10 @@ def _facts(result: TwoSampleResult, level: float) -> dict[str, str]:
     n, m = result.sizes
     width = result.width
     return {
-        "test": brief(repr(result.test), 600),
+        "test": described_test(result.test),
+        "settings of the test": settings_in_words(result.test),
         "null distribution": result.null_in_words(),
-        "kernel": brief(told_apart([result.kernel], 0), 1200),
+        "kernel": kernel_in_words(result.kernel),
         "level": f"{level:g}",
         "observations": f"{n:,} and {m:,}",
         "columns": "none" if width is None else f"{width:,}",

@@ -15,6 +15,7 @@ from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.plot.histograms import plot_histograms
 from mercer.plot.kernel_matrix import plot_gram
 from mercer.report.page import brief
+from mercer.report.power_page import power_curve_figure
 from mercer.report.report_figure import ReportFigure
 from mercer.rkhs.sample_rows import taken
 
@@ -63,11 +64,7 @@ def witness_figures(
                 ax.set_xlabel(brief(feature.name, 40))
             _name_samples(ax, names)
 
-        figures.append(
-            ReportFigure.drawn(
-                draw, name=f"along{number}", alt=f"{alt}.", width=460, height=280, wide=False
-            )
-        )
+        figures.append(ReportFigure.drawn(draw, name=f"along{number}", alt=f"{alt}.", height=280))
     return figures
 
 
@@ -96,17 +93,12 @@ def gram_figure(result: TwoSampleResult, names: Sequence[str]) -> ReportFigure:
         name="gram",
         alt=alt,
         caption=caption,
-        width=460,
-        height=380,
-        wide=False,
+        height=370,
     )
 
 
 def power_figure(curve: PowerCurve, needed: SampleSize | None, selected: bool) -> ReportFigure:
     """Draw the power by sample size; `selected` says that the kernel was selected on the same data."""
-    values = ", ".join(
-        f"{p:.0%} with {n:,}" for (n, _), p in zip(curve.sizes, curve.power, strict=True)
-    )
     caption = (
         "Probability that a test detects a difference of this size, by rows in each sample "
         f"(quadratic MMD test at level {curve.level:g}, normal approximation). The band is the 95% "
@@ -114,13 +106,7 @@ def power_figure(curve: PowerCurve, needed: SampleSize | None, selected: bool) -
     )
     if selected:
         caption += " The kernel was selected on the same data, so the curve is slightly optimistic."
-    return ReportFigure.drawn(
-        (curve if needed is None else needed).plot,
-        name="power",
-        alt=f"Power at level {curve.level:g} by rows in each sample: {values}.",
-        caption=caption,
-        height=280,
-    )
+    return power_curve_figure(curve, needed, caption)
 
 
 def _positions(result: TwoSampleResult) -> dict[str, int]:
@@ -143,7 +129,7 @@ def _name_samples(ax: Any, names: Sequence[str]) -> None:
     texts = [] if legend is None else legend.get_texts()
     if len(texts) == 2:
         for text, name in zip(texts, names, strict=True):
-            text.set(text=brief(name, _LEGEND_CHARACTERS), fontsize="small", parse_math=False)
+            text.set(text=brief(name, _LEGEND_CHARACTERS), parse_math=False)
 
 
 def _spread(n: int) -> np.ndarray:

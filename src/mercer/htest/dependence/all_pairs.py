@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from inspect import signature
 from itertools import combinations
 from math import isqrt
@@ -23,11 +20,11 @@ from mercer.htest.corrections import (
     Holm,
     StepCorrection,
     WestfallYoung,
-    resolution_caution,
 )
 from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.hsic_statistic import hsic_tolerance
+from mercer.htest.dependence.pairwise_result import PairwiseResult, single_columns
 from mercer.htest.dependence.sums.centered_gram import CenteredGram, LowRankGram, centered_gram
 from mercer.htest.dependence.sums.many_pairs import (
     kernel_correlations,
@@ -37,124 +34,15 @@ from mercer.htest.dependence.sums.many_pairs import (
 from mercer.htest.dependence.sums.permuted_trace import permuted_trace
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
-from mercer.htest.result_rows import ResultRows
-from mercer.htest.serial_hsic import serial_cautions
 from mercer.kernels.prepare import as_table
 from mercer.rkhs.paired_samples import Variable, variables
 
-SCHEMA = "mercer/pairwise/1"
 _DEFAULT_PERMUTATIONS = 999  # of every pair, where no test is given
 _REFINED_PVALUE = 0.02  # p-values up to that are computed again with more permutations
 _PERMUTATIONS_PER_PAIR = 100  # in that second round: the smallest corrected p-value is then 1 / 100
 _VALUE_SHARE = (
     2  # the values of all pairs, which are corrected together, may take half of the budget
 )
-_MAX_PAIRS_NAMED = 10  # in a summary
-_MAX_COLUMNS_CHECKED = 40  # for dependence on earlier rows, one by one
-
-
-class Pair(NamedTuple):
-    """Two columns, the corrected p-value of their independence, and their kernel correlation."""
-
-    first: str
-    second: str
-    pvalue: float
-    effect: float
-
-
-@dataclass(frozen=True)
-class PairwiseResult(ResultRows):
-    """P-values and effects of every pair of columns.
-
-    Attributes
-    ----------
-    names : tuple of str
-    pvalues : array (d, d)
-        Corrected for the number of pairs; the diagonal, which is not tested, is NaN.
-    effects : array (d, d)
-        sqrt(HSIC(x, y) / sqrt(HSIC(x, x) HSIC(y, y))) of the unbiased estimates, between 0 and 1:
-        the kernel correlation of `IndependenceResult.effect`.
-    uncorrected : array (d, d)
-        The p-value of every pair before the correction.
-    """
-
-    names: tuple[str, ...]
-    pvalues: np.ndarray = field(repr=False, compare=False)
-    effects: np.ndarray = field(repr=False, compare=False)
-    uncorrected: np.ndarray = field(repr=False, compare=False)
-    size: int
-    test: HypothesisTest
-    correction: Correction
-    resamples: int = 0  # permutations of a pair; 0 where the test draws none, or its own
-    table: Table | None = field(default=None, repr=False, compare=False)
-
-    def cautions(self, level: float = 0.05) -> tuple[str, ...]:
-        """Cautions: too few permutations for this level; rows that depend on those before them."""
-        number = len(self.names) * (len(self.names) - 1) // 2
-        resolution = resolution_caution(self.correction, number, self.resamples, level, "pairs")
-        return (*resolution, *self._serial_cautions)
-
-    @cached_property
-    def _serial_cautions(self) -> tuple[str, ...]:
-        """A caution, where two columns depend on earlier rows; single columns are tested if all together do."""
-        if self.table is None or self.test.for_series or not serial_cautions([("", self.table)]):
-            return ()
-        named = zip(self.names[:_MAX_COLUMNS_CHECKED], _single_columns(self.table), strict=False)
-        remedy = "test pairs of them as series (series=True, or --series with --x and --y)"
-        return serial_cautions([*named], least=2, remedy=remedy)
-
-    def dependent(self, level: float = 0.05) -> tuple[Pair, ...]:
-        """The pairs whose corrected p-value is at most `level`, the strongest dependence first."""
-        validate.between("level", level, 0.0, 1.0)
-        rejected = [pair for pair in self.pairs if pair.pvalue <= level]
-        return tuple(sorted(rejected, key=lambda pair: -pair.effect))
-
-    def summary(self, level: float = 0.05) -> str:
-        """The pairs that depend on each other, in plain words."""
-        dependent, number = self.dependent(level), len(self.names) * (len(self.names) - 1) // 2
-        hidden = len(dependent) - _MAX_PAIRS_NAMED
-        lines = [
-            f"{len(dependent)} of {number} pairs of columns depend on each other at level {level:g} "
-            f"({type(self.test).__name__}, {self.size:,} observations, {self.correction!r}).",
-            *(
-                f"{pair.first} and {pair.second}: kernel correlation {pair.effect:.3g}, "
-                f"p = {pair.pvalue:.3g}"
-                for pair in dependent[:_MAX_PAIRS_NAMED]
-            ),
-            *([f"and {hidden} more"] if hidden > 0 else []),
-        ]
-        return "\n".join([*self.cautions(level), *lines])
-
-    def __str__(self) -> str:
-        return self.summary()
-
-    def __iter__(self) -> Iterator[Pair]:
-        return iter(self.pairs)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Numbers and texts only, ready for JSON."""
-        return {
-            "schema": SCHEMA,
-            "names": list(self.names),
-            "size": self.size,
-            "test": repr(self.test),
-            "correction": repr(self.correction),
-            "pairs": [pair._asdict() for pair in self.pairs],
-            "resamples": self.resamples,
-            "notes": list(self.cautions()),
-        }
-
-    def plot(self, ax: Any = None, *, level: float = 0.05) -> Any:
-        """A heat map of the effects, with dependent pairs marked; returns the Axes."""
-        return importlib.import_module("mercer.plot").plot_pairwise(self, ax=ax, level=level)
-
-    @property
-    def pairs(self) -> tuple[Pair, ...]:
-        """Every pair of columns, in the order of the table."""
-        return tuple(
-            Pair(self.names[i], self.names[j], float(self.pvalues[i, j]), float(self.effects[i, j]))
-            for i, j in combinations(range(len(self.names)), 2)
-        )
 
 
 def pairwise_independence(
@@ -205,7 +93,7 @@ def pairwise_independence(
         correction = WestfallYoung() if together else Holm()
     validate.instance("correction", correction, Correction, "a correction, such as Holm()")
     data, rng = varying_columns(frame), validate.generator(rng)
-    columns = _single_columns(data)
+    columns = single_columns(data)
     observed_columns = variables([None] * len(columns), columns, ["frame"] * len(columns))
     study = _PairStudy(columns, _centered_grams(observed_columns))
     if together or test is None:
@@ -224,13 +112,6 @@ def pairwise_independence(
         estimates.resamples,
         data,
     )
-
-
-def _single_columns(data: Table) -> list[Table]:
-    """Each column as a table of its own."""
-    return [
-        Table(data.values[:, [i]], data.columns.take([i])) for i in range(len(data.columns.names))
-    ]
 
 
 def _centered_grams(columns: Sequence[Variable]) -> list[CenteredGram]:

@@ -33,7 +33,6 @@ from mercer.rkhs.function import Function
 from mercer.rkhs.logdensity import Scores
 
 SCHEMA = "mercer/goodness/1"
-_MAX_COLUMNS_FOR_MAP = 2
 _LOCATIONS_IN_SUMMARY = 3  # the others are in `locations()`
 
 
@@ -225,22 +224,6 @@ class GoodnessResult(ExplainedResult):
                 for place in self.locations()
             ]
         return entries
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw where the model does not fit, for one or two columns; else the null distribution.
-
-        This is the witness or, for tests with locations and two columns, the evidence map. Returns
-        the Axes.
-        """
-        has_evidence_map = self.places is not None or not self.everywhere
-        if self.sample.width == _MAX_COLUMNS_FOR_MAP and has_evidence_map:
-            return self.plot_evidence(ax)
-        has_witness = self.sample.width <= _MAX_COLUMNS_FOR_MAP and self.everywhere
-        return self.plot_witness(ax) if has_witness else self.plot_null(ax)
-
-    def plot_null(self, ax: Any = None) -> Any:
-        """Draw the null distribution with the statistic; returns the Axes."""
-        return super().plot(ax)
 
     def plot_witness(self, ax: Any = None) -> Any:
         """Draw the witness of one or two columns, with the observations and the model's density."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil, inf, log, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from mercer import validate
 from mercer.backend import count
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.intervals import Interval
+from mercer.htest.reportable import Reportable
 from mercer.htest.samples.effect import Measured, Spread, measured
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.pooled_sample import Pooled, pool, two_samples
@@ -27,7 +28,7 @@ _MAX_SIZES_TRIED = 8  # in search of the sample size
 
 
 @dataclass(frozen=True)
-class PowerCurve:
+class PowerCurve(Reportable):
     """Power curve: power of a test by the size of the samples.
 
     Attributes
@@ -43,6 +44,8 @@ class PowerCurve:
     level : float
     test : HypothesisTest
     """
+
+    _report: ClassVar[str] = "power_report"
 
     sizes: tuple[tuple[int, int], ...]
     power: np.ndarray = field(compare=False)
@@ -70,12 +73,14 @@ class PowerCurve:
 
 
 @dataclass(frozen=True)
-class SampleSize:
+class SampleSize(Reportable):
     """Sample size that a test needs; `int(size)` is that of the first sample.
 
     `interval` is what the pilot leaves open: the sizes needed if the squared distance were at
     the ends of its 95% confidence interval (infinite where that reaches zero).
     """
+
+    _report: ClassVar[str] = "power_report"
 
     n: int
     m: int
