@@ -11,7 +11,10 @@ import numpy as np
 from mercer import frames
 from mercer.backend import Array, is_array, is_held, is_numpy, is_torch, namespace, to_numpy
 
-BAGS_HINT = " (bags of points need a kernel on distributions, such as MeanMap(RBF(1.0)))"
+BAGS_HINT = (
+    " (bags of points need a kernel on distributions, such as MeanMap(RBF(1.0)); for time series use Series.of(...), or "
+    "Series.from_channels_first(...) if channels come before time)"
+)
 _REMEDIES = {
     "c": "take .real, or pass .real and .imag as columns",
     "U": "for categories use a data frame or Delta(); for text make vectors; else .astype(float)",

@@ -35,6 +35,8 @@ def kind_of_objects(x: Any) -> str | None:
         return None
     if all(isinstance(item, str) for item in x):
         return "strings"
+    if _are_series(x):
+        return "series"
     return "graphs" if all(map(_is_graph, x)) else None
 
 
@@ -48,6 +50,8 @@ def joined_objects(samples: list[Any], names: list[str]) -> Any:
             )
     if kinds[0] == "graphs":
         samples = [x if isinstance(x, Graphs) else Graphs.of(list(x)) for x in samples]
+    if kinds[0] == "series":
+        samples = [Series.of(x, name) for x, name in zip(samples, names, strict=True)]
     first, *others = samples
     for other in others:
         first = joined_rows(first, other) if isinstance(first, Rows) else [*first, *other]
@@ -66,8 +70,9 @@ def features_of_objects(x: Any) -> Kernel | None:
         case "graphs":
             return _LABELS.normalized()
         case "series":
-            length = float(np.median(x.lengths))
-            return GlobalAlignment(median_bandwidth(x.values) * length**0.5).normalized()
+            series = Series.of(x)
+            length = float(np.median(series.lengths))
+            return GlobalAlignment(median_bandwidth(series.values) * length**0.5).normalized()
         case _:
             return None
 
@@ -106,6 +111,14 @@ def default_of_objects(
     median = float(np.median(distances))
     bandwidth = median if median > 0 else float(np.median(distances[distances > 0]))
     return RBF(bandwidth).on(features)
+
+
+def _are_series(x: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether all items are arrays of numbers (T, d), or vectors (T,) of different lengths."""
+    numeric = all(is_array(item) and getattr(item.dtype, "kind", "f") in "fiu" for item in x)
+    if not numeric or {item.ndim for item in x} - {1, 2}:
+        return False
+    return any(item.ndim == 2 for item in x) or len({item.shape for item in x}) > 1
 
 
 def _is_graph(item: Any) -> bool:

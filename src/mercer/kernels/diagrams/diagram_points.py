@@ -41,6 +41,8 @@ def _diagram(item: Any, name: str) -> np.ndarray:
         raise TypeError(
             f"{name} must be an array (points, 2) of births and deaths, got {validate.shown(item)}"
         )
+    if isinstance(item, list) and all(map(_has_dimension, item)):
+        item = _of_one_dimension(item, name)
     points = to_numpy(validate.real(item, name))
     if points.ndim != 2 or points.shape[1] != 2:
         raise ValueError(
@@ -56,6 +58,23 @@ def _diagram(item: Any, name: str) -> np.ndarray:
         validate.finite(points.astype(np.float64), name) if len(points) else points,
         dtype=np.float64,
     )
+
+
+def _has_dimension(point: Any) -> bool:
+    """Whether a point is (dimension, (birth, death)), as `SimplexTree.persistence` of gudhi has them."""
+    pair = isinstance(point, tuple) and len(point) == 2 and isinstance(point[1], tuple)
+    return pair and len(point[1]) == 2
+
+
+def _of_one_dimension(points: list[Any], name: str) -> list[Any]:
+    """Births and deaths of points that have the same dimension."""
+    dimensions = sorted({dimension for dimension, _ in points})
+    if len(dimensions) > 1:
+        raise ValueError(
+            f"{name} has points of the dimensions {dimensions}: use those of one dimension, such as "
+            "persistence_intervals_in_dimension(1) of gudhi"
+        )
+    return [list(pair) for _, pair in points]
 
 
 def sums_of_pairs(values: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

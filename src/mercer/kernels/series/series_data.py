@@ -108,13 +108,15 @@ class Series(EqualByValue, Rows):
         return cls.of([item[:length] for item, length in zip(padded, lengths, strict=True)])
 
     @classmethod
-    def from_frame(cls, frame: Any, group: str, time: str | None = None) -> Series:
+    def from_frame(cls, frame: Any, group: str | None = None, time: str | None = None) -> Series:
         """Series from a data frame in long form: `group` names the series of each row.
 
         Series are in the order in which their names first occur. Rows of a series are sorted by the column
-        `time`, or stay in their order without one. All other columns are channels and must be numeric.
+        `time`, or stay in their order without one. All other columns are channels and must be numeric. Without
+        `group` the frame is one of sktime: of pandas, with an index of two levels (series and time), or with
+        a column for each channel whose cells are series.
         """
-        return _trusted(*_long_table(frame, group, time)[1:])
+        return _trusted(*named_series(frame, group, time)[1:])
 
     # ---- a container of points --------------------------------------------------------
 
@@ -248,6 +250,30 @@ def _finite(values: np.ndarray, offsets: np.ndarray, name: str) -> np.ndarray:
         raise
 
 
+def named_series(
+    frame: Any, group: str | None, time: str | None
+) -> tuple[list[Any], np.ndarray, Any]:
+    """Names, values and offsets of the series of a data frame, in one of the layouts of `Series.from_frame`."""
+    if group is not None:
+        return _long_table(frame, group, time)
+    index = getattr(frame, "index", None)
+    if getattr(index, "nlevels", 1) == 2:
+        names = index.get_level_values(0).tolist()
+        return _sorted_series(names, index.get_level_values(1), frame.reset_index(drop=True))
+    columns = getattr(frame, "columns", ())
+    if index is None or not len(columns) or not hasattr(frame[columns[0]].iloc[0], "__len__"):
+        raise ValueError(
+            "group must name the column that tells series apart, unless the frame has an index of two levels, "
+            "or cells that are series"
+        )
+    nested = [[frame[c].iloc[i] for c in columns] for i in range(len(frame))]
+    for i, channels in enumerate(nested):
+        if len({len(c) for c in channels}) > 1:
+            raise ValueError(f"the channels of series {i} of the frame have different lengths")
+    series = Series.of([np.stack([np.asarray(c) for c in row], axis=1) for row in nested], "frame")
+    return list(index), series.values, series.offsets
+
+
 def _long_table(frame: Any, group: str, time: str | None) -> tuple[list[Any], np.ndarray, Any]:
     """Names, values and offsets of series in a long table."""
     import narwhals.stable.v1 as nw
@@ -256,14 +282,17 @@ def _long_table(frame: Any, group: str, time: str | None) -> tuple[list[Any], np
     missing = [c for c in (group, time) if c is not None and c not in data.columns]
     if missing:
         raise ValueError(f"no column {missing[0]!r}: the frame has the columns {data.columns}")
-    names = data.get_column(group).to_list()
+    times = None if time is None else data.get_column(time).to_numpy()
+    channels = data.drop([c for c in (group, time) if c is not None]).to_native()
+    return _sorted_series(data.get_column(group).to_list(), times, channels)
+
+
+def _sorted_series(names: list[Any], times: Any, frame: Any) -> tuple[list[Any], np.ndarray, Any]:
+    """Names, values and offsets of series whose rows have these names and times."""
     codes = {name: i for i, name in enumerate(dict.fromkeys(names))}
     owners = np.asarray([codes[name] for name in names], dtype=np.int64)
-    keys: tuple[Any, ...] = (owners,)
-    if time is not None:
-        keys = (data.get_column(time).to_numpy(), owners)
-    order = np.lexsort(keys)
-    channels = table(data.drop([c for c in (group, time) if c is not None]).to_native(), "frame")
+    order = np.lexsort((owners,) if times is None else (np.asarray(times), owners))
+    channels = table(frame, "frame")
     if channels is None or any(channels.columns.categorical):
         raise TypeError(
             "all columns beside those of the name and the time must be numeric channels"
