@@ -141,6 +141,22 @@ class ComparisonOptions(SeriesOptions, TwoSampleOptions):
         return replace(super().choice, series=self.series)
 
 
+@dataclass(frozen=True)
+class SampleOptions(ComparisonOptions):
+    """Options of commands that compare samples of rows, texts or series."""
+
+    text: options.Text = None
+    text_kernel: options.TextKernel = None
+    series_of: options.SeriesOf = None
+
+    def line(
+        self, command: str, paths: Sequence[str], lists: Mapping[str, Sequence[str]], **more: Any
+    ) -> str:
+        """Command line that repeats the run; `lists` and `more` are options of the command itself."""
+        words = {"text": self.text, "text-kernel": self.text_kernel, "series-of": self.series_of}
+        return super().line(command, paths, lists, **more, **words)
+
+
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
     """`command` with each dataclass parameter replaced by one option per field.
 

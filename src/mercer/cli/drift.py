@@ -25,7 +25,8 @@ from mercer.cli.exits import DIFFER, guarded, say
 from mercer.cli.match import Missing, matched
 from mercer.cli.table import File, short
 from mercer.cli.test_registry import TwoSampleChoice
-from mercer.cli.two_sample import TwoSampleAnswer, in_time, two_sample_answer
+from mercer.cli.two_sample import in_time, two_sample_answer
+from mercer.cli.two_sample_answer import TwoSampleAnswer
 from mercer.htest.corrections import BenjaminiHochberg, resolution_caution
 from mercer.htest.samples.batch_drift import DriftResult, drift_result
 from mercer.report import drift_report

@@ -102,6 +102,18 @@ def _encoding(value: str | None) -> str | None:
         raise typer.BadParameter(f"Python knows no encoding {value!r}") from None
 
 
+def _text_kernel(value: str | None) -> str | None:
+    if value is None:
+        return None
+    word, _, length = value.partition(":")
+    known = word in ("spectrum", "subsequence")
+    if not known or (":" in value and not (length.isdecimal() and 1 <= int(length) <= 20)):
+        raise typer.BadParameter(
+            f"must be spectrum or subsequence, perhaps with a length of 1 to 20 as in spectrum:5, got {value!r}"
+        )
+    return value
+
+
 def _bytes(value: str | None) -> str | None:
     if value is not None:
         try:
@@ -217,6 +229,32 @@ Time = Annotated[
         "--time",
         metavar="COLUMN",
         help="Column of times (dates or numbers): rows are sorted by it, and it is not compared.",
+    ),
+]
+Text = Annotated[
+    str | None,
+    typer.Option(
+        "--text",
+        metavar="COLUMN",
+        help="Compare the texts of this column (of JSON lines: of this field) by their substrings.",
+    ),
+]
+TextKernel = Annotated[
+    str | None,
+    typer.Option(
+        "--text-kernel",
+        callback=_text_kernel,
+        help="Kernel of texts: spectrum (substrings) or subsequence (with gaps), with a length as in spectrum:5 "
+        "(default: substrings of 1 to 3 characters at several scales).",
+    ),
+]
+SeriesOf = Annotated[
+    str | None,
+    typer.Option(
+        "--series-of",
+        metavar="ID,TIME[,VALUE...]",
+        help="Observations are whole series, in a long table: columns of the name of the series, of the time and of "
+        "the values (none: all others). files: each file of a folder or pattern is a series.",
     ),
 ]
 Gate = Annotated[

@@ -19,12 +19,11 @@ from mercer.kernels.algebra import Constant, Multiple, Product, Sum
 from mercer.kernels.bandwidth import usable
 from mercer.kernels.base import Kernel
 from mercer.kernels.default import categories, product, varying
-from mercer.kernels.default_objects import feature_distances, features_of_objects
+from mercer.kernels.default_objects import feature_distances, features_of_objects, kind_of_objects
 from mercer.kernels.discrete import Delta
 from mercer.kernels.dot import Linear, Polynomial
 from mercer.kernels.metric import l1_distances, squared_distances
 from mercer.kernels.radial import RBF, Laplace
-from mercer.kernels.series.series_data import Series
 from mercer.kernels.wrappers import Scaled, Select, Transformed
 
 # Bandwidths of the Gaussian kernel, and as many of the Laplace kernel (Schrab et al. 2023).
@@ -77,10 +76,10 @@ def object_collection(
     MMD of the normalised kernel compares mean features, of low order; Gaussian kernels of the features have
     bandwidths that cover the distances in feature space.
     """
-    features = features_of_objects(x)
+    features = features_of_objects(x, name)
     if features is None:
         return None
-    number = min(number, _SERIES_BANDWIDTHS) if isinstance(x, Series) else number
+    number = min(number, _SERIES_BANDWIDTHS) if kind_of_objects(x) == "series" else number
     distances = feature_distances(features, x, name)
     low, high = np.quantile(distances[distances > 0], (0.05, 0.95))
     bandwidths = np.geomspace(low / 2, high * 2, number)

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import count, is_array
-from mercer.kernels.bandwidth import median_bandwidth
+from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel
 from mercer.kernels.graphs.packed_graphs import Graphs
 from mercer.kernels.graphs.weisfeiler_lehman import WeisfeilerLehman
@@ -58,7 +58,7 @@ def joined_objects(samples: list[Any], names: list[str]) -> Any:
     return first
 
 
-def features_of_objects(x: Any) -> Kernel | None:
+def features_of_objects(x: Any, name: str = "x") -> Kernel | None:
     """A normalised kernel of the features of strings, graphs or series; None for everything else.
 
     Series have a global alignment kernel whose bandwidth is the median distance of points times the
@@ -70,9 +70,10 @@ def features_of_objects(x: Any) -> Kernel | None:
         case "graphs":
             return _LABELS.normalized()
         case "series":
-            series = Series.of(x)
+            series = Series.of(x, name)
             length = float(np.median(series.lengths))
-            return GlobalAlignment(median_bandwidth(series.values) * length**0.5).normalized()
+            spread = median_rbf(series.values, name=f"the values of {name}").bandwidth
+            return GlobalAlignment(spread * length**0.5).normalized()
         case _:
             return None
 
@@ -104,7 +105,7 @@ def default_of_objects(
     x: Any, *, name: str = "x", rng: int | np.random.Generator | None = None
 ) -> Kernel | None:
     """Gaussian kernel of normalised features at their median distance; None for what are no objects."""
-    features = features_of_objects(x)
+    features = features_of_objects(x, name)
     if features is None:
         return None
     distances = feature_distances(features, x, name, rng)
@@ -114,11 +115,11 @@ def default_of_objects(
 
 
 def _are_series(x: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether all items are arrays of numbers (T, d), or vectors (T,) of different lengths."""
-    numeric = all(is_array(item) and getattr(item.dtype, "kind", "f") in "fiu" for item in x)
-    if not numeric or {item.ndim for item in x} - {1, 2}:
-        return False
-    return any(item.ndim == 2 for item in x) or len({item.shape for item in x}) > 1
+    """Whether all items are arrays of numbers (T, d); ragged vectors are more likely a mistake."""
+    return all(
+        is_array(item) and item.ndim == 2 and getattr(item.dtype, "kind", "f") in "fiu"
+        for item in x
+    )
 
 
 def _is_graph(item: Any) -> bool:

@@ -18,6 +18,7 @@ from mercer.report.in_words import described_test, four_digits, kernel_in_words,
 from mercer.report.page import page_about
 from mercer.report.report_figure import null_figure
 from mercer.report.two_sample_figures import (
+    compares_objects,
     gram_figure,
     power_figure,
     ranking_figure,
@@ -58,7 +59,7 @@ def two_sample_report(
     level : float
         Significance level.
     features : Features or None
-        Ranking of the columns. None: `result.features(rng=0)` if there is more than one column.
+        Ranking of the columns, or of the features of objects. None: `result.features(rng=0)` if there is more than one column.
     facts : mapping of str to str, optional
         Additional entries of the table of settings.
     notes : sequence of str
@@ -83,8 +84,9 @@ def two_sample_report(
     validate.instance("result", result, TwoSampleResult, "the result of a two-sample test")
     labels = str(names[0]), str(names[1])
     features = ranked(result, 0) if features is None else features
+    noun = "feature" if compares_objects(result) else "column"
     reduced = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
-    columns = _columns(features, level)
+    columns = _columns(features, level, noun)
     quiet = not result.rejects(level) and not columns["differing"]
     return page_about(
         result,
@@ -95,6 +97,7 @@ def two_sample_report(
             "null": null_figure(result, level, "both samples came from the same distribution"),
             **columns,
             "quiet": quiet,
+            "noun": noun,
             "witness": witness_figures(reduced, features, labels),
             "outlying": _outlying(reduced, features, labels),
             "locations": _locations(result),
@@ -117,15 +120,15 @@ def _locations(result: TwoSampleResult) -> list[str]:
     return [four_digits(str(place)) for place in result.locations()[:_COLUMNS_RANKED]]
 
 
-def _columns(features: Features | None, level: float) -> dict[str, Any]:
-    """The ranking of the columns, as a table and as a figure."""
+def _columns(features: Features | None, level: float, noun: str) -> dict[str, Any]:
+    """The ranking of the columns or features of objects, as a table and as a figure."""
     if features is None:
         return {"features": [], "more_features": 0, "differing": (), "ranking": None}
     return {
         "features": list(features)[:_COLUMNS_RANKED],
         "more_features": max(len(features) - _COLUMNS_RANKED, 0),
         "differing": features.differing(level),
-        "ranking": ranking_figure(features, level) if features.differing(level) else None,
+        "ranking": ranking_figure(features, level, noun) if features.differing(level) else None,
     }
 
 

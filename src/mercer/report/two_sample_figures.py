@@ -25,8 +25,13 @@ _ROWS_IN_HEAT_MAP = 80  # of each sample; more are smaller than a pixel
 _LEGEND_CHARACTERS = 24  # of a sample's name; longer names cover the curves
 
 
-def ranking_figure(features: Features, level: float) -> ReportFigure:
-    """Draw the standardized distance of each column."""
+def compares_objects(result: TwoSampleResult) -> bool:
+    """Whether the points are objects, such as strings, whose features are not columns of a table."""
+    return result.pooled.kernel.takes_objects()
+
+
+def ranking_figure(features: Features, level: float, noun: str = "column") -> ReportFigure:
+    """Draw the standardized distance of each column, or of each feature of objects."""
     shown = sorted(features, key=lambda f: -f.standardized)[:_COLUMNS_RANKED]
     values = "; ".join(
         f"{brief(f.name, 40)} {f.standardized:.2g} (p = {f.adjusted:.2g})" for f in shown
@@ -34,9 +39,9 @@ def ranking_figure(features: Features, level: float) -> ReportFigure:
     return ReportFigure.drawn(
         lambda ax: features.plot(ax, level=level, most=_COLUMNS_RANKED),
         name="ranking",
-        alt=f"Standardized distance of each column, with corrected p-values: {values}.",
+        alt=f"Standardized distance of each {noun}, with corrected p-values: {values}.",
         caption=(
-            "Difference of each column on its own. P-values are corrected for the number of columns. "
+            f"Difference of each {noun} on its own. P-values are corrected for the number of {noun}s. "
             "A difference in the joint distribution only does not show here."
         ),
         height=90 + 26 * len(shown),
@@ -47,6 +52,8 @@ def witness_figures(
     result: TwoSampleResult, features: Features | None, names: Sequence[str]
 ) -> list[ReportFigure]:
     """Draw both samples along the columns that differ most; the gap between the curves is the witness."""
+    if compares_objects(result):
+        return [_witness_of_objects(result, names)]
     shown = [None] if features is None else list(features)[:_WITNESS_COLUMNS]
     positions = _positions(result)
     figures = []
@@ -66,6 +73,23 @@ def witness_figures(
 
         figures.append(ReportFigure.drawn(draw, name=f"along{number}", alt=f"{alt}.", height=280))
     return figures
+
+
+def _witness_of_objects(result: TwoSampleResult, names: Sequence[str]) -> ReportFigure:
+    """Draw histograms of the witness at the objects of both samples."""
+    points = result.points(max(result.sizes))
+    values = points.first.witness, points.second.witness
+    labels = [brief(name, _LEGEND_CHARACTERS) for name in names]
+
+    def draw(ax: Any) -> None:
+        plot_histograms(*values, ax=ax, height=1.0)
+        ax.set(xlabel="witness", yticks=[])
+
+    alt = (
+        f"Histograms of the witness function at the objects of both samples: mean {values[0].mean():.3g} for "
+        f"{labels[0]} and {values[1].mean():.3g} for {labels[1]}."
+    )
+    return ReportFigure.drawn(draw, name="along0", alt=alt, width=460, height=280, wide=False)
 
 
 def gram_figure(result: TwoSampleResult, names: Sequence[str]) -> ReportFigure:

@@ -1,0 +1,212 @@
+"""`mercer two-sample` on texts and series: which substrings and which observations tell the files apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer.cli import options
+from mercer.cli.common_options import SampleOptions
+from mercer.cli.exits import Refused, WrongUse
+from mercer.cli.object_files import (
+    ObjectSample,
+    files_sample,
+    is_json_lines,
+    json_lines_sample,
+    long_table_sample,
+    text_sample,
+)
+from mercer.cli.options import TestName
+from mercer.cli.table import Selection, short
+from mercer.cli.two_sample_answer import TwoSampleAnswer
+from mercer.htest.format_number import figure
+from mercer.htest.samples.attribution import Features
+from mercer.htest.samples.mmd import MMD
+from mercer.htest.samples.mmdagg import MMDAgg
+from mercer.htest.samples.two_sample_result import TwoSampleResult
+from mercer.kernels import Kernel, Spectrum, Subsequence
+from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS, ranked
+
+_TELLING = 3  # observations of each file that are shown
+_TEXT_SHOWN = 50  # characters
+_VALUES_SHOWN = 4  # of a series
+_DECAY = 0.5  # of subsequences: a gap of one character halves a match
+FILES = "files"  # with --series-of: each file is a series
+
+
+@dataclass(frozen=True)
+class ObjectAnswer(TwoSampleAnswer):
+    """Result of a two-sample test of texts or series, with the features and observations that differ most."""
+
+    noun: ClassVar[str] = "feature"
+
+    samples: tuple[Any, Any]
+
+    @property
+    def numbered(self) -> bool:
+        """Never: observations have the names that the files give them."""
+        return False
+
+    @property
+    def displayed(self) -> Features | None:
+        """Substrings in quotes, which show spaces."""
+        if self.features is None:
+            return None
+        quoted = tuple(replace(f, name=repr(f.name)) for f in self.features)
+        return replace(self.features, features=quoted)
+
+    def details(self) -> dict[str, Any]:
+        """Files, kind of observations, result, features and the most telling observations."""
+        first, second = self.telling()
+        return {
+            "files": [{"name": s.name, "rows": s.rows, "dropped": s.dropped} for s in self.samples],
+            "objects": self.samples[0].kind,
+            "result": {**self.thinned.to_dict(), "sizes": list(self.result.sizes)},
+            "features": None if self.features is None else self.features.to_dict(),
+            "telling": {"first": first, "second": second},
+        }
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Also the observations that are least like those of the other file."""
+        facts = super().facts()
+        lines = [
+            (
+                "Unlike" if i == 0 else "",
+                f"{name}: " + "; ".join(f"{t['name']} ({t['value']})" for t in telling),
+            )
+            for i, (name, telling) in enumerate(zip(self.names, self.telling(), strict=True))
+        ]
+        return [*facts[:-1], *(lines if self.rejected else []), facts[-1]]
+
+    def telling(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Observations of each file that are least like those of the other one."""
+        n = self.result.sizes
+        if (self.samples[0].rows, self.samples[1].rows) != n:
+            return [], []  # the test used a part of the rows
+        points = self.result.points(min(_TELLING, *n))
+        first, second = (
+            [
+                {
+                    "name": sample.labels[int(i)],
+                    "witness": float(w),
+                    "value": _shown(sample.points[int(i)]),
+                }
+                for i, w in zip(side.indices, side.witness, strict=True)
+            ]
+            for sample, side in zip(self.samples, (points.first, points.second), strict=True)
+        )
+        return first, second
+
+    def _data(self) -> str:
+        first, second = self.samples
+        if first.kind == "texts":
+            characters = np.mean([len(text) for s in self.samples for text in s.points])
+            return f"{first.rows:,} and {second.rows:,} texts of {characters:.0f} characters on average"
+        lengths = np.concatenate([s.points.lengths for s in self.samples])
+        channels = first.points.channels
+        plural = "channel" if channels == 1 else "channels"
+        return (
+            f"{first.rows:,} and {second.rows:,} series of {lengths.min():,} to {lengths.max():,} points, "
+            f"{channels} {plural}"
+        )
+
+
+def compares_objects(chosen: SampleOptions, paths: Sequence[str]) -> bool:
+    """Whether the observations are texts or series."""
+    return bool(chosen.text or chosen.series_of) or all(map(is_json_lines, paths))
+
+
+def compare_objects(a: str, b: str, chosen: SampleOptions, level: float) -> ObjectAnswer:
+    """Read two files of texts or series, test them, and find what tells them apart."""
+    _check_options(chosen, (a, b))
+    first, second = (_sample(path, chosen) for path in (a, b))
+    if first.kind != second.kind:
+        raise Refused(f"{first.name} holds {first.kind} and {second.name} {second.kind}")
+    if first.kind == "series" and first.points.channels != second.points.channels:
+        counts = first.points.channels, second.points.channels
+        raise Refused(
+            f"{first.name} has series of {counts[0]} channels and {second.name} of {counts[1]}"
+        )
+    result = _tested(first, second, chosen)
+    thinned = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
+    features = ranked(result, chosen.seed) if result.has_features else None
+    notes = (*first.notes, *second.notes)
+    return ObjectAnswer(
+        result, level, chosen.seed, notes, (first, second), thinned, thinned.effect(), features
+    )
+
+
+def _tested(first: ObjectSample, second: ObjectSample, chosen: SampleOptions) -> TwoSampleResult:
+    choice, kernel = chosen.choice, text_kernel(chosen.text_kernel)
+    if kernel is not None and first.kind != "texts":
+        raise WrongUse("--text-kernel is for texts; these files hold series")
+    if kernel is None and chosen.test is TestName.AUTO:
+        return choice.run(first, second, [])
+    kind = MMDAgg if chosen.test is TestName.MMDAGG else MMD
+    argument = {} if kernel is None else choice.kernel_argument(kind, kernel)
+    return choice.resampled(kind(**argument)).test(first.points, second.points, rng=chosen.seed)
+
+
+def text_kernel(name: str | None) -> Kernel | None:
+    """Kernel of texts by its name: spectrum, subsequence, or one of them with a length, as in spectrum:5."""
+    if name is None:
+        return None
+    word, _, length = name.partition(":")
+    size = int(length) if length else 3
+    return {"spectrum": Spectrum(size), "subsequence": Subsequence(size, _DECAY)}[word].normalized()
+
+
+def _sample(path: str, chosen: SampleOptions) -> ObjectSample:
+    form = chosen.text_format
+    selection = Selection(
+        options.column_names(chosen.columns),
+        exclude=frozenset(options.column_names(chosen.exclude)),
+        text=form,
+    )
+    if chosen.series_of == FILES:
+        return files_sample(path, selection)
+    if is_json_lines(path):
+        return json_lines_sample(path, chosen.text, form.encoding, chosen.missing)
+    if chosen.series_of:
+        return long_table_sample(path, chosen.series_of.split(","), Selection(text=form))
+    if not chosen.text:
+        raise WrongUse(f"{path} holds no JSON lines: name its column of text with --text")
+    return text_sample(path, chosen.text, Selection(text=form), chosen.missing)
+
+
+def _check_options(chosen: SampleOptions, paths: Sequence[str]) -> None:
+    """Refuse options that only tables of numbers have."""
+    if chosen.text and chosen.series_of:
+        raise WrongUse("give --text or --series-of, not both")
+    if chosen.series_of and any(map(is_json_lines, paths)):
+        raise WrongUse("--series-of is for tables; in JSON lines each line is a series")
+    names = (chosen.series_of or "").split(",")
+    if chosen.series_of and chosen.series_of != FILES and (len(names) < 2 or not all(names)):
+        raise WrongUse(
+            "--series-of needs the columns that name the series and the time, as in --series-of id,time,value, or "
+            "the word files, where each file of a folder or a pattern is a series"
+        )
+    columns = chosen.series_of == FILES
+    refused = {
+        "kernel": chosen.kernel, "bandwidth": chosen.bandwidth, "categories": chosen.categories,
+        "series": chosen.series, "time": chosen.time,
+        "columns": None if columns else chosen.columns, "exclude": None if columns else chosen.exclude,
+    }  # fmt: skip
+    for name, value in refused.items():
+        if value:
+            raise WrongUse(f"--{name} is for tables of numbers: leave it out with texts and series")
+    if chosen.test not in (TestName.AUTO, TestName.MMD, TestName.MMDAGG):
+        raise WrongUse(
+            f"--test {chosen.test} takes vectors; texts and series have auto, mmd, mmdagg"
+        )
+
+
+def _shown(point: Any) -> str:
+    """A text, or the first values of a series, in one line."""
+    if isinstance(point, str):
+        return repr(short(point, _TEXT_SHOWN))
+    values = ", ".join(figure(float(v), 3) for v in point[:_VALUES_SHOWN].ravel()[:_VALUES_SHOWN])
+    return f"{values}, ..." if point.size > _VALUES_SHOWN else values

@@ -1,0 +1,171 @@
+"""Answer of `mercer two-sample`: verdict, effect size, and the columns that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar
+
+from mercer.cli.answer import (
+    Answer,
+    column_kinds,
+    display_names,
+    file_summary,
+    known,
+    line_length,
+    listed_names,
+)
+from mercer.cli.match import FileSample
+from mercer.cli.table import LabelColumn, short
+from mercer.htest.samples.attribution import Feature, Features
+from mercer.htest.samples.effect import Effect
+from mercer.htest.samples.two_sample_result import TwoSampleResult
+
+_COLUMNS_SHOWN = 5  # they fit on a screen with the rest; --json and --report have all
+
+
+@dataclass(frozen=True)
+class TwoSampleAnswer(Answer[TwoSampleResult]):
+    """Result of a two-sample test, its effect size and the columns that differ."""
+
+    schema: ClassVar[str] = "mercer/command/two-sample/1"
+    verdict_key: ClassVar[str] = "differ"
+    caution: ClassVar[str] = (
+        "This does not prove they are the same, only that the test found no difference."
+    )
+    noun: ClassVar[str] = "column"  # what is compared one by one
+
+    samples: tuple[FileSample, FileSample]
+    thinned: TwoSampleResult  # the result on a subset of the rows of large samples
+    effect: Effect
+    features: Features | None  # None: too many columns, or only one
+    show_all: bool = False  # in the table
+
+    @property
+    def effect_size(self) -> float | None:
+        """How often a classifier tells the samples apart; None for too few rows."""
+        return known(self.effect.auc)
+
+    @property
+    def displayed(self) -> Features | None:
+        """Columns or features, under the names that people read."""
+        return self.features
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of the samples: those of their files."""
+        first, second = display_names([sample.name for sample in self.samples])
+        return first, second
+
+    @property
+    def numbered(self) -> bool:
+        """Whether row i of the result is row i of the files."""
+        rows = tuple(sample.rows for sample in self.samples)
+        return rows == self.result.sizes and all(sample.original_rows for sample in self.samples)
+
+    def details(self) -> dict[str, Any]:
+        """Files, columns, result and features."""
+        return {
+            "files": [file_summary(sample) for sample in self.samples],
+            "columns": column_kinds(self.samples[0]),
+            "result": {**self.thinned.to_dict(), "sizes": list(self.result.sizes)},
+            "features": None if self.features is None else self.features.to_dict(),
+        }
+
+    def verdict(self) -> str:
+        """Whether the files differ, with the p-value."""
+        first, second = self.names
+        p = f"p = {self.result.pvalue:.3g}, level {self.level:g}"
+        if self.rejected:
+            return f"{first} and {second} differ ({p})."
+        if differing := self._differing:
+            differ = "differs on its own" if len(differing) == 1 else "differ on their own"
+            smallest = f"smallest corrected p = {differing[0].adjusted:.3g}"
+            return (
+                f"No difference was found between {first} and {second} in all {self.noun}s together ({p}), "
+                f"but {len(differing):,} of {len(self.features or ()):,} {self.noun}s {differ} ({smallest})."
+            )
+        return f"No difference was found between {first} and {second} ({p})."
+
+    def cautions(self) -> list[str]:
+        """Also those of the columns."""
+        columns = [] if self.features is None else self.features.cautions(self.level)
+        return [*super().cautions(), *columns]
+
+    def more_found(self) -> bool:
+        """Whether columns differ by themselves."""
+        return bool(self._differing)
+
+    @property
+    def _differing(self) -> tuple[Feature, ...]:
+        return () if self.features is None else self.features.differing(self.level)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Sizes of the data, effect size, differing columns and test."""
+        features = self.displayed
+        where = [] if features is None else [("Where", self._where(features))]
+        return [
+            ("Data", self._data()),
+            ("How much", self._how_much()),
+            *where,
+            ("Test", self.test_description()),
+        ]
+
+    def table(self) -> list[str]:
+        """The columns with the largest distances."""
+        features = self.displayed
+        if features is None:
+            return []
+        most = len(features) if self.show_all else _COLUMNS_SHOWN
+        lines = _feature_table(features.features[:most], self.level, self.noun)
+        if len(features) > most:
+            lines.append(f"  and {len(features) - most:,} more (--all shows them)")
+        return lines
+
+    def _data(self) -> str:
+        first, second = self.samples
+        columns = first.columns.values()
+        labels = sum(isinstance(column, LabelColumn) for column in columns)
+        kinds = f" ({len(columns) - labels:,} numeric, {labels:,} categorical)"
+        noun = "column" if len(columns) == 1 else "columns"
+        return (
+            f"{first.rows:,} and {second.rows:,} rows, {len(columns):,} {noun}"
+            f"{kinds if 0 < labels < len(columns) else ''}"
+        )
+
+    def _how_much(self) -> str:
+        effect = self.effect
+        if not isfinite(effect.standardized):
+            return "each sample is constant, and the two constants differ"
+        low, high = effect.standardized_interval
+        return (
+            f"{effect.sentence()}; kernel distance {effect.standardized:.2g} "
+            f"({low:.2g} to {high:.2g}) standard deviations"
+        )
+
+    def _where(self, features: Features) -> str:
+        differing = features.differing(self.level)
+        if differing:
+            names = listed_names([short(f.name) for f in differing], _COLUMNS_SHOWN)
+            differ = "differs on its own" if len(differing) == 1 else "differ on their own"
+            return f"{len(differing)} of {len(features)} {self.noun}s {differ}: {names}"
+        none = f"none of {len(features)} {self.noun}s differs on its own"
+        if self.rejected:
+            return f"{none}: the difference is in how they vary together, or too small in each"
+        return none
+
+
+def _feature_table(features: Sequence[Feature], level: float, noun: str) -> list[str]:
+    """Columns or features with their distances; a star marks those that differ."""
+    names = [short(f.name, 28) for f in features]
+    width = max(len(noun), *map(len, names))
+    room = max(20, line_length() - width - 30)
+    lines = [f"  {noun:{width}}  distance  corrected p  first file, second file"]
+    for name, f in zip(names, features, strict=True):
+        star = "*" if f.adjusted <= level else ""
+        description = short(f.describe(), room)
+        lines.append(
+            f"  {name:{width}}  {f.standardized:<8.2f}  {f.adjusted:<8.3g} {star:2}  {description}"
+        )
+    return lines
