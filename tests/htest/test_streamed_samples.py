@@ -13,7 +13,7 @@ import mercer
 from mercer import row_streams
 from mercer.errors import MemoryBudgetError, NoRule
 from mercer.gram.stream_sums import drawn_by_hash
-from mercer.htest import FSSD, ME, NFSIC, SCF, UME, BlockMMD, LinearMMD, Permutation
+from mercer.htest import FSSD, ME, MMD, NFSIC, SCF, UME, BlockMMD, LinearMMD, Permutation
 from mercer.htest.dependence import nfsic
 from mercer.htest.samples import location_tests, shuffled_buckets
 from mercer.kernels import RBF
@@ -55,6 +55,7 @@ def source(x: np.ndarray, kind: str, folder: Path, name: str) -> Any:
         return array
     if kind == "dask array":
         return pytest.importorskip("dask.array").from_array(x, chunks=(1_300 + len(name), 1))
+    pytest.importorskip("dask")
     return pytest.importorskip("dask.dataframe").from_pandas(frame(x), npartitions=3)
 
 
@@ -92,6 +93,20 @@ def test_two_samples_beside_one_in_memory(test: Any, tmp_path: Path):
     agree(test.test(X, Y, rng=5), test.test(source(X, "npy", tmp_path, "x"), Y, rng=5))
     here, there = test.statistic(X, Y), test.statistic(source(X, "npy", tmp_path, "x"), Y)
     np.testing.assert_allclose(there, here, rtol=TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet", "dask array"])
+@pytest.mark.parametrize("unbiased", [True, False])
+def test_quadratic_test_by_pairs_of_blocks(kind: str, unbiased: bool, tmp_path: Path):
+    """Labellings are the same; permuted statistics are in float32, and none is that near to the observed one."""
+    x, y = X[:900], Y[:700]
+    test = MMD(RBF(1.3), unbiased=unbiased, null=Permutation(199))
+    first, second = (source(s, kind, tmp_path, n) for s, n in ((x, "x"), (y, "other")))
+    here, there = test.test(x, y, rng=4), test.test(first, second, rng=4)
+    np.testing.assert_allclose(there.statistic, here.statistic, rtol=1e-9)
+    np.testing.assert_allclose(there.null, here.null, atol=3e-7)  # of kernel values up to 1
+    assert there.pvalue == here.pvalue
+    np.testing.assert_allclose(test.statistic(first, second), here.statistic, rtol=1e-9)
 
 
 def test_default_kernel_of_numbers_and_categories(tmp_path: Path):

@@ -208,7 +208,7 @@ class _FormsStripe:
                 squares[k] += times * squared
                 if self.columns and row_labels is not None and column_labels is not None:
                     unit = 1.0 if self.columns.precise else float(self.units[k])
-                    forms[k] += times * _forms(tile, row_labels, column_labels, unit)
+                    forms[k] += times * tile_forms(tile, row_labels, column_labels, unit)
         return Labelled(PairSums(self.shift, sums, squares, exact), forms)
 
     def _shifted(self, tile: Array, k: int, rows: slice, columns: slice) -> Array:
@@ -346,8 +346,15 @@ def _decoded_labels(
     return replace(columns, dense=columns.rows(slice(0, n)))
 
 
-def _forms(
-    tile: Array, row_labels: tuple[Array, ...], column_labels: tuple[Array, ...], unit: float
+def labels_as_numbers(
+    coded: CodedColumns, tables: Sequence[np.ndarray], rows: slice
+) -> tuple[Array, ...]:
+    """Labels of these points as float32, for each table (columns, rows)."""
+    return _DecodedLabels(coded, tuple(tables), np.empty(0, np.float64), False).rows(rows)
+
+
+def tile_forms(
+    tile: Array, row_labels: tuple[Array, ...], column_labels: tuple[Array, ...], unit: float = 1.0
 ) -> np.ndarray:
     """t_i' K_ij t_j of every table and labelling: (tables, columns)."""
     xp = namespace(tile)

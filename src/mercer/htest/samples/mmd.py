@@ -18,9 +18,12 @@ from mercer.htest.samples.mmd_to_model import (
     ModelMMDResult,
     tested_against_model,
 )
+from mercer.htest.samples.partitioned_mmd import PartitionedEvidence
 from mercer.htest.samples.pooled_sample import pool
+from mercer.htest.samples.streamed_samples import streamed_samples
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel
+from mercer.row_streams import streamed
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,10 @@ class MMD(HypothesisTest):
         """MMD^2 of two samples, or of a sample and a known distribution."""
         if isinstance(y, KNOWN_DISTRIBUTIONS):
             return ModelMMDEvidence(self.kernel, x, y, self.unbiased).observed
+        streams = streamed(x, y)
+        if streams is not None:
+            samples = streamed_samples(self.kernel, streams)
+            return PartitionedEvidence(samples, self.unbiased).observed
         return QuadraticEvidence(pool(self.kernel, x, y), self.unbiased).observed
 
     @overload
@@ -131,6 +138,13 @@ class MMD(HypothesisTest):
             return tested_against_model(
                 self, self.null, ModelMMDEvidence(self.kernel, x, y, self.unbiased), rng
             )
+        streams = streamed(x, y)
+        if streams is not None:
+            samples = streamed_samples(self.kernel, streams)
+            parted = PartitionedEvidence(samples, self.unbiased)
+            judgement = self.null.judge(parted, rng)
+            statistic, rows = parted.observed, parted.sizes
+            return two_sample_result(self, samples.pooled, statistic, judgement, rows=rows)
         evidence = QuadraticEvidence(pool(self.kernel, x, y), self.unbiased, null=self.null)
         judgement = self.null.judge(evidence, rng)
         return two_sample_result(self, evidence.pooled, evidence.observed, judgement)

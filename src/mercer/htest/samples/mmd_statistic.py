@@ -32,7 +32,7 @@ from mercer.rkhs.centred_grams import CentredArray, CentredGram, centred_in_memo
 from mercer.rkhs.distance_covariance_1d import CentredDistances
 from mercer.rkhs.sample_rows import widened
 
-_SIGNS = np.array([-1.0, 1.0])
+SIGNS = np.array([-1.0, 1.0])
 _RELATIVE_ROUNDING = 1e-12  # a variance below this share of its largest term is rounding
 
 Plus = Callable[[np.ndarray], np.ndarray]  # sums over the points with label +1: (r, N) -> (r, B)
@@ -135,7 +135,7 @@ class Discrepancies:
         parts = []
         for chunk in within(columns, labels.chunks(codes_at_once(self._codes_like))):
             coded = labels.columns(chunk, self._codes_like)
-            parts.append(self._values(self._forms(coded), _plus(coded)))
+            parts.append(self._values(self._forms(coded), sums_over_first(coded)))
         return np.concatenate(parts, axis=1)
 
     @property
@@ -151,7 +151,7 @@ class Discrepancies:
             self.family,
             self.labels[:, None],
             coded,
-            tables=[_SIGNS],
+            tables=[SIGNS],
             weights=self.weights,
             known=self._sums,
             precise=self.precise,
@@ -169,6 +169,10 @@ class Discrepancies:
 
     def _values(self, forms: np.ndarray, plus: Plus) -> np.ndarray:
         """The statistic from t'Kt without its diagonal, and sums over the first sample: (k, B)."""
+        if self.weights is None:
+            own = None if self.unbiased else self._own
+            sizes = self.pooled.n, self.pooled.m
+            return mmd_of_labellings(forms, self.sums.rows, plus, sizes, own)
         total = self.sums.rows.sum(axis=1, keepdims=True)
         first = plus(self.sums.rows)
         between = (total - forms) / 4
@@ -181,8 +185,6 @@ class Discrepancies:
             trace_x = plus(self._own)
             within_x = within_x + trace_x
             within_y = within_y + self._own.sum(axis=1, keepdims=True) - trace_x
-        if self.weights is None:
-            return within_x / pairs_x + within_y / pairs_y - 2 * between / (size_x * size_y)
         # A labelling can spread large weights of one sample over both, which changes the variance of
         # the statistic: rescale it to the variance of the observed labelling.
         sums, contrast = np.concatenate([size_x, own_x]), self.pooled.contrast
@@ -197,13 +199,34 @@ class Discrepancies:
 
     def _masses(self, plus: Plus) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Sums of the weights and of their squares, in the first and in the second sample."""
-        n, m, w = self.pooled.n, self.pooled.m, self.weights
-        if w is None:
-            x, y = np.array([[float(n)]]), np.array([[float(m)]])
-            return x, y, x, y
+        w = self.weights
+        assert w is not None  # others have `mmd_of_labellings`
         sums = plus(np.stack([w, w**2]))
         x, x2 = sums[:1], sums[1:]
         return x, float(w.sum()) - x, x2, float(w @ w) - x2
+
+
+def mmd_of_labellings(
+    forms: np.ndarray,
+    rows: np.ndarray,
+    plus: Plus,
+    sizes: tuple[int, int],
+    own: np.ndarray | None = None,
+) -> np.ndarray:
+    """MMD^2 of unweighted samples from t'Kt without its diagonal and the row sums of K: (k, B).
+
+    `own` are the diagonals of K, if pairs i = j count.
+    """
+    (n, m), total, first = sizes, rows.sum(axis=1, keepdims=True), plus(rows)
+    between = (total - forms) / 4
+    within_x, within_y, pairs_x, pairs_y = first - between, total - first - between, n**2, m**2
+    if own is None:
+        pairs_x, pairs_y = n * (n - 1), m * (m - 1)
+    else:
+        trace_x = plus(own)
+        within_x = within_x + trace_x
+        within_y = within_y + own.sum(axis=1, keepdims=True) - trace_x
+    return within_x / pairs_x + within_y / pairs_y - 2 * between / (float(n) * m)
 
 
 def deviation_variance(pooled: Pooled) -> float:
@@ -353,6 +376,6 @@ def _diagonal_and_squares(centred: CentredGram) -> tuple[np.ndarray, float]:
     return to_numpy(centred.diagonal()).astype(np.float64), centred.inner(centred)
 
 
-def _plus(coded: CodedColumns) -> Plus:
+def sums_over_first(coded: CodedColumns) -> Plus:
     """Sums over the points whose code is 1."""
     return replace(coded, table=np.array([0.0, 1.0])).project
