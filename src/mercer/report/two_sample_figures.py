@@ -89,7 +89,7 @@ def _witness_of_objects(result: TwoSampleResult, names: Sequence[str]) -> Report
         f"Histograms of the witness function at the objects of both samples: mean {values[0].mean():.3g} for "
         f"{labels[0]} and {values[1].mean():.3g} for {labels[1]}."
     )
-    return ReportFigure.drawn(draw, name="along0", alt=alt, width=460, height=280, wide=False)
+    return ReportFigure.drawn(draw, name="along0", alt=alt, width=460, height=280)
 
 
 def gram_figure(result: TwoSampleResult, names: Sequence[str]) -> ReportFigure:
