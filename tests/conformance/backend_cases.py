@@ -341,6 +341,7 @@ def learner_cases() -> list[LearnerCase]:
         (learn.BayesianDistributionRegressor(random_state=0), sets[0], scale),
         (learn.MeanFeatures(random_state=0), sets[0], None),
         (learn.ConditionalGaussians(), x, None),
+        (learn.DomainAdaptation(learn.KernelRidge(RBF(2.0), 0.1)), *numbers),
         (learn.SecondOrderConeSVC(), *classes),
         (learn.NadarayaWatson(), *numbers),
         (learn.LocalLinear(), *numbers),

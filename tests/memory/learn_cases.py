@@ -17,6 +17,7 @@ from mercer.learn import (
     ConditionalGaussians,
     ConjugateGradients,
     DistributionRegressor,
+    DomainAdaptation,
     FlexSVC,
     Forward,
     FourierRidge,
@@ -43,6 +44,7 @@ from mercer.learn import (
     SmoothingSpline,
     SpectralClustering,
     SupportMeasureMachine,
+    TargetShift,
     amari_index,
     risk_deviation,
 )
@@ -126,6 +128,12 @@ BAG_CASES = {
     "learn.MeanFeatures": fit_bags(MeanFeatures(random_state=0), numbers),
     "learn.FlexSVC": on_samples(
         lambda x: FlexSVC().fit(x, classes(x), widths=np.full(len(x), 0.5)).predict(x), n=2_000
+    ),
+    "learn.DomainAdaptation": on_samples(
+        lambda x: DomainAdaptation(KernelRidge(K, 0.1), TargetShift()).fit(
+            x, numbers(x), target=x + 0.5
+        ),
+        n=300,
     ),
     "learn.ConditionalGaussians": fit(ConditionalGaussians()),
     "learn.SecondOrderConeSVC": fit(SecondOrderConeSVC(), classes),

@@ -8,6 +8,14 @@ from importlib.util import find_spec
 if find_spec("sklearn") is None:
     raise ImportError("mercer.learn needs scikit-learn: pip install 'mercer[learn]'")
 
+from mercer.learn.adaptation.domain_adaptation import DomainAdaptation
+from mercer.learn.adaptation.shifts import (
+    AdaptedSample,
+    ConditionalShift,
+    CovariateShift,
+    Shift,
+    TargetShift,
+)
 from mercer.learn.clusters.kmeans import KernelKMeans
 from mercer.learn.clusters.spectral import SpectralClustering
 from mercer.learn.components.kcca import KCCA
@@ -64,15 +72,19 @@ __all__ = [
     "MRMR",
     "SVC",
     "SVR",
+    "AdaptedSample",
     "AugmentedSVC",
     "Backward",
     "Batches",
     "BayesianDistributionRegressor",
     "ConditionalGaussians",
+    "ConditionalShift",
     "ConjugateGradients",
+    "CovariateShift",
     "Criterion",
     "Direction",
     "DistributionRegressor",
+    "DomainAdaptation",
     "FixedPoint",
     "FlexSVC",
     "Forward",
@@ -111,6 +123,7 @@ __all__ = [
     "RidgeScores",
     "RiskDeviation",
     "SecondOrderConeSVC",
+    "Shift",
     "SmoothLoss",
     "SmoothingSpline",
     "Solver",
@@ -119,6 +132,7 @@ __all__ = [
     "Squared",
     "SquaredHinge",
     "SupportMeasureMachine",
+    "TargetShift",
     "amari_index",
     "register_images",
     "risk_deviation",

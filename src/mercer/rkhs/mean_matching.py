@@ -72,7 +72,7 @@ def kernel_mean_matching(
     validate.non_negative("slack", slack)
     matrix = to_numpy(Gram(used, x).dense()).astype(np.float64) / n
     means = to_numpy(Gram(used, x, y).row_sums()).astype(np.float64) / m
-    return _box_quadratic(matrix, means, largest, slack)
+    return matched_weights(matrix, means, largest, slack)
 
 
 def abc_posterior(
@@ -133,7 +133,7 @@ def abc_posterior(
 # ---- private ------------------------------------------------------------------------------
 
 
-def _box_quadratic(a: np.ndarray, b: np.ndarray, largest: float, slack: float) -> np.ndarray:
+def matched_weights(a: np.ndarray, b: np.ndarray, largest: float, slack: float) -> np.ndarray:
     """Minimum of w'Aw / 2 - b'w over 0 <= w <= largest, |mean w - 1| <= slack, by accelerated gradients."""
     step = 1 / max(float(linalg.eigvalsh(a)[-1]), np.finfo(np.float64).tiny)
     w = _projected(np.ones(len(b)), largest, slack)

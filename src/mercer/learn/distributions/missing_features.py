@@ -9,8 +9,8 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer import linalg, validate
-from mercer.backend import is_torch, to_numpy
 from mercer.features.kernel_estimator import VersionedEstimator
+from mercer.learn.numeric_columns import numeric
 from mercer.rkhs import Gaussian
 
 # Variance of a known coordinate, in variances of its column: a Gaussian needs a positive one, and the expected
@@ -124,14 +124,8 @@ class ConditionalGaussians(TransformerMixin, VersionedEstimator):
         return after, cov + self.ridge * np.eye(len(cov))
 
     def _checked(self, X: Any, *, reset: bool) -> np.ndarray:
-        X = to_numpy(X) if is_torch(X) else X
-        for label in getattr(X, "columns", ()):
-            if np.asarray(X[label]).dtype.kind in "OUS":
-                raise TypeError(
-                    f"column {label!r} of X holds categories where numbers are needed: drop the column"
-                )
         x: Any = validate_data(
-            self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
+            self, numeric(X), reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
         )
         return x
 

@@ -22,6 +22,7 @@ from mercer.gram.kernel_family import Family
 from mercer.gram.threads import in_order
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.precomputed import Precomputed
+from mercer.learn.inner_tags import with_inner_tags
 from mercer.learn.kernel_learner import KernelEstimator, VersionedEstimator, present
 from mercer.learn.machines.cv_scoring import Candidate, FoldScores, Scoring
 from mercer.learn.machines.kernel_core import core, kernel_key, matrices
@@ -214,13 +215,7 @@ class KernelSearchCV(MetaEstimatorMixin, VersionedEstimator):
         self.best_score_ = float(mean[self.best_index_])
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = self.estimator.__sklearn_tags__()
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = inner.classifier_tags
-        tags.regressor_tags = inner.regressor_tags
-        tags.target_tags = inner.target_tags
-        return tags
+        return with_inner_tags(super().__sklearn_tags__(), self.estimator)
 
 
 @dataclass(frozen=True)

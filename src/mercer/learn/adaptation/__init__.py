@@ -1,0 +1,4 @@
+"""Learning under domain shift.
+
+Public names are exported by `mercer.learn`.
+"""
