@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
+from mercer.info.neighbour_loops import blocked_counts, blocked_distances
 from mercer.info.neighbours import (
     _striped_counts,
     joint_norm,
@@ -73,3 +74,19 @@ def test_stripes_of_tensors():
     found = _striped_counts([torch.tensor(p) for p in parts], 3, [(0,), (1,)], 2.0)
     assert_allclose(found[0], expected[0], rtol=1e-9)
     assert_array_equal(found[1], expected[1])
+
+
+@pytest.mark.parametrize("d", [2, 3, 7])
+def test_blocks_of_points_agree_with_trees(d):
+    """Compiled loops and SciPy's trees compute the same differences, so they agree to the last digit."""
+    pytest.importorskip("numba")
+    from scipy.spatial import KDTree
+
+    x = np.random.default_rng(d).normal(size=(700, d)).round(2 if d == 2 else 8)  # with ties
+    x[5] = x[6]
+    radii = blocked_distances(x, 3)
+    tree = KDTree(x)
+    np.testing.assert_array_equal(radii, tree.query(x, k=[4], p=np.inf)[0][:, 0])
+    limits = np.where(radii > 0, radii, 1.0)
+    inside = tree.query_ball_point(x, np.nextafter(limits, 0), p=np.inf, return_length=True)
+    np.testing.assert_array_equal(blocked_counts(x, limits), inside - 1)

@@ -1,7 +1,8 @@
 """Nearest neighbours: distances to the k-th one, and counts within a radius.
 
-On the line points are sorted, in up to twelve columns a k-d tree of SciPy is asked, and beyond that all distances are
-computed in stripes; on a GPU always, and in joint spaces of few points. Memory is linear in the number of points.
+On the line points are sorted. In up to twelve columns a k-d tree of SciPy is asked, or, in joint spaces of up to 60,000
+points, a compiled loop over blocks of points. Beyond twelve columns all distances are computed in stripes; on a GPU
+always, and in joint spaces of few points. Memory is linear in the number of points.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from mercer.backend import Array, is_torch, namespace, on_accelerator, to_numpy
 from mercer.config import settings
 from mercer.gram.threads import in_order, spans
+from mercer.info.neighbour_loops import blocked_counts, blocked_distances, is_blocked
 
 # Columns up to which a k-d tree is asked. In ten columns and 10,000 points it took a twentieth of the time of all
 # distances; in many more it looks at most of the points.
@@ -60,7 +62,8 @@ def joint_radii_and_counts(
     if few or by_stripes(namespace(*parts).concat(parts, axis=1)):
         return _striped_counts(parts, k, subsets, p)
     joint = np.concatenate(parts, axis=1)
-    radii = _tree_distances(joint, joint, k + 1, p)
+    blocked = p == np.inf and is_blocked(len(joint))
+    radii = blocked_distances(joint, k) if blocked else _tree_distances(joint, joint, k + 1, p)
     limits = np.where(radii > 0, radii, _TINY)
     spaces = (np.concatenate([parts[j] for j in subset], axis=1) for subset in subsets)
     return radii, [counts_below(points, limits) for points in spaces]
@@ -92,6 +95,8 @@ def counts_below(x: np.ndarray, radii: np.ndarray) -> np.ndarray:
     """Number of other points x_j with max-norm |x_j - x_i| < r_i; zero where r_i is zero: (n,)."""
     if x.shape[1] == 1:
         return _counts_on_line(x[:, 0], radii)
+    if is_blocked(len(x)):
+        return np.maximum(blocked_counts(x, radii), 0)
     from scipy.spatial import KDTree
 
     tree = KDTree(x, leafsize=_COUNTING_LEAF)
