@@ -21,6 +21,8 @@ FUNCTION_REASONS = {
     "mercer.kernels.facts_on_circle": _KERNELS,
     "mercer.kernels.function_space": _KERNELS,
     "mercer.rkhs.Prototypes": _MADE,
+    "mercer.rkhs.KernelBeliefPropagation": "takes edges; tests/rkhs/embeddings/test_belief_propagation.py tries others",
+    "mercer.rkhs.KernelBeliefPropagation.beliefs": "takes mappings; tests/rkhs/embeddings/test_belief_propagation.py tries others",
     "mercer.rkhs.Function.of_checked": "trusts points that a door has checked",
     "mercer.rkhs.Function.inner": "takes functions; test_no_function tries others",
     "mercer.rkhs.Function.plot": "takes Axes; tests/plot tries others",

@@ -164,6 +164,11 @@ MEASURES = {
     "rkhs.fsic": on_samples(
         lambda x, y: rkhs.fsic(K, K, x, y, locations=(x[:5], y[:5])), 2, n=MANY
     ),
+    "rkhs.KernelBeliefPropagation": on_samples(
+        lambda x, y: rkhs.KernelBeliefPropagation(((0, 1),)).beliefs({0: x, 1: y}, {0: x[0]}),
+        2,
+        n=300,
+    ),
     "rkhs.kernel_mean_matching": on_samples(
         lambda x, y: rkhs.kernel_mean_matching(x, y, kernel=K), 2, n=300
     ),

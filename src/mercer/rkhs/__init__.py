@@ -16,6 +16,7 @@ from mercer.rkhs.compression.thinning import kernel_thinning
 from mercer.rkhs.dependence_measures import cka, coco, dhsic, kcca, nocco
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.embeddings.bags import Bags
+from mercer.rkhs.embeddings.belief_propagation import KernelBeliefPropagation
 from mercer.rkhs.embeddings.conditional_embedding import ConditionalEmbedding
 from mercer.rkhs.embeddings.divergences import JensenShannon, SlicedWasserstein
 from mercer.rkhs.embeddings.embedding import Embedding, ProductEmbedding, mean_embedding
@@ -60,6 +61,7 @@ __all__ = [
     "Gaussian",
     "HaarBasis",
     "JensenShannon",
+    "KernelBeliefPropagation",
     "LatentMeanMap",
     "LegendreBasis",
     "LogDensity",
