@@ -83,18 +83,13 @@ def once(key: str, seed: int) -> dict[str, Any]:
 
 
 def telling_words(problem: str, trials: int, number: int = 10) -> dict[str, list[str]]:
-    """Words whose weight at the learnt location is farthest from its mean over the papers, and nearest to it.
-
-    In standard deviations of the word, averaged over trials.
-    """
+    """Words whose weight at the learnt location is farthest from its mean over the papers, and nearest to it, over trials."""
     total = Counter()
     words = corpus().words
     for seed in range(trials):
         train, _ = halves(problem, seed)
         learnt = htest.ME.optimized(*train, locations=LOCATIONS, rng=seed)
-        pooled = np.concatenate(train)
-        scale = np.maximum(pooled.std(axis=0), 1e-12)
-        distance = np.abs(np.asarray(learnt.locations)[0] - pooled.mean(axis=0)) / scale
+        distance = np.abs(np.asarray(learnt.locations)[0] - np.concatenate(train).mean(axis=0))
         total.update(dict(zip(words, distance.tolist(), strict=True)))
     ranked = [word for word, _ in total.most_common()]
     return {"most": ranked[:number], "least": ranked[-number:][::-1]}
@@ -145,7 +140,11 @@ the four methods and what each tunes, 2,000 words as TF-IDF, 48 x 34 pixels, 201
 of 1987 to 1999 and not 5,903 of 1988 to 2015, with "Nets" (multilayer networks) for deep learning; words are the most
 frequent that fewer than half of the papers use, not nouns only; so the samples are smaller by half. Faces are drawn, not
 photographs, and their strength was set so that quadratic MMD finds them nearly always. The songs of the slides have no
-table: fragments of 200 samples, 500 of each song. First row of each group: the null hypothesis holds, and rates are to be near 0.01."""
+table: fragments of 200 samples, 500 of each song. First row of each group: the null hypothesis holds, and rates are to be near 0.01.
+
+What supports the text: learnt locations are as powerful as quadratic MMD on papers and faces, random locations are not, and all
+levels are kept (linear MMD on faces has 8 rejections of 217 where 2.2 are expected; on 150 other draws it had one). What does not: with
+papers of these years linear MMD is as powerful as the others. Songs differ in no single place, and only quadratic MMD sees it."""
 RECORD = Record("applied_tables", markdown)
 
 

@@ -35,7 +35,7 @@ def program(module: str, *arguments: str, codes: tuple[int, ...] = (0,)) -> Done
     It runs in this process, since importing the libraries anew takes longer than most programs. Those that
     start processes of their own get one.
     """
-    if "--jobs" in arguments:
+    if "--workers" in arguments:
         command = [sys.executable, "-m", module, *arguments]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode in codes, done.stderr
