@@ -33,7 +33,7 @@ def is_blocked(n: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class PointBlocks:
     """Points in an order in which neighbours are near each other, in blocks with bounding boxes."""
 
     order: np.ndarray  # (n,), rows of the points as they came
@@ -42,7 +42,7 @@ class Blocks:
     boxes: np.ndarray  # (blocks, 2, d), lower and upper corners
 
     @classmethod
-    def of(cls, points: np.ndarray) -> Blocks:
+    def of(cls, points: np.ndarray) -> PointBlocks:
         """Halve the points at the median of their widest column until blocks are small."""
         order = np.arange(len(points))
         waiting, starts = [(0, len(points))], []
@@ -79,7 +79,7 @@ class Blocks:
 
 def blocked_distances(points: np.ndarray, k: int) -> np.ndarray:
     """Max-norm distance of each point to its k-th nearest other point: (n,)."""
-    blocks = Blocks.of(points)
+    blocks = PointBlocks.of(points)
     gaps = blocks.gaps()
     near = np.argsort(gaps, axis=1, kind="stable")
     gaps = np.take_along_axis(gaps, near, axis=1)
@@ -103,7 +103,7 @@ def blocked_distances(points: np.ndarray, k: int) -> np.ndarray:
 
 def blocked_counts(points: np.ndarray, radii: np.ndarray) -> np.ndarray:
     """Number of other points closer than r_i in the max-norm, where r_i is positive: (n,)."""
-    blocks = Blocks.of(points)
+    blocks = PointBlocks.of(points)
     n, d, number = len(points), points.shape[1], len(blocks.boxes)
     limits = np.ascontiguousarray(radii[blocks.order])
     result = np.empty(n, dtype=np.int64)
@@ -153,18 +153,11 @@ def _distance_loop(numba: Any) -> Callable[..., int]:
                         least = min(least, distance[m])
                     if least >= best[k - 1]:
                         continue
-                    for m in range(size):
-                        value = distance[m]
-                        if value < best[k - 1]:
-                            slot = k - 1
-                            while slot > 0 and best[slot - 1] > value:
-                                best[slot] = best[slot - 1]
-                                slot -= 1
-                            best[slot] = value
+                    _keep(best, distance, size, k)
                 out[i] = best[k - 1]
         return 0
 
-    _fill = _filled(numba)
+    _fill, _keep = _filled(numba), _smallest_kept(numba)
     return loop
 
 
@@ -213,3 +206,20 @@ def _filled(numba: Any) -> Any:
                 distance[m] = max(distance[m], abs(x[j, start + m] - here))
 
     return fill
+
+
+def _smallest_kept(numba: Any) -> Any:
+    """Insert distances into the k smallest ones, which are in increasing order."""
+
+    @helper(numba)
+    def keep(best, distance, size, k):
+        for m in range(size):
+            value = distance[m]
+            if value < best[k - 1]:
+                slot = k - 1
+                while slot > 0 and best[slot - 1] > value:
+                    best[slot] = best[slot - 1]
+                    slot -= 1
+                best[slot] = value
+
+    return keep
