@@ -2,6 +2,7 @@
 
 import os
 import re
+from pathlib import Path
 
 import mercer
 
@@ -72,7 +73,41 @@ def _without_requests(app, what, name, obj, skip, options):
     return True if re.fullmatch(r"set_\w+_request", name) else None
 
 
+# What the theme leaves out and axe-core asks for: levels of headings in the menu, names of landmarks, and blocks that
+# scroll sideways can be reached with the keyboard.
+_ACCESSIBLE = (
+    (r'<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),
+    (
+        r'<aside class="sidebar-drawer">',
+        '<aside class="sidebar-drawer" aria-label="Pages of the site">',
+    ),
+    (
+        r'<aside class="toc-drawer( no-toc)?">',
+        r'<aside class="toc-drawer\1" aria-label="On this page">',
+    ),
+    (r"<pre>", '<pre tabindex="0">'),
+    (r'<div class="table-wrapper([^"]*)">', r'<div class="table-wrapper\1" tabindex="0">'),
+    (
+        r'(<a class="reference internal" href="([^"#]*?)(?:#[^"]*)?")(><span class="std std-ref"></span></a>)',
+        r'\1 aria-hidden="true" tabindex="-1"\3',
+    ),
+)
+
+
+def _make_accessible(app, exception):
+    """Complete the attributes of finished pages."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        text = done = page.read_text(encoding="utf-8")
+        for pattern, replacement in _ACCESSIBLE:
+            done = re.sub(pattern, replacement, done)
+        if done != text:
+            page.write_text(done, encoding="utf-8")
+
+
 def setup(app):
     """Hook into Sphinx."""
+    app.connect("build-finished", _make_accessible)
     app.connect("autodoc-skip-member", _without_requests)
     app.connect("autodoc-process-docstring", _plain_bars)
