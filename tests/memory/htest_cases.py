@@ -212,6 +212,7 @@ DEPENDENCE_CASES = {
     "htest.pairwise_independence, heavy tails": on_samples(  # of full rank, in 20 cosets
         lambda x: all_pairs(test=HSIC(null=Permutation(9_999)))(x**7), d=4, n=500
     ),
+    "htest.post_selection": of_two(lambda x, y: htest.post_selection(x, y[:, 0], rng=0), n=10_000),
     "htest.WestfallYoung": on_samples(
         all_pairs(test=HSIC(null=Permutation(49_999)), correction=WestfallYoung()), d=8, n=500
     ),

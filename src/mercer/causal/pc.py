@@ -162,7 +162,6 @@ class PC:
 def variables_table(frame: Any) -> Table:
     """The columns of a table, each a variable of the graph."""
     table = varying_columns(frame)
-    validate.points(table.values, "frame")  # finite
     if len(table) < _MIN_ROWS:
         raise ValueError(f"frame needs at least {_MIN_ROWS} observations, got {len(table)}")
     return table

@@ -35,6 +35,11 @@ from mercer.htest.dependence.mutual_information_test import MutualInformation
 from mercer.htest.dependence.nfsic import NFSIC
 from mercer.htest.dependence.pairwise_result import Pair, PairwiseResult
 from mercer.htest.dependence.partial_distance import PartialDistanceCorrelation
+from mercer.htest.dependence.post_selection import (
+    PostSelection,
+    SelectedFeature,
+    post_selection,
+)
 from mercer.htest.dependence.rcot import RCIT, RCoT
 from mercer.htest.dependence.rdc import RDC
 from mercer.htest.dependence.shift_hsic import ShiftHSIC
@@ -182,6 +187,7 @@ __all__ = [
     "PartialDistanceCorrelation",
     "Permutation",
     "PhaseSurrogates",
+    "PostSelection",
     "PowerCurve",
     "RCoT",
     "RegressionCheck",
@@ -189,6 +195,7 @@ __all__ = [
     "RelativeResult",
     "Result",
     "SampleSize",
+    "SelectedFeature",
     "SerialHSIC",
     "ShiftHSIC",
     "ShiftSurrogates",
@@ -210,6 +217,7 @@ __all__ = [
     "i_characteristic",
     "independence",
     "pairwise_independence",
+    "post_selection",
     "power",
     "sample_size",
     "two_sample",

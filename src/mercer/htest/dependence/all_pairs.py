@@ -261,6 +261,7 @@ def varying_columns(frame: Any) -> Table:
         values = to_numpy(validate.points(frame, "frame")).astype(np.float64)
         width = values.shape[1]
         data = Table(values, Columns(tuple(map(str, range(width))), (False,) * width))
+    validate.finite(data.values, "frame")
     if len(data.columns.names) < 2:
         raise ValueError(f"frame must have at least two columns, got {len(data.columns.names)}")
     for name, values in zip(data.columns.names, data.values.T, strict=True):
