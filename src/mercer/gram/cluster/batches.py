@@ -18,6 +18,7 @@ _ATTEMPTS = 5  # of a batch whose worker was lost
 _POLL_SECONDS = 0.5  # between looks at workers that may be gone
 # A batch is given to a second worker, too, when it takes so many times as long as batches do, and at least so long.
 _LATE_FACTOR, _LATE_SECONDS = 8.0, 20.0
+_MAX_COPIES = 3  # of a late batch
 _RECENT = 100  # batches whose durations tell how long batches take
 
 
@@ -48,6 +49,10 @@ class Workers(ABC):
     @abstractmethod
     def submit(self, work: SentWork, tasks: Sequence[Any]) -> Any:
         """A future of the answers to these tasks."""
+
+    def avoid(self, late: Any) -> bool:
+        """Give no more work to the worker of a late batch; whether that changes who gets work."""
+        return False
 
     @abstractmethod
     def forget(self) -> None:
@@ -147,8 +152,11 @@ class _Run:
                     self._send_again(batch, future, problem)
                     break
             self.workers.check()
-            if len(batch.futures) == 1 and self._late(batch):
+            if len(batch.futures) < _MAX_COPIES and self._late(batch):
+                if self.workers.avoid(batch.futures[-1]):
+                    self._send_all()  # arrays may be where nothing answers
                 batch.futures.append(self.workers.submit(self.sent, batch.tasks))
+                batch.since = monotonic()
 
     def _send_again(self, batch: _Outstanding, future: Any, problem: BaseException) -> None:
         self.workers.check()
@@ -160,11 +168,15 @@ class _Run:
                 f"{len(batch.tasks)} tasks were lost with their worker {_ATTEMPTS} times; do the workers "
                 "have enough memory? Their own logs say why they ended"
             ) from problem
-        self.workers.forget()
-        self.sent = self.workers.send(self.work)
+        self._send_all()
         batch.attempts += 1
         batch.futures.append(self.workers.submit(self.sent, batch.tasks))
         batch.since = monotonic()
+
+    def _send_all(self) -> None:
+        """Send the work with all of its arrays again."""
+        self.workers.forget()
+        self.sent = self.workers.send(self.work)
 
     def _late(self, batch: _Outstanding) -> bool:
         usual = median(self.durations[-_RECENT:]) if self.durations else _BATCH_SECONDS

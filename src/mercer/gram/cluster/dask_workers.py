@@ -16,6 +16,7 @@ from mercer.gram.cluster.sent_arrays import SentArrays
 from mercer.gram.cluster.shipped_work import PackedWork, SentWork, run_batch
 
 _RECONNECT_SECONDS = 10.0  # for a client to find its scheduler again
+_SLOW_SECONDS = 60.0  # for which a worker that was late gets no batches
 _STATUS_AGE = 1.0  # seconds for which the number of threads of the cluster is taken to be the same
 
 
@@ -35,6 +36,9 @@ class DaskWorkers(Workers):
         self._same_version: set[str] = set()
         self._threads: tuple[float, int] = (-_STATUS_AGE, 0)
         self._unreachable_since: float | None = None
+        self._slow: dict[
+            str, float
+        ] = {}  # workers that were late, and until when they get no batches
         self.lost = (KilledWorker, CommClosedError, CancelledError)
 
     @property
@@ -58,8 +62,31 @@ class DaskWorkers(Workers):
     def submit(self, work: SentWork, tasks: Sequence[Any]) -> Any:
         """A future of the answers to these tasks."""
         return self._client.submit(
-            run_batch, work.key, work.pickled, list(work.handles), tasks, pure=False
+            run_batch,
+            work.key,
+            work.pickled,
+            list(work.handles),
+            tasks,
+            pure=False,
+            workers=self._not_slow(),
         )
+
+    def avoid(self, late: Any) -> bool:
+        """Give nothing to the workers that work on a late batch, or hold its answers, for a minute."""
+        working = [a for a, keys in self._client.processing().items() if late.key in keys]
+        holding = [a for names in self._client.who_has([late]).values() for a in names]
+        slow = {*working, *holding}
+        new = slow - set(self._slow)
+        self._slow.update(dict.fromkeys(slow, monotonic() + _SLOW_SECONDS))
+        return bool(new)
+
+    def _not_slow(self) -> list[str] | None:
+        """Addresses of the workers that get batches; None: all, as where every one is slow."""
+        now = monotonic()
+        self._slow = {address: until for address, until in self._slow.items() if until > now}
+        if not self._slow:
+            return None
+        return [a for a in self._client.nthreads() if a not in self._slow] or None
 
     def forget(self) -> None:
         """Scatter all arrays again with the next work."""
@@ -85,7 +112,7 @@ class DaskWorkers(Workers):
 
     def _scatter(self, array: np.ndarray) -> Any:
         try:
-            return self._client.scatter(array, broadcast=True, hash=False)
+            return self._client.scatter(array, broadcast=True, hash=False, workers=self._not_slow())
         except TimeoutError as problem:
             self.check()
             raise RuntimeError(
