@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 from weakref import proxy
 
@@ -17,13 +17,14 @@ from mercer.gram.cluster.shipped_work import PackedWork, SentWork, run_batch
 
 _RECONNECT_SECONDS = 10.0  # for a client to find its scheduler again
 _SLOW_SECONDS = 60.0  # for which a worker that was late gets no batches
+_SCATTER_ATTEMPTS, _SCATTER_PAUSE = 5, 0.5  # where the worker that gets an array dies
 _STATUS_AGE = 1.0  # seconds for which the number of threads of the cluster is taken to be the same
 
 
 class DaskWorkers(Workers):
     """The workers of a `dask.distributed.Client`.
 
-    Arrays are scattered to all workers once. A worker with another version of mercer or NumPy than the client is
+    Arrays are sent to one worker once, and the others fetch them from each other. A worker with another version of mercer or NumPy than the client is
     refused: the same seed must give the same answer.
     """
 
@@ -111,13 +112,25 @@ class DaskWorkers(Workers):
             self._client.cancel(list(futures))
 
     def _scatter(self, array: np.ndarray) -> Any:
-        try:
-            return self._client.scatter(array, broadcast=True, hash=False, workers=self._not_slow())
-        except TimeoutError as problem:
-            self.check()
-            raise RuntimeError(
-                "the Dask cluster has no workers; start some, or leave executor=client out"
-            ) from problem
+        """Send an array to one worker, from which the others fetch it with their first batch.
+
+        Dask can send it to all of them, but then waits for ever for a worker that dies meanwhile, and drops copies that no
+        task needs at the moment.
+        """
+        for attempt in range(_SCATTER_ATTEMPTS):
+            try:
+                return self._client.scatter(array, hash=False, workers=self._not_slow())
+            except TimeoutError as problem:
+                self.check()
+                raise RuntimeError(
+                    "the Dask cluster has no workers; start some, or leave executor=client out"
+                ) from problem
+            except (OSError, KeyError, ValueError):  # the worker died
+                self.check()
+                if attempt == _SCATTER_ATTEMPTS - 1:
+                    raise
+                sleep(_SCATTER_PAUSE)
+        return None
 
     def _refuse_other_versions(self) -> None:
         if set(self._client.nthreads()) <= self._same_version:
