@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -311,3 +312,33 @@ def test_a_scheduler_that_is_gone_is_an_error(client: Any):
     client.close()
     with pytest.raises(ConnectionError, match="closed"):
         workers.check()
+
+
+def test_a_stopped_worker_does_not_stop_the_rest(client: Any, monkeypatch: pytest.MonkeyPatch):
+    """It may hold the only copy of an array, or an answer that it does not send."""
+    monkeypatch.setattr(batches, "_LATE_SECONDS", 0.5)
+    monkeypatch.setattr(batches, "_LATE_FACTOR", 0.0)
+    monkeypatch.setattr(batches, "_POLL_SECONDS", 0.05)
+    client.wait_for_workers(2, timeout=30)
+    victim = next(iter(client.run(os.getpid).values()))
+    answers = []
+    try:
+        for k, answer in enumerate(
+            in_batches(workers_of(client), Slow(POINTS), range(60), 0.2, 50)
+        ):
+            answers.append(answer)
+            if k == 3:
+                os.kill(victim, signal.SIGSTOP)
+    finally:
+        os.kill(victim, signal.SIGCONT)
+    assert answers == [float(row.sum()) for row in POINTS[:60]]
+
+
+def test_a_caller_that_stops_cancels_the_tasks_on_the_cluster(client: Any):
+    answers = in_batches(workers_of(client), Slow(POINTS), range(500), 0.2, 500)
+    next(answers)
+    answers.close()  # as an interrupt does
+    deadline = time.monotonic() + 10
+    while any(client.processing().values()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(client.processing().values())
