@@ -169,6 +169,17 @@ def to_numpy(x: Any) -> np.ndarray:
     return np.asarray(x)
 
 
+def from_numpy(x: np.ndarray, library: str) -> Any:
+    """The same numbers as an array of "numpy" or a tensor of "torch", on the host."""
+    if library == "numpy":
+        return x
+    if library != "torch":
+        raise ValueError(f"library must be 'numpy' or 'torch', got {library!r}")
+    import torch
+
+    return torch.from_numpy(x)
+
+
 def array_like(values: Any, like: ArrayT, dtype: Any = None) -> ArrayT:
     """`values` as an array of the library and on the device of `like` (and its dtype if none is given)."""
     dtype = like.dtype if dtype is None else dtype

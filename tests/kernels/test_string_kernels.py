@@ -20,6 +20,7 @@ from mercer.kernels import (
     WeightedDegree,
 )
 from mercer.kernels.strings import string_loops, subsequence_features, subsequences
+from mercer.learn import KernelRidge
 
 _rng = np.random.default_rng(0)
 WORDS = ["", "a", "ß" * 5] + ["".join(_rng.choice(list("abß"), n)) for n in (2, 4, 7, 8, 8)]
@@ -179,3 +180,16 @@ def test_different_letters_are_different_features():
 def test_refused(call, words):
     with pytest.raises((ValueError, TypeError), match=words):
         call()
+
+
+def test_empty_first_objects_have_norms_of_floats():
+    """`np.bincount` of nothing gives integers, and weights of a fit would have been rounded to them."""
+    words = ["", "ab", "abab", "bb"]
+    kernel = Spectrum(2)
+    assert kernel.diag(kernel.accept(words[:1])).dtype == np.float64
+    y = np.array([0.0, 1.0, 2.0, 0.5])
+    matrix = kernel.pairwise(kernel.accept(words), kernel.accept(words))
+    solved = np.linalg.solve(matrix + np.eye(4), np.column_stack([y, np.ones(4)]))
+    offset = solved[:, 0].sum() / solved[:, 1].sum()
+    by_hand = matrix @ (solved[:, 0] - offset * solved[:, 1]) + offset
+    assert_allclose(KernelRidge(kernel, 1.0).fit(words, y).predict(words), by_hand, rtol=1e-9)

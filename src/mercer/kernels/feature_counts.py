@@ -93,7 +93,8 @@ class FeatureTable(Rows):
     def squared_norms(self) -> np.ndarray:
         """|c(x_i)|^2: (n,)."""
         rows = np.repeat(np.arange(len(self)), np.diff(self.counts.indptr))
-        return np.bincount(rows, weights=self.counts.data**2, minlength=len(self))
+        norms = np.bincount(rows, weights=self.counts.data**2, minlength=len(self))
+        return norms.astype(np.float64, copy=False)  # integers where no object has a feature
 
 
 def feature_table(

@@ -58,6 +58,7 @@ from mercer.learn.regression.losses import (
     SquaredHinge,
 )
 from mercer.learn.regression.ridge_path import GCV, Criterion, LeaveOneOut, RidgePath, RidgeScores
+from mercer.learn.saved_models import load, save
 from mercer.learn.selection.mrmr import MRMR
 from mercer.learn.selection.select import Backward, Direction, Forward, HSICSelector
 from mercer.learn.separation.amari import amari_index
@@ -134,8 +135,10 @@ __all__ = [
     "SupportMeasureMachine",
     "TargetShift",
     "amari_index",
+    "load",
     "register_images",
     "risk_deviation",
+    "save",
 ]
 
 
