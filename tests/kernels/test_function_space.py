@@ -157,3 +157,10 @@ def test_three_characteristic_kernels_whose_product_misses_a_dependence():
     assert_allclose(dhsic([k, k, k], [x, y, z]), 0, atol=1e-15)  # E xyz = 0 = E x E y E z
     assert dhsic([Delta(), Delta(), Delta()], [x, y, z]) > 0.01
     assert i_characteristic([Delta(), Delta(), Delta()]) is True
+
+
+def test_continuous_kernels_have_separable_spaces():
+    """Known on R^d for continuous kernels; nothing is claimed of discrete sets of any size."""
+    assert function_space(RBF(1.0)).separable
+    assert function_space(Matern(0.5) + RBF(1.0)).separable
+    assert function_space(Delta()).separable is None

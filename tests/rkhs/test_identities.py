@@ -85,7 +85,7 @@ def test_functions_are_in_hoelder_classes(kernel, exponent):
 def test_inequalities_of_lebesgue_norms(p):
     """Minkowski, and Hoelder with its equality case, for functions of an RKHS under a quadrature."""
     rule = Quadrature.legendre(0.0, 1.0, 60)
-    points, weights = rule.points[:, 0], rule.weights
+    points, weights = rule.nodes[:, 0], rule.weights
     f, g = (Function(RBF(0.3), RNG.uniform(0, 1, 6), RNG.normal(size=6))(points) for _ in range(2))
 
     def norm(values, order):
