@@ -97,7 +97,6 @@ def two_sample_report(
             "null": null_figure(result, level, "both samples came from the same distribution"),
             **columns,
             "quiet": quiet,
-            "noun": noun,
             "witness": witness_figures(reduced, features, labels),
             "outlying": _outlying(reduced, features, labels),
             "locations": _locations(result),
@@ -123,8 +122,10 @@ def _locations(result: TwoSampleResult) -> list[str]:
 def _columns(features: Features | None, level: float, noun: str) -> dict[str, Any]:
     """The ranking of the columns or features of objects, as a table and as a figure."""
     if features is None:
-        return {"features": [], "more_features": 0, "differing": (), "ranking": None}
+        empty: dict[str, Any] = {"features": [], "more_features": 0, "differing": ()}
+        return {"noun": noun, "ranking": None, **empty}
     return {
+        "noun": noun,
         "features": list(features)[:_COLUMNS_RANKED],
         "more_features": max(len(features) - _COLUMNS_RANKED, 0),
         "differing": features.differing(level),
