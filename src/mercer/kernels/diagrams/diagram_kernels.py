@@ -12,6 +12,13 @@ import mercer
 from mercer import validate
 from mercer.backend import Array
 from mercer.kernels.base import Points
+from mercer.kernels.diagrams.diagram_loops import (
+    fisher_chords,
+    fisher_compiled,
+    pair_sums,
+    row_blocks,
+    sums_compiled,
+)
 from mercer.kernels.diagrams.diagram_points import DiagramKernel, sums_of_pairs
 from mercer.kernels.diagrams.sliced_distance import mean_sliced_distance, sliced_distance
 from mercer.kernels.sets.element_pairs import PointSets
@@ -26,17 +33,23 @@ class _PairSum(DiagramKernel):
     def values(self, p: np.ndarray, q: np.ndarray, /) -> np.ndarray:
         """The terms of all pairs of points: (rows of p, rows of q)."""
 
+    @abstractmethod
+    def compiled(self, x: PointSets, y: PointSets, /) -> np.ndarray:
+        """The sums of all pairs of diagrams, by a compiled loop: (n, m)."""
+
     def pairwise(self, x: Points, y: Points, /) -> Array:
         left = self.viewed(x)
         right = left if y is x else self.viewed(y)
+        if sums_compiled():
+            return self.compiled(left, right)
         out = np.empty((len(left), len(right)), dtype=np.float64)
 
         def fill(rows: slice) -> None:
-            some = left[rows]
-            values = self.values(some.points, right.points)
-            out[rows] = sums_of_pairs(values, some.edges, right.edges)
+            block = left[rows]
+            values = self.values(block.points, right.points)
+            out[rows] = sums_of_pairs(values, block.edges, right.edges)
 
-        mercer.gram.for_each(fill, _row_blocks(left, len(right.points)))
+        mercer.gram.for_each(fill, row_blocks(left, len(right.points), _VALUES_AT_ONCE))
         return out
 
     def paired(self, x: Points, y: Points, /) -> Array:
@@ -76,6 +89,11 @@ class PersistenceScaleSpace(_PairSum):
         mirrored = -np.expm1(-np.outer(_persistence(p), _persistence(q)) / (4 * self.sigma))
         return near * mirrored / (8 * pi * self.sigma)
 
+    def compiled(self, x: PointSets, y: PointSets, /) -> np.ndarray:
+        marks = _persistence(x.points), _persistence(y.points)
+        sums = pair_sums(x, y, marks, 1 / (8 * self.sigma), 1 / (4 * self.sigma))
+        return sums / (8 * pi * self.sigma)
+
 
 @dataclass(frozen=True)
 class PersistenceWeightedGaussian(_PairSum):
@@ -112,6 +130,10 @@ class PersistenceWeightedGaussian(_PairSum):
     def values(self, p: np.ndarray, q: np.ndarray, /) -> np.ndarray:
         near = np.exp(-_squared_distances(p, q) / (2 * self.bandwidth**2))
         return near * self._weights(p)[:, None] * self._weights(q)[None, :]
+
+    def compiled(self, x: PointSets, y: PointSets, /) -> np.ndarray:
+        marks = self._weights(x.points), self._weights(y.points)
+        return pair_sums(x, y, marks, 1 / (2 * self.bandwidth**2), 0.0)
 
     def _weights(self, points: np.ndarray) -> np.ndarray:
         return np.arctan(self.C * _persistence(points) ** self.p)
@@ -223,8 +245,21 @@ class PersistenceFisher(_DistanceKernel):
             return 1.0
         everywhere = np.concatenate([first, second])
         f, g = self._smoothed(everywhere, first), self._smoothed(everywhere, second)
-        chord = float(np.linalg.norm(np.sqrt(f) - np.sqrt(g)))  # arccos is inaccurate near 1
-        return float(np.exp(-2 * self.decay * np.arcsin(min(chord / 2, 1.0))))
+        chord = np.linalg.norm(np.sqrt(f) - np.sqrt(g))  # arccos is inaccurate near 1
+        return float(self._of_chords(np.asarray(chord)))
+
+    def pairwise(self, x: Points, y: Points, /) -> Array:
+        if not fisher_compiled():
+            return super().pairwise(x, y)
+        left = self.viewed(x)
+        right = left if y is x else self.viewed(y)
+        chords = fisher_chords(left, right, 1 / (2 * self.bandwidth**2))
+        empty = ~np.diff(left.edges).astype(bool), ~np.diff(right.edges).astype(bool)
+        chords[np.ix_(*empty)] = 0.0
+        return self._of_chords(chords)
+
+    def _of_chords(self, chords: np.ndarray) -> np.ndarray:
+        return np.exp(-2 * self.decay * np.arcsin(np.minimum(chords / 2, 1.0)))
 
     def _smoothed(self, at: np.ndarray, points: np.ndarray) -> np.ndarray:
         density = np.exp(-_squared_distances(at, points) / (2 * self.bandwidth**2)).sum(axis=1)
@@ -248,14 +283,3 @@ def _persistence(points: np.ndarray) -> np.ndarray:
 
 def _diagrams(view: PointSets) -> list[np.ndarray]:
     return [view.points[a:b] for a, b in zip(view.edges[:-1], view.edges[1:], strict=True)]
-
-
-def _row_blocks(view: PointSets, columns: int) -> list[slice]:
-    """Slices of diagrams with not too many pairs of points each, but at least one diagram."""
-    most, blocks, start = max(_VALUES_AT_ONCE // max(columns, 1), 1), [], 0
-    while start < len(view):
-        stop = int(np.searchsorted(view.edges, view.edges[start] + most, side="right")) - 1
-        stop = min(max(stop, start + 1), len(view))
-        blocks.append(slice(start, stop))
-        start = stop
-    return blocks

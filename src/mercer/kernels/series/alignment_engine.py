@@ -14,12 +14,12 @@ import numpy as np
 
 import mercer
 from mercer import native_exp
-from mercer.kernels.series import alignment_loops, lane_blocks
+from mercer.kernels.series import alignment_loops, lane_blocks, plain_alignment
 from mercer.kernels.series.lane_blocks import LANES, LaneBlocks, fill_by_blocks, reversed_lanes
 from mercer.kernels.series.series_data import Series
 from mercer.native import Builder, has_compiler, is_quick, native_loop
 
-_SOURCES = (native_exp.__file__, lane_blocks.__file__)
+_SOURCES = (native_exp.__file__, lane_blocks.__file__, alignment_loops.__file__)
 _MIN_CELLS = 1_000  # NumPy takes about 20 microseconds for each antidiagonal, whatever its length
 _MIN_CELLS_TO_COMPILE = 10**8  # seconds of NumPy, where the loop cannot be stored
 _NUMPY_CELLS = 2**22  # cells of local values held at once without numba: 32 MiB
@@ -51,7 +51,8 @@ def log_alignment_sums(x: Series, y: Series, local: LocalValues) -> np.ndarray:
     """Logarithm of the sum over alignments of the products of local values, for all pairs: (n, m)."""
     if _compiled_pays(x, y, alignment_loops.alignment_sums):
         parameters = np.array([local.rate, local.a, local.b, local.width], dtype=np.float64)
-        return _compiled(alignment_loops.alignment_sums, x, y, parameters, _scaled_logs)
+        quick = None if local.width else plain_alignment.plain_alignment_sums
+        return _compiled(alignment_loops.alignment_sums, x, y, parameters, _scaled_logs, quick)
     return _by_antidiagonals(x, y, local.logs, np.logaddexp, -np.inf)
 
 
@@ -104,9 +105,14 @@ def _compiled(
     y: Series,
     parameters: np.ndarray,
     finish: Callable[[np.ndarray], np.ndarray],
+    quick: Builder | None = None,
 ) -> np.ndarray:
-    """The results of a compiled loop for all pairs; of a symmetric matrix one half is computed."""
+    """The results of a compiled loop for all pairs; of a symmetric matrix one half is computed.
+
+    The results of a loop `quick` are taken where they are not NaN.
+    """
     loop = native_loop(build, alignment_loops.ARGUMENTS, _SOURCES)
+    first_loop = loop if quick is None else native_loop(quick, alignment_loops.ARGUMENTS, _SOURCES)
     blocks = LaneBlocks.of(y.values, y.offsets)
     many, size = len(blocks.rows), alignment_loops.work_size(blocks.longest)
 
@@ -115,7 +121,15 @@ def _compiled(
         work = np.empty(size, dtype=np.float64)
         series, numbers = reversed_lanes(x[i]), (blocks.lengths, blocks.starts, blocks.rows)
         shape = len(x[i]), x.channels
-        loop(series, *shape, blocks.numbers, *numbers, first, many, parameters, work, parts)
+        data = series, *shape, blocks.numbers, *numbers
+        first_loop(*data, first, many, parameters, work, parts)
+        if quick is not None:
+            lost = np.isnan(parts[1, first * LANES : len(y)])
+            for block in np.unique(first + np.flatnonzero(lost) // LANES).tolist():
+                lanes = slice(block * LANES, (block + 1) * LANES)
+                exact = np.empty((2, lanes.stop), dtype=np.float64)
+                loop(*data, block, block + 1, parameters, work, exact)
+                parts[:, lanes] = exact[:, lanes]
         return finish(parts[:, first * LANES : len(y)])
 
     return fill_by_blocks(len(x), blocks.order, row, symmetric=x is y)

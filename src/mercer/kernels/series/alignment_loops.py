@@ -85,7 +85,7 @@ def _loop(numba: Any, fold: Any, empty: float) -> Loop:
     The buffer has rows for three antidiagonals of mantissas, three of exponents or costs, squared distances and
     weights.
     """
-    carray, antidiagonal = numba.carray, _antidiagonal(numba)
+    carray, antidiagonal = numba.carray, antidiagonal_function(numba)
 
     def loop(
         x, t, d, blocks, lengths, starts, rows, first, many, parameters, work, results
@@ -123,7 +123,7 @@ def _loop(numba: Any, fold: Any, empty: float) -> Loop:
     return loop
 
 
-def _antidiagonal(numba: Any) -> Any:
+def antidiagonal_function(numba: Any) -> Any:
     """Function for compiled loops: first j and numbers of the antidiagonal s, its distances and weights."""
 
     @numba.njit(inline="always")

@@ -14,9 +14,9 @@ LANES = 8  # one vector of AVX-512, two of AVX2
 
 @dataclass(frozen=True)
 class LaneBlocks:
-    """Series in blocks of eight of about equal length, stored as (d, length, 8) with zeros behind their ends.
+    """Series in blocks of eight of about equal length, stored as (d, length, 8); behind its end a series stays where it is.
 
-    Lane l of block b is the series order[8 b + l]; empty lanes have length 0.
+    Lane l of block b is the series order[8 b + l]; empty lanes are copies of the last one, with length 0.
     """
 
     numbers: np.ndarray  # of all blocks, one after the other
@@ -35,11 +35,14 @@ class LaneBlocks:
         lengths[: len(sizes)] = sizes[order]
         rows = lengths.reshape(count, LANES).max(axis=1)
         starts = np.concatenate([[0], np.cumsum(rows)]) * d * LANES
-        numbers = np.zeros(int(starts[-1]), dtype=np.float64)
+        numbers = np.empty(int(starts[-1]), dtype=np.float64)
         for b in range(count):
             block = numbers[starts[b] : starts[b + 1]].reshape(d, rows[b], LANES)
+            lane = 0
             for lane, i in enumerate(order[b * LANES : (b + 1) * LANES]):
                 block[:, : sizes[i], lane] = values[offsets[i] : offsets[i + 1]].T
+                block[:, sizes[i] :, lane] = values[offsets[i + 1] - 1][:, None]
+            block[:, :, lane + 1 :] = block[:, :, lane : lane + 1]
         return cls(numbers, lengths, starts[:-1].copy(), rows, order)
 
     @property
