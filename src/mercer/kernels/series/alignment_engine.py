@@ -50,17 +50,15 @@ class LocalValues:
 def log_alignment_sums(x: Series, y: Series, local: LocalValues) -> np.ndarray:
     """Logarithm of the sum over alignments of the products of local values, for all pairs: (n, m)."""
     if _compiled_pays(x, y, alignment_loops.alignment_sums):
-        parameters = np.array([local.rate, local.a, local.b, local.width], dtype=np.float64)
-        quick = None if local.width else plain_alignment.plain_alignment_sums
-        return _compiled(alignment_loops.alignment_sums, x, y, parameters, _scaled_logs, quick)
+        return _compiled(_sum_loops(local), x, y, _scaled_logs)
     return _by_antidiagonals(x, y, local.logs, np.logaddexp, -np.inf)
 
 
 def least_costs(x: Series, y: Series, width: int) -> np.ndarray:
     """Least sum of squared distances along an alignment with |i - j| < width (0: no limit): (n, m)."""
     if _compiled_pays(x, y, alignment_loops.warping_costs):
-        parameters = np.array([0, 0, 0, width], dtype=np.float64)
-        return _compiled(alignment_loops.warping_costs, x, y, parameters, lambda halves: halves[1])
+        loops = _CompiledLoops.of(alignment_loops.warping_costs, [0, 0, 0, width])
+        return _compiled(loops, x, y, lambda halves: halves[1])
 
     def costs(r2: np.ndarray, gaps: np.ndarray) -> np.ndarray:
         return np.where(np.abs(gaps) < width, r2, np.inf) if width else r2
@@ -99,40 +97,87 @@ def _compiled_pays(x: Series, y: Series, build: Builder) -> bool:
     return cells >= _MIN_CELLS_TO_COMPILE or is_quick(build, alignment_loops.ARGUMENTS, _SOURCES)
 
 
-def _compiled(
-    build: Builder,
-    x: Series,
-    y: Series,
-    parameters: np.ndarray,
-    finish: Callable[[np.ndarray], np.ndarray],
-    quick: Builder | None = None,
-) -> np.ndarray:
-    """The results of a compiled loop for all pairs; of a symmetric matrix one half is computed.
+def _sum_loops(local: LocalValues) -> _CompiledLoops:
+    quick = None if local.width else plain_alignment.plain_alignment_sums
+    parameters = [local.rate, local.a, local.b, local.width]
+    return _CompiledLoops.of(alignment_loops.alignment_sums, parameters, quick)
 
-    The results of a loop `quick` are taken where they are not NaN.
-    """
-    loop = native_loop(build, alignment_loops.ARGUMENTS, _SOURCES)
-    first_loop = loop if quick is None else native_loop(quick, alignment_loops.ARGUMENTS, _SOURCES)
+
+def _compiled(
+    loops: _CompiledLoops, x: Series, y: Series, finish: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """The results of a compiled loop for all pairs; of a symmetric matrix one half is computed."""
     blocks = LaneBlocks.of(y.values, y.offsets)
-    many, size = len(blocks.rows), alignment_loops.work_size(blocks.longest)
 
     def row(i: int, first: int) -> np.ndarray:
-        parts = np.empty((2, many * LANES), dtype=np.float64)
-        work = np.empty(size, dtype=np.float64)
-        series, numbers = reversed_lanes(x[i]), (blocks.lengths, blocks.starts, blocks.rows)
-        shape = len(x[i]), x.channels
-        data = series, *shape, blocks.numbers, *numbers
-        first_loop(*data, first, many, parameters, work, parts)
-        if quick is not None:
-            lost = np.isnan(parts[1, first * LANES : len(y)])
-            for block in np.unique(first + np.flatnonzero(lost) // LANES).tolist():
-                lanes = slice(block * LANES, (block + 1) * LANES)
-                exact = np.empty((2, lanes.stop), dtype=np.float64)
-                loop(*data, block, block + 1, parameters, work, exact)
-                parts[:, lanes] = exact[:, lanes]
-        return finish(parts[:, first * LANES : len(y)])
+        lanes = reversed_lanes(x[i])
+        return finish(
+            loops(lanes, (len(x[i]), x.channels), blocks, first)[:, : len(y) - first * LANES]
+        )
 
     return fill_by_blocks(len(x), blocks.order, row, symmetric=x is y)
+
+
+def paired_log_sums(x: Series, y: Series, local: LocalValues) -> np.ndarray:
+    """`log_alignment_sums` of matching pairs only: (n,)."""
+    if not _compiled_pays(x[:1], y[:1], alignment_loops.alignment_sums):
+        return paired_with(lambda a, b: log_alignment_sums(a, b, local), x, y)
+    loops, out = _sum_loops(local), np.empty(len(x), dtype=np.float64)
+    order = np.lexsort((y.lengths, x.lengths))
+    changes = np.flatnonzero(np.diff(x.lengths[order])) + 1
+
+    def fill(rows: np.ndarray) -> None:  # up to eight pairs, with first series of one length
+        block = y.taken(rows)
+        series = [x[int(i)] for i in rows]
+        series += [series[-1]] * (LANES - len(rows))
+        lanes = np.ascontiguousarray(np.stack(series, axis=2)[::-1].transpose(1, 0, 2))
+        shape = len(series[0]), x.channels
+        blocks = LaneBlocks.of(block.values, block.offsets)
+        out[rows] = _scaled_logs(loops(lanes, shape, blocks, 0)[:, : len(rows)])
+
+    groups = np.split(order, changes)
+    tasks = [group[k : k + LANES] for group in groups for k in range(0, len(group), LANES)]
+    mercer.gram.for_each(fill, tasks)
+    return out
+
+
+@dataclass(frozen=True)
+class _CompiledLoops:
+    """A compiled loop, and a quicker one whose results count where they are not NaN."""
+
+    exact: Callable[..., int]
+    quick: Callable[..., int] | None
+    parameters: np.ndarray
+
+    @classmethod
+    def of(cls, build: Builder, parameters: list[float], quick: Builder | None = None) -> Any:
+        exact, other = (
+            None if b is None else native_loop(b, alignment_loops.ARGUMENTS, _SOURCES)
+            for b in (build, quick)
+        )
+        return cls(exact, other, np.array(parameters, dtype=np.float64))
+
+    def __call__(
+        self, lanes: np.ndarray, shape: tuple[int, int], blocks: LaneBlocks, first: int
+    ) -> np.ndarray:
+        """Results of one series in each lane with the blocks from the first one on: (2, lanes of these blocks)."""
+        many = len(blocks.rows)
+        parts = np.empty((2, many * LANES), dtype=np.float64)
+        work = np.empty(alignment_loops.work_size(blocks.longest), dtype=np.float64)
+        data = lanes, *shape, blocks.numbers, blocks.lengths, blocks.starts, blocks.rows
+        if self.quick is None:
+            self.exact(*data, first, many, self.parameters, work, parts)
+            return parts[:, first * LANES :]
+        self.quick(*data, first, many, self.parameters, work, parts)
+        parts[:, blocks.lengths == 0] = 0.0
+        for block in (
+            np.unique(np.flatnonzero(np.isnan(parts[1, first * LANES :])) // LANES) + first
+        ):
+            places = slice(block * LANES, (block + 1) * LANES)
+            exact = np.empty((2, places.stop), dtype=np.float64)
+            self.exact(*data, block, block + 1, self.parameters, work, exact)
+            parts[:, places] = exact[:, places]
+        return parts[:, first * LANES :]
 
 
 # ---- NumPy --------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from mercer.kernels.series.alignment_engine import (
     LocalValues,
     least_costs,
     log_alignment_sums,
+    paired_log_sums,
     paired_with,
 )
 from mercer.kernels.series.series_data import Series, SeriesKernel
@@ -58,14 +59,14 @@ class AlignmentSum(LogValued, SeriesKernel):
         """The local values."""
 
     def view(self, items: Series, /) -> SeriesWithNorms:
-        return SeriesWithNorms(items, paired_with(self._logs, items, items))
+        return SeriesWithNorms(items, paired_log_sums(items, items, self.local))
 
     def log_pairwise(self, x: Points, y: Points, /) -> np.ndarray:
         left = self.viewed(x).series
         return self._logs(left, left if y is x else self.viewed(y).series)
 
     def log_paired(self, x: Points, y: Points, /) -> np.ndarray:
-        return paired_with(self._logs, self.viewed(x).series, self.viewed(y).series)
+        return paired_log_sums(self.viewed(x).series, self.viewed(y).series, self.local)
 
     def log_diag(self, x: Points, /) -> np.ndarray:
         return self.viewed(x).logs

@@ -135,14 +135,21 @@ def antidiagonal_function(numba: Any) -> Any:
         if low > high:
             return 0, 0
         cells, r2, weights = (high - low + 1) * 8, values[6], values[7]
-        for c in range(d):
-            mine, theirs = x[(c * t + t - 1 - s + low) * 8 :], y[(c * length + low) * 8 :]
-            if c == 0:
-                for p in range(cells):
-                    r2[p] = (mine[p] - theirs[p]) ** 2
-            else:
-                for p in range(cells):
-                    r2[p] += (mine[p] - theirs[p]) ** 2
+        mine, theirs = (t - 1 - s + low) * 8, low * 8  # of the first channel
+        step, other = t * 8, length * 8  # from one channel to the next
+        if d >= 3:  # three at a time: distances are stored once
+            x0, x1, x2 = x[mine:], x[mine + step :], x[mine + 2 * step :]
+            y0, y1, y2 = y[theirs:], y[theirs + other :], y[theirs + 2 * other :]
+            for p in range(cells):
+                r2[p] = (x0[p] - y0[p]) ** 2 + (x1[p] - y1[p]) ** 2 + (x2[p] - y2[p]) ** 2
+        else:
+            x0, y0 = x[mine:], y[theirs:]
+            for p in range(cells):
+                r2[p] = (x0[p] - y0[p]) ** 2
+        for c in range(3 if d >= 3 else 1, d):
+            x0, y0 = x[mine + c * step :], y[theirs + c * other :]
+            for p in range(cells):
+                r2[p] += (x0[p] - y0[p]) ** 2
         if width > 0:
             for p in range(cells):
                 weights[p] = 1.0 - abs(s - 2 * low - 2 * (p >> 3)) / width
