@@ -11,7 +11,7 @@ import numpy as np
 import mercer
 from mercer import native_exp
 from mercer.kernels.sets.element_pairs import PointSets
-from mercer.native import is_quick, native_loop
+from mercer.native import helper, is_quick, native_loop
 from mercer.native_exp import inlined_exp
 
 _SOURCES = (native_exp.__file__,)
@@ -196,7 +196,9 @@ def _fisher_chords(numba: Any) -> Callable[..., int]:
             if count[6]:
                 sums = carray(work, (8, 2 * n))
                 smooth(a, p, n, a, p, n, sums, rate)
-                a[3:7, p : p + n] = sums[4:, :n]
+                for k in range(4):
+                    for point in range(n):
+                        a[3 + k, p + point] = sums[4 + k, point]
                 continue
             for j in range(i if count[5] else 0, many):
                 q, m = y_end[j], y_end[j + 1] - y_end[j]
@@ -216,7 +218,7 @@ def _smooth(numba: Any) -> Any:
     """
     exp = inlined_exp(8)
 
-    @numba.njit(fastmath=True)
+    @numba.njit(fastmath=True, error_model="numpy")
     def add(u, v, birth, death, out, rate):  # pragma: no cover
         total = 0.0
         for j in range(birth.size):
@@ -225,7 +227,7 @@ def _smooth(numba: Any) -> Any:
             total += k
         return total
 
-    @numba.njit
+    @helper(numba)
     def smooth(x, p, n, y, q, m, sums, rate):  # pragma: no cover
         birth, death, centre = y[0][q : q + m], y[1][q : q + m], y[2][q : q + m]
         p_to_q, d_to_q, p_to_d, d_to_d = sums[4][:m], sums[5][:m], sums[6][:m], sums[7][:m]
@@ -256,7 +258,7 @@ def _chord(numba: Any) -> Any:
             return sums[4, i] + y[4, i], y[3, i] + sums[5, i]
         return sums[6, i] + y[6, i], y[5, i] + sums[7, i]
 
-    @numba.njit
+    @helper(numba)
     def chord(x, y, sums):  # pragma: no cover
         f_total, g_total, squares = 0.0, 0.0, 0.0
         for k in range(4):
