@@ -11,7 +11,7 @@ import numpy as np
 import mercer
 from mercer import native_exp
 from mercer.kernels.sets.element_pairs import PointSets
-from mercer.native import helper, is_quick, native_loop
+from mercer.native import is_quick, native_loop
 from mercer.native_exp import inlined_exp
 
 _SOURCES = (native_exp.__file__,)
@@ -218,26 +218,34 @@ def _smooth(numba: Any) -> Any:
     """
     exp = inlined_exp(8)
 
-    @numba.njit(fastmath=True, error_model="numpy")
-    def add(u, v, birth, death, out, rate):  # pragma: no cover
-        total = 0.0
-        for j in range(birth.size):
+    @numba.njit(inline="always")
+    def add(u, v, birth, death, out, values, rate):  # pragma: no cover
+        for j in range(out.size):
             k = exp(-rate * ((u - birth[j]) ** 2 + (v - death[j]) ** 2))
+            values[j] = k
             out[j] += k
-            total += k
-        return total
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0  # four sums side by side
+        for j in range(0, out.size - 3, 4):
+            a += values[j]
+            b += values[j + 1]
+            c += values[j + 2]
+            d += values[j + 3]
+        for j in range(out.size - out.size % 4, out.size):
+            a += values[j]
+        return (a + b) + (c + d)
 
-    @helper(numba)
+    @numba.njit(inline="always")
     def smooth(x, p, n, y, q, m, sums, rate):  # pragma: no cover
         birth, death, centre = y[0][q : q + m], y[1][q : q + m], y[2][q : q + m]
         p_to_q, d_to_q, p_to_d, d_to_d = sums[4][:m], sums[5][:m], sums[6][:m], sums[7][:m]
+        values = sums[0][n : n + m]  # behind the sums at p
         sums[4:] = 0.0
         for i in range(n):
             u, v, middle = x[0, p + i], x[1, p + i], x[2, p + i]
-            sums[0, i] = add(u, v, birth, death, p_to_q, rate)
-            sums[1, i] = add(middle, middle, birth, death, d_to_q, rate)
-            sums[2, i] = add(u, v, centre, centre, p_to_d, rate)
-            sums[3, i] = add(middle, middle, centre, centre, d_to_d, rate)
+            sums[0, i] = add(u, v, birth, death, p_to_q, values, rate)
+            sums[1, i] = add(middle, middle, birth, death, d_to_q, values, rate)
+            sums[2, i] = add(u, v, centre, centre, p_to_d, values, rate)
+            sums[3, i] = add(middle, middle, centre, centre, d_to_d, values, rate)
 
     return smooth
 
@@ -258,7 +266,7 @@ def _chord(numba: Any) -> Any:
             return sums[4, i] + y[4, i], y[3, i] + sums[5, i]
         return sums[6, i] + y[6, i], y[5, i] + sums[7, i]
 
-    @helper(numba)
+    @numba.njit(inline="always")
     def chord(x, y, sums):  # pragma: no cover
         f_total, g_total, squares = 0.0, 0.0, 0.0
         for k in range(4):
