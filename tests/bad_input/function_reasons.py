@@ -1,4 +1,4 @@
-"""Why some of what is public about functions, their facts and intervals needs no door."""
+"""Why some of what is public about functions, their facts, losses and intervals needs no door."""
 
 from __future__ import annotations
 
@@ -21,6 +21,22 @@ FUNCTION_REASONS = {
     "mercer.kernels.facts_on_circle": _KERNELS,
     "mercer.kernels.function_space": _KERNELS,
     "mercer.rkhs.Prototypes": _MADE,
+    "mercer.learn.Batches": "takes a function; tests/learn/landmarks tries others",
+    "mercer.learn.Parquet": "takes a path; tests/learn/landmarks tries others",
+    "mercer.learn.ConjugateGradients": "takes numbers; tests/learn/landmarks tries others",
+    "mercer.learn.NormalEquations": "takes nothing",
+    "mercer.learn.Solver.solve": "what `NystromRidge.fit` calls",
+    "mercer.learn.Loss.value": _FORMULA,
+    "mercer.learn.Loss.for_target": _FORMULA,
+    "mercer.learn.SmoothLoss.slope": _FORMULA,
+    "mercer.learn.SmoothLoss.curvature": _FORMULA,
+    "mercer.learn.PiecewiseLinearLoss.interval": _FORMULA,
+    "mercer.learn.Squared": "takes nothing",
+    "mercer.learn.Logistic": "takes nothing",
+    "mercer.learn.Hinge": "takes nothing",
+    "mercer.learn.SquaredHinge": "takes nothing",
+    "mercer.learn.Huber": "takes a width; tests/learn/regression/test_kernel_machine.py tries others",
+    "mercer.learn.Pinball": "takes a quantile; tests/learn/regression/test_kernel_machine.py tries others",
     "mercer.learn.RiskDeviation": _MADE,
     "mercer.learn.risk_deviation": "takes bags and a function; tests/learn/distributions tries wrong ones",
     "mercer.learn.AdaptedSample": _MADE,
