@@ -175,7 +175,9 @@ def _grakel(kernel: K.Kernel, graphs: Sequence[tuple[np.ndarray, list[int]]]) ->
         if isinstance(kernel, K.ShortestPath):
             return lambda: grakel.ShortestPath().fit_transform(theirs)
         base = grakel.VertexHistogram
-        return lambda: grakel.WeisfeilerLehman(5, base_graph_kernel=base).fit_transform(theirs)
+        return lambda: grakel.WeisfeilerLehman(n_iter=5, base_graph_kernel=base).fit_transform(
+            theirs
+        )
 
     return peer
 
