@@ -316,7 +316,7 @@ def test_a_scheduler_that_is_gone_is_an_error(client: Any):
 
 def test_a_stopped_worker_does_not_stop_the_rest(client: Any, monkeypatch: pytest.MonkeyPatch):
     """It may hold the only copy of an array, or an answer that it does not send."""
-    monkeypatch.setattr(batches, "_LATE_SECONDS", 0.5)
+    monkeypatch.setattr(batches, "_LATE_SECONDS", 2.0)
     monkeypatch.setattr(batches, "_LATE_FACTOR", 0.0)
     monkeypatch.setattr(batches, "_POLL_SECONDS", 0.05)
     client.wait_for_workers(2, timeout=30)
@@ -342,3 +342,18 @@ def test_a_caller_that_stops_cancels_the_tasks_on_the_cluster(client: Any):
     while any(client.processing().values()) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(client.processing().values())
+
+
+def test_a_scheduler_that_dies_in_the_middle_is_an_error():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0"
+        ) as local,
+        distributed.Client(local, set_as_default=False) as client,
+    ):
+        answers = in_batches(workers_of(client), Slow(POINTS), range(500), 0.2, 500)
+        next(answers)
+        local.close()
+        with pytest.raises(ConnectionError, match="scheduler cannot be reached"):
+            list(answers)

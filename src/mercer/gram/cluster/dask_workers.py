@@ -47,12 +47,14 @@ class DaskWorkers(Workers):
         """Threads of all workers."""
         asked_at, threads = self._threads
         if monotonic() - asked_at > _STATUS_AGE:
+            self._wait_for_scheduler()
             threads = sum(self._client.nthreads().values())
             self._threads = monotonic(), threads
         return max(threads, 1)
 
     def send(self, work: PackedWork) -> SentWork:
         """Scatter the pickle and the arrays that the workers do not have."""
+        self._wait_for_scheduler()
         self._refuse_other_versions()
         pickled = np.frombuffer(work.pickled, np.uint8)
         handles = self._arrays.handles(
@@ -74,10 +76,13 @@ class DaskWorkers(Workers):
 
     def avoid(self, late: Any) -> bool:
         """Give nothing to the workers that work on a late batch, or hold its answers, for a minute."""
+        self._wait_for_scheduler()
         working = [a for a, keys in self._client.processing().items() if late.key in keys]
         holding = [a for names in self._client.who_has([late]).values() for a in names]
         slow = {*working, *holding}
         new = slow - set(self._slow)
+        if set(self._client.nthreads()) <= slow | set(self._slow):
+            return False  # one must be left: to send to a stopped worker would take for ever
         self._slow.update(dict.fromkeys(slow, monotonic() + _SLOW_SECONDS))
         return bool(new)
 
@@ -105,6 +110,12 @@ class DaskWorkers(Workers):
                 f"the Dask client is {self._client.status}: its scheduler cannot be reached, so the work was "
                 "stopped; connect a new client and call again"
             )
+
+    def _wait_for_scheduler(self) -> None:
+        """Wait while the client connects again; raise where that takes more than ten seconds."""
+        while self._client.status != "running":
+            self.check()
+            sleep(_SCATTER_PAUSE)
 
     def cancel(self, futures: Sequence[Any]) -> None:
         """Cancel tasks on the cluster; a batch that runs ends within about a second."""
