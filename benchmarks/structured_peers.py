@@ -251,7 +251,7 @@ def _signatures(quick: bool) -> list[Contest]:
         def peer(options: dict[str, Any] = options) -> Call:
             import pysiglib
 
-            block = series[: max(len(series) // 10, 1)]
+            block = series[: max(len(series) // 10, 1)].copy()
             return lambda: pysiglib.sig_kernel_gram(block, series, n_jobs=1, **options)
 
         name = f"Signature(None), {len(series)} series 100 x 3, pysiglib's {solver} {k} on a tenth"
