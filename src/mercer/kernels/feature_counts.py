@@ -208,6 +208,8 @@ def _compressed(a: Any, b: Any) -> tuple[Any, Any]:
 
 def _dense_columns(matrix: Any, columns: np.ndarray, size: int) -> np.ndarray:
     """Some columns of a sparse matrix, given by a mask, as a dense array."""
+    if size == matrix.shape[1]:
+        return matrix.toarray()
     places = np.cumsum(columns) - 1
     entries = columns[matrix.indices]
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))

@@ -151,10 +151,8 @@ class _CompiledLoops:
 
     @classmethod
     def of(cls, build: Builder, parameters: list[float], quick: Builder | None = None) -> Any:
-        exact, other = (
-            None if b is None else native_loop(b, alignment_loops.ARGUMENTS, _SOURCES)
-            for b in (build, quick)
-        )
+        exact = native_loop(build, alignment_loops.ARGUMENTS, _SOURCES)
+        other = quick and native_loop(quick, alignment_loops.ARGUMENTS, _SOURCES)
         return cls(exact, other, np.array(parameters, dtype=np.float64))
 
     def __call__(

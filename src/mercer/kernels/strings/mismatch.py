@@ -11,7 +11,15 @@ import numpy as np
 
 from mercer import validate
 from mercer.kernels.feature_counts import FeatureTable, feature_table
+from mercer.kernels.feature_loops import (
+    counts_compiled,
+    numbered,
+    products_compiled,
+    sparse_products,
+)
 from mercer.kernels.strings.packed_text import PackedText, StringFeatures
+
+_MAX_DENSE_COUNTS = 2**22  # of a table that is filled densely first: 32 MiB
 
 
 @dataclass(frozen=True)
@@ -106,6 +114,11 @@ class _Expanded:
     def distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The first occurrence of each different k-mer, and which k-mer each occurrence is."""
         codes = self.text.codes(self.windows[0], self.kernel.length)
+        if counts_compiled():
+            distinct, which = numbered(codes)
+            first = np.empty(len(distinct), dtype=np.int64)
+            first[which[::-1]] = np.arange(len(which) - 1, -1, -1)  # the last to be written stays
+            return self.windows[0][first], first, which
         _, first, which = np.unique(codes, return_index=True, return_inverse=True)
         return self.windows[0][first], first, which
 
@@ -149,4 +162,8 @@ class _Expanded:
             (np.ones(len(which), dtype=np.float64), (self.windows[1], which)),
             shape=(len(self.items), count),
         )
-        return FeatureTable(sparse.csr_array(occurrences @ close.counts), close.vocabulary)
+        if products_compiled() and len(self.items) * len(close.vocabulary) <= _MAX_DENSE_COUNTS:
+            counts = sparse_products(occurrences, sparse.csr_array(close.counts.T))
+        else:
+            counts = occurrences @ close.counts
+        return FeatureTable(sparse.csr_array(counts), close.vocabulary)
