@@ -129,7 +129,7 @@ class PartialTree(_OfNodePairs):
     Parameters
     ----------
     decay : float
-        Factor for every place that a sequence of children spans.
+        Factor for every place that a sequence of children spans; 1, the default, counts every partial tree alike.
     height_decay : float or None
         Factor for every node; None: `decay`.
 
@@ -139,12 +139,12 @@ class PartialTree(_OfNodePairs):
 
     Examples
     --------
-    >>> PartialTree(1.0)([("a", ["b", "c"]), ("a", ["c"])])
+    >>> PartialTree()([("a", ["b", "c"]), ("a", ["c"])])
     array([[6., 3.],
            [3., 3.]])
     """
 
-    decay: float
+    decay: float = 1.0
     height_decay: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
