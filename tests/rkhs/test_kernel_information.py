@@ -7,12 +7,14 @@ from math import inf
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.linalg import block_diag, eigh
 
 from mercer.kernels import RBF, Laplace
 from mercer.rkhs import (
     NormPenalty,
     SquaredShift,
     coco,
+    kcca,
     kernel_generalized_variance,
     kernel_mutual_information,
     nocco,
@@ -65,6 +67,22 @@ def test_kmi_is_a_determinant_of_both_matrices(kernels):
     assert_allclose(kernel_mutual_information(*kernels, X, Y), expected, rtol=1e-8)
     largest = (60 * coco(*kernels, X, Y)) ** 2 / scale
     assert kernel_mutual_information(*kernels, X, Y) >= -0.5 * np.log1p(-largest)
+
+
+@pytest.mark.parametrize("kernels", KERNELS, ids=["smooth", "rough", "mixed"])
+def test_kcca_with_a_squared_shift_is_the_printed_eigenvalue_problem(kernels):
+    """[0 KL; LK 0] v = rho [(K + c I)^2 0; 0 (L + c I)^2] v, whose right side is definite."""
+    c = 60 * 0.05
+    k, g = centred(kernels)
+    zero = np.zeros((60, 60))
+    shifted = [(m + c * np.eye(60)) @ (m + c * np.eye(60)) for m in (k, g)]
+    left = np.block([[zero, k @ g], [g @ k, zero]])
+    expected = eigh(left, block_diag(*shifted), eigvals_only=True)[-1]
+    value = kcca(*kernels, X, Y, ridge=0.05, regularization=SquaredShift())
+    assert_allclose(value, expected, rtol=1e-8)
+    assert value < kcca(*kernels, X, Y, ridge=0.05)
+    with pytest.raises(TypeError, match="regularization must be NormPenalty"):
+        kcca(*kernels, X, Y, ridge=0.05, regularization="squared")
 
 
 def test_kmi_is_infinite_where_its_bound_is_void():

@@ -14,18 +14,18 @@ from mercer.backend import namespace, scalar
 from mercer.gram import Gram, LazyMatrix
 from mercer.kernels.base import Kernel
 from mercer.rkhs.centred_grams import CentredGram, centred_pair
+from mercer.rkhs.kernel_information import NormPenalty, Regularization, check_ridge
 from mercer.rkhs.measures import hsic, without_diagonals
 from mercer.rkhs.paired_samples import paired_points
 from mercer.rkhs.regularized_gram import (
-    correlation_bound,
     largest_covariance,
-    largest_singular_value,
     shrinkage_change,
     shrinkages,
     trace_of_product,
 )
 from mercer.rkhs.sample_rows import recentred
 
+_NORM_PENALTY = NormPenalty()
 _MAX_SILENT_ERROR = 1e-6  # bound on the error of a measure up to which there is no warning
 
 
@@ -90,7 +90,13 @@ def coco(kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any) -> fl
 
 
 def kcca(
-    kernel_x: Kernel | None, kernel_y: Kernel | None, x: Any, y: Any, *, ridge: float
+    kernel_x: Kernel | None,
+    kernel_y: Kernel | None,
+    x: Any,
+    y: Any,
+    *,
+    ridge: float,
+    regularization: Regularization = _NORM_PENALTY,
 ) -> float:
     """Largest regularised kernel canonical correlation of two variables.
 
@@ -106,6 +112,8 @@ def kcca(
         Paired samples of the same size.
     ridge : float
         Ridge of the averaged loss: K~ + n ridge I replaces K~.
+    regularization : NormPenalty or SquaredShift
+        `SquaredShift()` has the matrices (K~ + n ridge I)^2 in the denominator, as Bach and Jordan have.
 
     Examples
     --------
@@ -117,12 +125,12 @@ def kcca(
     >>> kcca(None, None, x, rng.normal(size=300), ridge=0.01) < 0.3
     True
     """
-    validate.positive("ridge", ridge)
+    check_ridge(ridge, regularization)
     grams = _grams(kernel_x, kernel_y, x, y, 2, "kcca")
     first, second = shrinkages(*grams, ridge, "kcca", formed=False)
-    value = min(largest_singular_value(first, second), 1.0)
+    value = min(regularization._largest(first, second), 1.0)
     changes = [shrinkage_change(operator.residual, first.n * ridge) for operator in (first, second)]
-    _warn_of_residuals("kcca", first.n, correlation_bound(value, changes))
+    _warn_of_residuals("kcca", first.n, regularization._bound(value, changes))
     return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -12,11 +13,19 @@ import numpy as np
 from mercer import linalg, validate
 from mercer.backend import Array, array_like, astype, double, namespace, scalar, transposed
 from mercer.gram import Gram, LazyMatrix
+from mercer.gram.lanczos import largest_eigenvalue
 from mercer.gram.positive_definite import lower_factor
 from mercer.kernels.base import Kernel
 from mercer.rkhs.directions import afford_dense, low_rank
 from mercer.rkhs.paired_samples import paired_points
-from mercer.rkhs.regularized_gram import DenseOperator, LowRankOperator, Operator, shrinkages
+from mercer.rkhs.regularized_gram import (
+    DenseOperator,
+    LowRankOperator,
+    Operator,
+    correlation_bound,
+    largest_singular_value,
+    shrinkages,
+)
 from mercer.rkhs.sample_rows import recentred
 
 
@@ -26,6 +35,14 @@ class Regularization(ABC):
     @abstractmethod
     def _correlations(self, first: Array, second: Array) -> Array:
         """Canonical correlations from roots W, V of the shrinkage operators WW' and VV'."""
+
+    @abstractmethod
+    def _largest(self, first: Operator, second: Operator) -> float:
+        """The largest of them, from the shrinkage operators."""
+
+    @abstractmethod
+    def _bound(self, value: float, changes: Sequence[float]) -> float:
+        """What the largest gains at most if the operators change by that much."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +54,12 @@ class NormPenalty(Regularization):
 
     def _correlations(self, first: Array, second: Array) -> Array:
         return linalg.svdvals(transposed(first) @ array_like(second, first))
+
+    def _largest(self, first: Operator, second: Operator) -> float:
+        return largest_singular_value(first, second)
+
+    def _bound(self, value: float, changes: Sequence[float]) -> float:
+        return correlation_bound(value, changes)
 
 
 @dataclass(frozen=True)
@@ -52,6 +75,23 @@ class SquaredShift(Regularization):
         left = _upper_root(transposed(first) @ first)
         right = _upper_root(transposed(second) @ second)
         return linalg.svdvals(left @ (transposed(first) @ second) @ transposed(right))
+
+    def _largest(self, first: Operator, second: Operator) -> float:
+        """The square root of the largest eigenvalue of R_x^2 R_y^2."""
+        times, metric = ((lambda v, r=r: r.times(r.times(v))) for r in (first, second))
+        return largest_eigenvalue(times, first.array, first.n, metric=metric) ** 0.5
+
+    def _bound(self, value: float, changes: Sequence[float]) -> float:
+        """R_x and R_y are at most 1, so that their product changes by the sum."""
+        return min(sum(changes), max(1 - value, 0.0))
+
+
+def check_ridge(ridge: float, regularization: Regularization) -> None:
+    """Refuse a ridge that is not positive and what is no regularization."""
+    validate.positive("ridge", ridge)
+    validate.instance(
+        "regularization", regularization, Regularization, "NormPenalty() or SquaredShift()"
+    )
 
 
 def kernel_generalized_variance(
@@ -88,10 +128,7 @@ def kernel_generalized_variance(
     >>> kernel_generalized_variance(None, None, x, x**2, ridge=0.01) > 5 * independent
     True
     """
-    validate.positive("ridge", ridge)
-    validate.instance(
-        "regularization", regularization, Regularization, "NormPenalty() or SquaredShift()"
-    )
+    check_ridge(ridge, regularization)
     grams = _grams(kernel_x, kernel_y, x, y, "kernel_generalized_variance")
     first, second = shrinkages(*grams, ridge, "kernel_generalized_variance", formed=True)
     return _information(regularization._correlations(_root(first), _root(second)) ** 2)
