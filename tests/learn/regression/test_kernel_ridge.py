@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF as TheirRBF
 from sklearn.kernel_ridge import KernelRidge as Theirs
 from sklearn.linear_model import Ridge
 
@@ -250,6 +252,48 @@ def test_intervals_need_one_target_and_equal_weights():
         weighted.predict_interval(X)
     with pytest.raises(ValueError, match="level must be"):
         KernelRidge(RBF(1.0)).fit(X, Y).predict_interval(X, level=1.0)
+
+
+# ---- standard deviations ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("y", [Y, TWO], ids=["one", "two"])
+@pytest.mark.parametrize("ridge", [0.01, RidgePath([1.0])], ids=["number", "path"])
+def test_deviations_are_those_of_the_gaussian_process(y, ridge):
+    new = np.vstack([RNG.uniform(-4, 4, size=(20, 2)), X[:5]])
+    ours = KernelRidge(RBF(0.8), ridge, intercept=False).fit(X, y)
+    process = GaussianProcessRegressor(TheirRBF(0.8), alpha=ours.ridge_, optimizer=None).fit(X, y)
+    values, deviations = ours.predict(new, return_std=True)
+    wanted = process.predict(new, return_std=True)
+    assert_allclose(values, wanted[0], rtol=0, atol=1e-8)
+    assert_allclose(deviations, wanted[1], rtol=0, atol=1e-8)
+    assert deviations.shape == values.shape
+
+
+def test_a_flat_prior_on_the_intercept_is_the_limit_of_wide_ones():
+    """With the kernel plus a constant c the prior of b has variance c, which changes that of b by 1 / c of it."""
+    new = RNG.uniform(-4, 4, size=(20, 2))
+    _, flat = KernelRidge(RBF(0.8), 0.1).fit(X, Y).predict(new, return_std=True)
+    wide = KernelRidge(RBF(0.8) + 1e3, 0.1, intercept=False).fit(X, Y)
+    assert_allclose(flat, wide.predict(new, return_std=True)[1], rtol=1e-3)
+    without = KernelRidge(RBF(0.8), 0.1, intercept=False).fit(X, Y)
+    assert np.all(flat > without.predict(new, return_std=True)[1])
+
+
+def test_deviations_in_blocks_on_tensors_and_refused():
+    fitted = KernelRidge(RBF(1.0), 0.1).fit(X, Y)
+    values, wanted = fitted.predict(X, return_std=True)
+    with mercer.config(memory="16MiB"):  # 2184 rows at a time
+        many = fitted.predict(np.tile(X, (50, 1)), return_std=True)[1]
+    assert_allclose(many, np.tile(wanted, 50), rtol=1e-8)
+    ours = KernelRidge(RBF(1.0), 0.1).fit(torch.tensor(X), torch.tensor(Y))
+    mean, deviations = ours.predict(torch.tensor(X), return_std=True)
+    assert_allclose(mean.numpy(), values, atol=1e-8)
+    assert_allclose(deviations.numpy(), wanted, rtol=1e-8)
+    with pytest.raises(ValueError, match="return_std needs observations of equal weight"):
+        KernelRidge(RBF(1.0)).fit(X, Y, sample_weight=WEIGHTS).predict(X, return_std=True)
+    with pytest.raises(TypeError, match="return_std"):
+        fitted.predict(X, return_std=1)
 
 
 # ---- bad input --------------------------------------------------------------------------------

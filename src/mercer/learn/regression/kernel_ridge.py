@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer import validate
-from mercer.backend import Array, array_like, astype, count, double, namespace, ones, to_numpy
+from mercer.backend import Array, array_like, astype, double, namespace, ones, to_numpy
 from mercer.config import settings
 from mercer.gram import Gram, LazyMatrix, Reweighted, ridge_solve
 from mercer.gram.positive_definite import add_to_diagonal, inverse_positive
@@ -70,7 +70,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
     ----------
     C. Saunders, A. Gammerman, V. Vovk (1998). Ridge regression learning algorithm in dual
     variables. ICML. R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani (2021). Predictive
-    inference with the jackknife+. Annals of Statistics 49(1), 486-507.
+    inference with the jackknife+. Annals of Statistics 49(1), 486-507. C. E. Rasmussen, C. K. I.
+    Williams (2006). Gaussian Processes for Machine Learning, eqs. 2.26 and 2.42.
 
     Examples
     --------
@@ -132,11 +133,31 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
         self._equal = weights is None or bool(np.all(weights == 1))
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Predicted values f(x) + b: (n,) or (n, q)."""
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predicted values f(x) + b: (n,) or (n, q); with `return_std`, a tuple with their deviations.
+
+        The standard deviations, of the same shape, are those of f(x) + b given y in the Gaussian process
+        with covariance k, noise of variance `ridge` and a flat prior on b: what is not known about the
+        regression function, without the noise of a new observation. For covariance s^2 k and noise of
+        variance s^2 ridge, multiply them by s. The ridge is taken as fixed. Every call inverts the
+        kernel matrix: pass all points at once.
+        """
+        validate.truth("return_std", return_std)
         gram, dtype = self._values_at(X)
         values = with_intercept(gram @ self.function_.weights, self.intercept_)
-        return astype(values, dtype)
+        if not return_std:
+            return astype(values, dtype)
+        self._need_equal_weights("return_std")
+        inverse, diagonal = self._bordered_inverse("a standard deviation"), gram.kernel.diag(gram.x)
+        deviations = namespace(values).concat(
+            [
+                inverse.deviations(gram.block(span, slice(0, gram.shape[1])), diagonal[span])
+                for span in self._blocks(gram)
+            ]
+        )
+        if values.ndim == 2:  # all columns of y share the covariance
+            deviations = deviations[:, None] + 0 * values
+        return astype(values, dtype), astype(deviations, dtype)
 
     def predict_interval(self, X: Any, *, level: float = 0.9) -> Array:
         """Prediction intervals by the jackknife+: lower and upper ends, (n, 2).
@@ -153,18 +174,24 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
         learnt = self.function_
         if learnt.weights.ndim == 2 and learnt.weights.shape[1] > 1:
             raise ValueError("predict_interval needs a single column of y: fit each column")
-        if not self._equal:
-            raise ValueError(
-                "predict_interval needs observations of equal weight, got sample_weight: "
-                "fit without weights"
-            )
+        self._need_equal_weights("predict_interval")
         left_out = self._left_out()
-        rows = max(settings().memory // 8 // (16 * count(learnt.points)), 1)
         ends = [
             left_out.interval(gram.block(span, slice(0, gram.shape[1])), level)
-            for span in spans(gram.shape[0], rows)
+            for span in self._blocks(gram)
         ]
         return astype(namespace(ends[0]).concat(ends), dtype)
+
+    def _need_equal_weights(self, what: str) -> None:
+        if not self._equal:
+            raise ValueError(
+                f"{what} needs observations of equal weight, got sample_weight: fit without weights"
+            )
+
+    def _blocks(self, gram: Gram) -> list[slice]:
+        """Rows of new points whose temporaries fit in an eighth of the memory budget."""
+        rows = max(settings().memory // 8 // (16 * gram.shape[1]), 1)
+        return list(spans(gram.shape[0], rows))
 
     def _asked(self) -> float | RidgePath:
         """The ridge, or the path of them."""
@@ -178,38 +205,62 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelPredictor):
         self.ridge_ = best(path, self.path_)
         return eigen.coefficients(self.ridge_)
 
-    def _left_out(self) -> _LeftOut:
-        """Quantities from which all leave-one-out functions follow."""
-        learnt = self.function_
-        matrix = dense_within_budget(
-            Gram(self._bound, learnt.points), 1, "an interval", "fit on fewer points"
-        )
+    def _bordered_inverse(self, what: str) -> _BorderedInverse:
+        """Inverse of [[K + ridge I, 1], [1', 0]], of K + ridge I where there is no intercept."""
+        points = self.function_.points
+        matrix = dense_within_budget(Gram(self._bound, points), 1, what, "fit on fewer points")
         add_to_diagonal(matrix, self.ridge_)
         inverse = inverse_positive(matrix)
         if inverse is None:
-            raise ValueError("predict_interval needs a kernel that is positive definite")
-        xp, c = namespace(inverse), astype(learnt.weights, inverse.dtype)
+            raise ValueError(f"{what} needs a kernel that is positive definite")
+        xp = namespace(inverse)
+        g = xp.sum(inverse, axis=0)
+        if not self.intercept:
+            return _BorderedInverse(inverse, xp.zeros_like(g), 0.0)
+        total = xp.sum(g)
+        last = g / total
+        inverse -= g[:, None] * last[None, :]
+        return _BorderedInverse(inverse, last, -1 / float(total))
+
+    def _left_out(self) -> _LeftOut:
+        """Quantities from which all leave-one-out functions follow."""
+        learnt, bordered = self.function_, self._bordered_inverse("an interval")
+        xp, c = namespace(bordered.points), astype(learnt.weights, bordered.points.dtype)
         c = c if c.ndim == 1 else c[:, 0]
-        b, last = float(np.sum(self.intercept_)), xp.zeros_like(c)
-        if self.intercept:  # the inverse of [[K + ridge I, 1], [1', 0]], one rank away
-            g = xp.sum(inverse, axis=0)
-            last = g / xp.sum(g)
-            inverse -= g[:, None] * last[None, :]
+        b = float(np.sum(self.intercept_))
         if self.intercept and int(c.shape[0]) == 1:  # nothing is left without the only point
-            return _LeftOut(inverse, last, xp.full_like(c, float("inf")), c, b)
-        return _LeftOut(inverse, last, c / xp.linalg.diagonal(inverse), c, b)
+            return _LeftOut(bordered, xp.full_like(c, float("inf")), c, b)
+        return _LeftOut(bordered, c / xp.linalg.diagonal(bordered.points), c, b)
+
+
+@dataclass(frozen=True, eq=False)
+class _BorderedInverse:
+    """Inverse M of [[K + ridge I, 1], [1', 0]]; of K + ridge I, with zeros, without an intercept."""
+
+    points: Array  # rows and columns of the points: (n, n)
+    last: Array  # row of the intercept: (n,)
+    corner: float
+
+    def times(self, values: Array) -> Array:
+        """(k(x), 1)'M in the columns of the points, for kernel values (r, n)."""
+        return astype(values, self.points.dtype) @ self.points + self.last[None, :]
+
+    def deviations(self, values: Array, diagonal: Array) -> Array:
+        """Square roots of k(x, x) - (k(x), 1)'M(k(x), 1) for values (r, n) and k(x, x) (r,): (r,)."""
+        xp, block = namespace(values), astype(values, self.points.dtype)
+        explained = xp.sum(self.times(block) * block, axis=1) + block @ self.last + self.corner
+        variances = astype(diagonal, block.dtype) - explained
+        return xp.sqrt(xp.where(variances > 0, variances, xp.zeros_like(variances)))
 
 
 @dataclass(frozen=True, eq=False)
 class _LeftOut:
     """Leave-one-out functions f_-i, fitted without the i-th point, and their errors there.
 
-    With the inverse M of the bordered matrix [[K + ridge I, 1], [1', 0]], of (K + ridge I) where
-    there is no intercept, f_-i(x) = f(x) - (k(x), 1)'M_i e_i and e_i = y_i - f_-i(x_i) = c_i / M_ii.
+    With the inverse M of the bordered matrix, f_-i(x) = f(x) - (k(x), 1)'M_i e_i and e_i = y_i - f_-i(x_i) = c_i / M_ii.
     """
 
-    inverse: Array  # of M, the rows and columns of the points: (n, n)
-    last: Array  # of M, the row of the intercept: (n,)
+    inverse: _BorderedInverse
     errors: Array  # e, (n,)
     coefficients: Array  # c, (n,)
     intercept: float
@@ -217,12 +268,12 @@ class _LeftOut:
     def interval(self, values: Array, level: float) -> Array:
         """Ends of the jackknife+ intervals of points with kernel values (r, n): (r, 2)."""
         xp, n = namespace(values), int(values.shape[1])
-        block, size = astype(values, self.inverse.dtype), xp.abs(self.errors)[None, :]
+        block, size = astype(values, self.errors.dtype), xp.abs(self.errors)[None, :]
         middle = block @ self.coefficients + self.intercept
         infinite = xp.full_like(middle, float("inf"))
         if not bool(xp.all(xp.isfinite(size))):
             return astype(xp.stack([-infinite, infinite], axis=1), values.dtype)
-        changes = (block @ self.inverse + self.last[None, :]) * self.errors[None, :]
+        changes = self.inverse.times(block) * self.errors[None, :]
         without = middle[:, None] - changes  # f_-i(x), (r, n)
         low, high = xp.sort(without - size, axis=1), xp.sort(without + size, axis=1)
         down, up = floor(round((1 - level) * (n + 1), 9)), ceil(round(level * (n + 1), 9))
