@@ -11,6 +11,7 @@ import numpy as np
 from mercer import validate
 from mercer.config import settings
 from mercer.gram.threads import in_order, spans
+from mercer.info.line_sort import sort_rows
 from mercer.info.line_transport import SortedSample, line_potential, power_cost
 from mercer.info.metric_closed_forms import are_gaussian, closed_form, projected
 from mercer.info.metric_value import MetricValue, WeightedPoints, points_of_width, weighted_pair
@@ -134,7 +135,7 @@ def _projected(sample: WeightedPoints, directions: np.ndarray) -> list[SortedSam
     """The sorted projections of a sample on some directions."""
     values = directions @ sample.points.T  # (k, n), a row for each direction
     if sample.weights is None:
-        values.sort(axis=1)
+        sort_rows(values)
         return [SortedSample(row, None) for row in values]
     return [SortedSample.of(WeightedPoints(row[:, None], sample.weights)) for row in values]
 
