@@ -3,7 +3,7 @@ From polynomial to Gaussian to linear boundaries
 ================================================
 
 Support vector machines on two overlapping Gaussian classes, with a polynomial kernel of degree 2 and Gaussian kernels of growing
-width. As the width grows, the Gaussian kernel becomes 1 - |x - y|^2 / (2 s^2), and the machine a linear one.
+width. As the width grows, the Gaussian kernel becomes `1 - |x - y|^2 / (2 s^2)`, and the machine a linear one.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ x = np.concatenate([rng.normal((-1, 0), 1.0, size=(n, 2)), rng.normal((1, 0.5), 
 y = np.repeat([0, 1], n)
 
 # %%
-# A wide Gaussian kernel needs a larger C: its distances in feature space are |x - y| / s, so C s^2 stays what C is for
+# A wide Gaussian kernel needs a larger C: its distances in feature space are `|x - y| / s`, so C s^2 stays what C is for
 # the linear kernel.
 
 C = 1.0

@@ -3,7 +3,7 @@ Hidden tuning parameters on the circle
 ======================================
 
 On the circle the eigenfunctions of a rotation-invariant kernel are sines and cosines, and its parameters only decide how fast the
-eigenvalues fall. Lecture notes on the subject say that those of the Gaussian kernel exp(-|x - y|^2 / s^2) fall like
+eigenvalues fall. Lecture notes on the subject say that those of the Gaussian kernel `exp(-|x - y|^2 / s^2)` fall like
 (1/s)^(2k), and those of the polynomial kernel (1 + <x, y>)^d at a polynomial rate. Both can be computed, and neither
 is so.
 """
@@ -16,7 +16,7 @@ from mercer.kernels import RBF, Polynomial
 from mercer.rkhs import Quadrature, mercer_expansion
 
 # %%
-# On the unit circle |x - y|^2 = 2 - 2 cos(t), so the Gaussian kernel is exp(-2/s^2) exp((2/s^2) cos t), whose Fourier
+# On the unit circle `|x - y|^2 = 2 - 2 cos(t)`, so the Gaussian kernel is exp(-2/s^2) exp((2/s^2) cos t), whose Fourier
 # coefficients are exp(-2/s^2) I_k(2/s^2) with the modified Bessel function. For large k this is (1/s^2)^k / k!: a factorial
 # faster than the printed rate, which does not even fall where s <= 1. Equally spaced nodes with equal weights integrate
 # trigonometric polynomials exactly, so the expansion of mercer finds the same numbers, each twice from k = 1 on.
@@ -65,7 +65,7 @@ ax.legend()
 figure.tight_layout()
 
 # %%
-# Why it matters: a ball |f| <= L in the space allows the k-th coefficient to be as large as L sqrt(eigenvalue). Changing s by a
+# Why it matters: a ball `|f| <= L` in the space allows the k-th coefficient to be as large as L sqrt(eigenvalue). Changing s by a
 # factor of two changes what is allowed at k = 5 by the factors below, which no single L makes up for at all k.
 
 for a, b in ((0.7, 1.0), (1.0, 2.0)):

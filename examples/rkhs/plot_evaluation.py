@@ -32,7 +32,7 @@ print(
 )
 
 # %%
-# In the space of a kernel the Cauchy-Schwarz inequality gives f(x) = <f, k(x, .)> <= |f| sqrt(k(x, x)), so values are bounded by
+# In the space of a kernel the Cauchy-Schwarz inequality gives `f(x) = <f, k(x, .)> <= |f| sqrt(k(x, x))`, so values are bounded by
 # the norm. A bump of height 1 that gets narrower has a norm that grows: the space has room for it only at a price.
 
 kernel = RBF(0.1)

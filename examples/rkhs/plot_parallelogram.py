@@ -13,8 +13,8 @@ from mercer.kernels import Brownian, Laplace, Matern
 from mercer.rkhs import Function
 
 # %%
-# With f(x) = 1 - x and g(x) = x on [0, 1], |f + g|^2 + |f - g|^2 = 1 + 1 = 2, where a norm that comes from an inner product has
-# 2 |f|^2 + 2 |g|^2 = 4.
+# With f(x) = 1 - x and g(x) = x on [0, 1], `|f + g|^2 + |f - g|^2 = 1 + 1 = 2`, where a norm that comes from an inner product has
+# `2 |f|^2 + 2 |g|^2 = 4`.
 
 grid = np.linspace(0, 1, 1001)
 f, g = 1 - grid, grid

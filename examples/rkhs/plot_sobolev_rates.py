@@ -13,7 +13,7 @@ from mercer.learn import SmoothingSpline
 from mercer.rkhs import FourierBasis
 
 # %%
-# Periodic functions f = sum of c_j phi_j on [0, 1] have |f^(m)|^2 = sum of (2 pi k)^(2m) c_j^2, with k the frequency of phi_j.
+# Periodic functions f = sum of c_j phi_j on [0, 1] have `|f^(m)|^2 = sum of (2 pi k)^(2m) c_j^2`, with k the frequency of phi_j.
 # Checked for a random element of the ellipsoid with m = 2, against derivatives by finite differences.
 
 rng = np.random.default_rng(0)
