@@ -137,8 +137,8 @@ class TwoSampleChoice(Choice):
             return self
         return replace(self, resamples=max(resamples, 999))
 
-    def run(self, x: FileSample, y: FileSample, notes: list[str]) -> Any:
-        """Result of the test; what it did to the data is added to `notes`."""
+    def run(self, x: Any, y: Any, notes: list[str]) -> Any:
+        """Result of the test of two samples of files; what it did to the data is added to `notes`."""
         self.check_series(TestName.AUTO, TestName.MMD, TestName.ENERGY)
         if self.test_name is TestName.AUTO:
             return self._automatic(x, y)

@@ -35,7 +35,7 @@ class MinHashMap(Map):
         """Number of features."""
         return len(self.salts)
 
-    def __call__(self, x: Points, /) -> Array:
+    def __call__(self, x: Any, /) -> Array:
         drawn = self.drawn(x.items)
         signs = 1.0 - 2.0 * (mixed(drawn ^ mixed(self.salts)) >> np.uint64(63)).astype(np.float64)
         return signs / self.width**0.5

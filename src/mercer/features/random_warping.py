@@ -28,7 +28,7 @@ class WarpingMap(Map):
         """Number of features."""
         return len(self.probes)
 
-    def __call__(self, x: Points, /) -> Array:
+    def __call__(self, x: Any, /) -> Array:
         same_channels(x.items, self.probes.items)
         if self.distances and isinstance(self.kernel, DynamicTimeWarping):
             values = np.sqrt(self.kernel.squared_distances(x, self.probes))

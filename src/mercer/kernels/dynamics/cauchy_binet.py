@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.kernels.base import Points
 from mercer.kernels.dynamics.sequence_models import LinearSystem, models, same_layout
 from mercer.kernels.objects import ItemwiseKernel
 
@@ -72,7 +71,7 @@ class CauchyBinet(ItemwiseKernel):
     def view(self, items: list[LinearSystem], /) -> list[LinearSystem]:
         return items
 
-    def pairwise(self, x: Points, y: Points, /) -> Any:
+    def pairwise(self, x: Any, y: Any, /) -> Any:
         same_layout(x.items, y.items)
         return super().pairwise(x, y)
 

@@ -28,7 +28,7 @@ class _OfSequences(LogValued, ObjectKernel):
     def view(self, items: list[Any], /) -> list[Any]:
         return items
 
-    def log_pairwise(self, x: Points, y: Points, /) -> np.ndarray:
+    def log_pairwise(self, x: Any, y: Any, /) -> np.ndarray:
         left, right = self.viewed(x), self.viewed(y)
         same_layout(x.items, y.items)
         out = np.empty((len(left), len(right)), dtype=np.float64)

@@ -124,7 +124,7 @@ class MultiscaleLaplacian(ObjectKernel):
         if self.base is None:
             labels, kinds = np.unique(graphs.labels, return_inverse=True)
             return kinds, np.eye(len(labels), dtype=np.float64)
-        rows, kinds = np.unique(graphs.attributes, axis=0, return_inverse=True)
+        rows, kinds = np.unique(np.asarray(graphs.attributes), axis=0, return_inverse=True)
         points = self.base.accept(rows)
         return kinds.ravel(), to_numpy(self.base.pairwise(points, points)).astype(np.float64)
 

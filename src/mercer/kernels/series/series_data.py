@@ -256,11 +256,11 @@ def named_series(
     """Names, values and offsets of the series of a data frame, in one of the layouts of `Series.from_frame`."""
     if group is not None:
         return _long_table(frame, group, time)
-    index = getattr(frame, "index", None)
+    index: Any = getattr(frame, "index", None)
     if getattr(index, "nlevels", 1) == 2:
         names = index.get_level_values(0).tolist()
         return _sorted_series(names, index.get_level_values(1), frame.reset_index(drop=True))
-    columns = getattr(frame, "columns", ())
+    columns: Any = getattr(frame, "columns", ())
     if index is None or not len(columns) or not hasattr(frame[columns[0]].iloc[0], "__len__"):
         raise ValueError(
             "group must name the column that tells series apart, unless the frame has an index of two levels, "

@@ -184,7 +184,7 @@ class WeightedSets(Rows):
 
     def taken(self, rows: np.ndarray, /) -> WeightedSets:
         edges = self.sets.edges
-        places = [np.arange(edges[i], edges[i + 1]) for i in rows]
+        places = [np.arange(int(edges[i]), int(edges[i + 1])) for i in rows]
         order = np.concatenate(places) if places else np.empty(0, dtype=np.int64)
         return WeightedSets(self.sets.taken(rows), self.degrees[order])
 

@@ -131,7 +131,10 @@ class Logistic(SmoothLoss):
     """log(1 + exp(-y f)) for labels -1 and 1: the negative log-likelihood of P(y = 1) = 1 / (1 + e^-f)."""
 
     margin = True
-    lipschitz = 1.0
+
+    @property
+    def lipschitz(self) -> float:
+        return 1.0
 
     def value(self, y: Array, f: Array, /) -> Array:
         xp = namespace(f)
@@ -166,7 +169,10 @@ class Hinge(PiecewiseLinearLoss):
     """max(0, 1 - y f) for labels -1 and 1: the support vector machine."""
 
     margin = True
-    lipschitz = 1.0
+
+    @property
+    def lipschitz(self) -> float:
+        return 1.0
 
     def value(self, y: Array, f: Array, /) -> Array:
         return namespace(f).clip(1 - y * f, 0.0, inf)
