@@ -62,7 +62,7 @@ from tests.support.zoo import IDS, ZOO, Entry
 
 N = 7  # points of a sample
 # They choose kernels or units by the data, and have doors of their own in the other files.
-CHOOSING = {"ConditionalMutualInformation", "CrossMatch", "Energy", "HSICAgg", "Lancaster", "MMDAgg", "MMDFuse", "MaxMMD", "MutualInformation", "SCF", "SpanningTreeTest", "TransferEntropy", "Wasserstein"}  # fmt: skip
+CHOOSING = {"ConditionalMutualInformation", "ContextMMD", "CrossMatch", "Energy", "HSICAgg", "Lancaster", "MMDAgg", "MMDFuse", "MaxMMD", "MutualInformation", "SCF", "SpanningTreeTest", "TransferEntropy", "Wasserstein"}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mercer.htest import (
     SCF,
     UME,
     BlockMMD,
+    ContextMMD,
     CrossMatch,
     CrossMMD,
     Energy,
@@ -80,6 +82,19 @@ def learnt(kind: Any, places: str) -> Any:
     return call
 
 
+def given_context(x: Any, y: Any, context_x: Any, context_y: Any) -> Any:
+    result = ContextMMD(K, K, resamples=9).test(x, y, context_x, context_y, rng=0)
+    return np.round(result.statistic, 12), 0 < result.pvalue <= 1
+
+
+def context_doors() -> Iterator[Door]:
+    """Bad observations with good contexts, and the other way round."""
+    name = "htest.ContextMMD htest.ContextMMD.test"
+    yield two(name, lambda x, y: given_context(x, y, FIRST, SECOND))
+    calls = partial(given_context, FIRST, SECOND)
+    yield door(name, "context_x context_y", FIRST, SECOND, calls=calls, columns=True)
+
+
 def sample_doors() -> Iterator[Door]:
     yield compared("htest.SCF htest.SCF.test", SCF(null=P), own_units=True)
     yield compared("htest.Energy htest.Energy.test", Energy(null=P), own_units=True)
@@ -128,6 +143,7 @@ def sample_doors() -> Iterator[Door]:
         ),
     )
     yield two("htest.sample_size", lambda x, y: int(sample_size(MMD(K), x, y, asymptotic=True)))
+    yield from context_doors()
     yield door(
         "htest.KSample htest.KSample.test",
         "samples[0] samples[1] samples[2]",

@@ -196,6 +196,7 @@ def htest_cases() -> list[TestCase]:
         (htest.BlockMMD(), many),
         (htest.CrossMMD(), many),
         (htest.Equivalence(0.5), many),
+        (htest.ContextMMD(resamples=19), samples(40, 35, 40, 35)),
         (htest.ME(null=PERMUTATIONS), two),
         (htest.SCF(null=PERMUTATIONS), two),
         (htest.UME(null=PERMUTATIONS), two),

@@ -131,6 +131,10 @@ SAMPLE_CASES = {
     }.items()
 } | {
     "htest.CrossMatch": of_test(htest.CrossMatch(), 2, n=250),
+    "htest.ContextMMD": on_samples(
+        lambda *s: htest.ContextMMD(resamples=19).test(*s, rng=0), 4, d=2, n=200
+    ),
+    "htest.ContextMMD, refused": of_test(htest.ContextMMD(), 4, n=2_000),
     "htest.MMDAgg": of_test(MMDAgg(null=P), 2, n=1_200),
     "htest.MMDFuse": of_test(MMDFuse(null=P), 2, n=1_200),
     "htest.MaxMMD": of_test(MaxMMD(null=P), 2, n=1_200),

@@ -26,6 +26,7 @@ from mercer.htest import (
     Bootstrap,
     Composite,
     ConditionalMutualInformation,
+    ContextMMD,
     CrossHSIC,
     CrossMatch,
     CrossMMD,
@@ -202,6 +203,25 @@ def autoregressions(number: int, rho: float, d: int = 1) -> Problem:
     return named(f"{number} autoregressions, {rho:g}, d = {d}", draw)
 
 
+def same_given(d: int) -> Problem:
+    """x follows its context of d columns in the same way in both samples, whose contexts differ."""
+
+    def draw(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+        contexts = [
+            0.8 * i + (1.0 - 0.3 * i) * rng.standard_normal((n, d)) for i, n in enumerate(sizes)
+        ]
+        samples = [np.sin(2 * c) + c[:, :1] + 0.5 * rng.standard_normal(c.shape) for c in contexts]
+        return (*samples, *contexts)
+
+    return named(f"same given {d} columns", draw)
+
+
+def changed_given_context(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
+    """The second sample is moved by 0.6 beyond what its context explains."""
+    x, y, *contexts = same_given(1)(rng, sizes)
+    return (x, y + 0.6, *contexts)
+
+
 def dice_in_time(rng: np.random.Generator, sizes: tuple[int, ...]) -> Samples:
     """Two series of few values that have nothing to do with each other."""
     (n,) = sizes
@@ -298,6 +318,9 @@ ZOO = [
     Entry(LinearMMD(), nulls(1, 5, 50), shifted(5), (800, 500)),
     Entry(BlockMMD(), nulls(1, 5, 50), shifted(5), (800, 500)),
     Entry(CrossMMD(), nulls(1, 5, 50), shifted(5), (800, 500)),
+    Entry(
+        ContextMMD(resamples=39), (same_given(1), same_given(2)), changed_given_context, (45, 40)
+    ),
     Entry(HSIC(null=P), independents(), tied(3, 2), (100,)),
     Entry(HSIC(unbiased=True, null=P), independents(), tied(3, 2), (100,)),
     Entry(HSIC(null=Gamma()), independents(), tied(3, 2), (100,)),

@@ -73,6 +73,7 @@ from mercer.htest.nulls import (
 from mercer.htest.result import Result
 from mercer.htest.samples.attribution import Feature, Features, feature_differences
 from mercer.htest.samples.batch_drift import Batch, DriftResult, drift
+from mercer.htest.samples.context_mmd import ContextMMD
 from mercer.htest.samples.cross_mmd import CrossMMD
 from mercer.htest.samples.crossmatch import CrossMatch
 from mercer.htest.samples.effect import Effect
@@ -129,6 +130,7 @@ __all__ = [
     "ConditionalMutualInformation",
     "ConditionalResult",
     "ConditionalStrength",
+    "ContextMMD",
     "Correction",
     "CrossHSIC",
     "CrossMMD",

@@ -6,13 +6,13 @@ from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 
 
-def need_memory(what: str, needed: int) -> None:
+def need_memory(what: str, needed: int, instead: str = "use RCoT(), which needs less") -> None:
     """Raise `MemoryBudgetError` where `what` needs more bytes than the budget has."""
     if needed > settings().memory:
         raise MemoryBudgetError(
             f"{what} needs {needed / 2**20:,.0f} MiB, and the budget is "
-            f"{settings().memory / 2**20:,.0f} MiB: use RCoT(), which needs less, or raise the budget "
-            "with mercer.config(memory=...)"
+            f"{settings().memory / 2**20:,.0f} MiB: {instead}, or raise the budget with "
+            "mercer.config(memory=...)"
         )
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from mercer import validate
-from mercer.backend import count, detached, is_array
 from mercer.config import settings
-from mercer.frames import Columns, Table
 from mercer.gram import PermutedWeights
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import Labelled, PairSums, labelled
@@ -23,15 +21,10 @@ from mercer.htest.nulls import Permutation
 from mercer.htest.result import Result
 from mercer.htest.sample_notes import attainable_note, log_labellings
 from mercer.htest.samples.pooled_sample import within
+from mercer.htest.samples.several_samples import pooled_samples
 from mercer.htest.ties import coincide, double_noise, few_points, single_noise
-from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.default import default_kernel
-from mercer.kernels.default_objects import joined_objects, kind_of_objects
-from mercer.kernels.prepare import aligned, as_table, bound_to, read
-from mercer.kernels.radial import VECTOR_KERNEL
-from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.sample_rows import joined, recentred, widened
+from mercer.rkhs.sample_rows import widened
 
 
 @dataclass(frozen=True)
@@ -201,44 +194,6 @@ def _pooled(kernel: Kernel | None, samples: Sequence[Any]) -> tuple[Kernel, Poin
     """The kernel bound to columns, all points, and the sizes of the samples."""
     if len(samples) < 2:
         raise ValueError(f"KSample needs at least two samples, got {len(samples)}")
-    if any(isinstance(s, Empirical) and s.weights is not None for s in samples):
-        raise TypeError("KSample takes no weighted samples: use MMD() on pairs of them")
-    samples = [s.points if isinstance(s, Empirical) else s for s in samples]
-    if kernel is None and any(kind_of_objects(s) is not None for s in samples):
-        names = [f"samples[{i}]" for i in range(len(samples))]
-        kernel = default_kernel(joined_objects(samples, names))
-    parts, columns = _read(samples, kernel)
-    unbound = kernel or VECTOR_KERNEL
-    if kernel is None and columns is not None:
-        unbound = default_kernel(Table(np.concatenate(parts), columns))
-    bound = bound_to(unbound, columns)
-    shifted = recentred(bound, *parts)
-    points = reduce(joined, shifted)
-    if kernel is None and columns is None:
-        bound = median_rbf(points, name="the pooled sample")
-    return bound, points, [count(sample) for sample in parts]
-
-
-def _read(samples: Sequence[Any], kernel: Kernel | None) -> tuple[list[Points], Columns | None]:
-    """All samples as points that the kernel takes, with the columns of the first."""
-    parts: list[Points] = []
-    columns: Columns | None = None
-    for i, sample in enumerate(samples):
-        name = f"samples[{i}]"
-        table = as_table(sample, name)
-        if table is not None and (i == 0 or columns is not None):
-            columns = columns or table.columns
-            sample = aligned(table, columns, ("samples[0]", name))
-        elif columns is not None and any(columns.categorical):
-            raise TypeError(f"{name} must be a data frame, for samples[0] is one with categories")
-        if kernel is None:
-            checked = detached(validate.points(sample, name))
-        else:
-            checked = detached(read(kernel, sample, columns, name)[0])
-        if count(checked) < 2:
-            raise ValueError(f"{name} must have at least two points, got {count(checked)}")
-        if parts and is_array(checked) and is_array(parts[0]):
-            validate.same_library(parts[0], checked, ("samples[0]", name))
-            validate.same_width(parts[0], checked, ("samples[0]", name))
-        parts.append(checked)
-    return parts, columns
+    names = [f"samples[{i}]" for i in range(len(samples))]
+    no_weights = "KSample takes no weighted samples: use MMD() on pairs of them"
+    return pooled_samples(kernel, samples, names, no_weights)
