@@ -68,7 +68,7 @@ class ContextMMD(HypothesisTest):
     >>> before, after = winter + rng.normal(size=100), summer + rng.normal(size=100)
     >>> ContextMMD(resamples=99).test(before, after, winter, summer, rng=0).rejects()
     False
-    >>> ContextMMD(resamples=99).test(before, after + 1.5, winter, summer, rng=0).rejects()
+    >>> ContextMMD(resamples=99).test(before, after + 3.0, winter, summer, rng=0).rejects()
     True
     """
 
