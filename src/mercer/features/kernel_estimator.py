@@ -123,6 +123,13 @@ class KernelEstimator(VersionedEstimator):
         self.kernel_ = kernel
         return bound_to(kernel, columns), points
 
+    def _keep_names(self) -> None:
+        """`feature_names_in_` of rows that were read part by part; none of arrays."""
+        if self._columns is not None:
+            self.feature_names_in_ = np.array(self._columns.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
     def _needs_points(self) -> str | None:
         """Reason why a precomputed kernel matrix does not suffice; None where it does."""
         return None

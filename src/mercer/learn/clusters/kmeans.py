@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import validate
 from mercer.backend import array_like, eps, to_numpy
@@ -18,7 +19,13 @@ from mercer.gram import Gram
 from mercer.gram.eigen import Product, repeated_product
 from mercer.gram.threads import spans
 from mercer.kernels.base import Kernel
+from mercer.learn.clusters.landmark_kmeans import landmark_clusters
 from mercer.learn.kernel_learner import KernelEstimator
+from mercer.learn.landmark_features import (
+    landmark_features,
+    refuse_beyond_memory,
+    rows_by_parts,
+)
 from mercer.rkhs.function import Function
 from mercer.rkhs.sample_rows import recentred
 
@@ -47,6 +54,11 @@ class KernelKMeans(
         share passes over the matrix.
     max_iter : int
         Largest number of iterations of each start.
+    landmarks : int or None
+        Number of points, drawn uniformly, in whose span the centres lie. X is then read part by part, once for
+        each iteration, and may be larger than memory: a `Parquet` source, an Arrow dataset, a Dask collection, a
+        memory map or a Zarr array. All starts run on the landmarks (on 2,000 points where they are fewer), and
+        iterations on all points begin at the best. None: all points are held.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -105,30 +117,36 @@ class KernelKMeans(
         kernel: Kernel | None = None,
         n_init: int = 10,
         max_iter: int = 300,
+        landmarks: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
         self.n_init = n_init
         self.max_iter = max_iter
+        self.landmarks = landmarks
         self.random_state = random_state
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Find the clusters of points X; y is ignored."""
         for name in ("n_clusters", "n_init", "max_iter"):
             validate.whole(name, getattr(self, name))
-        kernel, points = self._accept(X)
-        gram = Gram(kernel, *recentred(kernel, points))
-        refuse_more_clusters_than_points(self.n_clusters, gram.shape[0])
-        random = state(self.random_state)
-        rng = np.random.default_rng(random.randint(2**31 - 1))
-        result = clustered(gram, self.n_clusters, self.n_init, self.max_iter, rng)
-        if not result.settled:
+        settled = self._fit_all(X) if self.landmarks is None else self._fit_parts(X, self.landmarks)
+        if not settled:
             warnings.warn(
                 f"clusters still changed after {self.max_iter} iterations: raise max_iter",
                 NotConverged,
                 stacklevel=2,
             )
+        return self
+
+    def _fit_all(self, X: Any) -> bool:
+        """Clusters of points that are held; whether the iterations converged."""
+        refuse_beyond_memory(X, "KernelKMeans", "use KernelKMeans(landmarks=1000)")
+        kernel, points = self._accept(X)
+        gram = Gram(kernel, *recentred(kernel, points))
+        refuse_more_clusters_than_points(self.n_clusters, gram.shape[0])
+        result = self._clustered(gram)
         self.labels_, self.inertia_, self.n_iter_ = result.labels, result.inertia, result.rounds
         means = indicators(result.labels[None], self.n_clusters)
         self.function_ = Function(
@@ -136,15 +154,47 @@ class KernelKMeans(
         )
         self._norms = np.einsum("ic,ic->c", means, to_numpy(gram @ means))
         self._precision = eps(gram.like)
-        return self
+        return result.settled
+
+    def _clustered(self, gram: Gram) -> Clustered:
+        random = state(self.random_state)
+        rng = np.random.default_rng(random.randint(2**31 - 1))
+        return clustered(gram, self.n_clusters, self.n_init, self.max_iter, rng)
+
+    def _fit_parts(self, X: Any, landmarks: int) -> bool:
+        """Clusters of points that are read part by part; whether the iterations converged."""
+        features = landmark_features(self, X, landmarks)
+        gram = Gram(features.map.kernel, *recentred(features.map.kernel, features.sample))
+        refuse_more_clusters_than_points(self.n_clusters, gram.shape[0])
+        self._precision = eps(gram.like)
+        start = self._clustered(gram).labels
+        result = landmark_clusters(features, start, self.max_iter, _Nearest(self._precision))
+        order = order_of_first_points(result.labels, self.n_clusters)
+        self.labels_ = np.argsort(order)[result.labels]
+        self.inertia_, self.n_iter_ = result.inertia, result.rounds
+        centres = result.centres[order]
+        weights = array_like(to_numpy(features.map.root) @ centres.T, gram.like, gram.like.dtype)
+        self.function_ = Function(self.kernel_, features.map.landmarks, weights, self._columns)
+        self._norms = np.einsum("cr,cr->c", centres, centres)
+        return result.settled
 
     def predict(self, X: Any) -> np.ndarray:
         """Nearest centre of every point: (n,)."""
+        check_is_fitted(self)
+        in_parts = rows_by_parts(self, X, self._labels, 1)
+        return self._labels(X) if in_parts is None else in_parts
+
+    def _labels(self, X: Any) -> np.ndarray:
         distances, diagonal = self._distances(X)
-        return nearest_centre(distances, _rounding(diagonal, self._norms.max(), self._precision))
+        return _Nearest(self._precision)(distances, diagonal, self._norms)
 
     def transform(self, X: Any) -> np.ndarray:
         """Distances to all centres in the RKHS: (n, n_clusters)."""
+        check_is_fitted(self)
+        in_parts = rows_by_parts(self, X, self._roots, self.n_clusters)
+        return self._roots(X) if in_parts is None else in_parts
+
+    def _roots(self, X: Any) -> np.ndarray:
         return np.sqrt(self._distances(X)[0])
 
     def score(self, X: Any, y: None = None) -> float:
@@ -162,6 +212,18 @@ class KernelKMeans(
         near = to_numpy(Gram(kernel, new, old) @ learnt.weights)
         diagonal = to_numpy(kernel.diag(new)).astype(np.float64)
         return np.maximum(diagonal[:, None] - 2 * near + self._norms, 0.0), diagonal
+
+
+@dataclass(frozen=True)
+class _Nearest:
+    """Nearest centres, where rounding decides no ties."""
+
+    precision: float
+
+    def __call__(
+        self, distances: np.ndarray, diagonal: np.ndarray, norms: np.ndarray
+    ) -> np.ndarray:
+        return nearest_centre(distances, _rounding(diagonal, norms.max(), self.precision))
 
 
 @dataclass(frozen=True, eq=False)

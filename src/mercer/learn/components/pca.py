@@ -27,9 +27,15 @@ from mercer.errors import MemoryBudgetError
 from mercer.gram import Centered, Gram, top_eigenpairs
 from mercer.gram.eigen import held_if_small
 from mercer.kernels.base import Kernel, Points
+from mercer.learn.components.landmark_pca import landmark_components
 from mercer.learn.components.low_rank import all_eigenpairs
 from mercer.learn.components.preimage import Back, FixedPoint, KPCAProjection, Preimage, back_of
 from mercer.learn.kernel_learner import KernelEstimator
+from mercer.learn.landmark_features import (
+    landmark_features,
+    refuse_beyond_memory,
+    rows_by_parts,
+)
 from mercer.rkhs.function import Function
 from mercer.rkhs.sample_rows import recentred
 
@@ -65,6 +71,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Method of `inverse_transform`: ``FixedPoint()``, an iteration for smooth radial kernels and
         ``Linear()``, or ``LearnedMap()``, a ridge regression of points on scores for all kernels on
         vectors. None: ``FixedPoint()`` where it applies.
+    landmarks : int or None
+        Number of points, drawn uniformly, in whose span the components lie. X is then read once, part by part,
+        and may be larger than memory: a `Parquet` source, an Arrow dataset, a Dask collection, a memory map or a
+        Zarr array. None: the components of all points, which are held.
+    random_state : int, Generator, RandomState or None
+        Of the landmarks.
 
     Attributes
     ----------
@@ -86,6 +98,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     A kernel that is not positive definite has negative eigenvalues, which have no functions: only the
     components of positive ones are returned, and the total variance is still the trace. Eigenvalues below
     n times machine epsilon times the largest are treated as zero.
+
+    On landmarks the eigenvalues are those of the kernel projected on their span, so that none exceeds its
+    counterpart of all points; `explained_variance_ratio_` refers to the total variance of the kernel itself. Pre-images
+    need ``preimage=LearnedMap()``, which learns from the landmarks.
 
     References
     ----------
@@ -116,23 +132,34 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         *,
         kernel: Kernel | None = None,
         preimage: Preimage | None = None,
+        landmarks: int | None = None,
+        random_state: Any = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.preimage = preimage
+        self.landmarks = landmarks
+        self.random_state = random_state
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Fit the components of points X; y is ignored."""
-        self._fit(X)
+        if self.landmarks is None:
+            self._fit(X)
+        else:
+            self._fit_on_landmarks(X, self.landmarks)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
         """Fit the components and return the scores of the same points: (n, k)."""
-        return self._fit(X, **fit_params)
+        if self.landmarks is None:
+            return self._fit(X, **fit_params)
+        return self.fit(X).transform(X)
 
     def transform(self, X: Any) -> Array:
         """Scores of points: (n, k)."""
-        return self._scores(X)
+        check_is_fitted(self)
+        in_parts = rows_by_parts(self, X, self._scores, self.n_components_)
+        return self._scores(X) if in_parts is None else in_parts
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Points whose scores are close to the rows of X (n, k): (n, d).
@@ -149,8 +176,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             )
         if self._back is None:
             raise ValueError(
-                f"FixedPoint() finds pre-images for smooth radial kernels and Linear(), not for "
-                f"{self.kernel_!r} on these points: use preimage=LearnedMap() and vectors"
+                "FixedPoint() finds pre-images for smooth radial kernels and Linear() without landmarks, not "
+                f"for {self.kernel_!r} on these points: use preimage=LearnedMap() and vectors"
             )
         return self._back(scores)
 
@@ -171,12 +198,43 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         old, new = recentred(self._bound, learnt.points, points)
         return Gram(self._bound, new, old) @ learnt.weights - self._offsets
 
-    def _fit(self, X: Any) -> Array:
-        """Fit the components, and return the scores of the training points."""
+    def _fit_on_landmarks(self, X: Any, landmarks: int) -> None:
+        """Fit the components in the span of landmarks, part by part."""
+        self._check_preimage()
+        if isinstance(self.preimage, FixedPoint):
+            raise ValueError(
+                "FixedPoint() needs all points, and landmarks leave most of them out: use "
+                "preimage=LearnedMap(), or landmarks=None"
+            )
+        features = landmark_features(self, X, landmarks)
+        learnt = landmark_components(features, *_asked(self.n_components, len(features.stream)))
+        points = features.map.landmarks
+        self.function_ = Function.of_checked(self.kernel_, points, learnt.weights, self._columns)
+        self._offsets = learnt.offsets
+        self._keep_variances(learnt.eigenvalues, learnt.n, learnt.trace)
+        self._back = None
+        if self.preimage is not None:
+            scores = to_numpy(Gram(self._bound, points) @ learnt.weights) - learnt.offsets
+            self._back = self._backwards(
+                to_numpy(points), self._bound, points, learnt.weights, scores
+            )
+
+    def _check_preimage(self) -> None:
         if self.preimage is not None:
             validate.instance(
                 "preimage", self.preimage, Preimage, "FixedPoint(), LearnedMap(...) or None"
             )
+
+    def _keep_variances(self, values: np.ndarray, n: int, trace: float) -> None:
+        self.eigenvalues_ = values
+        self.explained_variance_ = values / (n - 1)
+        self.explained_variance_ratio_ = values / trace
+        self.n_components_ = len(values)
+
+    def _fit(self, X: Any) -> Array:
+        """Fit the components, and return the scores of the training points."""
+        self._check_preimage()
+        refuse_beyond_memory(X, "KernelPCA", "use KernelPCA(landmarks=1000)")
         kernel, points = self._learn_from(self._numbers(X, reset=True, ensure_min_samples=2))
         gram = Gram.of_checked(kernel, *recentred(kernel, points))
         complete = all_eigenpairs(gram) if self.n_components is None else None
@@ -187,10 +245,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         weights = vectors / array_like(roots, vectors)
         self.function_ = Function.of_checked(self.kernel_, points, weights, self._columns)
         self._offsets = array_like(centred.row_means, vectors) @ weights
-        self.eigenvalues_ = values
-        self.explained_variance_ = values / (n - 1)
-        self.explained_variance_ratio_ = values / trace
-        self.n_components_ = len(values)
+        self._keep_variances(values, n, trace)
         scores = vectors * array_like(roots, vectors)
         self._back = self._backwards(X, kernel, points, weights, scores)
         return scores

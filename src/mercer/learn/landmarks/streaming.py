@@ -88,8 +88,7 @@ class StreamedLearner(KernelPredictor):
         kernel, points = self._learn_from(sample)
         if is_array(points) and points.ndim == 2:
             self._check_width(int(points.shape[1]), reset=True)
-        if self._columns is not None:
-            self.feature_names_in_ = np.array(self._columns.names, dtype=object)
+        self._keep_names()
         return source, self._prepare(kernel, points, rng)
 
     def _accept_both(self, X: Any, y: Any, sample_weight: Any) -> Any:

@@ -18,6 +18,7 @@ from mercer import validate
 from mercer.features.random_state import state
 from mercer.kernels.base import Kernel
 from mercer.kernels.precomputed import Precomputed
+from mercer.learn.landmark_features import refuse_beyond_memory
 from mercer.learn.machines.labelled_points import LabelledPoints, stratified_folds
 from mercer.learn.machines.platt import PlattSigmoid
 from mercer.learn.machines.smo import Dual, DualSolution
@@ -331,6 +332,7 @@ def _fit_all(machines: list[SVC], X: Any, y: Any, sample_weight: Any) -> list[An
     for machine in machines:
         machine._check()
     first = machines[0]
+    refuse_beyond_memory(X, "SVC", "use NystromLogistic, which reads them part by part")
     kernel, points, codes, weights = first._accept_labels(X, y, sample_weight)
     points = first._precise_points(points)
     check_definite(kernel, points, hard=any(inf == m.C for m in machines))

@@ -13,6 +13,7 @@ from sklearn.base import RegressorMixin
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.kernels.base import Kernel
+from mercer.learn.landmark_features import refuse_beyond_memory
 from mercer.learn.machines.matrix_access import kernel_rows
 from mercer.learn.machines.smo import Dual
 from mercer.learn.machines.svm_base import Machine, SupportExpansion, check_definite, increasing
@@ -116,6 +117,7 @@ def _fit_all(machines: list[SVR], X: Any, y: Any, sample_weight: Any) -> list[An
     for machine in machines:
         machine._check()
     first = machines[0]
+    refuse_beyond_memory(X, "SVR", "use NystromRidge, which reads them part by part")
     kernel, points, target, weights = first._accept_numbers(X, y, sample_weight, several=False)
     points = first._precise_points(points)
     check_definite(kernel, points)
