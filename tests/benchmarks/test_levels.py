@@ -1,5 +1,6 @@
 """The study of levels can be run in parts, goes on where it stopped, and tells what is outside."""
 
+from benchmarks.reproductions import calibration_page
 from tests.support.studies import Study
 
 STUDY = Study("two_sample_level", "two_sample_calibration")
@@ -22,3 +23,10 @@ def test_bounds_have_no_lower_end_and_intervals_a_table_of_their_own(tmp_path):
     assert "| 0.00% | 5 | yes, at most |" in done.text
     text = STUDY.run(tmp_path, "--only", "coverage; d = 1; none; 30/30", "--runs", "5").text
     assert "| 1 | none | 30/30 |" in text
+
+
+def test_the_page_of_the_site_shows_what_is_on_record():
+    docs = calibration_page.DOCS
+    assert (docs / "calibration.md").read_text(encoding="utf-8") == calibration_page.page()
+    assert all(family.picture.exists() for family in calibration_page.FAMILIES)
+    assert "\ncalibration\n" in (docs / "index.md").read_text(encoding="utf-8")
