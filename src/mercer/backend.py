@@ -101,6 +101,11 @@ def is_torch(x: object) -> bool:
     return type(x).__module__.partition(".")[0] == "torch"
 
 
+def is_jax(x: object) -> bool:
+    """Whether `x` is an array of JAX, which cannot be modified; never imports JAX."""
+    return type(x).__module__.partition(".")[0] in ("jax", "jaxlib")
+
+
 def on_gpu(x: object) -> bool:
     """Whether `x` is a tensor of torch on an NVIDIA GPU, for which fused kernels exist.
 
@@ -163,10 +168,27 @@ def to_numpy(x: Any) -> np.ndarray:
         return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
     import array_api_compat
 
+    if is_jax(x):
+        return _jax_to_numpy(x)
+    if array_api_compat.is_cupy_array(x):
+        return x.get()  # CuPy refuses to convert without being asked
     xp = namespace(x)
     if array_api_compat.is_array_api_strict_namespace(xp):
         return np.asarray(xp.asarray(x, device=xp.Device("CPU_DEVICE")))
     return np.asarray(x)
+
+
+def _jax_to_numpy(x: Any) -> np.ndarray:
+    """The numbers of an array of JAX; values that are only traced, inside jit or grad, are refused."""
+    try:
+        return np.asarray(x.astype("float32") if str(x.dtype) == "bfloat16" else x)
+    except TypeError as problem:
+        if not hasattr(x, "aval"):
+            raise
+        raise TypeError(
+            "mercer computes with the numbers of JAX arrays in NumPy, got a traced value without numbers: "
+            "call it outside jax.jit, jax.grad and jax.vmap, or use tensors of torch for gradients"
+        ) from problem
 
 
 def from_numpy(x: np.ndarray, library: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer import frames
-from mercer.backend import Array, is_array, is_held, is_numpy, is_torch, namespace, to_numpy
+from mercer.backend import Array, is_array, is_held, is_jax, is_numpy, is_torch, namespace, to_numpy
 
 BAGS_HINT = (
     " (bags of points need a kernel on distributions, such as MeanMap(RBF(1.0)); for time series use Series.of(...), or "
@@ -48,9 +48,11 @@ def _array(x: Any, name: str) -> Array:
         raise TypeError(f"{name} is a sparse array: call .toarray() first")
     frames.refuse_masked(x, name)
     if is_array(x):
-        return x
+        return (
+            to_numpy(x) if is_jax(x) else x
+        )  # results are built in place, which JAX does not allow
     if isinstance(x, list | tuple):
-        return _stacked(x, name)
+        return _stacked([to_numpy(row) if is_jax(row) else row for row in x], name)
     data = None if isinstance(x, type | str | bytes | Real) else frames.numbers(x, name)
     if data is not None:
         return data
