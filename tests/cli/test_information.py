@@ -53,7 +53,11 @@ def test_every_pair_with_intervals_and_pvalues(folder):
 
 
 def test_one_question_and_the_gate():
-    told = run("data.csv", "--x", "weight", "--y", "city", "--given", "height").stdout
+    told = run(
+        *("data.csv", "--x", "weight", "--y", "city", "--given", "height", "--report", "none.html")
+    ).stdout
+    page = Path("none.html").read_text(encoding="utf-8")
+    assert "No corrected p-value is at most 0.05" in page
     assert told.startswith("Mutual information given 'height': 0 of 1 pairs")
     run("data.csv", "--x", "height", "--y", "weight", "--gate", code=1)
     run("data.csv", "--x", "luck", "--y", "weight", "--gate", "--resamples", "39")

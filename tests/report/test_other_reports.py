@@ -78,6 +78,10 @@ def test_drift(tmp_path):
     calm = drift_report(result, level=1e-6)
     assert "No batch differs from April.csv" in calm
     assert figures(calm) == ["timeline"]
+    assert "When did it change?" in page
+    assert "red diamonds" in page
+    assert "When did it change?" not in calm
+    assert "red diamonds" not in calm
     with pytest.raises(TypeError, match="drift"):
         drift_report("nothing")  # type: ignore[arg-type]
 

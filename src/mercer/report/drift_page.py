@@ -84,9 +84,11 @@ def _timeline(result: DriftResult, level: float) -> ReportFigure:
         f"{brief(b.name, 40)} {max(b.effect.auc, 0.5):.0%}{' (different)' if b.corrected <= level else ''}"
         for b in result.batches[:40]
     )
+    drifted = any(batch.corrected <= level for batch in result.batches)
+    marks = " Batches that differ are red diamonds, the others grey dots." if drifted else ""
     caption = (
         f"How often a classifier tells a row of each batch from a row of {brief(result.reference, 60)}, with "
-        "95% intervals; 50% is guessing, and smaller shares are shown as 50%. Batches that differ are red diamonds, the others grey dots."
+        f"95% intervals; 50% is guessing, and smaller shares are shown as 50%.{marks}"
     )
     return ReportFigure.drawn(
         lambda ax: result.plot(ax, level=level),
