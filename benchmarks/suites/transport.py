@@ -33,7 +33,10 @@ def _sliced(options: Options) -> dict[str, Timing]:
         "POT": Contender(lambda: ot.sliced_wasserstein_distance(x, y, projections=lines.T)),
     }
     return interleaved(
-        contenders, options.repeats, check=lambda _, v: np.testing.assert_allclose(v, expected)
+        contenders,
+        options.repeats,
+        shared=options.shared,
+        check=lambda _, v: np.testing.assert_allclose(v, expected),
     )
 
 
@@ -46,7 +49,7 @@ def _line(options: Options) -> dict[str, Timing]:
         "mercer, unequal sizes": Contender(lambda: wasserstein(x, y[:-9])),
         "two sorts by NumPy": Contender(lambda: (np.sort(x), np.sort(y))),
     }
-    return interleaved(contenders, options.repeats)
+    return interleaved(contenders, options.repeats, shared=options.shared)
 
 
 def _compared(title: str, times: dict[str, Timing]) -> Table:
