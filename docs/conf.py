@@ -87,9 +87,9 @@ _ACCESSIBLE = (
     ),
     (r"<pre>", '<pre tabindex="0">'),
     (r'<div class="table-wrapper([^"]*)">', r'<div class="table-wrapper\1" tabindex="0">'),
-    (
-        r'(<a class="reference internal" href="([^"#]*?)(?:#[^"]*)?")(><span class="std std-ref"></span></a>)',
-        r'\1 aria-hidden="true" tabindex="-1"\3',
+    (  # thumbnails of the gallery hide the text of their links
+        r'(<a class="reference internal" href="[^"]*")(><span class="doc">([^<"]*)</span></a></p>\s*<div class="sphx-glr-thumbnail-title">)',
+        r'\1 aria-label="\3"\2',
     ),
 )
 
