@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import mercer
+from mercer.cli.causal_graph import graph
 from mercer.cli.demo import demo
 from mercer.cli.doctor import doctor
 from mercer.cli.drift import drift
@@ -23,7 +24,17 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for _command in (two_sample, independence, information, goodness, drift, power, demo, doctor):
+for _command in (
+    two_sample,
+    independence,
+    information,
+    graph,
+    goodness,
+    drift,
+    power,
+    demo,
+    doctor,
+):
     app.command()(_command)
 
 

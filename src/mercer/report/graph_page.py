@@ -1,0 +1,61 @@
+"""Report of `mercer graph`: picture and table of the edges of a causal graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mercer.report.cells import versions
+from mercer.report.page import brief, checked_page
+from mercer.report.report_figure import PHONE_WIDTH, ReportFigure
+
+_MAX_COLUMNS_DRAWN = 30  # more names do not fit on the circle
+_COLUMNS_OF_PHONE = 10  # they fit at the width of a telephone
+
+
+def graph_page(
+    graph: Any, *, name: str, facts: Mapping[str, str], notes: Sequence[str], again: str
+) -> str:
+    """Report of a `CausalGraph` as a single HTML page that works offline."""
+    edges = graph.edges
+    return checked_page(
+        "graph.html",
+        {
+            "name": name,
+            "level": graph.method.level,
+            "edges": edges,
+            "directed": sum(edge.directed for edge in edges),
+            "columns": len(graph.names),
+            "halves": graph.frequencies is not None,
+            "picture": _picture(graph) if edges else None,
+            "facts": {
+                **facts,
+                "level": f"{graph.method.level:g}",
+                "tests": f"{graph.tests:,}",
+                "rows": f"{graph.size:,}",
+                **versions(),
+            },
+            "again": again,
+        },
+        notes=notes,
+    )
+
+
+def _picture(graph: Any) -> ReportFigure | None:
+    """The columns on a circle with their edges; None for too many columns."""
+    number = len(graph.names)
+    if number > _MAX_COLUMNS_DRAWN:
+        return None
+    edges = "; ".join(
+        f"{brief(e.first, 30)} {'causes' if e.directed else 'and'} {brief(e.second, 30)}"
+        for e in graph.edges
+    )
+    size = PHONE_WIDTH * max(1.0, number / _COLUMNS_OF_PHONE)
+    return ReportFigure.drawn(
+        graph.plot,
+        name="graph",
+        alt=f"Graph of columns. Edges: {edges}.",
+        caption="Arrows point from causes to effects; the direction of lines without a head is open.",
+        width=size,
+        height=size,
+    )
