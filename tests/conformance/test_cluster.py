@@ -14,7 +14,9 @@ from mercer.gram.cluster import batches
 from tests.conformance.backend_cases import REFERENCE, htest_cases, learner_cases
 
 CASES = [*htest_cases(), *learner_cases()]
-EVERY = 6  # one case in so many runs each time; the others with -m slow
+# One case in so many runs in every continuous integration, the others once a week with -m slow. Most of the time is the
+# start of the workers and their imports.
+EVERY = 8
 NUMBERS = [
     pytest.param(i, id=f"{c.name}-{i}", marks=[] if i % EVERY == 0 else [pytest.mark.slow])
     for i, c in enumerate(CASES)
