@@ -5,6 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.datasets import AmplitudeModulation, ExpressiveFaces, SongYears, VideoCaptions
+from mercer.htest import HSIC, Permutation
+from mercer.kernels import Linear
 
 SIZES = {
     AmplitudeModulation(): (1000, 1000),
@@ -87,3 +89,17 @@ def test_parameters_are_checked():
         VideoCaptions(2.0)
     with pytest.raises(ValueError, match="noise"):
         AmplitudeModulation(noise=0.0)
+
+
+@pytest.mark.parametrize(
+    ("problem", "kernels"),
+    [(SongYears, (None, None)), (VideoCaptions, (Linear(), Linear()))],
+    ids=["songs", "videos"],
+)
+def test_dependence_is_detected_where_there_is_any(problem, kernels):
+    """400 songs, or 200 videos: p-values of HSIC are small with dependence, and of 20 without it at most four."""
+    n = 200 if problem is VideoCaptions else 400
+    test = HSIC(*kernels, null=Permutation(99))
+    assert test.test(*problem(1.0).sample(n, rng=0), rng=0).pvalue == 0.01
+    broken = [test.test(*problem(0.0).sample(n, rng=i), rng=i).pvalue for i in range(20)]
+    assert np.sum(np.array(broken) <= 0.05) <= 4  # chance of more: 0.003

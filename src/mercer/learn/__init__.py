@@ -43,6 +43,7 @@ from mercer.learn.machines.kernel_search import KernelSearchCV
 from mercer.learn.machines.oneclass import OneClassSVC
 from mercer.learn.machines.svc import SVC, MultiClass, OneVsOne, OneVsRest
 from mercer.learn.machines.svr import SVR
+from mercer.learn.regression.function_penalties import FunctionPenalty, NormPower
 from mercer.learn.regression.kernel_logistic import KernelLogistic
 from mercer.learn.regression.kernel_machine import KernelMachine, KernelQuantile
 from mercer.learn.regression.kernel_ridge import KernelRidge
@@ -90,6 +91,7 @@ __all__ = [
     "FlexSVC",
     "Forward",
     "FourierRidge",
+    "FunctionPenalty",
     "HSICSelector",
     "Hinge",
     "Huber",
@@ -108,6 +110,7 @@ __all__ = [
     "MeanFeatures",
     "MultiClass",
     "NadarayaWatson",
+    "NormPower",
     "NormalEquations",
     "NystromLogistic",
     "NystromRidge",

@@ -20,6 +20,7 @@ from mercer.kernels.take import taken
 from mercer.learn.kernel_learner import KernelPredictor, with_intercept
 from mercer.learn.regression import interior_point
 from mercer.learn.regression.dense_or_refuse import affordable
+from mercer.learn.regression.function_penalties import FunctionPenalty, matching_ridge
 from mercer.learn.regression.landmark_matrix import (
     LandmarkMatrix,
     landmark_matrix,
@@ -32,7 +33,7 @@ from mercer.learn.regression.losses import (
     SmoothLoss,
     Squared,
 )
-from mercer.learn.regression.newton import Fit, Penalised, minimise
+from mercer.learn.regression.newton import Fit, Penalised, minimise, squared_norm
 from mercer.learn.target_scale import spread, weighted_median
 from mercer.rkhs.function import Function
 
@@ -150,7 +151,7 @@ def _is_classifier(machine: KernelMachine) -> bool:
 class KernelMachine(RepresenterMachine):
     """Regularised kernel machine: f minimises sum_i w_i l(y_i, f(x_i) + b) + ridge |f|^2, l convex.
 
-    By the representer theorem f = sum_i a_i k(x_i, .). `ridge` belongs to the **summed** loss; a
+    By the representer theorem f = sum_i a_i k(x_i, .), also with ridge g(|f|^2) for another `penalty`. `ridge` belongs to the **summed** loss; a
     support vector machine of parameter C is ``KernelMachine(Hinge(), kernel, ridge=1 / (2 C))``.
     With a loss of margins (`Hinge`, `SquaredHinge`, `Logistic`) it is a classifier, of more than
     two classes one against the rest; otherwise a regressor. A loss that is proportional to the error
@@ -167,6 +168,8 @@ class KernelMachine(RepresenterMachine):
     ridge : float
     intercept : bool
         Whether to fit an unpenalised b.
+    penalty : FunctionPenalty or None
+        g, such as ``NormPower(1)`` for ridge |f|; of two classes or numbers. About ten fits. None: |f|^2.
     max_iter : int
         Largest number of steps, each of which solves a system of n equations.
     tolerance : float
@@ -178,6 +181,8 @@ class KernelMachine(RepresenterMachine):
     function_ : Function
         f; one for each class where there are more than two.
     intercept_ : float or array (classes,)
+    ridge_ : float
+        The ridge; with a penalty that at which |f|^2 has the same solution.
     gap_ : float
         Last relative improvement, or relative duality gap.
     n_iter_ : int
@@ -218,6 +223,7 @@ class KernelMachine(RepresenterMachine):
         ridge: float = 1.0,
         *,
         intercept: bool = True,
+        penalty: FunctionPenalty | None = None,
         max_iter: int = 100,
         tolerance: float = 1e-10,
     ) -> None:
@@ -225,6 +231,7 @@ class KernelMachine(RepresenterMachine):
         self.kernel = kernel
         self.ridge = ridge
         self.intercept = intercept
+        self.penalty = penalty
         self.max_iter = max_iter
         self.tolerance = tolerance
 
@@ -247,9 +254,25 @@ class KernelMachine(RepresenterMachine):
             targets = [astype(numbers, double(numbers))]
         like = Gram.of_checked(kernel, points).like
         w = each if weights is None else array_like(weights, each)
+        if self.penalty is not None:
+            self._match(matrix, targets, w, loss)
         fits = [self._minimise(matrix, target, w, loss) for target in targets]
         self._keep(matrix, points, fits, like, one=len(fits) == 1)
         return self
+
+    def _match(self, matrix: Any, targets: list[Array], weights: Array, loss: Loss) -> None:
+        """Set `ridge_` to that at which |f|^2 has the solution of the penalty."""
+        validate.instance("penalty", self.penalty, FunctionPenalty, "NormPower(1.0), or None")
+        if len(targets) > 1:
+            raise ValueError(
+                f"a penalty is for numbers or two classes, but y has {len(targets)}: use OneVsRestClassifier"
+            )
+
+        def norm2_at(c: float) -> float:
+            self.ridge_ = c
+            return squared_norm(matrix, self._minimise(matrix, targets[0], weights, loss))
+
+        self.ridge_ = matching_ridge(self.penalty, float(self.ridge), norm2_at)
 
     @available_if(_is_classifier)
     def decision_function(self, X: Any) -> Array:

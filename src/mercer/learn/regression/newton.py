@@ -72,10 +72,7 @@ class Penalised:
 
     def image(self, a: Array) -> Array:
         """K a in float64: (n,)."""
-        if isinstance(self.matrix, LazyMatrix):
-            return astype(self.matrix @ array_like(a, self.matrix.like), a.dtype)
-        with threads_for_product(int(a.shape[0]) ** 2):
-            return self.matrix @ a
+        return _image(self.matrix, a)
 
     def _directly(self, matrix: Array, f: Array, w: Array, g: Array) -> Array:
         """Solve the system of a dense matrix by Cholesky, on the points of positive curvature."""
@@ -133,6 +130,20 @@ def minimise(problem: Penalised, iterations: int, tolerance: float) -> Fit:
         if still and (length == 1.0 or still == _MAX_STALLED_STEPS):
             return Fit(a, b, step, max(gap, 0.0))
     return Fit(a, b, iterations, gap)
+
+
+def squared_norm(matrix: Array | LazyMatrix | FactoredMatrix, fit: Fit) -> float:
+    """|f|^2 = a'Ka."""
+    a = fit.coefficients
+    return max(scalar(namespace(a).sum(a * _image(matrix, a))), 0.0)
+
+
+def _image(matrix: Array | LazyMatrix | FactoredMatrix, a: Array) -> Array:
+    """K a in the precision of a: (n,)."""
+    if isinstance(matrix, LazyMatrix):
+        return astype(matrix @ array_like(a, matrix.like), a.dtype)
+    with threads_for_product(int(a.shape[0]) ** 2):
+        return matrix @ a
 
 
 def _definite(solved: Array | None) -> Array:
