@@ -66,7 +66,7 @@ def matching_ridge(
     log c - log(ridge g'(|f_c|^2)) grows with c for penalties that are convex in |f|, because |f_c| falls
     and c |f_c| grows, so that the root is unique.
     """
-    from scipy.optimize import brentq
+    from scipy.optimize import root_scalar
 
     def excess(level: float) -> float:
         norm2 = norm2_at(exp(level))
@@ -88,6 +88,6 @@ def matching_ridge(
         else:
             low, high = high, start + width
         if (excess(low) < 0) != (excess(high) < 0):
-            return exp(float(brentq(excess, low, high, xtol=_PRECISION)))
+            return exp(root_scalar(excess, bracket=(low, high), xtol=_PRECISION).root)
         width *= 2
     raise ValueError(f"{penalty!r} has no minimum near ridge {ridge!r}: use a smaller ridge")

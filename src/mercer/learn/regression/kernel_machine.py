@@ -255,14 +255,16 @@ class KernelMachine(RepresenterMachine):
         like = Gram.of_checked(kernel, points).like
         w = each if weights is None else array_like(weights, each)
         if self.penalty is not None:
-            self._match(matrix, targets, w, loss)
+            self._match(self.penalty, matrix, targets, w, loss)
         fits = [self._minimise(matrix, target, w, loss) for target in targets]
         self._keep(matrix, points, fits, like, one=len(fits) == 1)
         return self
 
-    def _match(self, matrix: Any, targets: list[Array], weights: Array, loss: Loss) -> None:
+    def _match(
+        self, penalty: Any, matrix: Any, targets: list[Array], weights: Array, loss: Loss
+    ) -> None:
         """Set `ridge_` to that at which |f|^2 has the solution of the penalty."""
-        validate.instance("penalty", self.penalty, FunctionPenalty, "NormPower(1.0), or None")
+        validate.instance("penalty", penalty, FunctionPenalty, "NormPower(1.0), or None")
         if len(targets) > 1:
             raise ValueError(
                 f"a penalty is for numbers or two classes, but y has {len(targets)}: use OneVsRestClassifier"
@@ -272,7 +274,7 @@ class KernelMachine(RepresenterMachine):
             self.ridge_ = c
             return squared_norm(matrix, self._minimise(matrix, targets[0], weights, loss))
 
-        self.ridge_ = matching_ridge(self.penalty, float(self.ridge), norm2_at)
+        self.ridge_ = matching_ridge(penalty, float(self.ridge), norm2_at)
 
     @available_if(_is_classifier)
     def decision_function(self, X: Any) -> Array:
