@@ -58,3 +58,10 @@ def test_refusals():
         TransferEntropy().test(Empirical(X, np.full(120, 1 / 120)), Y)
     with pytest.raises(ValueError, match="at least 8 observations after the lags, got 5"):
         TransferEntropy(lags=5).test(X[:10], Y[:10])
+
+
+def test_summary_of_transfer_entropy_names_the_series():
+    text = TransferEntropy(resamples=9).test(X, Y, rng=0).summary()
+    assert "the past of source" in text
+    assert "the present of target" in text
+    assert "given the past of target" in text

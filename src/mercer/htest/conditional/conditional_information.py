@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -30,6 +30,9 @@ from mercer.info.estimator import Estimator
 from mercer.info.mutual_information import transfer_variables
 from mercer.info.sample import Sample, read_variables
 from mercer.rkhs.paired_samples import variables
+
+# What a summary calls the variables of a transfer entropy.
+_PASTS = ("the past of source", "the present of target", "the past of target")
 
 
 class _LocallyPermuted(HypothesisTest):
@@ -146,7 +149,8 @@ class TransferEntropy(_LocallyPermuted):
         samples = self._embedded(source, target)
         judgement, notes = self._judged(samples, rng)
         three = variables((None, None, None), [s.values for s in samples], least=MIN_ROWS)
-        return independence_result(self, three, judgement.observed, judgement, notes, given=True)
+        named = tuple(replace(v, name=name) for v, name in zip(three, _PASTS, strict=True))
+        return independence_result(self, named, judgement.observed, judgement, notes, given=True)
 
     def _embedded(self, source: Any, target: Any) -> tuple[Sample, Sample, Sample]:
         (now, past), condition = transfer_variables(source, target, self.lags)
