@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from mercer.htest import goodness_of_fit, independence, two_sample
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _SUBMODULES = (
     "causal",
