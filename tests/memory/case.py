@@ -47,6 +47,16 @@ def on_samples(call: Callable[..., Any], samples: int = 1, d: int = D, **more: A
     return Case(prepare, **more)
 
 
+def on_objects(call: Callable[[Any], Any], make: Callable[[int], Any], **more: Any) -> Case:
+    """The call with n objects."""
+
+    def prepare(n: int) -> Callable[[], Any]:
+        objects = make(n)
+        return lambda: call(objects)
+
+    return Case(prepare, **more)
+
+
 def on_square(call: Callable[[np.ndarray], Any], **more: Any) -> Case:
     """The call with a matrix of n rows and columns."""
 

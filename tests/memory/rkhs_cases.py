@@ -12,10 +12,12 @@ from mercer import rkhs
 from mercer.features import (
     KMeansPlusPlus,
     LeverageScores,
+    MinHash,
     Nystrom,
     QuasiMonteCarloFourier,
     RandomFourier,
     RandomPhaseFourier,
+    RandomWarping,
     TensorSketch,
 )
 from mercer.gram import (
@@ -35,7 +37,7 @@ from mercer.gram import (
 )
 from mercer.kernels import canonical_distance, facts_on_points
 from mercer.rkhs import Empirical, Gaussian, Mixture
-from tests.memory.case import NORMAL, Case, D, K, on_bags, on_samples, on_square, points
+from tests.memory.case import NORMAL, Case, D, K, on_bags, on_objects, on_samples, on_square, points
 
 GRADIENT = None if find_spec("torch") else NORMAL.score  # torch differentiates log-densities
 
@@ -107,6 +109,15 @@ FEATURE_CASES = {
         "features.LeverageScores": Nystrom(K, 64, rule=LeverageScores(), random_state=0),
         "features.TensorSketch": TensorSketch(n_components=64, random_state=0),
     }.items()
+} | {
+    "features.MinHash": on_objects(
+        lambda sets: MinHash(n_components=64, random_state=0).fit_transform(sets),
+        lambda n: [frozenset(row) for row in np.random.default_rng(0).integers(500, size=(n, 20))],
+    ),
+    "features.RandomWarping": on_objects(
+        lambda series: RandomWarping(n_components=16, random_state=0).fit_transform(series),
+        lambda n: list(np.random.default_rng(0).normal(size=(n, 30, 2))),
+    ),
 }
 
 

@@ -34,14 +34,14 @@ class _PairSum(DiagramKernel):
         """The terms of all pairs of points: (rows of p, rows of q)."""
 
     @abstractmethod
-    def compiled(self, x: PointSets, y: PointSets, /) -> np.ndarray:
+    def _compiled(self, x: PointSets, y: PointSets, /) -> np.ndarray:
         """The sums of all pairs of diagrams, by a compiled loop: (n, m)."""
 
     def pairwise(self, x: Points, y: Points, /) -> Array:
         left = self.viewed(x)
         right = left if y is x else self.viewed(y)
         if sums_compiled():
-            return self.compiled(left, right)
+            return self._compiled(left, right)
         out = np.empty((len(left), len(right)), dtype=np.float64)
 
         def fill(rows: slice) -> None:
@@ -89,7 +89,7 @@ class PersistenceScaleSpace(_PairSum):
         mirrored = -np.expm1(-np.outer(_persistence(p), _persistence(q)) / (4 * self.sigma))
         return near * mirrored / (8 * pi * self.sigma)
 
-    def compiled(self, x: PointSets, y: PointSets, /) -> np.ndarray:
+    def _compiled(self, x: PointSets, y: PointSets, /) -> np.ndarray:
         marks = _persistence(x.points), _persistence(y.points)
         sums = pair_sums(x, y, marks, 1 / (8 * self.sigma), 1 / (4 * self.sigma))
         return sums / (8 * pi * self.sigma)
@@ -131,7 +131,7 @@ class PersistenceWeightedGaussian(_PairSum):
         near = np.exp(-_squared_distances(p, q) / (2 * self.bandwidth**2))
         return near * self._weights(p)[:, None] * self._weights(q)[None, :]
 
-    def compiled(self, x: PointSets, y: PointSets, /) -> np.ndarray:
+    def _compiled(self, x: PointSets, y: PointSets, /) -> np.ndarray:
         marks = self._weights(x.points), self._weights(y.points)
         return pair_sums(x, y, marks, 1 / (2 * self.bandwidth**2), 0.0)
 
