@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.backend import Array
+from mercer.config import settings
 from mercer.errors import NoRule
 from mercer.features.feature_map import FeatureMap, Map
 from mercer.kernels.base import Kernel, Points
@@ -17,6 +18,7 @@ from mercer.kernels.sets.common_elements import Jaccard, SetFeatures, WeightedJa
 
 _EMPTY = np.uint64(0x243F6A8885A308D3)  # code of what an empty set draws: the first digits of pi
 _NUMBERS_AT_ONCE = 2**22  # hash values held at once: 32 MiB
+_BYTES_A_NUMBER = 64  # hashes, ranks, minima and matches of one element in one column
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,8 @@ class MinHashMap(Map):
         elements = list(chain.from_iterable(sets))
         codes, weights = label_codes(elements), self.kernel.element_weights(elements)
         starts = np.concatenate([[0], np.cumsum(sizes[full])[:-1]])
-        many = max(_NUMBERS_AT_ONCE // len(codes), 1)
+        numbers = min(_NUMBERS_AT_ONCE, settings().memory // _BYTES_A_NUMBER)
+        many = max(numbers // len(codes), 1)
         for first in range(0, self.width, many):
             salts = self.salts[first : first + many]
             ranks = _exponentials(codes, salts, weights)  # (elements, many)
