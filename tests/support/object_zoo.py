@@ -261,7 +261,7 @@ OBJECT_ZOO = [
     ObjectEntry(GlobalAlignment(0.8), PATHS),
     ObjectEntry(GlobalAlignment(0.8, triangular=3), PATHS),
     ObjectEntry(GlobalAlignment(2.0).normalized(), paths(25, 1)),
-    ObjectEntry(SoftDTW(0.5), PATHS),
+    ObjectEntry(SoftDTW(0.5), PATHS, definite=False),
     ObjectEntry(DynamicTimeWarping(0.9), PATHS, definite=False),
     ObjectEntry(DynamicTimeWarping(0.9, window=2), PATHS, definite=False),
     ObjectEntry(Signature(3), PATHS),

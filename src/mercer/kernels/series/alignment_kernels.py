@@ -123,8 +123,8 @@ class SoftDTW(AlignmentSum):
     """exp(-D(x, y) / g) with the soft-minimum D of Sum |x_i - y_j|^2 over all alignments; g = `gamma`.
 
     D = -g log sum over alignments of exp(-cost / g) tends to the squared dynamic time warping distance as g tends
-    to 0. The kernel is a sum over alignments like `GlobalAlignment`, with the Gaussian itself as local value, for
-    which no proof of positive definiteness is known.
+    to 0. The kernel is a sum over alignments like `GlobalAlignment`, with the Gaussian itself as local value, which
+    does not make it positive definite: series of nearby values have matrices with negative eigenvalues.
 
     References
     ----------

@@ -20,7 +20,8 @@ def _global_alignment(kernel: GlobalAlignment) -> Facts:
 
 @facts_rule(SoftDTW)
 def _soft(kernel: SoftDTW) -> Facts:
-    return Facts(bounded=False, domain=kernel.domain)
+    """All series of up to four of the values 0, s and 2s with s^2 = gamma / 50 have a matrix that is not definite."""
+    return Facts(bounded=False, positive_definite=False, domain=kernel.domain)
 
 
 @facts_rule(DynamicTimeWarping)
