@@ -14,14 +14,18 @@ from mercer.info import (
     KL,
     FDivergence,
     Hellinger,
+    JensenShannon,
     Renyi,
     Spearman,
     Tsallis,
     association,
     divergence,
+    dudley,
     entropy,
     estimate,
+    kantorovich,
     kernel_generalized_variance,
+    kolmogorov,
     sliced_wasserstein,
     total_variation,
     wasserstein,
@@ -87,6 +91,25 @@ def test_total_variation_of_categories():
     value = total_variation(x, y)
     assert value == 1.0  # |2 - 1| + |1 - 2| + 1 + 1, in quarters
     assert_allclose(value.witness(x).mean() - value.witness(y).mean(), value)
+
+
+@pytest.mark.parametrize(
+    "distance", [wasserstein, sliced_wasserstein, kantorovich, dudley, kolmogorov]
+)
+def test_distances_of_points_say_what_to_do_with_categories(distance):
+    x = pd.DataFrame({"size": [1.0, 2.0, 3.0], "kind": list("aab")})
+    y = pd.DataFrame({"size": [1.0, 2.0, 4.0], "kind": list("abb")})
+    needed = r"column 'kind' of {} holds .* needs numbers: .*total_variation.*JensenShannon"
+    for one, other in ((x, y), (Empirical(x), y)):
+        with pytest.raises(TypeError, match=needed.format("x")):
+            distance(one, other)
+    with pytest.raises(TypeError, match=needed.format("y")):
+        distance(x.assign(kind=0.0), y)
+    numbers = [f.assign(kind=(f["kind"] == "a") * 1.0) for f in (x, y)]  # what the message advises
+    assert 0 < distance(*numbers) == distance(*(f.to_numpy() for f in numbers))
+    kinds = [f[["kind"]] for f in (x, y)]
+    assert_allclose(total_variation(*kinds), 2 / 3)
+    assert divergence(*kinds, JensenShannon()) > 0
 
 
 def test_weighted_density_estimates_stand_for_another_distribution():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.backend import detached, to_numpy
-from mercer.kernels.prepare import prepare
+from mercer.kernels.prepare import as_table, prepare
 from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.rkhs.distributions import Empirical
 
@@ -63,13 +63,29 @@ class WeightedPoints(NamedTuple):
 def weighted_pair(x: Any, y: Any) -> tuple[WeightedPoints, WeightedPoints]:
     """Two checked samples of vectors; points of weight zero are left out."""
     weights = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
-    x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
+    x, y = (
+        _numeric(s.points if isinstance(s, Empirical) else s, name)
+        for s, name in ((x, "x"), (y, "y"))
+    )
     _, a, b = prepare(VECTOR_KERNEL, x, y)
     first, second = (
         _positive(to_numpy(detached(points)).astype(np.float64, copy=False), w)
         for points, w in zip((a, b), weights, strict=True)
     )
     return first, second
+
+
+def _numeric(x: Any, name: str) -> Any:
+    """`x`, a data frame as a table; refuses columns of categories, between which there is no distance."""
+    data = as_table(x, name)
+    if data is None or not any(data.columns.categorical):
+        return x if data is None else data
+    label = data.columns.names[data.columns.categorical.index(True)]
+    raise TypeError(
+        f"column {label!r} of {name} holds categories where this distance needs numbers: encode them as numbers, such "
+        "as a column of 0 and 1 for each category, or use total_variation(x, y) or divergence(x, y, JensenShannon()), "
+        "which take categories"
+    )
 
 
 def _positive(points: np.ndarray, weights: np.ndarray | None) -> WeightedPoints:
