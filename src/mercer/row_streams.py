@@ -152,11 +152,14 @@ def streamed(*samples: Any) -> tuple[RowStream, ...] | None:
 
 def is_streamable(x: Any) -> bool:
     """Whether the rows of `x` are elsewhere: on disk, in an object store, or in a graph of Dask."""
-    return is_dask(x) or _is_map(x) or _is_zarr(x) or _is_dataset(_dataset_of(x))
+    lazy = isinstance(x, RowStream) or is_dask(x) or _is_map(x) or _is_zarr(x)
+    return lazy or _is_dataset(_dataset_of(x))
 
 
 def stream_of(x: Any) -> RowStream | None:
     """`x` as a stream; None for what has no rows of numbers or names, such as a list."""
+    if isinstance(x, RowStream):
+        return x
     if is_dask(x):
         return _of_dask_array(x) if hasattr(x, "rechunk") else _of_dask_frame(x)
     if _is_zarr(x) or _is_map(x):

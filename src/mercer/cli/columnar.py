@@ -34,10 +34,7 @@ def read_parquet(
 
         name, footer = source.name, read_footer(file)
         schema = pq.ParquetFile(file).schema_arrow
-        names = checked_header(schema.names, selection, name)
-        positions = selection.positions(names, name)
-        for i in positions:
-            check_type(schema.types[i], names[i], name, names[i] == selection.time)
+        names, positions = _selected(schema, selection, name)
         chunks = {i: footer.chunks(schema.names[i]) for i in positions}
         largest = max((c.unpacked for column in chunks.values() for c in column), default=0)
         _refuse_implausible(footer.rows, len(positions), largest, source)
@@ -61,10 +58,7 @@ def read_arrow(
     """Selected columns of an Arrow file (Feather) or stream, one batch at a time."""
     with _guarded("an Arrow", source) as file:
         name, schema = source.name, _arrow_schema(file)
-        names = checked_header(schema.names, selection, name)
-        positions = selection.positions(names, name)
-        for i in positions:
-            check_type(schema.types[i], names[i], name, names[i] == selection.time)
+        names, positions = _selected(schema, selection, name)
         metadata = layout(file, frozenset(positions), schema)
         unpacked = metadata.largest + metadata.dictionaries
         _refuse_implausible(metadata.rows, len(positions), unpacked, source)
@@ -84,6 +78,25 @@ def read_arrow(
     return _refuse_empty(File(name, read, notes=notes))
 
 
+def parquet_types(source: ByteSource, selection: Selection) -> tuple[int, dict[str, Any]]:
+    """Number of rows of a Parquet file, and the types of the selected columns; the rows are not read."""
+    with _guarded("a Parquet", source) as file:
+        import pyarrow.parquet as pq
+
+        rows, schema = read_footer(file).rows, pq.ParquetFile(file).schema_arrow
+        names, positions = _selected(schema, selection, source.name)
+        return rows, {names[i]: schema.types[i] for i in positions}
+
+
+def _selected(schema: Any, selection: Selection, file: str) -> tuple[list[str], list[int]]:
+    """Names of all columns, and the positions of the selected ones, whose types are checked."""
+    names = checked_header(schema.names, selection, file)
+    positions = selection.positions(names, file)
+    for i in positions:
+        check_type(schema.types[i], names[i], file, names[i] == selection.time)
+    return names, positions
+
+
 def _column(column: str, file: str, selection: Selection) -> ArrowColumn:
     categorical = column in selection.categories
     return ArrowColumn(column, file, categorical, time=column == selection.time)
@@ -96,23 +109,31 @@ def _column(column: str, file: str, selection: Selection) -> ArrowColumn:
 def _guarded(kind: str, source: ByteSource) -> Iterator[Any]:
     """File for pyarrow, whose errors of every type become one refusal."""
     try:
-        import pyarrow as pa
+        import pyarrow  # noqa: F401
     except ImportError:
         raise WrongUse(
             f"{kind.split()[-1]} files need pyarrow: pip install 'mercer[frames]', or save as CSV"
         ) from None
+    with damage_refused(kind, source.name), spooled(source) as file:
+        yield file
+
+
+@contextmanager
+def damage_refused(kind: str, name: str) -> Iterator[None]:
+    """Errors of pyarrow, of every type, become one refusal."""
+    import pyarrow as pa
+
     errors = (
         pa.ArrowException, DamagedLayout, OSError, ValueError, TypeError, KeyError, IndexError,
         OverflowError, SystemError, struct.error,
     )  # fmt: skip
     try:
-        with spooled(source) as file:
-            yield file
+        yield
     except MemoryBudgetError:
         raise
     except errors as problem:
         text = one_line(str(problem)) or type(problem).__name__
-        raise Refused(f"{source.name}: not {kind} file, or a damaged one ({text[:200]})") from None
+        raise Refused(f"{name}: not {kind} file, or a damaged one ({text[:200]})") from None
 
 
 def _refuse_implausible(rows: int, columns: int, unpacked: int, source: ByteSource) -> None:

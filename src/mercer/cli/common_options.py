@@ -14,6 +14,7 @@ from mercer.cli.exits import WrongUse
 from mercer.cli.number_style import MISSING_WORDS, TextFormat
 from mercer.cli.options import TestName
 from mercer.cli.read import read
+from mercer.cli.streamed_files import StreamedSample, streamed_files
 from mercer.cli.table import File, Selection
 from mercer.cli.test_registry import TwoSampleChoice
 
@@ -48,17 +49,21 @@ class DataOptions:
 
     def read(self, *paths: str, columns: Sequence[str] = ()) -> Iterator[File]:
         """Read the files one by one; `columns` selects some of their columns."""
+        selection = self.selection(columns)
+        return (read(path, selection, progress=options.on_terminal()) for path in paths)
+
+    def selection(self, columns: Sequence[str]) -> Selection:
+        """Columns to read, and what they hold."""
         time = self.ordered_by
         if time is not None and time in (*columns, *options.column_names(self.exclude)):
             raise WrongUse(f"--time {time} cannot be one of the columns to use or to exclude")
-        selection = Selection(
+        return Selection(
             tuple(columns),
             frozenset(options.column_names(self.categories)),
             frozenset(options.column_names(self.exclude)),
             self.text_format,
             time,
         )
-        return (read(path, selection, progress=options.on_terminal()) for path in paths)
 
     @property
     def text_format(self) -> TextFormat:
@@ -100,6 +105,12 @@ class TwoSampleOptions(DataOptions):
         return TwoSampleChoice(
             self.kernel, self.bandwidth, self.resamples, self.seed, test=self.test
         )
+
+    def streams(self, *paths: str, notes: list[str]) -> tuple[StreamedSample, ...] | None:
+        """The files as streams, where they are too large for memory and the test can read them part by part."""
+        possible = self.choice.streams and self.missing is None
+        selection = self.selection(options.column_names(self.columns))
+        return streamed_files(paths, selection, streams=possible, notes=notes)
 
     def samples(self, *paths: str) -> Iterator[File]:
         """Read the files one by one, with the selected columns."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mercer.cli.exits import Refused
-from mercer.cli.table import File, LabelColumn, NumericColumn, quoted
+from mercer.cli.table import File, LabelColumn, NumericColumn, affordable, quoted
 
 Column = NumericColumn | LabelColumn
 
@@ -22,6 +22,7 @@ def joined(name: str, files: Sequence[File]) -> File:
                 f"{file.name} and {first.name} have different columns ({quoted(different)}); name those to "
                 "compare with --columns"
             )
+    affordable(sum(file.rows for file in files), len(first.columns), name)
     columns = {
         column: _stacked(column, [(file.name, file.columns[column]) for file in files])
         for column in first.columns

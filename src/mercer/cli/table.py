@@ -14,7 +14,7 @@ from mercer.cli.exits import Refused, one_line
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 
-_PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # in Parquet and Arrow files
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # in Parquet and Arrow files
 INDEX = "Unnamed: 0"  # as pandas calls a first column without a name
 MAX_COLUMNS = 100_000  # a file with more is almost always a transposed table
 _BYTES_PER_VALUE = 8  # float64
@@ -124,7 +124,7 @@ def checked_header(names: Sequence[str], selection: Selection, file: str) -> lis
 def without_index(file: File, selection: Selection) -> File:
     """The file without row indices: a first column that only counts, and those that pandas stores without a name."""
     asked = (*selection.columns, *selection.categories, selection.time)
-    stored = [n for n in file.columns if _PANDAS_INDEX.fullmatch(n) and n not in asked]
+    stored = [n for n in file.columns if PANDAS_INDEX.fullmatch(n) and n not in asked]
     if stored and len(stored) < len(file.columns):
         others = {name: c for name, c in file.columns.items() if name not in stored}
         note = f"{file.name}: the row index of pandas, {quoted(stored)}, was left out"

@@ -12,6 +12,7 @@ from mercer import kernels
 from mercer.cli.exits import WrongUse
 from mercer.cli.match import FileSample
 from mercer.cli.options import KernelName, TestName
+from mercer.cli.streamed_files import StreamedSample
 from mercer.cli.table import LabelColumn, quoted
 from mercer.frames import Table
 from mercer.htest.nulls import Permutation, WildBootstrap
@@ -57,6 +58,9 @@ _CLASSES = {
     TestName.HOTELLING: hotelling.Hotelling,
 }
 _NUMBERS_ONLY = {TestName.ENERGY, TestName.HOTELLING, TestName.SCF}
+_STREAMED = {
+    TestName.ME, TestName.SCF, TestName.UME, TestName.LINEAR, TestName.BLOCK, TestName.MMD,
+}  # fmt: skip
 _DEFAULT_PERMUTATIONS = 499  # permutation tests draw at least this many by default
 _MIN_ROWS_TO_LEARN = 40  # of each file: 20 to learn locations from, 20 to test
 
@@ -144,6 +148,29 @@ class TwoSampleChoice(Choice):
             return self._automatic(x, y)
         tested_x, tested_y, test = self._learnt(x, y, notes)
         return test.test(tested_x, tested_y, rng=self.seed)
+
+    @property
+    def streams(self) -> bool:
+        """Whether the test, or the one in its place, can read samples part by part."""
+        if self.series or (self.resamples is not None and self.test_name is not TestName.MMD):
+            return False
+        return self.test_name is TestName.AUTO or self.test_name in _STREAMED
+
+    def streamed(self, x: StreamedSample, y: StreamedSample, notes: list[str]) -> Any:
+        """Result of the test of two samples that are read part by part; a kernel has the bandwidth of random rows.
+
+        In place of the automatic test, which needs all rows in memory, it is ME.
+        """
+        if self.test_name is TestName.AUTO:
+            notes.append(
+                "ME was chosen, which reads the files part by part: with more --memory it would be MMDAgg, which "
+                "looks at all scales and everywhere, but needs all rows in memory"
+            )
+        kind: Any = me.ME if self.test_name is TestName.AUTO else _CLASSES[self.test_name]
+        if _has_locations(kind):
+            notes.append("the places where the samples are compared were drawn at random")
+        kernel = self._kernel(kind, x.drawn(), y.drawn()) if self.has_kernel else {}
+        return self.resampled(kind(**kernel)).test(x.stream, y.stream, rng=self.seed)
 
     def without_learning(self, x: FileSample, y: FileSample) -> tuple[Any, Any, Any]:
         """Both samples and the test with its default locations: no row is spent on learning."""

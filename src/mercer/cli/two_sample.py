@@ -64,8 +64,13 @@ def two_sample(
 def compare(a: str, b: str, chosen: TwoSampleOptions, level: float) -> TwoSampleAnswer:
     """Read two files, test them, and measure how much and where they differ."""
     notes: list[str] = []
-    first, second = matched(list(chosen.samples(a, b)), chosen.missing, notes)
-    result = chosen.choice.run(first, second, notes)
+    large = chosen.streams(a, b, notes=notes)
+    if large is not None:
+        first, second = large
+        result = chosen.choice.streamed(first, second, notes)
+    else:
+        first, second = matched(list(chosen.samples(a, b)), chosen.missing, notes)
+        result = chosen.choice.run(first, second, notes)
     notes += in_time((first, second), result)
     return two_sample_answer((first, second), result, level, chosen.seed, notes)
 

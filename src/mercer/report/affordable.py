@@ -15,5 +15,5 @@ _FLOATS_PER_VALUE = 24  # floats that ranking the columns holds for each value o
 def ranked(result: TwoSampleResult, rng: Any) -> Features | None:
     """Columns or features of objects ranked by how much they differ; None for one, or beyond the memory budget."""
     width = result.width or 0
-    needed = 8 * _FLOATS_PER_VALUE * width * sum(result.sizes)
+    needed = 8 * _FLOATS_PER_VALUE * width * (result.pooled.n + result.pooled.m)
     return result.features(rng=rng) if result.has_features and needed <= settings().memory else None
