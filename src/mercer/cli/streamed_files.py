@@ -192,6 +192,6 @@ def _refuse_beyond_memory(shapes: Sequence[_Shape]) -> None:
         names = " and ".join(shape.name for shape in shapes)
         raise MemoryBudgetError(
             f"{names} need at least {gib(needed)} of memory for this test, the limit is {gib(limit)}: use --test me, "
-            "scf, ume, linear, block or mmd, which read columns of numbers part by part (without --missing, "
+            "scf, ume, linear or block, which read columns of numbers part by part (without --missing, "
             "--categories, --time, --series), select --columns, or raise --memory"
         )
