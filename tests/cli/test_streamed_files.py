@@ -34,7 +34,8 @@ def compared(folder: Path, first: str, second: str, *more: str, code: int = 0) -
 
 
 def test_the_automatic_test_is_me_and_says_so(large: Path):
-    answer = compared(large, "a", "b")
+    answer = compared(large, "a", "b", "--report", str(large / "page.html"))
+    assert "ME was chosen" in (large / "page.html").read_text()
     assert answer["differ"]
     assert answer["result"]["sizes"] == [_ROWS, _ROWS]
     assert [file["rows"] for file in answer["files"]] == [_ROWS, _ROWS]

@@ -77,7 +77,7 @@ def witness_figures(
 
 def _witness_of_objects(result: TwoSampleResult, names: Sequence[str]) -> ReportFigure:
     """Draw histograms of the witness at the objects of both samples."""
-    points = result.points(max(result.sizes))
+    points = result.points(max(result.pooled.n, result.pooled.m))
     values = points.first.witness, points.second.witness
     labels = [brief(name, _LEGEND_CHARACTERS) for name in names]
 
@@ -94,7 +94,7 @@ def _witness_of_objects(result: TwoSampleResult, names: Sequence[str]) -> Report
 
 def gram_figure(result: TwoSampleResult, names: Sequence[str]) -> ReportFigure:
     """Draw the kernel matrix of a subset of both samples, sorted by the witness."""
-    n, m = result.sizes
+    n, m = result.pooled.n, result.pooled.m
     rows = [_spread(n), _spread(m)]
     subset = np.concatenate([rows[0], n + rows[1]])
     matrix = Gram(result.pooled.kernel, taken(result.pooled.points, subset))
@@ -144,7 +144,8 @@ def _positions(result: TwoSampleResult) -> dict[str, int]:
 def _values(result: TwoSampleResult, column: int) -> tuple[np.ndarray, np.ndarray]:
     """Values of a column in both samples."""
     points = to_numpy(result.pooled.unmoved)
-    return points[: result.sizes[0], column], points[result.sizes[0] :, column]
+    first = result.pooled.n  # fewer than the sample has, if it was read part by part
+    return points[:first, column], points[first:, column]
 
 
 def _name_samples(ax: Any, names: Sequence[str]) -> None:
@@ -163,7 +164,7 @@ def _spread(n: int) -> np.ndarray:
 
 def _witness_ranks(result: TwoSampleResult, rows: np.ndarray) -> np.ndarray:
     """Ranks of rows of the pooled sample by the witness within their sample."""
-    n, m = result.sizes
+    n, m = result.pooled.n, result.pooled.m
     ranked = result.points(max(n, m))
     ranks = np.empty(n + m, dtype=np.float64)
     ranks[ranked.first.indices] = np.arange(n)
