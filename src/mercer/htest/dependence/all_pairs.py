@@ -267,7 +267,7 @@ def varying_columns(frame: Any) -> Table:
     for name, values in zip(data.columns.names, data.values.T, strict=True):
         if np.all(values == values[0]):
             raise ValueError(
-                f"column {name!r} of frame is constant; a constant is independent of everything, so drop it"
+                f"column {name!r} of frame is constant; a constant is independent of everything, so drop it (--exclude)"
             )
     return data
 
