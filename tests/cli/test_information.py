@@ -81,3 +81,13 @@ def test_wrong_use():
     asked = ("data.csv", "--x", "height", "--y", "luck", "--given", "weight", "--lags", "1")
     assert "--given does not go with --lags" in run(*asked, code=2).stderr
     assert "which has no kernel" in run("data.csv", "--kernel", "rbf", code=2).stderr
+
+
+def test_one_of_many_pairs_is_found_and_too_few_resamples_are_named():
+    """The smallest p-value of 199 resamples, corrected for 28 pairs, is 0.14."""
+    x = np.random.default_rng(0).normal(size=(30, 8))
+    x[:, 1] = x[:, 0]
+    pd.DataFrame(x, columns=[*"abcdefgh"]).to_csv("wide.csv", index=False)
+    assert "1 of 28 pairs tell about each other" in run("wide.csv").stdout
+    first = run("wide.csv", "--resamples", "99").stdout
+    assert first.startswith("Caution: with 99 resamples no corrected p-value of 28 pairs")

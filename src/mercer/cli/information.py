@@ -36,7 +36,7 @@ from mercer.htest.conditional.conditional_information import (
     ConditionalMutualInformation,
     TransferEntropy,
 )
-from mercer.htest.corrections import Holm
+from mercer.htest.corrections import Holm, resolution_caution
 from mercer.htest.dependence.mutual_information_test import MutualInformation
 from mercer.htest.nulls import Permutation
 from mercer.info import estimate, mutual_information, transfer_entropy
@@ -47,7 +47,8 @@ _SCHEMA = "mercer/command/information/1"
 _MIN_ROWS = 12
 _MIN_ROWS_FOR_INTERVAL = 150  # ten subsamples of fifteen
 _MAX_ROWS_OF_TEST = 2000  # a permutation of them takes ten milliseconds
-_FEWEST_RESAMPLES, _MOST_RESAMPLES = 199, 1999
+_FEWEST_RESAMPLES = 199  # of every pair
+_PROMISING = 0.05  # p-values up to this are found again with all resamples
 _PAIRS_SHOWN = 12
 
 Lags = Annotated[
@@ -127,9 +128,8 @@ def _answer(
     files = list(chosen.read(data, columns=question.columns))
     (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
     pairs = [*_pairs(sample, question, lags)]
-    resamples = chosen.resamples or min(
-        max(_FEWEST_RESAMPLES, 2 * ceil(len(pairs) / level) - 1), _MOST_RESAMPLES
-    )
+    resamples = chosen.resamples or max(_FEWEST_RESAMPLES, 2 * ceil(len(pairs) / level) - 1)
+    cautions = resolution_caution(Holm(), len(pairs), resamples, level, "pairs")
     told = _corrected([_told(pair, lags, resamples, chosen.seed) for pair in pairs])
     if len(sample.points) > _MAX_ROWS_OF_TEST and not lags:
         notes.append(f"p-values use {_MAX_ROWS_OF_TEST:,} rows; the estimates use all")
@@ -141,12 +141,12 @@ def _answer(
         "file": file_summary(sample),
         "columns": column_kinds(sample),
         "pairs": [asdict(t) for t in told],
-        "remarks": notes,
+        "remarks": [*cautions, *notes],
     }
     write_answer(
         json_to,
         lambda: finite_or_null(document),
-        lambda: _text(told, question, lags, level, notes),
+        lambda: "\n".join([*cautions, _text(told, question, lags, level, notes)]),
         perf_counter() - started,
     )
     if report is not None:
@@ -208,11 +208,23 @@ def _told(pair: tuple[str, str, list[Any]], lags: int | None, resamples: int, se
         nats, (low, high) = result.value, result.interval
     else:
         nats = function(*variables[:2], **more)
-    test = _test(len(variables), lags, resamples)
     if n > _MAX_ROWS_OF_TEST and not lags:
         rows = np.random.default_rng(seed).permutation(n)[:_MAX_ROWS_OF_TEST]
         variables = [taken(v, np.sort(rows)) for v in variables]
-    return Told(first, second, nats, low, high, test.test(*variables, rng=seed).pvalue)
+    return Told(first, second, nats, low, high, _pvalue(variables, lags, resamples, seed))
+
+
+def _pvalue(variables: list[Any], lags: int | None, resamples: int, seed: int) -> float:
+    """P-value by few resamples, and by all of them where it is small.
+
+    Either is valid, and the second is asked only below a threshold that the first passed: p <= a has at most the
+    probability a, on either side of the threshold.
+    """
+    few = _test(len(variables), lags, min(resamples, _FEWEST_RESAMPLES))
+    pvalue = few.test(*variables, rng=seed).pvalue
+    if resamples <= _FEWEST_RESAMPLES or pvalue > _PROMISING:
+        return pvalue
+    return _test(len(variables), lags, resamples).test(*variables, rng=seed).pvalue
 
 
 def _corrected(told: Sequence[Told]) -> list[Told]:

@@ -82,7 +82,7 @@ class Diagnosis:
                 0,
                 "The p-value is conservative: the regressions on z may leave a bias of "
                 f"{self.bias_bound:.1f} standard errors. More observations, fewer columns of z or a "
-                "regression that is known to fit (regression=) make it sharper. The effect size may include effects of z.",
+                "regression that is known to fit (regression=) make it sharper. An effect size would include effects of z.",
             )
         predictable = [c.name for c in (*self.x, *self.y) if c.predictable < 0.01]
         if predictable:

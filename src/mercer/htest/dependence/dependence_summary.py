@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 def independence_summary(
     result: IndependenceResult, level: float, strength: VariationExplained | None
 ) -> str:
-    """The question, the verdict, and the strength of the dependence."""
+    """The question, the verdict, and the strength of the dependence.
+
+    Where effects of z cannot be told from those of x, no strength is stated: a note says why.
+    """
+    diagnosis = getattr(result, "diagnosis", None)
+    if diagnosis is not None and not diagnosis.trusted:
+        strength = None
     lines = [
         *result.cautions,
         f"Asked: {_question(result)} ({result.size:,} observations)",
