@@ -278,9 +278,15 @@ def test_wrong_histograms_and_densities(bags):
 
 
 def test_tests_without_a_kernel_ask_for_one_of_distributions(bags):
-    for x in (bags, Bags.of(bags), [*bags, np.zeros((2, 2))], [Gaussian(0.0, 1.0)] * 4):
+    for x in (Bags.of(bags), [Gaussian(0.0, 1.0)] * 4):
         with pytest.raises((TypeError, ValueError), match=r"such as MeanMap\(RBF\(1.0\)\)"):
             MMD().test(x, x)
+
+
+def test_lists_of_arrays_without_a_kernel_are_series_and_the_result_says_so(bags):
+    """Bags as lists need a kernel of distributions: without one, arrays (T, d) are series."""
+    result = MMD(null=Permutation(9)).test(bags, bags, rng=0)
+    assert "GlobalAlignment" in repr(result.kernel)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.kernels.dynamics.sequence_models import LinearSystem, models, same_layout
 from mercer.kernels.objects import ItemwiseKernel
 
@@ -89,7 +89,7 @@ def _weighted_states(a: LinearSystem, b: LinearSystem, decay: float) -> np.ndarr
     """M = sum over t of decay^t x_t z_t', which solves M = decay A M B' + x_0 z_0': (s, s')."""
     first = np.outer(a.start, b.start)
     system = np.eye(first.size) - decay * np.kron(a.transition, b.transition)
-    return np.linalg.solve(system, first.ravel()).reshape(first.shape)
+    return linalg.solve(system, first.ravel()).reshape(first.shape)
 
 
 def _principal_minors(matrix: np.ndarray, order: int) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import EqualByValue, to_numpy
 from mercer.kernels.objects import listed
 
@@ -174,7 +174,7 @@ def check_covariance(name: str, matrix: np.ndarray, *, positive: bool) -> None:
     scale = np.abs(matrix).max()
     if np.abs(matrix - matrix.T).max() > _ROUNDING * scale:
         raise ValueError(f"{name} must be symmetric")
-    least = float(np.linalg.eigvalsh(matrix)[0])
+    least = float(linalg.eigvalsh(matrix)[0])
     if least < -_ROUNDING * scale or (positive and least <= 0):
         needed = "positive definite" if positive else "positive semi-definite"
         raise ValueError(f"{name} must be {needed}, got the eigenvalue {least:.3g}")

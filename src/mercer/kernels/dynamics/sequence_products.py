@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.kernels.base import Points
 from mercer.kernels.dynamics.sequence_models import HiddenMarkov, LinearSystem, models, same_layout
 from mercer.kernels.log_valued import LogValued
@@ -102,8 +102,8 @@ def _log_emission_products(a: HiddenMarkov, b: HiddenMarkov) -> np.ndarray:
             return np.log(a.emissions @ b.emissions.T)
     sums = a.covariances[:, None] + b.covariances[None, :]
     shifts = a.emissions[:, None] - b.emissions[None, :]
-    distances = np.sum(shifts * np.linalg.solve(sums, shifts[..., None])[..., 0], axis=2)
-    return -(distances + np.linalg.slogdet(sums)[1] + a.width * log(2 * pi)) / 2
+    distances = np.sum(shifts * linalg.solve(sums, shifts[..., None])[..., 0], axis=2)
+    return -(distances + linalg.slogdet(sums)[1] + a.width * log(2 * pi)) / 2
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class LinearSystemProduct(_OfSequences):
         """Closed form of Jebara et al., section 3.1, with joint covariances C and D and S = C + D."""
         r, (mean, covariance), (other_mean, other) = self.rho, a, b
         d, total, shift = len(mean), covariance + other, mean - other_mean
-        distance = float(shift @ np.linalg.solve(total, shift))
+        distance = float(shift @ linalg.solve(total, shift))
         powers = (1 - r) * (_log_determinant(covariance) + _log_determinant(other))
         constant = (1 - 2 * r) * d * log(2 * pi) - d * log(r)
         return (constant - _log_determinant(total) + powers - r * distance) / 2
@@ -176,5 +176,5 @@ def joint_gaussian(system: LinearSystem, length: int) -> tuple[np.ndarray, np.nd
 
 
 def _log_determinant(matrix: np.ndarray) -> float:
-    sign, value = np.linalg.slogdet(matrix)
+    sign, value = linalg.slogdet(matrix)
     return float(value) if sign > 0 else -np.inf

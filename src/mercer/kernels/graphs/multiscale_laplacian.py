@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import validate
+from mercer import linalg, validate
 from mercer.backend import Array, to_numpy
 from mercer.kernels.base import Kernel, Points, require_kernels
 from mercer.kernels.feature_counts import chained, mixed
@@ -169,7 +169,7 @@ class _Subgraph:
     @classmethod
     def of(cls, adjacency: np.ndarray, kinds: np.ndarray, eta: float) -> _Subgraph:
         laplacian = np.diag(adjacency.sum(axis=1)) - adjacency + eta * np.eye(len(adjacency))
-        return cls(kinds, np.linalg.inv(np.linalg.cholesky(laplacian)))
+        return cls(kinds, linalg.inv(linalg.cholesky(laplacian)))
 
 
 def _log_determinants(
@@ -186,7 +186,7 @@ def _log_determinants(
             kinds[g, start:stop] = subgraph.kinds
             start = stop
     products = roots @ values[kinds[:, :, None], kinds[:, None, :]] @ roots.transpose(0, 2, 1)
-    return np.linalg.slogdet(np.eye(width) + products / scale)[1]
+    return linalg.slogdet(np.eye(width) + products / scale)[1]
 
 
 def _blocks(
