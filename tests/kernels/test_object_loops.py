@@ -118,3 +118,14 @@ def test_signatures_equal_those_of_pysiglib():
     series = 0.2 * RNG.standard_normal((4, 12, 2)).cumsum(axis=1)
     theirs = pysiglib.sig_kernel_gram(series, series, method="polynomial", order=20)
     assert_allclose(Signature(None)(series), theirs, rtol=1e-11)
+
+
+def test_fisher_distances_of_a_large_diagram_and_small_ones_have_room():
+    """The buffer is for two diagrams of the larger kind: values next to a small buffer were overwritten once."""
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(0)
+    large = [np.sort(rng.random((400, 2)), axis=1)]
+    small = [np.sort(rng.random((2, 2)), axis=1) for _ in range(3)]
+    kernel = PersistenceFisher(0.5, 1.0)
+    assert_allclose(kernel(large, small), kernel(small, large).T, rtol=1e-12)
+    assert_allclose(kernel(large, small), kernel([*large, *small])[:1, 1:], rtol=1e-12)

@@ -48,7 +48,7 @@ def pair_sums(
 
 def fisher_chords(x: PointSets, y: PointSets, rate: float) -> np.ndarray:
     """|sqrt f - sqrt g| of all pairs of diagrams, smoothed by exp(-rate r^2), as `PersistenceFisher` has them: (n, m)."""
-    work = 8 * (int(np.diff(x.edges).max()) + int(np.diff(y.edges).max()))
+    work = 16 * max(int(np.diff(view.edges).max()) for view in (x, y))  # eight rows of two diagrams
     left = _with_smoothed(x, rate, work)
     right = left if y is x else _with_smoothed(y, rate, work)
     return _for_all_pairs(_fisher_chords, (x, y), (left, right), work, (rate, 0.0))
