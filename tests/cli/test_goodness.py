@@ -226,7 +226,7 @@ class TestUse:
         run("island.csv", "--model", "own_models:model", "--report", "out.html", "--level", "0.01")
         page = (folder / "out.html").read_text()
         assert "mercer goodness island.csv --model own_models:model --level 0.01" in page
-        assert "do not come from the model own_models:model" in page
+        assert "island.csv does not come from the model own_models:model" in page
         assert len(page) < 1_000_000
 
     @pytest.mark.parametrize(
