@@ -19,6 +19,7 @@ import numpy as np
 
 from benchmarks.reproductions import ours
 from benchmarks.reproductions.applied_samples import PAPERS, PROBLEMS, corpus, halves
+from benchmarks.reproductions.plan import DATA, Plan
 from benchmarks.reproductions.records import (
     Record,
     Store,
@@ -146,6 +147,12 @@ What supports the text: learnt locations are as powerful as quadratic MMD on pap
 levels are kept (linear MMD on faces has 8 rejections of 217 where 2.2 are expected; on 150 other draws it had one). What does not: with
 papers of these years linear MMD is as powerful as the others. Songs differ in no single place, and only quadratic MMD sees it."""
 RECORD = Record("applied_tables", markdown)
+PLAN = Plan(
+    RECORD,
+    once,
+    lambda _: {f"{p}/{test}": RUNS for p in (*PAPERS, *PROBLEMS) for test in TESTS},
+    needs=(DATA,),
+)
 
 
 if __name__ == "__main__":

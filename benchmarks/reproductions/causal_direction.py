@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import Record, arguments, band, heading, rounds, table
 from mercer.causal import (
     AdditiveNoise,
@@ -91,6 +92,7 @@ def _row(cells: Mapping[str, Any], method: str, n: int) -> dict[str, str]:
 
 
 RECORD = Record("causal_direction", markdown)
+PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(KEYS, 200))
 
 
 def main() -> int:

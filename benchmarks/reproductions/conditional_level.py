@@ -18,6 +18,7 @@ LEVELS = Levels(
     "Level of conditional independence tests",
     "benchmarks.reproductions.conditional_level",
 )
+PLAN = LEVELS.plan
 
 if __name__ == "__main__":
     raise SystemExit(LEVELS.main())

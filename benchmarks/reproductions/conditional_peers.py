@@ -1,24 +1,27 @@
-"""python -m benchmarks.reproductions.conditional_peers: power of causal-learn's KCI on the alternatives of the conditional grid.
+"""python -m benchmarks.reproductions.conditional_peers: causal-learn's KCI on the alternatives of the conditional grid.
 
-KCI of causal-learn with its defaults (Gaussian kernels of a fixed rule, gamma approximation) beside `KernelGCM`, and the
-level of both on the null of the same z and effects, since power counts only where the level is held. It needs
-causal-learn. ``--runs 100 --workers 16 --seconds 500`` runs until the time is over, and prints a table.
+KCI of causal-learn with its defaults (Gaussian kernels of a fixed rule, gamma approximation) beside `KernelGCM`, on the
+same observations: the power of both, and their level on the null of the same z and effects, since power counts only
+where the level is held. It needs causal-learn.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from benchmarks.reproductions.plan import Plan
+from benchmarks.reproductions.records import Record, Store, arguments, heading, rounds, table
 from mercer.htest import KernelGCM
 from tests.support.htest_conditional_grid import ALTERNATIVES, Problem, additive
 
-LEVEL = 0.05
+LEVEL, N, RUNS = 0.05, 300, 100
+PROBLEMS = {problem.name: problem for problem in ALTERNATIVES}
+KEYS = [f"{kind}|{name}" for kind in ("level", "power") for name in PROBLEMS]
+TESTS = ("KCI", "KernelGCM")
 
 
 def null_of(alternative: Problem) -> Problem:
@@ -27,47 +30,58 @@ def null_of(alternative: Problem) -> Problem:
     return additive(effect, law, int(d))
 
 
-def once(name: str, null: bool, n: int, seed: int) -> tuple[bool, bool]:
+def once(key: str, seed: int) -> dict[str, Any]:
     """Whether causal-learn's KCI and `KernelGCM` reject."""
     from causallearn.utils.cit import CIT
 
-    problem = next(p for p in ALTERNATIVES if p.name == name)
-    problem = null_of(problem) if null else problem
-    x, y, z = problem.draw(np.random.default_rng([seed, n, sum(map(ord, name)), int(null)]), n)
+    kind, name = key.split("|")
+    problem = null_of(PROBLEMS[name]) if kind == "level" else PROBLEMS[name]
+    start = [seed, N, sum(map(ord, name)), int(kind == "level")]
+    x, y, z = problem.draw(np.random.default_rng(start), N)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = CIT(np.column_stack([x, y, z]), "kci")(0, 1, list(range(2, 2 + z.shape[1])))
         ours = KernelGCM().test(x, y, z).pvalue
-    return bool(theirs <= LEVEL), bool(ours <= LEVEL)
+    return {"KCI": int(theirs <= LEVEL), "KernelGCM": int(ours <= LEVEL)}
 
 
 def main() -> int:
-    """Run, and print the rates."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=500.0)
-    parser.add_argument("--n", type=int, default=300)
-    asked = parser.parse_args()
-    end = time.monotonic() + asked.seconds
-    cells = [(p.name, null) for p in ALTERNATIVES for null in (True, False)]
-    counts: dict[tuple[str, bool], list[Any]] = {cell: [] for cell in cells}
-    with ProcessPoolExecutor(asked.workers) as pool:
-        for seed in range(asked.runs):
-            if time.monotonic() > end:
-                break
-            runs = zip(*((*cell, asked.n, seed) for cell in cells), strict=True)
-            for cell, outcome in zip(cells, pool.map(once, *runs), strict=True):
-                counts[cell].append(outcome)
-    print(f"n = {asked.n}, {len(counts[cells[0]])} runs, level {LEVEL:g}")
-    print(
-        "| alternative | KCI level | KernelGCM level | KCI power | KernelGCM power |\n|---|---|---|---|---|"
-    )
-    for problem in ALTERNATIVES:
-        rates = [np.mean(counts[problem.name, null], axis=0) for null in (True, False)]
-        print(f"| {problem.name} | {' | '.join(f'{r:.2f}' for pair in rates for r in pair)} |")
+    """Make the runs that are missing, and print the rates."""
+    told = arguments(__doc__, RUNS).parse_args()
+    store = RECORD.load(told.results)
+    turns = rounds(store, KEYS, told.runs)
+    RECORD.run(store, turns, once, told.seconds, told.results, told.workers)
+    print(markdown(store))
     return 0
 
+
+def markdown(store: Store) -> str:
+    """Levels and power side by side."""
+    command = "python -m benchmarks.reproductions.conditional_peers"
+    lines = heading("Conditional independence: causal-learn's KCI and KernelGCM", command)
+    return "\n".join([*lines, "", *table(_rows(store["cells"])), "", _NOTE]) + "\n"
+
+
+def _rows(cells: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    for name in PROBLEMS:
+        entries = {kind: cells.get(f"{kind}|{name}", {"runs": 0}) for kind in ("level", "power")}
+        if all(entry["runs"] for entry in entries.values()):
+            yield {
+                "alternative": name,
+                **{f"{k} of {t}": _rate(e, t) for k, e in entries.items() for t in TESTS},
+                "runs": str(min(entry["runs"] for entry in entries.values())),
+            }
+
+
+def _rate(entry: Mapping[str, Any], test: str) -> str:
+    share = entry[test] / entry["runs"]
+    return f"{share:.2f} ± {(share * (1 - share) / entry['runs']) ** 0.5:.2f}"
+
+
+_NOTE = f"""Share of runs that reject at level {LEVEL}, {N} observations, with standard errors. Alternative: how y depends on x given z;
+the effect of z on both, the law of z, and its number of columns. Level: the same effects of z, and noise that is independent."""
+RECORD = Record("conditional_peers", markdown)
+PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(KEYS, RUNS), needs=("causallearn",))
 
 if __name__ == "__main__":
     raise SystemExit(main())

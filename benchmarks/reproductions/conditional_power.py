@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import peers
+from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import (
     Record,
     Store,
@@ -34,7 +35,7 @@ from tests.support.htest_given import alike, mean, post_nonlinear, sums
 
 LEVEL = 0.05
 SIGNALS = {s.__name__: s for s in (mean, sums, alike)}
-DIMENSIONS, EFFECTS = (1, 3, 5), (0.0, 0.5)
+SIZES, DIMENSIONS, EFFECTS = (200, 1000), (1, 3, 5), (0.0, 0.5)
 PEER = "causal-learn KCI"
 
 
@@ -57,19 +58,21 @@ def main() -> int:
     told = _arguments()
     store = RECORD.load(told.results)
     names = [name for name in tests() if told.only in name]
-    cells = [f"{n}/{s}/{d}/{e:g}/{name}" for n, s, d, e in _problems(told.sizes) for name in names]
-    RECORD.run(
-        store, rounds(store, cells, told.runs), _once, told.seconds, told.results, told.workers
-    )
+    turns = rounds(store, _cells(told.sizes, names), told.runs)
+    RECORD.run(store, turns, _once, told.seconds, told.results, told.workers)
     print(_markdown(store))
     return 0
 
 
 def _arguments() -> argparse.Namespace:
     parser = arguments(__doc__, runs=200)
-    parser.add_argument("--sizes", nargs="*", type=int, default=[200, 1000])
+    parser.add_argument("--sizes", nargs="*", type=int, default=[*SIZES])
     parser.add_argument("--only", default="", help="tests whose name has this in it")
     return parser.parse_args()
+
+
+def _cells(sizes: Iterable[int], names: Iterable[str]) -> list[str]:
+    return [f"{n}/{s}/{d}/{e:g}/{name}" for n, s, d, e in _problems(sizes) for name in names]
 
 
 def _problems(sizes: Iterable[int]) -> Iterable[tuple[int, str, int, float]]:
@@ -133,6 +136,7 @@ def _milliseconds(cells: dict[str, Any], names: list[str]) -> Iterable[tuple[str
 
 
 RECORD = Record("conditional_power", _markdown)
+PLAN = Plan(RECORD, _once, lambda _: dict.fromkeys(_cells(SIZES, tests()), 200))
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -19,6 +19,7 @@ import numpy as np
 import mercer
 from benchmarks.reproductions import default_peers as peers
 from benchmarks.reproductions import default_problems as problems
+from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import (
     Record,
     Store,
@@ -35,6 +36,7 @@ LEVEL, MARGIN = 0.05, 0.03  # a default may be so far behind the best peer
 MIN_RUNS = (
     50  # of a peer that is a yardstick; with fewer the standard error of its rate is above 0.07
 )
+SLOW = ("MGC", "HHG (hyppo)")  # peers
 MERCER = "mercer"
 NULL_OF = "null of "  # an alternative: two samples of its first law
 DOORS = {
@@ -71,6 +73,16 @@ def _cells(options: argparse.Namespace) -> Iterable[str]:
             for test in (MERCER, *DOORS[door][2]):
                 if options.tests is None or test in options.tests:
                     yield f"{door}/{problem}/{test}"
+
+
+def _wanted(_: Store) -> dict[str, int]:
+    """200 runs, 100 of a peer that takes seconds; of the alternatives only those that have a table."""
+    return {
+        f"{door}/{problem}/{test}": 100 if test in SLOW else 200
+        for door in DOORS
+        for problem in problems.TWO_SAMPLE
+        for test in (MERCER, *DOORS[door][2])
+    }
 
 
 def once(key: str, seed: int) -> dict[str, Any]:
@@ -201,6 +213,7 @@ def _levels_on_margins(cells: dict[str, Any]) -> list[str]:
 
 
 RECORD = Record("default_power", _markdown)
+PLAN = Plan(RECORD, once, _wanted, needs=("hyppo", "dcor", "statsmodels"))
 
 if __name__ == "__main__":
     raise SystemExit(main())

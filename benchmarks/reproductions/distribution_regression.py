@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks.reproductions.deep_sets import MISSING, device
 from benchmarks.reproductions.distribution_learners import LEARNERS, LEVEL
 from benchmarks.reproductions.distribution_problems import STUDIES, Split
+from benchmarks.reproductions.plan import DATA, Plan
 from benchmarks.reproductions.records import Record, Store, arguments, cell, heading, table
 
 NAME = "distribution_regression"
@@ -104,6 +105,11 @@ def _turns(store: Store, keys: list[str], runs: int) -> Iterator[str]:
             study = STUDIES[key.split("/")[0]]
             if seed < study.runs and _wanted(key) and cell(store, key)["runs"] == seed:
                 yield key
+
+
+def _runs(_: Store) -> dict[str, int]:
+    keys = [f"{study}/{learner}" for study in STUDIES for learner in LEARNERS]
+    return {key: STUDIES[key.split("/")[0]].runs for key in keys if _wanted(key)}
 
 
 def _wanted(key: str) -> bool:
@@ -230,6 +236,7 @@ _NOTES = [
 ]
 
 RECORD = Record(NAME, markdown)
+PLAN = Plan(RECORD, once, _runs, needs=(DATA,))
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -1,20 +1,20 @@
-"""How often the intervals of areas, of explained shares and of misfits hold the truth.
+"""python -m benchmarks.reproductions.effect_coverage: how often intervals of effects hold the truth.
 
-`python -m benchmarks.reproductions.effect_coverage --runs 400 --processes 16` prints three tables; `--only shares,misfits`
-some of them. The standard error of a coverage c is sqrt(c (1 - c) / runs), at least that of c = 1 - 1 / runs. The truth is twofold: what the
-classifier or regression of such samples attains on average (the mean of the estimates), and what the best one
-would attain (the area or share of the true model), which small samples cannot reach.
+95% intervals of the area under the ROC curve between two samples, of the share of y that x explains, and of the area
+between observations and a model. ``--only shares --runs 100 --seconds 300`` does a part; what was done before is kept.
 """
 
 from __future__ import annotations
 
-import argparse
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
+from benchmarks.reproductions.plan import Plan
+from benchmarks.reproductions.records import Record, Store, arguments, heading, rounds, table
 from mercer.htest.explained_variation import prediction_errors
 from mercer.htest.goodness.model_separation import separation_from_model
 from mercer.htest.separation_auc import separation
@@ -22,85 +22,119 @@ from mercer.kernels import RBF
 from mercer.rkhs import Gaussian
 from mercer.rkhs.paired_samples import variables
 
-KERNEL = RBF(1.0)
+KERNEL, RUNS = RBF(1.0), 200
+EFFECTS, COLUMNS = (0.0, 0.5, 0.8), (1, 5)
+Estimate = tuple[float, tuple[float, float]]  # with its interval
 
 
-def areas(shift: float, d: int, n: int, runs: int) -> tuple[float, float, float, float]:
-    """Mean estimate, best area, and coverage of both by 95% intervals."""
-    best = float(norm.cdf(shift / np.sqrt(2)))
-    estimates, intervals = [], []
-    for run in range(runs):
-        rng = np.random.default_rng((run, n, d, int(100 * shift)))
-        points = rng.normal(size=(2 * n, d))
-        points[n:, 0] += shift
-        told = separation(points, (n, n), None, KERNEL)
-        estimates.append(told.auc)
-        intervals.append(told.interval(0.95))
-    mean = max(float(np.mean(estimates)), 0.5)
-    return mean, best, _coverage(intervals, mean), _coverage(intervals, best)
+def area(shift: float, d: int, n: int, rng: np.random.Generator) -> Estimate:
+    """Area between two normal samples of n rows, the second with a shifted first column."""
+    points = rng.normal(size=(2 * n, d))
+    points[n:, 0] += shift
+    told = separation(points, (n, n), None, KERNEL)
+    return told.auc, told.interval(0.95)
 
 
-def shares(r: float, d: int, n: int, runs: int) -> tuple[float, float, float, float]:
-    """The same for the share of y that x explains, y having correlation r with the first column of x."""
-    estimates, intervals = [], []
-    for run in range(runs):
-        rng = np.random.default_rng((run, n, d, int(100 * r)))
-        x = rng.normal(size=(n, d))
-        y = r * x[:, :1] + np.sqrt(1 - r * r) * rng.normal(size=(n, 1))
-        told = prediction_errors(*variables((KERNEL, KERNEL), (x, y)))[0].explained(0.95)
-        estimates.append(told.share)
-        intervals.append(told.interval)
-    mean = max(float(np.mean(estimates)), 0.0)
-    return mean, r * r, _coverage(intervals, mean), _coverage(intervals, r * r)
+def share(r: float, d: int, n: int, rng: np.random.Generator) -> Estimate:
+    """Share of y that x explains, y having correlation r with the first column of x."""
+    x = rng.normal(size=(n, d))
+    y = r * x[:, :1] + np.sqrt(1 - r * r) * rng.normal(size=(n, 1))
+    told = prediction_errors(*variables((KERNEL, KERNEL), (x, y)))[0].explained(0.95)
+    return told.share, told.interval
 
 
-def misfits(shift: float, d: int, n: int, runs: int) -> tuple[float, float, float, float]:
-    """The same for n observations with a shifted first column, told from draws of a standard normal model."""
-    model, best = Gaussian(np.zeros(d), 1.0), float(norm.cdf(shift / np.sqrt(2)))
-    estimates, intervals = [], []
-    for run in range(runs):
-        rng = np.random.default_rng((run, n, d, int(100 * shift)))
-        points = rng.normal(size=(n, d))
-        points[:, 0] += shift
-        told = separation_from_model(model, points, None)
-        if told is None:
-            raise TypeError("a Gaussian has draws")
-        estimates.append(told.auc)
-        intervals.append(told.interval(0.95))
-    mean = max(float(np.mean(estimates)), 0.5)
-    return mean, best, _coverage(intervals, mean), _coverage(intervals, best)
+def misfit(shift: float, d: int, n: int, rng: np.random.Generator) -> Estimate:
+    """Area between n normal observations with a shifted first column and draws of a standard normal model."""
+    points = rng.normal(size=(n, d))
+    points[:, 0] += shift
+    told = separation_from_model(Gaussian(np.zeros(d), 1.0), points, None)
+    if told is None:
+        raise TypeError("a Gaussian has draws")
+    return told.auc, told.interval(0.95)
 
 
-def _coverage(intervals: list, truth: float) -> float:
-    return float(np.mean([low <= truth <= high for low, high in intervals]))
+MEASURES: dict[str, Callable[[float, int, int, np.random.Generator], Estimate]] = {
+    "areas": area,
+    "shares": share,
+    "misfits": misfit,
+}
+SIZES = {"areas": (10, 40, 150), "shares": (20, 80, 300), "misfits": (20, 80, 300)}
+KEYS = [
+    f"{measure}; {effect:g}; {d}; {n}"
+    for measure, sizes in SIZES.items()
+    for effect, d, n in product(EFFECTS, COLUMNS, sizes)
+]
 
 
-def line(case: tuple) -> str:
-    measure, effect, d, n, runs = case
-    mean, best, held, held_best = measure(effect, d, n, runs)
-    return f"| {effect:g} | {d} | {n} | {mean:.3f} | {best:.3f} | {held:.0%} | {held_best:.0%} |"
+def once(key: str, seed: int) -> dict[str, Any]:
+    """An estimate, and the ends of its interval."""
+    measure, effect, d, n = key.split("; ")
+    rng = np.random.default_rng((seed, int(n), int(d), int(100 * float(effect))))
+    estimate, (low, high) = MEASURES[measure](float(effect), int(d), int(n), rng)
+    return {"estimates": [round(estimate, 5)], "intervals": [[round(low, 5), round(high, 5)]]}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--only", default="areas,shares,misfits", help="tables, with commas")
-    given = parser.parse_args()
-    head = "columns | n | mean | best | covers mean | covers best |\n|---|---|---|---|---|---|---|"
-    with ProcessPoolExecutor(given.processes) as pool:
-        for title, measure, sizes in (
-            ("shift", areas, (10, 40, 150)),
-            ("r", shares, (20, 80, 300)),
-            ("shift", misfits, (20, 80, 300)),
-        ):
-            if measure.__name__ not in given.only.split(","):
-                continue
-            print(f"\n| {title} | {head}")
-            cases = product((0.0, 0.5, 0.8), (1, 5), sizes)
-            for told in pool.map(line, [(measure, *case, given.runs) for case in cases]):
-                print(told, flush=True)
+def main() -> int:
+    """Make the runs that are missing, and print the tables."""
+    parser = arguments(__doc__, RUNS)
+    parser.add_argument("--only", default="", help="cells whose name has this in it")
+    told = parser.parse_args()
+    store = RECORD.load(told.results)
+    turns = rounds(store, [key for key in KEYS if told.only in key], told.runs)
+    RECORD.run(store, turns, once, told.seconds, told.results, told.workers)
+    print(markdown(store))
+    return 0
 
+
+# ---- what is told ---------------------------------------------------------------------------
+
+TITLES = {
+    "areas": "Areas of two samples: normal samples of n rows each, the second with a shifted first column",
+    "shares": "Explained shares: y has correlation r with the first column of x",
+    "misfits": "Misfits: n normal observations with a shifted first column, and a standard normal model",
+}
+_NOTE = """Covers: the share of 95% intervals that hold the truth, with its standard error. The truth is twofold. Mean: the mean of
+the estimates, what the classifier or regression attains with so many rows (at least 1/2 for areas, 0 for shares).
+Best: the area of the likelihood ratio, or r^2, which small samples cannot reach. Draws of the model are always the
+same, so that a model that fits is told from them slightly better than by guessing."""
+
+
+def markdown(store: Store) -> str:
+    """A table for each kind of effect."""
+    command = "python -m benchmarks.reproductions.effect_coverage"
+    lines = [*heading("Coverage of the intervals of effects", command), "", _NOTE]
+    for measure, title in TITLES.items():
+        lines += ["", f"## {title}", "", *table(_rows(store["cells"], measure))]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(cells: Mapping[str, Any], measure: str) -> Iterator[dict[str, str]]:
+    for effect, d, n in product(EFFECTS, COLUMNS, SIZES[measure]):
+        entry = cells.get(f"{measure}; {effect:g}; {d}; {n}", {"runs": 0})
+        if not entry["runs"]:
+            continue
+        best = effect**2 if measure == "shares" else float(norm.cdf(effect / np.sqrt(2)))
+        mean = max(float(np.mean(entry["estimates"])), 0.0 if measure == "shares" else 0.5)
+        yield {
+            "r" if measure == "shares" else "shift": f"{effect:g}",
+            "columns": str(d),
+            "n": str(n),
+            "mean": f"{mean:.3f}",
+            "best": f"{best:.3f}",
+            "covers mean": _coverage(entry["intervals"], mean),
+            "covers best": _coverage(entry["intervals"], best),
+            "runs": str(entry["runs"]),
+        }
+
+
+def _coverage(intervals: list[list[float]], truth: float) -> str:
+    held = float(np.mean([low <= truth <= high for low, high in intervals]))
+    error = (held * (1 - held) / len(intervals)) ** 0.5
+    return f"{held:.1%} ± {error:.1%}"
+
+
+RECORD = Record("effect_coverage", markdown)
+PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(KEYS, RUNS))
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

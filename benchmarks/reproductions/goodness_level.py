@@ -17,6 +17,7 @@ LEVELS = Levels(
     "Level of goodness-of-fit tests",
     "benchmarks.reproductions.goodness_level",
 )
+PLAN = LEVELS.plan
 
 if __name__ == "__main__":
     raise SystemExit(LEVELS.main())

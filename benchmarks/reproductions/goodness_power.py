@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reproductions import goodness_procedures as procedures
+from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import (
     Record,
     Store,
@@ -42,7 +43,7 @@ LEVEL, SIZE = 0.05, 1000
 SEED = 2017  # of the observations; the search was made with others
 TIMED = (10_000, 100_000, 1_000_000)
 Draw = Callable[[int, np.random.Generator], np.ndarray]
-MERCER, PUBLISHED = "mercer", "published"
+BY = MERCER, PUBLISHED = "mercer", "published"
 
 
 # ---- problems -------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = arguments(__doc__, runs=20)
+    parser = arguments(__doc__, runs=100)
     parser.add_argument("--problem", nargs="*", choices=[*STUDIES, []], default=[*STUDIES])
     parser.add_argument("--tests", nargs="*", choices=[*TESTS, []], default=[*TESTS])
     parser.add_argument(
@@ -252,6 +253,11 @@ def _markdown(store: Store) -> str:
 
 
 RECORD = Record("goodness_power", _markdown)
+PLAN = Plan(
+    RECORD,
+    _once,
+    lambda _: {f"{s}/{test}/{by}": 100 for s in STUDIES for test in TESTS for by in BY},
+)
 
 if __name__ == "__main__":
     raise SystemExit(main())

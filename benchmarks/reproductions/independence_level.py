@@ -17,6 +17,7 @@ LEVELS = Levels(
     "Level of independence tests",
     "benchmarks.reproductions.independence_level",
 )
+PLAN = LEVELS.plan
 
 if __name__ == "__main__":
     raise SystemExit(LEVELS.main())

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reproductions.information_problems import PROBLEMS
+from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import Record, Store, arguments, heading, rounds, table
 from mercer.info import Estimator, Parametric
 
-SIZES, RUNS = (200, 800, 3200), 10
+SIZES, RUNS = (200, 800, 3200), 100
 SLOWEST = -0.1  # the exponent above which an error that shrinks does so slowly
 
 
@@ -133,6 +134,7 @@ def _variance(entry: Mapping[str, Any]) -> float:
 
 
 RECORD = Record("information_consistency", markdown)
+PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(KEYS, RUNS))
 
 if __name__ == "__main__":
     raise SystemExit(main())

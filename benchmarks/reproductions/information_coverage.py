@@ -1,20 +1,17 @@
-"""Coverage of the confidence intervals of `mercer.info.estimate` on nine problems with known values.
+"""python -m benchmarks.reproductions.information_coverage: how often intervals of `mercer.info.estimate` hold the truth.
 
-    python -m benchmarks.reproductions.information_coverage [--repeats 400] [--size 1000]
-
-Writes benchmarks/results/information_coverage.md.
+Nine entropies, divergences and informations whose values are known.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from mercer import config
+from benchmarks.reproductions.plan import Plan
+from benchmarks.reproductions.records import Record, Store, arguments, heading, rounds, table
 from mercer.info import (
     MillerMadow,
     PlugIn,
@@ -26,7 +23,7 @@ from mercer.info import (
 )
 from mercer.rkhs import Gaussian
 
-RESULT = Path(__file__).parents[1] / "results" / "information_coverage.md"
+SIZE, RUNS = 1000, 400
 P, Q = Gaussian(0.0, 1.0), Gaussian(0.7, 1.5)
 SHARES = np.arange(1, 9) / 36
 
@@ -73,42 +70,56 @@ PROBLEMS: dict[str, Problem] = {
 }  # fmt: skip
 
 
-def covered(problem: Problem, n: int, seed: int) -> tuple[bool, float]:
+def once(name: str, seed: int) -> dict[str, Any]:
     """Whether one interval covers the true value, and the error of the estimate."""
-    function, draw, truth, options = problem
-    result = estimate(function, *draw(n, np.random.default_rng(seed)), **options)
-    return result.interval[0] <= truth <= result.interval[1], result.value - truth
+    function, draw, truth, options = PROBLEMS[name]
+    result = estimate(function, *draw(SIZE, np.random.default_rng(seed)), **options)
+    low, high = result.interval
+    return {"covered": int(low <= truth <= high), "errors": [round(float(result.value - truth), 6)]}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=400)
-    parser.add_argument("--size", type=int, default=1000)
-    options = parser.parse_args()
-    config(threads=1)
-    lines = [
-        "# Coverage of intervals of information",
-        "",
-        f"`estimate(...)` at level 95%, n = {options.size:,}, {options.repeats} samples of each problem; nothing is bootstrapped.",
-        "",
-        "| Problem | true value | mean error | covered |",
-        "|---|---|---|---|",
-    ]
-    for name, problem in PROBLEMS.items():
-        inside, errors = zip(
-            *(covered(problem, options.size, seed) for seed in range(options.repeats)), strict=True
-        )
-        lines.append(
-            f"| {name} | {problem[2]:.4f} | {np.mean(errors):+.4f} | {np.mean(inside):.1%} |"
-        )
-        print(lines[-1], flush=True)
+def main() -> int:
+    """Make the runs that are missing, and print the table."""
+    told = arguments(__doc__, RUNS).parse_args()
+    store = RECORD.load(told.results)
+    turns = rounds(store, [*PROBLEMS], told.runs)
+    RECORD.run(store, turns, once, told.seconds, told.results, told.workers)
+    print(markdown(store))
+    return 0
+
+
+def markdown(store: Store) -> str:
+    """One row for each problem."""
+    command = "python -m benchmarks.reproductions.information_coverage"
+    lines = heading(
+        "Coverage of intervals of entropies, divergences and mutual information", command
+    )
     lines += [
         "",
-        "Balls at the edges of the square reach beyond it, so that the entropy of the uniform distribution has a bias "
-        "as large as its standard error, for which the interval does not allow.",
+        f"`estimate(...)` at level 95%, n = {SIZE:,}, without bootstrap; ± are standard errors.",
+        "",
     ]
-    RESULT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return "\n".join([*lines, *table(_rows(store["cells"])), "", _NOTE]) + "\n"
 
+
+def _rows(cells: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    for name, (_, _, truth, _) in PROBLEMS.items():
+        entry = cells.get(name, {"runs": 0})
+        if runs := entry["runs"]:
+            share, errors = entry["covered"] / runs, np.asarray(entry["errors"])
+            yield {
+                "problem": name,
+                "true value": f"{truth:.4f}",
+                "mean error": f"{errors.mean():+.4f} ± {errors.std() / runs**0.5:.4f}",
+                "covered": f"{share:.1%} ± {(share * (1 - share) / runs) ** 0.5:.1%}",
+                "runs": str(runs),
+            }
+
+
+_NOTE = """Balls at the edges of the square reach beyond it, so that the entropy of the uniform distribution has a bias as large as
+its standard error, for which the interval does not allow."""
+RECORD = Record("information_coverage", markdown)
+PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(PROBLEMS, RUNS))
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

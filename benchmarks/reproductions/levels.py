@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from typing import Any
 
+from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import (
     Record,
     Store,
@@ -29,15 +31,20 @@ class Levels:
     title: str
     module: str
 
+    @property
+    def plan(self) -> Plan:
+        """All cells, with the runs that are wanted of them."""
+        wanted = partial(wanted_runs, list(self.cells.values()))
+        return Plan(Record(self.name, self.markdown), partial(_once, self.module), wanted)
+
     def main(self) -> int:
         """Run what is asked for, keep it, and print the table; 1 where a rate is outside."""
         told = asked(self.title)
         chosen = [each for each in self.cells.values() if told.only in each.name]
-        record = Record(self.name, self.markdown)
-        store = record.load(told.results)
+        plan = replace(self.plan, wanted=partial(wanted_runs, chosen, runs=told.runs))
+        store = plan.record.load(told.results)
         keep(store, [name for name in self.cells if not (told.again and told.only in name)])
-        turns = outside_twice(store, chosen, told.runs)
-        record.run(store, turns, partial(_once, self.cells), told.seconds, told.results)
+        plan.complete(store, told.seconds, told.results, told.workers)
         part = {each.name: cell(store, each.name) for each in chosen}
         print(self.markdown({"cells": part}))
         return 0 if all(each.holds(rate(part[each.name])) for each in chosen) else 1
@@ -84,7 +91,7 @@ def row(cell: Cell, entry: Mapping[str, Any]) -> dict[str, str]:
 
 def asked(title: str | None) -> argparse.Namespace:
     """What the command line asks for."""
-    parser = arguments(title, runs=RUNS, processes=False)
+    parser = arguments(title, runs=RUNS)
     parser.add_argument("--only", default="", help="cells whose name has this in it")
     parser.add_argument("--again", action="store_true", help="forget the earlier runs of these")
     return parser.parse_args()
@@ -95,17 +102,18 @@ def keep(store: Store, names: Iterable[str]) -> None:
     store["cells"] = {name: store["cells"][name] for name in names if name in store["cells"]}
 
 
-def outside_twice(store: Store, chosen: Sequence[Cell], runs: int) -> Iterator[str]:
-    """The cells one after the other; rates that are outside after 400 runs are run on to 2,000."""
-    for each in chosen:
+def wanted_runs(cells: Sequence[Cell], store: Store, runs: int = RUNS) -> dict[str, int]:
+    """So many runs of every cell; of one whose rate was outside after 400, which is noted as `first`, 2,000."""
+    wanted = {}
+    for each in cells:
         entry = cell(store, each.name)
-        while entry["runs"] < runs:
-            yield each.name
-        if entry["runs"] == runs == RUNS:
+        if entry["runs"] == RUNS:
             entry["first"] = rate(entry)
-        while entry["runs"] < MORE and not each.holds(entry.get("first", LEVEL)):
-            yield each.name
+        outside = not each.holds(entry.get("first", LEVEL))
+        wanted[each.name] = MORE if outside and runs >= RUNS else runs
+    return wanted
 
 
-def _once(cells: Mapping[str, Cell], name: str, seed: int) -> dict[str, Any]:
-    return {"rejections": int(cells[name].run(seed))}
+def _once(module: str, name: str, seed: int) -> dict[str, Any]:
+    """One run of a cell of the `LEVELS` of a module."""
+    return {"rejections": int(import_module(module).LEVELS.cells[name].run(seed))}

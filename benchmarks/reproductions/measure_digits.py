@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.model_selection import StratifiedKFold
 
+from benchmarks.reproductions.plan import DATA, Plan
 from benchmarks.reproductions.records import Record, arguments, heading, rounds, table, timed
 from benchmarks.reproductions.virtual_digits import KINDS, SIDE, Split, splits
 from mercer import config
@@ -337,6 +338,12 @@ _COST = (
     "picture as well, and does not say what was timed."
 )
 RECORD = Record("virtual_digits", markdown)
+PLAN = Plan(
+    RECORD,
+    once,
+    lambda _: {f"{t}/{kind}/{m}": 30 for kind in KINDS for t in TASKS for m in NUMBERS},
+    needs=(DATA,),
+)
 
 
 if __name__ == "__main__":

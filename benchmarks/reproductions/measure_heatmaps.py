@@ -16,6 +16,7 @@ import numpy as np
 
 import mercer
 from benchmarks.reproductions.measure_pairs import SPREADS, gaussians
+from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import Record, arguments, heading, rounds, table
 from mercer.kernels import RBF, Polynomial
 from mercer.kernels.base import Kernel
@@ -128,6 +129,11 @@ _NOTE = (
     "Gaussians are as far from each other as rounding tells: what stands there says nothing about kernels."
 )
 RECORD = Record("measure_heatmaps", markdown)
+PLAN = Plan(
+    RECORD,
+    once,
+    lambda _: {f"{spread}/{e}/{TRAIN}/{TEST}": 30 for spread in SPREADS for e in AXES},
+)
 
 
 if __name__ == "__main__":

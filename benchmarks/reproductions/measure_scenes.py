@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score
 
+from benchmarks.reproductions.plan import DATA, Plan
 from benchmarks.reproductions.records import Record, Store, arguments, heading, rounds, table
 from benchmarks.reproductions.scene_machines import (
     FEATURES,
@@ -224,6 +225,17 @@ def _entries(store: Store) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
 
 
 RECORD = Record("measure_scenes", markdown)
+PLAN = Plan(
+    RECORD,
+    once,
+    lambda _: {
+        f"{kind}/{words}/{method}": 10
+        for kind in PATCHES
+        for words in (0, *WORDS)
+        for method in (ON_WORDS if words else ON_PATCHES)
+    },
+    needs=(DATA,),
+)
 
 if __name__ == "__main__":
     raise SystemExit(main())

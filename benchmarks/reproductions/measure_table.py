@@ -36,6 +36,7 @@ from benchmarks.reproductions.measure_pairs import (
     Study,
     repetition,
 )
+from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import (
     Record,
     Store,
@@ -259,6 +260,7 @@ the interaction. Machines that did not converge are of LIN-POLY, with unscaled p
 repetition, where six times as many steps left every accuracy of LIN as it was)."""
 
 RECORD = Record("measure_table", markdown)
+PLAN = Plan(RECORD, once, lambda _: {Study(spread).key: 30 for spread in SPREADS})
 
 if __name__ == "__main__":
     raise SystemExit(main())

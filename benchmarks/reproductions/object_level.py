@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import mercer
+from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import Record, Store, arguments, heading, rate, rounds, table
 from mercer.htest import HSIC, MMD, Permutation
 from mercer.kernels import GlobalAlignment, Kernel, Spectrum, WeisfeilerLehman
@@ -153,6 +154,7 @@ def _rows(cells: Mapping[str, Any]) -> Iterator[dict[str, str]]:
 
 
 RECORD = Record("object_level", markdown)
+PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(KEYS, RUNS))
 
 if __name__ == "__main__":
     raise SystemExit(main())

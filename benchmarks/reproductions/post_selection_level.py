@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import Record, arguments, heading, rounds, table
 from mercer.htest import post_selection
 
@@ -87,6 +88,7 @@ def markdown(store: Mapping[str, Any]) -> str:
 
 
 RECORD = Record("post_selection", markdown)
+PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(KEYS, 400))
 
 
 def main() -> int:

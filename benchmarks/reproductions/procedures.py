@@ -60,7 +60,7 @@ class Gauss:
 
     def __init__(self, x: np.ndarray, v: np.ndarray, width2: float) -> None:
         self.x, self.v, self.width2 = x, v, width2
-        self.r2 = (x**2).sum(axis=1)[:, None] - 2 * x @ v.T + (v**2).sum(axis=1)
+        self.r2 = _squares(x)[:, None] - x @ (2 * v.T) + _squares(v)
         self.z = np.exp(-self.r2 / (2 * width2))
 
     def pull(self, g: np.ndarray) -> tuple[np.ndarray, float]:
@@ -76,8 +76,8 @@ class Fourier:
     degrees = 2 * J
 
     def __init__(self, x: np.ndarray, v: np.ndarray, width: float) -> None:
-        self.u, self.width = x / width, width
-        self.angles, self.u2 = self.u @ v.T, (self.u**2).sum(axis=1)[:, None]
+        self.x, self.width = x, width
+        self.angles, self.u2 = x @ (v.T / width), _squares(x)[:, None] / width**2
         window = np.exp(-self.u2 / 2)
         self.sines, self.cosines = window * np.sin(self.angles), window * np.cos(self.angles)
         self.z = np.concatenate([self.sines, self.cosines], axis=1)
@@ -85,7 +85,12 @@ class Fourier:
     def pull(self, g: np.ndarray) -> tuple[np.ndarray, float]:
         turn = g[:, :J] * self.cosines - g[:, J:] * self.sines  # with respect to the angles
         width = np.sum(g * self.z * self.u2) - np.sum(turn * self.angles)
-        return turn.T @ self.u, float(width) / self.width
+        return turn.T @ self.x / self.width, float(width) / self.width
+
+
+def _squares(x: np.ndarray) -> np.ndarray:
+    """Squared norms of rows, without a copy of x."""
+    return np.einsum("ij,ij->i", x, x)
 
 
 Features = type[Gauss] | type[Fourier]
@@ -200,8 +205,8 @@ def _forms(r2: np.ndarray, width: float, labels: np.ndarray) -> np.ndarray:
 
 
 def _squared_distances(z: np.ndarray) -> np.ndarray:
-    squares = np.einsum("ij,ij->i", z, z)
-    return np.maximum(squares[:, None] - 2 * z @ z.T + squares, 0)
+    squares = _squares(z)
+    return np.maximum(squares[:, None] - (2 * z) @ z.T + squares, 0)
 
 
 def _linear_terms(pair: Pair, width: float) -> np.ndarray:

@@ -9,26 +9,16 @@ side by side, all cells a few runs at a time, and keeps what it has; ``--only "H
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from typing import Any
 
 import numpy as np
 
-from benchmarks.reproductions.records import (
-    EVERY,
-    Record,
-    Store,
-    arguments,
-    cell,
-    heading,
-    rate,
-    table,
-)
+from benchmarks.reproductions.plan import Plan
+from benchmarks.reproductions.records import Record, Store, arguments, heading, rate, rounds, table
 from mercer.htest import (
     DHSIC,
     FSSD,
@@ -51,7 +41,6 @@ from tests.support.htest_levels import LEVEL, MOST  # isort: skip  (found by the
 from tests.support.series_problems import CHAINS, STATIONARY, WALKS, Draw, arma, garch  # isort: skip
 
 SIZES = (100, 300, 1000)
-RUNS_AT_ONCE = 10  # of a cell, in one worker
 SEED = 2  # of the record: constants changed after seed 1 was looked at
 SERIES = WildBootstrap(499, block=None)
 TESTS: dict[str, HypothesisTest] = {
@@ -205,52 +194,6 @@ def _judged(test: HypothesisTest, samples: Samples, run: int) -> dict[str, Any]:
 # ---- running ----------------------------------------------------------------------------------
 
 
-def batch(key: str, first: int, last: int) -> dict[str, Any]:
-    """Some runs of a cell, added up."""
-    total: dict[str, Any] = {"runs": 0, "seconds": 0.0}
-    for run in range(first, last):
-        started = time.process_time()
-        told = once(key, run)
-        told = {"runs": 1, "seconds": time.process_time() - started} | told
-        for name, value in told.items():
-            total[name] = total.get(name, 0) + value
-    return total
-
-
-def batches(store: Store, chosen: list[str], runs: int) -> Iterator[tuple[str, int, int]]:
-    """The next runs of every cell that lacks them, a few of each cell in turn."""
-    for first in range(0, runs, RUNS_AT_ONCE):
-        last = min(first + RUNS_AT_ONCE, runs)
-        for key in chosen:
-            done = cell(store, key)["runs"]
-            if done < last:
-                yield key, max(done, first), last
-
-
-def run_all(store: Store, chosen: list[str], told: argparse.Namespace) -> None:
-    """Run batches in workers until time is up; saved now and then, and at the end."""
-    ends, saved = time.monotonic() + told.seconds, time.monotonic()
-    todo = iter(list(batches(store, chosen, told.runs)))
-    waiting: dict[Future[dict[str, Any]], str] = {}
-    with ProcessPoolExecutor(told.workers) as pool:
-        while True:
-            while len(waiting) < 2 * told.workers and time.monotonic() < ends:
-                task = next(todo, None)
-                if task is None:
-                    break
-                waiting[pool.submit(batch, *task)] = task[0]
-            if not waiting:
-                break
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                entry = cell(store, waiting.pop(future))
-                for name, value in future.result().items():
-                    entry[name] = entry.get(name, 0) + value
-            if time.monotonic() - saved > EVERY:
-                RECORD.save(store, told.results)
-                saved = time.monotonic()
-    RECORD.save(store, told.results)
-
-
 def main() -> int:
     """Run what is asked for, and print the tables."""
     parser = arguments(__doc__, runs=400)
@@ -261,7 +204,8 @@ def main() -> int:
     store = RECORD.load(told.results)
     forgotten = set(chosen) if told.again else set()
     store["cells"] = {k: e for k, e in store["cells"].items() if k not in forgotten}
-    run_all(store, chosen, told)
+    turns = rounds(store, chosen, told.runs)
+    RECORD.run(store, turns, once, told.seconds, told.results, told.workers)
     print(markdown(store))
     return 0
 
@@ -363,6 +307,7 @@ def _monitor_rows(cells: Mapping[str, Any]) -> Iterable[dict[str, str]]:
 
 
 RECORD = Record("series_level", markdown)
+PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(keys(), 400))
 
 if __name__ == "__main__":
     raise SystemExit(main())

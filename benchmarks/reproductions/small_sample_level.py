@@ -78,6 +78,7 @@ LEVELS = Levels(
     "Level of fitted and limiting nulls for few observations",
     "benchmarks.reproductions.small_sample_level",
 )
+PLAN = LEVELS.plan
 
 if __name__ == "__main__":
     raise SystemExit(LEVELS.main())

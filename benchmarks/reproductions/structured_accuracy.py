@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
+from benchmarks.reproductions.plan import DATA, Plan
 from benchmarks.reproductions.records import Record, Store, arguments, heading, rounds, table
 from mercer.datasets import fetch_mutag
 from mercer.kernels import (
@@ -186,6 +187,12 @@ def _archive_rows(cells: dict[str, Any]) -> Iterable[dict[str, Any]]:
 
 
 RECORD = Record("structured_accuracy", markdown)
+PLAN = Plan(
+    RECORD,
+    once,
+    lambda _: dict.fromkeys(NESTED, 10) | dict.fromkeys(FIXED, 1),
+    needs=(DATA,),
+)
 
 if __name__ == "__main__":
     raise SystemExit(main())

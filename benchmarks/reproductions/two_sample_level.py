@@ -8,14 +8,17 @@ of short ones, and ``--again`` forgets it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.reproductions.levels import asked, keep, outside_twice, row
-from benchmarks.reproductions.records import Record, Store, cell, heading, rate, rounds, table
+from benchmarks.reproductions.levels import asked, keep, row, wanted_runs
+from benchmarks.reproductions.plan import Plan
+from benchmarks.reproductions.records import Record, Store, cell, heading, rate, table
 
 from tests.support.htest_coverage import SPANS, Span  # isort: skip  (found by the path that `levels` adds)
 from tests.support.htest_levels import CELLS, LEAST, MORE, MOST, RUNS, Cell  # isort: skip
@@ -28,17 +31,19 @@ def main() -> int:
     told = asked(__doc__)
     tests = [c for c in CELLS.values() if told.only in c.name]
     spans = [name for name in SPANS if told.only in name]
+    plan = replace(PLAN, wanted=partial(_wanted, tests, spans, runs=told.runs))
     store = RECORD.load(told.results)
     keep(store, [name for name in ALL if not (told.again and told.only in name)])
-    RECORD.run(store, _turns(store, tests, spans, told.runs), _once, told.seconds, told.results)
+    plan.complete(store, told.seconds, told.results, told.workers)
     part = {name: cell(store, name) for name in [*(c.name for c in tests), *spans]}
     print(_markdown({"cells": part}))
     return 0 if all(c.holds(rate(part[c.name])) for c in tests) else 1
 
 
-def _turns(store: Store, tests: Sequence[Cell], spans: Sequence[str], runs: int) -> Iterator[str]:
-    yield from outside_twice(store, tests, runs)
-    yield from rounds(store, spans, runs)
+def _wanted(
+    tests: Sequence[Cell], spans: Sequence[str], store: Store, runs: int = RUNS
+) -> dict[str, int]:
+    return wanted_runs(tests, store, runs) | dict.fromkeys(spans, runs)
 
 
 def _once(name: str, seed: int) -> dict[str, Any]:
@@ -94,6 +99,7 @@ _SPANS = [
 
 
 RECORD = Record("two_sample_calibration", _markdown)
+PLAN = Plan(RECORD, _once, partial(_wanted, [*CELLS.values()], [*SPANS]))
 
 if __name__ == "__main__":
     raise SystemExit(main())

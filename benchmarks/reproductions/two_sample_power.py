@@ -22,6 +22,7 @@ import numpy as np
 
 from benchmarks.reproductions import ours, procedures
 from benchmarks.reproductions.ours import Pair
+from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import (
     Record,
     Store,
@@ -117,6 +118,8 @@ PRINTED = {
 }
 MERCER, PUBLISHED = "mercer", "published"
 ENOUGH = 20  # runs from which the tables say that a rate is reached
+RUNS, RUNS_OF_LARGE = 100, 30  # the second with more columns than the next
+LARGE, LARGEST_QUADRATIC, UME_SIZE = 600, 3000, 3000
 
 
 def main() -> int:
@@ -129,7 +132,7 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = arguments(__doc__, runs=100)
+    parser = arguments(__doc__, runs=RUNS)
     parser.add_argument("--problem", nargs="*", choices=[*STUDIES, []], default=MAIN)
     parser.add_argument("--tests", nargs="*", choices=[*TESTS, []], default=list(TESTS))
     parser.add_argument("--sizes", nargs="*", type=int, help="some of the sizes only")
@@ -147,6 +150,28 @@ def _cells(told: argparse.Namespace) -> Iterable[str]:
                     yield f"{study}/{size}/{test}/{MERCER}"
                     if TESTS[test].yardstick and not told.only_mercer:
                         yield f"{study}/{size}/{test}/{PUBLISHED}"
+
+
+def _wanted(_: Store) -> dict[str, int]:
+    """All problems and sizes; quadratic MMD of samples that are not too large, and UME of one size."""
+    wanted = {}
+    for name, study in STUDIES.items():
+        runs = RUNS_OF_LARGE if getattr(study.problem, "dim", 2) > LARGE else RUNS
+        for size in study.sizes:
+            for test in TESTS:
+                if _planned(name, size, test):
+                    wanted[f"{name}/{size}/{test}/{MERCER}"] = runs
+                    if TESTS[test].yardstick:
+                        wanted[f"{name}/{size}/{test}/{PUBLISHED}"] = runs
+    return wanted
+
+
+def _planned(name: str, size: int, test: str) -> bool:
+    if TESTS[test].halved != STUDIES[name].halved or (STUDIES[name].shared and test == DEFAULT):
+        return False
+    if test == "MMD quadratic":
+        return size <= LARGEST_QUADRATIC
+    return not test.startswith("UME") or size == UME_SIZE
 
 
 def _once(key: str, seed: int) -> dict[str, Any]:
@@ -272,6 +297,7 @@ are wide. Seconds: of one processor, a run, learning included.""".splitlines()
 
 
 RECORD = Record("two_sample_power", _markdown)
+PLAN = Plan(RECORD, _once, _wanted)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -1,0 +1,100 @@
+"""What a study plans: its record, one run of a cell, and the runs that are wanted of every cell."""
+
+from __future__ import annotations
+
+import heapq
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.reproductions.records import RESULTS, Once, Record, Store
+
+DATA = "MERCER_DATA"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cells of a record, with the runs that are wanted of each.
+
+    Parameters
+    ----------
+    record : Record
+    once : callable
+        ``once(key, seed)`` makes run number `seed` of a cell; a function of a module, which worker processes import.
+    wanted : callable
+        Runs by the name of the cell, given what the record holds.
+    needs : tuple of str
+        Packages without which no cell can be run, or "MERCER_DATA" for the folder of data sets.
+    """
+
+    record: Record
+    once: Once
+    wanted: Callable[[Store], Mapping[str, int]]
+    needs: tuple[str, ...] = ()
+
+    def missing(self) -> list[str]:
+        """Needed packages that are not installed, and the variable of the folder of data sets where it is not set."""
+        return [
+            name
+            for name in self.needs
+            if not (os.environ.get(DATA) if name == DATA else find_spec(name))
+        ]
+
+    def done(self, store: Store) -> dict[str, int]:
+        """Runs on record of every cell."""
+        cells = store["cells"]
+        return {key: cells[key]["runs"] if key in cells else 0 for key in self.wanted(store)}
+
+    def share(self, store: Store) -> float:
+        """Share of its wanted runs that the poorest cell has, at most 1."""
+        done = self.done(store)
+        shares = (done[key] / runs for key, runs in self.wanted(store).items() if runs)
+        return min(1.0, *shares, 1.0)
+
+    def turns(self, store: Store) -> Iterator[str]:
+        """Cells whose runs are missing, always the one with the smallest share of its runs."""
+        wanted, done = self.wanted(store), self.done(store)
+        waiting = [
+            (done[key] / runs, place, key)
+            for place, (key, runs) in enumerate(wanted.items())
+            if done[key] < runs
+        ]
+        heapq.heapify(waiting)
+        while waiting:
+            _, place, key = heapq.heappop(waiting)
+            yield key
+            done[key] += 1
+            if done[key] < wanted[key]:
+                heapq.heappush(waiting, (done[key] / wanted[key], place, key))
+
+    def hours(self, store: Store) -> tuple[float, float]:
+        """Predicted hours of one processor for the missing runs, and for all runs from the start.
+
+        A cell that was never run is expected to take the mean time of the others.
+        """
+        wanted, done = self.wanted(store), self.done(store)
+        known = {key: store["cells"][key]["seconds"] / runs for key, runs in done.items() if runs}
+        mean = float(np.mean(list(known.values()))) if known else 0.0
+        whole = {key: known.get(key, mean) * runs for key, runs in wanted.items()}
+        left = sum(
+            seconds * max(1 - done[key] / wanted[key], 0.0)
+            for key, seconds in whole.items()
+            if wanted[key]
+        )
+        return left / 3600, sum(whole.values()) / 3600
+
+    def complete(
+        self, store: Store, seconds: float = np.inf, folder: Path = RESULTS, workers: int = 1
+    ) -> bool:
+        """Make the missing runs until so many seconds are over; whether none is missing afterwards."""
+        end = time.monotonic() + seconds
+        while True:  # a cell may want more runs once it has the first
+            left = max(end - time.monotonic(), 0.0)
+            self.record.run(store, self.turns(store), self.once, left, folder, workers)
+            if self.share(store) >= 1 or time.monotonic() >= end:
+                return self.share(store) >= 1
