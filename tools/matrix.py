@@ -201,7 +201,7 @@ def run(
         "seconds": round(time.perf_counter() - start),
         "versions": versions(python),
         "cores": os.cpu_count(),
-        "commit": _git("rev-parse", "--short", "HEAD"),
+        "commit": commit(),
     }
     print(f"{configuration.name}: {_told(record)}, {record['seconds']} s", flush=True)
     for name in record["failing"]:
@@ -235,11 +235,12 @@ def versions(python: Path) -> dict[str, str]:
     return json.loads(done.stdout)
 
 
-def _git(*arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip()
+def commit() -> str:
+    """Short name of the commit that is checked out."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
 
 
 # ---- the record -----------------------------------------------------------------------------
