@@ -1,7 +1,7 @@
 """The same numbers as other packages, where they estimate the same thing and are right.
 
-KSG is compared on standardised columns, to which mercer brings all data. Tolerances are those of rounding, but
-scikit-learn adds noise of 1e-10 to the data.
+KSG is compared on standardised columns, to which mercer brings all data and infomeasure none. Tolerances are those of
+rounding, but scikit-learn adds noise of 1e-10 to the data.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from mercer.info import (
     kolmogorov,
     mutual_information,
     sliced_wasserstein,
+    transfer_entropy,
     wasserstein,
 )
 
@@ -34,9 +35,13 @@ _rng = np.random.default_rng(0)
 X = _rng.standard_normal((400, 2))
 Y = 0.6 * X + 0.8 * _rng.standard_normal((400, 2))
 X, Y = ((v - v.mean(axis=0)) / v.std(axis=0) for v in (X, Y))
+# Two series that end where they began: past and present of the second have the same mean and spread.
+SOURCE, TARGET = (np.append(v, v[0]) for v in (Y[:, 1], X[:, 0] + np.roll(Y[:, 1], 1)))
+TARGET = (TARGET - TARGET[1:].mean()) / TARGET[1:].std()
 A = _rng.integers(0, 4, 500)
 B = (A + _rng.integers(0, 2, 500)) % 4
 C = (A + B + _rng.integers(0, 2, 500)) % 3
+XY1 = np.column_stack([X[:, 1], Y[:, 1]])
 PLUG_IN, KSG4, LINES = PlugIn(), KSG(4), np.eye(2)
 
 
@@ -61,6 +66,14 @@ CASES: dict[tuple[str, str], Case] = {
     ("infomeasure", "KSG, 2 + 2 columns"): lambda m: (
         m.mutual_information(X, Y, approach="metric", k=4, noise_level=0),
         mutual_information(X, Y, estimator=KSG4),
+    ),
+    ("infomeasure", "conditional KSG, 1 + 1 columns given 2"): lambda m: (
+        m.cmi(X[:, 0], Y[:, 0], cond=XY1, approach="metric", k=4, noise_level=0),
+        mutual_information(X[:, 0], Y[:, 0], given=XY1, estimator=KSG4),
+    ),
+    ("infomeasure", "KSG transfer entropy"): lambda m: (
+        m.te(SOURCE, TARGET, approach="metric", k=4, noise_level=0),
+        transfer_entropy(SOURCE, TARGET, lags=1, estimator=KSG4),
     ),
     ("infomeasure", "entropy of categories, Miller-Madow"): lambda m: (
         m.entropy(A, approach="miller_madow"),
