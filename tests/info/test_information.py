@@ -131,6 +131,31 @@ def test_ksg_counts_strictly_and_kind_two_subtracts_its_term():
     assert_allclose(mutual_information(x, y, estimator=KSG(k, kind=2)), expected, rtol=1e-9)
 
 
+def test_conditional_ksg_is_the_mean_over_loops():
+    """The formula of Frenzel and Pompe (2007) on standardised columns: in any units the same value."""
+    rng = np.random.default_rng(5)
+    x, y, z = (v[:, None] for v in rng.standard_normal((3, 40)))
+    y, k, n = y + x + z, 3, 40
+    dx, dy, dz = (np.abs(v - v.T) / v.std() for v in (x, y, z))
+    joint = np.maximum(np.maximum(dx, dy), dz)
+    terms = []
+    for i in range(n):
+        radius = np.sort(joint[i])[k]
+        xz, yz, only_z = (
+            sum(all(d[i, j] < radius for d in space) for j in range(n) if j != i)
+            for space in ((dx, dz), (dy, dz), (dz,))
+        )
+        terms.append(digamma(k) - digamma(xz + 1) - digamma(yz + 1) + digamma(only_z + 1))
+    units = mutual_information(x, 1000 * y, given=z / 7, estimator=KSG(k))
+    assert_allclose(units, np.mean(terms), rtol=1e-9)
+    source, target = rng.standard_normal((2, 41))
+    assert_allclose(
+        transfer_entropy(source, 1000 * target, lags=1, estimator=KSG(k)),
+        mutual_information(target[1:], source[:-1], given=target[:-1], estimator=KSG(k)),
+        rtol=1e-9,
+    )
+
+
 @pytest.mark.parametrize("estimator", [KSG(), KSG(kind=2), MixedKSG(), CorrectedKSG()], ids=repr)
 def test_information_of_gaussians(estimator):
     rng = np.random.default_rng(0)

@@ -31,6 +31,7 @@ class KSG(Estimator):
     psi(k) - 1/k + psi(n) - mean(psi(n_x) + psi(n_y)). Of m variables psi(n) and 1/k count m - 1 times. Given z,
     kind 1 is psi(k) - mean(psi(n_xz + 1) + psi(n_yz + 1) - psi(n_z + 1)) (Frenzel and Pompe 2007).
 
+    Columns are brought to unit standard deviation first, so that no value depends on their units.
     Values are biased towards zero in many dimensions, and cannot exceed about log n.
 
     Examples
