@@ -33,7 +33,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
 
     The file is a zip archive of arrays (NPY) and a JSON document with the parameters and what was learnt. It holds
     kernels, also those on strings, graphs and other objects, bags and tensors of torch; predictions are the same
-    bit by bit. Functions of your own (`FromCallable`, a measure of `MRMR`) cannot be stored and are refused, here.
+    bit by bit, but at the very array that a model was fitted to: it computes half of a symmetric matrix there,
+    which rounds differently. Functions of your own (`FromCallable`, a measure of `MRMR`) cannot be stored and are
+    refused, here.
 
     Parameters
     ----------
