@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.gram import Gram
 from mercer.info import (
+    DensityProduct,
     EntropyKernel,
     ExponentiatedDivergence,
     InverseGeneralizedVariance,
@@ -79,6 +80,7 @@ def histogram_doors() -> Iterator[Door]:
         ExponentiatedDivergence(),
         JensenTsallisKernel(1.5),
         EntropyKernel(),
+        DensityProduct(),
         InverseGeneralizedVariance(0.1),
     ):
         yield door(

@@ -19,14 +19,14 @@ _MADE = "made by the library, from what a door has checked"
 _BAGS = "takes bags and distributions; tests/rkhs/embeddings tries wrong ones"
 _EMBEDDINGS = "takes distributions and embeddings; tests/rkhs/embeddings tries others"
 _FUNCTION = "takes a function; tests/info tries others"
-_DISTRIBUTION_KERNELS = ("EntropyKernel", "ExponentiatedDivergence", "InverseGeneralizedVariance", "JensenTsallisKernel")  # fmt: skip
+_DISTRIBUTION_KERNELS = ("DensityProduct", "EntropyKernel", "ExponentiatedDivergence", "InverseGeneralizedVariance", "JensenTsallisKernel")  # fmt: skip
 _IMAGES = "takes images; tests/learn/test_image_registration.py tries wrong ones"
 _ORDERS = ("Bregman", "HilbertianMetric", "JensenRenyi", "JensenShannon", "JensenTsallis", "Renyi", "SharmaMittal", "SymmetricBregman", "Tsallis")  # fmt: skip
 _ASSOCIATIONS = ("Blomqvist", "CentredCorrentropy", "CopulaMMD", "Correntropy", "CorrentropyCoefficient", "CorrentropyMetric", "Hoeffding", "SchweizerWolff", "Spearman", "SpearmanTail")  # fmt: skip
 _OPTION = "takes an option or a kernel; tests/info tries wrong ones"
 _PARAMETERLESS = ("KL", "L2", "Bhattacharyya", "CauchySchwarz", "Chi2", "Hellinger", "Jeffreys", "K", "L", "Measure", "Shannon")  # fmt: skip
 
-_ESTIMATORS = ("KNN", "KSG", "MixedKSG", "CorrectedKSG", "NSB", "ChaoShen", "Grassberger", "MillerMadow", "Spacing", "Vasicek", "Ebrahimi", "VanEs", "Correa", "Edgeworth", "MaximumEntropy", "SpanningTree", "AdaptivePartition")  # fmt: skip
+_ESTIMATORS = ("KNN", "KSG", "MixedKSG", "CorrectedKSG", "NSB", "ChaoShen", "Grassberger", "MillerMadow", "Spacing", "Vasicek", "Ebrahimi", "VanEs", "Correa", "Edgeworth", "MaximumEntropy", "NeighbourGraph", "SpanningTree", "AdaptivePartition")  # fmt: skip
 _ESTIMATOR = "takes estimators and corrections; tests/info tries others"
 
 NO_DATA: dict[str, str] = {

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from mercer.errors import NoRule
 from mercer.info import (
     L2,
+    DensityProduct,
     EntropyKernel,
     ExponentiatedDivergence,
     Hellinger,
@@ -21,12 +22,14 @@ from mercer.info import (
     JensenTsallis,
     JensenTsallisKernel,
     Parametric,
+    Renyi,
+    Tsallis,
     divergence,
     entropy,
 )
 from mercer.kernels import facts, is_positive_definite
 from mercer.learn import SupportMeasureMachine
-from mercer.rkhs import Empirical, Gaussian
+from mercer.rkhs import Empirical, Gaussian, ProbabilityProduct
 from mercer.rkhs import JensenShannon as JensenShannonKernel
 
 RNG = np.random.default_rng(0)
@@ -46,6 +49,11 @@ DEFINITE = [
     JensenTsallisKernel(1.0),
     JensenTsallisKernel(1.7),
     EntropyKernel(0.3),
+    EntropyKernel(0.3, measure=Tsallis(1.6)),
+    EntropyKernel(0.3, measure=Tsallis(0.4)),
+    EntropyKernel(0.3, measure=Renyi(0.5)),
+    DensityProduct(0.5),
+    DensityProduct(1.3),
     InverseGeneralizedVariance(0.05),
 ]
 
@@ -82,6 +90,20 @@ def test_members_of_the_family_of_hilbertian_metrics():
         HilbertianMetric(1, 0.2)
     with pytest.raises(ValueError, match="alpha must be"):
         HilbertianMetric(0.5, -1)
+
+
+def test_kernels_of_entropies_of_averages_and_products_by_their_definitions():
+    average = (P + Q) / 2
+    average = average[average > 0]
+    renyi = np.log(np.sum(average**3)) / (1 - 3)
+    assert_allclose(EntropyKernel(2.0, measure=Renyi(3))([P, Q])[0, 1], np.exp(-renyi / 2))
+    assert facts(EntropyKernel(measure=Renyi(3))).positive_definite is None
+    assert_allclose(DensityProduct(0.8)([P, Q])[0, 1], np.sum((P * Q) ** 0.8))
+    assert_allclose(DensityProduct(0.8)([P, Q])[0, 0], np.sum(P**1.6))
+    a, b = Gaussian(0.0, 1.0), Gaussian(1.0, 2.0)
+    assert_allclose(DensityProduct(0.8)([a, b]), ProbabilityProduct(0.8)([a, b]))
+    x, y = a.sample(3000, rng=0), b.sample(3000, rng=1)
+    assert_allclose(DensityProduct(0.8)([x, y]), ProbabilityProduct(0.8)([a, b]), rtol=0.1)
 
 
 def test_jensen_tsallis_kernel_by_its_definition():

@@ -117,6 +117,47 @@ def test_spanning_trees_estimate_renyi_entropies():
         entropy(x, info.Renyi(2.0), estimator=rule)
 
 
+def test_graphs_of_neighbours_estimate_renyi_entropies():
+    p, rule = Gaussian([0.0, 0.0], 1.0), info.NeighbourGraph((1, 2, 4))
+    truth = entropy(p, info.Renyi(0.8))
+    few, many = (entropy(p.sample(n, rng=0), info.Renyi(0.8), estimator=rule) for n in (200, 8000))
+    assert abs(many - truth) < min(0.6 * abs(few - truth), 0.05)
+    x = p.sample(50, rng=0)
+    assert_allclose(  # a single neighbour is the estimator of KNN
+        entropy(x, info.Tsallis(0.6), estimator=info.NeighbourGraph((3,))),
+        entropy(x, info.Tsallis(0.6), estimator=info.KNN(3)),
+    )
+    with pytest.raises(NoRule, match="does not estimate the integral of"):
+        entropy(x, info.Renyi(2.0), estimator=rule)
+    for wrong in ((), [1, 2], (1, 1), (0,)):
+        with pytest.raises(ValueError, match="neighbours"):
+            info.NeighbourGraph(wrong)
+
+
+def test_as_many_neighbours_as_the_root_of_the_sample():
+    p, q = Gaussian([0.0, 0.0], 1.0), Gaussian([0.5, 0.0], 1.5)
+    x, y = p.sample(2000, rng=0), q.sample(900, rng=1)
+    rule = info.KNN(None)
+    assert_allclose(entropy(x, estimator=rule), entropy(x, estimator=info.KNN(44)))
+    assert abs(divergence(x, y, estimator=rule) - divergence(p, q)) < 0.05
+
+
+def test_weighted_phi_entropies():
+    """int w p^2 by spacings and by neighbours: of a normal variable, w = x^2 gives 1 / (4 sqrt(pi))."""
+    x = np.random.default_rng(0).standard_normal(6000)
+    for rule in (info.Spacing(), info.KNN()):
+        square = info.Phi(lambda p: p, weight=np.square)
+        assert abs(entropy(x, square, estimator=rule) - 1 / (4 * np.sqrt(np.pi))) < 0.01
+        one = info.Phi(lambda p: p, weight=np.ones_like)
+        assert_allclose(
+            entropy(x, one, estimator=rule), entropy(x, info.Phi(lambda p: p), estimator=rule)
+        )
+    with pytest.raises(NoRule, match="weighted means"):
+        entropy(Gaussian(0.0, 1.0), info.Phi(np.log, weight=np.square))
+    with pytest.raises(TypeError, match="weight must be a function"):
+        info.Phi(np.log, weight=2.0)
+
+
 def test_adaptive_partitions():
     rng = np.random.default_rng(6)
     rule = info.AdaptivePartition()

@@ -21,9 +21,8 @@ from mercer.info.correntropy import (
 )
 from mercer.info.density_estimates import KDE
 from mercer.info.divergence_kernels import (
-    EntropyKernel,
+    DensityProduct,
     ExponentiatedDivergence,
-    InverseGeneralizedVariance,
     JensenTsallisKernel,
 )
 from mercer.info.entropies import conditional_entropy, cross_entropy, divergence, entropy
@@ -66,7 +65,9 @@ from mercer.info.mutual_information import (
     mutual_information,
     transfer_entropy,
 )
+from mercer.info.neighbour_graph import NeighbourGraph
 from mercer.info.plug_in import NSB, BiasCorrection, ChaoShen, Grassberger, MillerMadow, PlugIn
+from mercer.info.semigroup_kernels import EntropyKernel, InverseGeneralizedVariance
 from mercer.info.sliced_transport import sliced_wasserstein
 from mercer.info.spacings import Correa, Ebrahimi, Spacing, VanEs, Vasicek
 from mercer.info.spanning_tree import SpanningTree
@@ -98,6 +99,7 @@ __all__ = [
     "Correntropy",
     "CorrentropyCoefficient",
     "CorrentropyMetric",
+    "DensityProduct",
     "Ebrahimi",
     "Edgeworth",
     "EntropyKernel",
@@ -123,6 +125,7 @@ __all__ = [
     "MetricValue",
     "MillerMadow",
     "MixedKSG",
+    "NeighbourGraph",
     "Parametric",
     "Phi",
     "PlugIn",

@@ -51,6 +51,11 @@ class EstimatedIntegrals(Integrals):
     def mean(self, f: Callable[[np.ndarray], np.ndarray]) -> float:
         raise self._unknown("means of functions of the density")
 
+    def weighted_mean(
+        self, f: Callable[[np.ndarray], np.ndarray], weight: Callable[[np.ndarray], np.ndarray]
+    ) -> float:
+        raise self._unknown("weighted means of functions of the density")
+
     def mean_ratio(self, f: Callable[[np.ndarray], np.ndarray]) -> float:
         raise self._unknown("means of functions of the density ratio")
 

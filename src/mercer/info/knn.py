@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, lgamma, log, pi, sqrt
+from math import ceil, isqrt, lgamma, log, pi, sqrt
 
 import numpy as np
 
@@ -30,6 +30,12 @@ class KNN(Estimator):
     at least sqrt(n) neighbours. Repeated points are refused where a distance is zero. The bias falls like
     n^(-2/d), so that much is left in more than about six dimensions.
 
+    Parameters
+    ----------
+    k : int or None
+        Number of neighbours. None: sqrt(n) of each sample, rounded down, so that variances vanish faster and
+        biases more slowly (Wang, Kulkarni and Verdu 2009).
+
     Examples
     --------
     >>> import numpy as np
@@ -39,10 +45,11 @@ class KNN(Estimator):
     2.8...
     """
 
-    k: int = 3
+    k: int | None = 3
 
     def __post_init__(self) -> None:
-        validate.whole("k", self.k)
+        if self.k is not None:
+            validate.whole("k", self.k)
 
     def integrals(self, x: Sample, y: Sample | None = None) -> Integrals:
         return NeighbourIntegrals(self, x, y)
@@ -54,19 +61,21 @@ class NeighbourIntegrals(EstimatedIntegrals):
     def __init__(self, estimator: KNN, x: Sample, y: Sample | None) -> None:
         super().__init__(estimator)
         self.k, self.x, self.y = estimator.k, x, y
-        more_points_than(x, self.k, repr(estimator))
+        more_points_than(x, self._neighbours(x), repr(estimator))
         if y is not None:
             same_columns(x, y)
-            more_points_than(y, self.k, repr(estimator))
+            more_points_than(y, self._neighbours(y), repr(estimator))
         self.scale = _spread(x)
 
     def log_p(self) -> float:
-        log_volumes = self._log_volumes(self.x, self.k)
-        return _digamma(self.k) - _digamma(len(self.x)) - float(np.mean(log_volumes))
+        k = self._neighbours(self.x)
+        log_volumes = self._log_volumes(self.x, k)
+        return _digamma(k) - _digamma(len(self.x)) - float(np.mean(log_volumes))
 
     def log_q(self) -> float:
-        log_volumes = self._log_volumes(self._other, self.k)
-        return _digamma(self.k) - _digamma(len(self._other) + 1) - float(np.mean(log_volumes))
+        k = self._neighbours(self._other)
+        log_volumes = self._log_volumes(self._other, k)
+        return _digamma(k) - _digamma(len(self._other) + 1) - float(np.mean(log_volumes))
 
     def power(self, a: float, b: float = 0.0) -> float:
         if a == 0:
@@ -84,9 +93,14 @@ class NeighbourIntegrals(EstimatedIntegrals):
         return float(np.mean(np.exp(logs)))
 
     def mean(self, f: Callable[[np.ndarray], np.ndarray]) -> float:
-        k = self._growing(len(self.x))
-        log_density = log(max(k - 1, 0.5) / (len(self.x) - 1)) - self._log_volumes(self.x, k)
-        return float(np.mean(f(np.exp(log_density))))
+        return float(np.mean(f(self._density())))
+
+    def weighted_mean(
+        self, f: Callable[[np.ndarray], np.ndarray], weight: Callable[[np.ndarray], np.ndarray]
+    ) -> float:
+        points = to_numpy(self.x.numbers("KNN"))
+        weights = np.asarray(weight(points[:, 0] if self.x.dimension == 1 else points))
+        return float(np.mean(weights * f(self._density())))
 
     def mean_ratio(self, f: Callable[[np.ndarray], np.ndarray]) -> float:
         """Mean of f(p / q) at the points of q."""
@@ -120,12 +134,22 @@ class NeighbourIntegrals(EstimatedIntegrals):
             raise ValueError("y is needed: a divergence compares two samples")
         return self.y
 
+    def _density(self) -> np.ndarray:
+        """Density at every point of x, by at least sqrt(n) neighbours: (n,)."""
+        k = self._growing(len(self.x))
+        log_density = log(max(k - 1, 0.5) / (len(self.x) - 1)) - self._log_volumes(self.x, k)
+        return np.exp(log_density)
+
+    def _neighbours(self, sample: Sample) -> int:
+        """k, or the root of the size of a sample."""
+        return max(isqrt(len(sample)), 1) if self.k is None else self.k
+
     def _growing(self, n: int) -> int:
-        return min(max(self.k, ceil(sqrt(n))), n - 1)
+        return min(max(self.k or 1, ceil(sqrt(n))), n - 1)
 
     def _log_power(self, sample: Sample, exponent: float, m: int) -> np.ndarray:
         """log p(x_i)^exponent without bias, from the neighbours of x_i among m points of a sample: (n,)."""
-        k = self.k
+        k = self._neighbours(sample)
         if exponent >= k:
             raise ValueError(
                 f"k must be larger than {exponent:g} for this measure, got {k}: use KNN({int(exponent) + 1})"

@@ -58,8 +58,19 @@ class SpacingIntegrals(EstimatedIntegrals):
         return -self.entropy
 
     def mean(self, f: Callable[[np.ndarray], np.ndarray]) -> float:
+        return float(np.mean(f(self._density())))
+
+    def weighted_mean(
+        self, f: Callable[[np.ndarray], np.ndarray], weight: Callable[[np.ndarray], np.ndarray]
+    ) -> float:
+        weights = np.asarray(weight(self.ordered))
+        ends = (weights[self.m :] + weights[: -self.m]) / 2  # of every spacing
+        return float(np.mean(ends * f(self._density())))
+
+    def _density(self) -> np.ndarray:
+        """m / (n + 1) over every spacing: (n - m,)."""
         spacings = self.ordered[self.m :] - self.ordered[: -self.m]
-        return float(np.mean(f(self.m / ((len(self.ordered) + 1) * spacings))))
+        return self.m / ((len(self.ordered) + 1) * spacings)
 
 
 @dataclass(frozen=True)
