@@ -53,6 +53,17 @@ def test_correa_is_the_slope_of_local_lines():
     assert_allclose(entropy(x, estimator=info.Correa(m)), -np.mean(logs), rtol=1e-9)
 
 
+@pytest.mark.parametrize("m", [1, 20])
+def test_correa_keeps_its_digits_beside_far_observations(m):
+    x = np.sort(np.random.default_rng(2).standard_cauchy(1500) ** 3)
+    padded = np.concatenate([np.full(m, x[0]), x, np.full(m, x[-1])])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * m + 1)
+    centred = windows - windows.mean(axis=1, keepdims=True)
+    slopes = centred @ np.arange(-m, m + 1) / np.sum(centred**2, axis=1)
+    expected = -np.mean(np.log(slopes / len(x)))
+    assert_allclose(entropy(x, estimator=info.Correa(m)), expected, rtol=1e-9)
+
+
 def test_moments_see_skewness_and_tails():
     """A sum of 8 exponentials is near a Gaussian: the correction takes most of the difference."""
     rng = np.random.default_rng(2)

@@ -16,10 +16,12 @@ from mercer.info import (
     FDivergence,
     Hellinger,
     JensenShannon,
+    PlugIn,
     Renyi,
     Spearman,
     Tsallis,
     association,
+    conditional_entropy,
     divergence,
     dudley,
     entropy,
@@ -27,6 +29,7 @@ from mercer.info import (
     kantorovich,
     kernel_generalized_variance,
     kolmogorov,
+    mutual_information,
     sliced_wasserstein,
     total_variation,
     wasserstein,
@@ -148,3 +151,21 @@ def test_intervals_of_associations_and_distances():
     assert shifted.interval[0] < 1 < shifted.interval[1]
     assert "biased" in shifted.notes[0]
     assert estimate(kernel_generalized_variance, None, None, x, y, ridge=0.1).value > 0
+
+
+def test_weights_are_those_of_the_rows_of_all_variables():
+    rng = np.random.default_rng(11)
+    x, y = rng.integers(0, 3, (2, 60, 1))
+    weights = rng.dirichlet(np.ones(60))
+    table = np.zeros((3, 3))
+    np.add.at(table, (x[:, 0], y[:, 0]), weights)
+    product = np.outer(table.sum(axis=1), table.sum(axis=0))
+    expected = np.sum(table * np.log(table / product))
+    weighted = [Empirical(v, weights) for v in (x, y)]
+    for pair in (weighted, (weighted[0], y), (x, weighted[1])):
+        assert_allclose(mutual_information(*pair, estimator=PlugIn()), expected, rtol=1e-9)
+    given_x = entropy(weighted[0], estimator=PlugIn())
+    joint = -np.sum(table * np.log(table))
+    assert_allclose(conditional_entropy(y, weighted[0], estimator=PlugIn()), joint - given_x)
+    with pytest.raises(ValueError, match="x and y were observed together but have different"):
+        mutual_information(weighted[0], Empirical(y, rng.dirichlet(np.ones(60))))

@@ -18,10 +18,8 @@ from mercer.info.sample import (
     Sample,
     fixed_generator,
     joined_columns,
-    read_sample,
     read_variables,
     require_instance,
-    same_length,
     shuffled,
 )
 
@@ -65,8 +63,7 @@ def mutual_information(
     True
     """
     require_instance("measure", measure, Measure, "Shannon()")
-    samples = _read(variables)
-    condition = None if given is None else _condition(samples[0], given)
+    samples, condition = _read(variables, given)
     if not isinstance(measure, Shannon | KL):
         return _by_divergence(samples, condition, measure, estimator)
     return default_or(estimator, samples, condition).information(samples, condition)
@@ -154,7 +151,8 @@ def _steps(lags: int | list[int] | tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted({int(lag) for lag in lags}))
 
 
-def _read(variables: Sequence[Any]) -> list[Sample]:
+def _read(variables: Sequence[Any], given: Any) -> tuple[list[Sample], Sample | None]:
+    """The variables, and the one that is given."""
     if len(variables) < 2:
         raise ValueError(
             f"mutual_information needs two or more variables, got {len(variables)}: pass the columns of "
@@ -166,15 +164,12 @@ def _read(variables: Sequence[Any]) -> list[Sample]:
             "use the entropies of the joint and of the marginal distributions"
         )
     names = (
-        ("x", "y") if len(variables) == 2 else [f"variables[{i}]" for i in range(len(variables))]
+        ["x", "y"] if len(variables) == 2 else [f"variables[{i}]" for i in range(len(variables))]
     )
-    return read_variables(variables, names)
-
-
-def _condition(first: Sample, given: Any) -> Sample:
-    sample = read_sample(given, "given")
-    same_length(first, sample)
-    return sample
+    if given is None:
+        return read_variables(variables, names), None
+    *samples, condition = read_variables((*variables, given), (*names, "given"))
+    return samples, condition
 
 
 def default_or(

@@ -110,11 +110,22 @@ def read_two(x: Any, y: Any) -> tuple[Sample, Sample]:
 
 
 def read_variables(variables: Sequence[Any], names: Sequence[str]) -> list[Sample]:
-    """Samples of variables that were observed together: as many rows each, on one device."""
+    """Samples of variables that were observed together: as many rows each, on one device, with the same weights."""
     samples = [read_sample(x, name) for x, name in zip(variables, names, strict=True)]
     for other in samples[1:]:
         same_length(samples[0], other)
-    return samples
+    weighted = [s for s in samples if s.weights is not None]
+    for other in weighted[1:]:
+        _same_weights(weighted[0], other)
+    return [replace(s, weights=weighted[0].weights) for s in samples] if weighted else samples
+
+
+def _same_weights(first: Sample, other: Sample) -> None:
+    if not np.allclose(first.masses, other.masses, rtol=1e-12, atol=0.0):
+        raise ValueError(
+            f"{first.name} and {other.name} were observed together but have different weights: give both the weights of "
+            "their rows, or only one of them"
+        )
 
 
 def same_length(first: Sample, other: Sample) -> None:

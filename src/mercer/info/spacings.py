@@ -14,6 +14,11 @@ from mercer.info.estimator import EstimatedIntegrals, Estimator
 from mercer.info.information_measures import Integrals
 from mercer.info.sample import Sample, more_points_than
 
+_WINDOWS = 1024  # of Correa's estimator, whose sums are cumulated together
+_LOST_DIGITS = (
+    1e-6  # variance of a window in units of the sum of squares, below which rounding matters
+)
+
 
 class SpacingEstimator(Estimator, ABC):
     """Estimator of Shannon's entropy on the line from the distances x_(i+m) - x_(i) of ordered observations."""
@@ -144,14 +149,26 @@ class Correa(SpacingEstimator):
     def _entropy(self, ordered: np.ndarray, m: int) -> float:
         n = len(ordered)
         padded = np.concatenate([np.full(m, ordered[0]), ordered, np.full(m, ordered[-1])])
-        sums = np.concatenate([[0.0], np.cumsum(padded - ordered[0])])
-        squares = np.concatenate([[0.0], np.cumsum((padded - ordered[0]) ** 2)])
-        ranks = np.concatenate([[0.0], np.cumsum((padded - ordered[0]) * np.arange(n + 2 * m))])
-        size = 2 * m + 1
-        total, square, product = (c[size:] - c[:-size] for c in (sums, squares, ranks))
-        centre = np.arange(n) + m
-        slope = (product - centre * total) / (square - total**2 / size)
-        return float(-np.mean(np.log(slope / n)))
+        size = max(_WINDOWS, 4 * m)
+        slopes = [_slopes(padded[i : i + size + 2 * m], m) for i in range(0, n, size)]
+        return float(-np.mean(np.log(np.concatenate(slopes) / n)))
+
+
+def _slopes(values: np.ndarray, m: int) -> np.ndarray:
+    """Slope of ranks on values in every window of 2m + 1 ordered values."""
+    size, offsets = 2 * m + 1, np.arange(-m, m + 1)
+    centred = values - values[len(values) // 2]
+    columns = (centred, centred**2, centred * np.arange(len(values)))
+    sums = [np.concatenate([[0.0], np.cumsum(column)]) for column in columns]
+    total, square, product = (c[size:] - c[:-size] for c in sums)
+    covariance = product - (np.arange(len(total)) + m) * total
+    variance = square - total**2 / size
+    # Differences of cumulated sums lose the digits that a far observation takes: sum up those windows one by one.
+    for i in np.flatnonzero(~(variance > _LOST_DIGITS * sums[1][-1])):
+        window = values[i : i + size] - values[i + m]
+        window -= window.mean()
+        covariance[i], variance[i] = window @ offsets, window @ window
+    return covariance / variance
 
 
 def _clipped_spacings(ordered: np.ndarray, m: int) -> np.ndarray:
