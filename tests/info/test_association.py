@@ -148,3 +148,33 @@ def test_refusals():
         SpearmanTail("left")
     with pytest.raises(ValueError, match="share must be at most 1, got 1.5"):
         SpearmanTail(share=1.5)
+
+
+@pytest.mark.parametrize("measure", [Hoeffding(), Hoeffding(False), SchweizerWolff(), Blomqvist(), SpearmanTail("upper", 0.6), SpearmanTail(share=0.6), Spearman(2)], ids=repr)  # fmt: skip
+def test_ties_have_the_mean_copula_of_all_their_orders(measure):
+    """A constant is associated with nothing, rows have no order, and so have the two variables."""
+    generator = np.random.default_rng(5)
+    x, y = generator.integers(0, 3, (2, 40))
+    value, order = association(x, y, measure=measure), generator.permutation(40)
+    assert_allclose(association(x[order], y[order], measure=measure), value, atol=1e-12)
+    assert_allclose(association(y, x, measure=measure), value, atol=1e-12)
+    constant = association(SAMPLE[:, 0], np.ones(60), measure=measure)
+    swapped = association(np.ones(60), SAMPLE[:, 1], measure=measure)
+    assert_allclose(constant, swapped, atol=1e-7)  # the root of what is zero up to rounding
+    if measure in (Hoeffding(), SchweizerWolff(), Blomqvist()):  # the others are of order 1 / n
+        assert_allclose(constant, 0, atol=1e-7)
+
+
+def test_tied_hoeffding_and_schweizer_wolff_are_sums_over_the_grid_of_the_mean_copula():
+    generator, n = np.random.default_rng(6), 5
+    x = np.array([[0, 1], [0, 0], [1, 1], [1, 2], [1, 2]])
+    grid = np.arange(1, n + 1) / n
+    copulas = np.zeros((n, n))
+    for _ in range(20_000):
+        broken = x + generator.uniform(0, 0.5, x.shape)
+        copulas += copula(ranks(broken) / n, midpoints(n, 2) + 0.5 / n + 1e-9).reshape(n, n)
+    gaps = copulas / 20_000 - np.outer(grid, grid)
+    same = np.minimum.outer(grid, grid) - np.outer(grid, grid)
+    sigma, phi = (association(x, measure=m) for m in (SchweizerWolff(), Hoeffding()))
+    assert_allclose(sigma, 12 / (n**2 - 1) * np.sum(np.abs(gaps)), atol=0.02)
+    assert_allclose(phi, np.sqrt(np.sum(gaps**2) / np.sum(same**2)), atol=0.02)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import factorial, floor, prod, sqrt
 from typing import Any, Literal
@@ -45,7 +46,9 @@ def association(*variables: Any, measure: AssociationMeasure | None = None) -> f
     measure : AssociationMeasure or None
         `Spearman`, `SpearmanTail`, `Blomqvist`, `Hoeffding`, `SchweizerWolff` and `CopulaMMD` depend on ranks
         alone, so increasing transformations of a variable change nothing; `Correntropy` and its kinds
-        compare the values of two variables in one unit. None: Spearman().
+        compare the values of two variables in one unit. None: Spearman(). Where values are tied, the copula is the
+        mean over all orders of the tied values (Genest and Neslehova 2007), so that a constant is associated with
+        nothing; `CopulaMMD` takes the mean rank.
 
     Examples
     --------
@@ -131,16 +134,16 @@ class SpearmanTail(AssociationMeasure):
                 raise ValueError(f"share must be at most 1, got {self.share!r}")
 
     def _of(self, columns: np.ndarray) -> float:
-        u = copula_sample(columns)
-        n, d = u.shape
+        n, d = columns.shape
         p = floor(sqrt(n)) / n if self.share is None else float(self.share)
         if self.tail == "lower":
-            sides, independent, same = p - u, (p**2 / 2) ** d, p ** (d + 1) / (d + 1)
+            sides = _over_ties(columns, lambda r: np.maximum(p - r, 0.0))
+            independent, same = (p**2 / 2) ** d, p ** (d + 1) / (d + 1)
         else:
-            sides = 1 - np.maximum(u, 1 - p)
+            sides = _over_ties(columns, lambda r: 1 - np.maximum(r, 1 - p))
             independent = (p * (2 - p) / 2) ** d
             same = p**d * (d + 1 - p * d) / (d + 1)
-        volume = float(np.mean(np.prod(np.maximum(sides, 0.0), axis=1)))
+        volume = float(np.mean(np.prod(sides, axis=1)))
         return (volume - independent) / (same - independent)
 
 
@@ -153,9 +156,9 @@ class Blomqvist(AssociationMeasure):
     """
 
     def _of(self, columns: np.ndarray) -> float:
-        low = copula_sample(columns) <= 0.5
+        low = _over_ties(columns, lambda r: (r <= 0.5).astype(np.float64))
         d = low.shape[1]
-        same = float(np.mean(np.all(low, axis=1)) + np.mean(np.all(~low, axis=1)))
+        same = float(np.mean(np.prod(low, axis=1)) + np.mean(np.prod(1 - low, axis=1)))
         return 2 ** (d - 1) / (2 ** (d - 1) - 1) * (same - 2.0 ** (1 - d))
 
 
@@ -180,13 +183,22 @@ class Hoeffding(AssociationMeasure):
         validate.truth("adjusted", self.adjusted)
 
     def _of(self, columns: np.ndarray) -> float:
-        u = copula_sample(columns)
+        u, sizes = copula_sample(columns), _tie_sizes(columns)
         n, d = u.shape
+        tied = (sizes**2 - 1) / (6 * sizes * n)  # zero where a value occurs once
+
+        def overlap(rows: slice, k: int) -> np.ndarray:
+            """Share of the grid above two observations: (rows, n)."""
+            above = 1 - np.maximum(u[rows, None, k], u[:, k])
+            return above - tied[:, k] * (u[rows, None, k] == u[:, k]) if tied[:, k].any() else above
+
         joint = sum(
-            float(np.sum(prod(1 - np.maximum(u[rows, None, k], u[:, k]) for k in range(d))))
-            for rows in spans(n, _ROWS)
+            float(np.sum(prod(overlap(rows, k) for k in range(d)))) for rows in spans(n, _ROWS)
         )
-        spread = 1 - u**2 - (1 - u) / n if self.adjusted else 1 - u**2
+        spread = (
+            1 - u**2 - (sizes**2 - 1) / (12 * n**2)
+        )  # the mean square of the ranks of tied values
+        spread = spread - (1 - u) / n if self.adjusted else spread
         cross = float(np.mean(np.prod(spread, axis=1))) / 2 ** (d - 1)
         squared = joint / n**2 - cross + self._independent(n, d)
         return sqrt(max(squared, 0.0) / self._same_order(n, d))
@@ -219,12 +231,18 @@ class SchweizerWolff(AssociationMeasure):
 
     def _of(self, columns: np.ndarray) -> float:
         n = len(columns)
-        first = np.argsort(columns[:, 0], kind="stable")
-        ranks = np.argsort(np.argsort(columns[first, 1], kind="stable"), kind="stable")
-        below, grid, total = np.zeros(n), np.arange(1, n + 1) / n, 0.0
-        for i, rank in enumerate(ranks):
-            below[rank:] += 1 / n  # C((i + 1) / n, .)
-            total += float(np.sum(np.abs(below - (i + 1) / n * grid)))
+        (first, second), grid = (_tie_groups(c) for c in columns.T), np.arange(1, n + 1) / n
+        starts, sizes = np.cumsum(np.bincount(second)) - np.bincount(second), np.bincount(second)
+        members = np.split(second[np.argsort(first, kind="stable")], np.cumsum(np.bincount(first)))
+        below, total, i = np.zeros(n), 0.0, 0
+        for group in members[:-1]:  # the observations with one value of the first variable
+            step = np.zeros(n)
+            for other in group:
+                step[starts[other] : starts[other] + sizes[other]] += 1 / (n * sizes[other])
+            step = np.cumsum(step) / len(group)
+            for _ in group:
+                below, i = below + step, i + 1  # C(i / n, .)
+                total += float(np.sum(np.abs(below - i / n * grid)))
         return 12 * total / (n**2 - 1)
 
 
@@ -262,6 +280,25 @@ def copula_sample(columns: np.ndarray) -> np.ndarray:
     from scipy.stats import rankdata
 
     return rankdata(columns, axis=0) / len(columns)
+
+
+def _tie_groups(column: np.ndarray) -> np.ndarray:
+    """Number of the distinct value, in increasing order, that each observation has: (n,)."""
+    return np.unique(column, return_inverse=True)[1].reshape(-1)
+
+
+def _tie_sizes(columns: np.ndarray) -> np.ndarray:
+    """How many observations have the value of each: (n, d)."""
+    groups = [_tie_groups(c) for c in columns.T]
+    return np.stack([np.bincount(g)[g] for g in groups], axis=1).astype(np.float64)
+
+
+def _over_ties(columns: np.ndarray, f: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """f of the ranks divided by n, tied values share the mean over their ranks: (n, d)."""
+    values = f(np.arange(1, len(columns) + 1) / len(columns))
+    groups = [_tie_groups(c) for c in columns.T]
+    means = [np.bincount(np.sort(g), values) / np.bincount(g) for g in groups]
+    return np.stack([mean[g] for mean, g in zip(means, groups, strict=True)], axis=1)
 
 
 def check_kernel(kernel: object) -> None:
