@@ -21,7 +21,8 @@ from mercer.kernels import RBF, Kernel, spectral_density
 class KDE(Estimator):
     """Estimator from kernel density estimates, each point left out of the estimate at itself.
 
-    -mean log p_i with p_i = sum_(j != i) k(x_i, x_j) / ((n - 1) int k), and likewise for other integrals. Takes the
+    -mean log p_i with p_i = sum_(j != i) k(x_i, x_j) / ((n - 1) int k), and likewise for other integrals. The sum is
+    taken to be at least k(x_i, x_i) / n, so that the logarithm is finite at a point far from all others. Takes the
     weights of `Empirical`, in the densities and in the means.
 
     Parameters
