@@ -169,7 +169,7 @@ def _with_interval(
 
 
 def _reliability(samples: Any, options: Any, value: float) -> tuple[float, bool, list[str]]:
-    """Correction of the bias on Gaussian data, whether KSG is saturated, and notes on both."""
+    """Correction of the bias of KSG, whether KSG is saturated, and notes on both."""
     variables = [read_sample(s, "x") for s in samples]
     given = options.get("given")
     condition = None if given is None else read_sample(given, "given")
@@ -187,7 +187,7 @@ def _reliability(samples: Any, options: Any, value: float) -> tuple[float, bool,
         )
     if abs(correction) > 0.1:
         notes.append(
-            f"On Gaussian data of these dimensions KSG is off by {-correction:+.2f} nats, which was corrected; for "
-            "dependence that is far from Gaussian the error may be as large."
+            f"On samples of known information in these dimensions KSG is off by {-correction:+.2f} nats, which was "
+            "corrected; for dependence of another kind the error may be as large."
         )
     return correction, saturated, notes
