@@ -34,7 +34,7 @@ class CorrectedKSG(Estimator):
     For data that are Gaussian up to a monotone transformation of each column this is right in any number of
     dimensions, where KSG alone loses most of the information.
 
-    Two variables of several columns are also seen in pairs of coordinates, columns or else canonical directions.
+    Two variables of several columns each are also seen in pairs of coordinates, columns or else canonical directions.
     Let E be the sum over the pairs of KSG on the data less KSG on the Gaussian sample, in one plus one dimension, where
     KSG has little bias, and t its standard error. If E is above 2t, a second sample has the pairs of the data, each
     with its observations in an order of its own, so that they are independent and their information is about
@@ -89,7 +89,8 @@ class CorrectedKSG(Estimator):
         ]
         gaussian = measured(alike, self.k, conditional=conditional)
         correction = without_noise(information - gaussian.value, gaussian.variance)
-        if len(points) == 2 and not conditional and width > 2:
+        fewest = min(int(p.shape[1]) for p in points)
+        if len(points) == 2 and not conditional and fewest > 1:
             x, y = (to_numpy(p) for p in points)
             correction = paired_correction(x, y, sample, information, correction, self.k)
         return value, correction
