@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from numpy.testing import assert_allclose
 from mercer.htest import HSIC, HSICAgg, Permutation
 from mercer.htest.aggregation import aggregated, shares
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
-from mercer.htest.dependence.hsicagg import kernel_collections
+from mercer.htest.dependence.hsicagg import Collection, kernel_collections
 from mercer.htest.dependence.sums.kernel_grid import KernelGrid
 from mercer.kernels import RBF, Delta, Laplace, Linear
 from mercer.rkhs.paired_samples import variables
@@ -84,6 +86,13 @@ def test_frames_and_notes():
     nothing = HSICAgg(null=P).test(letters, RNG.standard_normal(90), rng=0)
     assert nothing.pvalue > 0.05
     assert "comes closest" in nothing.notes[0]
+
+
+def test_a_variable_is_found_among_others_with_its_kernel():
+    """Comparing their points would ask an array for its truth, as dataclasses of Python 3.13 do."""
+    first, _ = variables((Laplace(0.5), Linear()), (X, Y))
+    again = replace(first, points=first.points[::-1])
+    assert Collection((first,), (again,)).name(again) == "Laplace(bandwidth=0.5)"
 
 
 def test_aggregated_prefers_what_stands_out():

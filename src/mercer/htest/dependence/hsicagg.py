@@ -127,7 +127,8 @@ class Collection(NamedTuple):
     def name(self, variable: Variable) -> str:
         """Name of the kernel of one of them."""
         both = (*self.low, *self.scales)
-        return told_apart([v.kernel for v in both], both.index(variable))
+        place = next(i for i, other in enumerate(both) if other is variable)
+        return told_apart([v.kernel for v in both], place)
 
 
 Grid = tuple[tuple[Variable, ...], tuple[Variable, ...]]  # all pairs of one of each
