@@ -51,6 +51,7 @@ from mercer.kernels.radial import (
 )
 from mercer.kernels.rankings.rankings import Kendall, Mallows, Spearman
 from mercer.kernels.rules import Rule
+from mercer.kernels.semigroup import GammaSemigroup, SemigroupKernel, StableSemigroup
 from mercer.kernels.series.alignment_kernels import (
     DynamicTimeWarping,
     GlobalAlignment,
@@ -125,6 +126,7 @@ __all__ = [
     "FunctionSpace",
     "FuzzyCrossProduct",
     "FuzzyIntersection",
+    "GammaSemigroup",
     "GappyKmers",
     "GappyPairs",
     "GaussianNonsingleton",
@@ -172,6 +174,7 @@ __all__ = [
     "Rule",
     "Scaled",
     "Select",
+    "SemigroupKernel",
     "Series",
     "SetIntersection",
     "ShiftInvariant",
@@ -184,6 +187,7 @@ __all__ = [
     "SoftDTW",
     "Spearman",
     "Spectrum",
+    "StableSemigroup",
     "Stein",
     "Subsequence",
     "SubsetTree",

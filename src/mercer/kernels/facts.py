@@ -31,6 +31,7 @@ from mercer.kernels.radial import (
     Matern,
     RationalQuadratic,
 )
+from mercer.kernels.semigroup import GammaSemigroup, StableSemigroup
 from mercer.kernels.series import series_facts as series_facts
 from mercer.kernels.shift_invariant import BSpline, Cosine, Dirichlet, Fejer, Poisson, Sinc
 from mercer.kernels.sobolev import BandLimited, Brownian, HalfLine, Sobolev
@@ -78,6 +79,11 @@ _always(Brownian, HalfLine, **_SOBOLEV, bounded=False, domain="(0, inf)^d")
 # RBF.on(k) with k(x, y) = sum 2 x_k y_k / (x_k + y_k): see `Composed`. Analytic but for the border.
 _CHI2 = {"stationary": False, "continuous": True, "integrally_strict": True}
 _always(Chi2, **_CHI2, bounded=True, domain="[0, inf)^d")
+# Laplace transforms of measures whose support is [0, inf)^d (Fukumizu et al. 2009, theorem 8): see `SemigroupKernel`.
+# (x + y)^p is not analytic at the origin.
+_LAPLACE = {"stationary": False, "continuous": True, "integrally_strict": True, "bounded": True}
+_always(StableSemigroup, **_LAPLACE, analytic=False, domain="[0, inf)^d")
+_always(GammaSemigroup, **_LAPLACE, analytic=True, domain="[0, inf)^d")
 # A sum over the columns depends on marginals only; every function of its space is 0 at the origin.
 _SUM = {"continuous": True, "analytic": False, "characteristic": False, "universal": False}
 _always(Intersection, **_SUM, bounded=False, separates=True, domain="[0, inf)^d")

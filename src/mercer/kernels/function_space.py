@@ -23,6 +23,7 @@ from mercer.kernels.radial import (
     RationalQuadratic,
 )
 from mercer.kernels.rules import Rule
+from mercer.kernels.semigroup import GammaSemigroup, StableSemigroup
 from mercer.kernels.shift_invariant import BSpline, Cosine, Dirichlet, Fejer, Poisson, Sinc
 from mercer.kernels.sobolev import BandLimited, Brownian, HalfLine, Sobolev
 from mercer.kernels.wrappers import Scaled, Select
@@ -88,7 +89,7 @@ def function_space(kernel: Kernel) -> FunctionSpace:
 
 smoothness_rule = Rule("smoothness", "nothing is known")  # never raises: there is a case for Kernel
 smoothness_rule(Kernel)(lambda kernel: None)
-for _kind in (Exponential, Laplace, Brownian, HalfLine):
+for _kind in (Exponential, Laplace, Brownian, HalfLine, StableSemigroup):
     smoothness_rule(_kind)(lambda kernel: 0)
 smoothness_rule(Energy)(lambda kernel: inf if kernel.power == 2 else 0)
 # |x|^(2 nu) times an analytic function is the leading irregular term of k at 0
@@ -115,7 +116,7 @@ vanishing_rule = Rule("vanishing", "nothing is known")
 vanishing_rule(Kernel)(lambda kernel: None)
 for _kind in (
     RBF, RationalQuadratic, Cauchy, InverseMultiquadric, Exponential, Matern, Laplace, BSpline,
-    Sinc, BandLimited, Chi2, Delta,
+    Sinc, BandLimited, Chi2, Delta, StableSemigroup, GammaSemigroup,
 ):  # fmt: skip
     vanishing_rule(_kind)(lambda kernel: True)
 for _kind in (Cosine, Poisson, Dirichlet, Fejer, Constant, Energy, Brownian):
