@@ -27,6 +27,7 @@ STUDIES = (
     "effect_coverage",
     "information_coverage",
     "information_consistency",
+    "information_tests",
     "series_level",
     "object_level",
     "conditional_grid",
