@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -17,6 +18,7 @@ from mercer.info import (
     KNN,
     KSG,
     MillerMadow,
+    MixedKSG,
     PlugIn,
     Renyi,
     Tsallis,
@@ -42,6 +44,7 @@ A = _rng.integers(0, 4, 500)
 B = (A + _rng.integers(0, 2, 500)) % 4
 C = (A + B + _rng.integers(0, 2, 500)) % 3
 XY1 = np.column_stack([X[:, 1], Y[:, 1]])
+LABEL = np.digitize(X[:, 0] + Y[:, 1], [-1.0, 0.5])
 PLUG_IN, KSG4, LINES = PlugIn(), KSG(4), np.eye(2)
 
 
@@ -102,6 +105,10 @@ CASES: dict[tuple[str, str], Case] = {
     ("sklearn.feature_selection", "KSG, 1 + 1 columns"): lambda m: (
         m.mutual_info_regression(X[:, :1], Y[:, 0], n_neighbors=4, random_state=0)[0],
         mutual_information(X[:, 0], Y[:, 0], estimator=KSG4),
+    ),
+    ("sklearn.feature_selection", "information of a category and a number"): lambda m: (
+        m.mutual_info_classif(X[:, :1], LABEL, n_neighbors=3, random_state=0)[0],
+        mutual_information(pd.Series(LABEL.astype(str)), X[:, 0], estimator=MixedKSG(3)),
     ),
     ("sklearn.metrics", "mutual information of categories"): lambda m: (
         m.mutual_info_score(A, B),

@@ -81,7 +81,9 @@ class MixedKSG(Estimator):
 
     As `KSG`, and where the k nearest neighbours of an observation are equal to it, k is the number of equal
     observations. Different categories are farther apart than any numbers. Consistent for discrete variables,
-    continuous ones, both together, and for variables with atoms, such as amounts that are often zero.
+    continuous ones, both together, and for variables with atoms, such as amounts that are often zero. For a category
+    and a number it is the estimator of Ross (2014). The program of Gao et al. has log n in place of psi(n), with which
+    values of two variables are larger by log n - psi(n), about 1 / (2n).
 
     Examples
     --------

@@ -24,7 +24,9 @@ class Edgeworth(Estimator):
     """Shannon's entropy near a Gaussian: that of the Gaussian, minus |k3|^2 / 12 (Van Hulle 2005).
 
     k3 are the third cumulants of the whitened sample, and |k3|^2 the sum over all d^3 of them, less what noise adds
-    to it. Right to second order in the skewness; not consistent for data that are far from Gaussian.
+    to it. So the cumulant of three different columns weighs 1/2, and not 1/72 as printed by Van Hulle and computed by the
+    toolbox ITE, which also leaves out the whitening. Right to second order in the skewness; not consistent for data that
+    are far from Gaussian.
 
     Examples
     --------

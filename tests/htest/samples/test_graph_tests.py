@@ -73,6 +73,13 @@ def test_the_exact_null_of_crossmatch_is_that_of_all_labellings():
     assert_allclose(law.standardized, (mean - 1) / deviation, rtol=1e-12)
 
 
+def test_pvalues_of_crossmatch_are_at_most_one():
+    """Sums of all probabilities are rounded."""
+    tails = [CrossCounts(n, m, min(n, m)).tail() for n in range(2, 12) for m in range(n, 12, 2)]
+    assert max(tails) <= 1
+    assert_allclose(tails, 1, rtol=1e-12)
+
+
 def test_crossmatch_leaves_one_of_an_odd_number_out():
     result = CrossMatch().test(X, Y[:-1])
     assert "of 34 pairs of nearest observations join both samples" in result.notes[0]

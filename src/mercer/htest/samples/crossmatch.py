@@ -30,7 +30,8 @@ class CrossMatch(HypothesisTest):
     than expected have one observation of each. The number of such pairs has a distribution of its own, the
     same for all data: the p-value is exact, and nothing is resampled. With an odd number of observations the one
     whose removal shortens the pairs most is left out. The statistic is the expected less the observed number
-    of pairs across, over its standard deviation. Needs the matrix of all distances. Columns of data frames
+    of pairs across, over its standard deviation. Needs the matrix of all distances. Of pairings of the same length, as
+    rounded data have many, one is drawn by `rng`: the level is kept, but statistic and p-value depend on the draw. Columns of data frames
     are divided by their standard deviations.
 
     Examples
@@ -125,7 +126,8 @@ class CrossCounts:
     def tail(self) -> float:
         """P(as few pairs across, or fewer), over all labellings of the pairs."""
         lowest = self.n % 2
-        return float(sum(self.probability(a) for a in range(lowest, self.across + 1, 2)))
+        total = sum(self.probability(a) for a in range(lowest, self.across + 1, 2))
+        return min(float(total), 1.0)  # up to rounding
 
     def probability(self, across: int) -> float:
         """P(A = a) = 2^a (N/2)! / (binom(N, n) ((n - a)/2)! a! ((m - a)/2)!)."""
