@@ -34,13 +34,14 @@ class CorrectedKSG(Estimator):
     For data that are Gaussian up to a monotone transformation of each column this is right in any number of
     dimensions, where KSG alone loses most of the information.
 
-    Two variables of several columns each are also seen in pairs of coordinates, columns or else canonical directions.
-    Let E be the sum over the pairs of KSG on the data less KSG on the Gaussian sample, in one plus one dimension, where
-    KSG has little bias, and t its standard error. If E is above 2t, a second sample has the pairs of the data, each
-    with its observations in an order of its own, so that they are independent and their information is about
-    I(C) + E. Then c is the mean of both corrections, with the weight 1 - 4 t^2 / E^2 for the second,
-    I(C) + E - KSG(second sample), of which the mean over several is taken if n is below 1,000. As n grows all corrections
-    vanish, and the value is that of KSG.
+    Where the columns of two whitened variables are correlated in pairs only, as in y = x + noise, the pairs are looked at,
+    too. Let E be the sum over the pairs of KSG on the data less KSG on the Gaussian sample, in one plus one dimension,
+    where KSG has little bias, and t its standard error. If E is above 2t, a second sample has the pairs of the data, each
+    with its observations in an order of its own, so that the pairs are independent and their information is about
+    I(C) + E. It gives a second correction, I(C) + E - KSG(second sample), and c is a mean of both with the weight
+    (1 - 4 t^2 / E^2) (1 - 4 u^2 / v^2) for the second: u is the difference of KSG on the data and on the second sample, which are
+    alike if the pairs are independent in the data, and v that of the corrections. As n grows all corrections vanish,
+    and the value is that of KSG.
     `estimate` tells how large the correction is.
 
     Examples
@@ -92,7 +93,7 @@ class CorrectedKSG(Estimator):
         fewest = min(int(p.shape[1]) for p in points)
         if len(points) == 2 and not conditional and fewest > 1:
             x, y = (to_numpy(p) for p in points)
-            correction = paired_correction(x, y, sample, information, correction, self.k)
+            correction = paired_correction(value, x, y, sample, information, correction, self.k)
         return value, correction
 
 
