@@ -195,22 +195,44 @@ _modules = 0  # number of imported modules at the last search for libraries
 
 def _begin(block: int, limit: int) -> None:
     try:
-        with _lock:
-            _open[block] = limit
-            _find_libraries()
-            _enforce()
+        _locked(_open_block, block, limit)
     except BaseException:  # an interrupt must not leave the block open either
         _end(block)
         raise
 
 
 def _end(block: int) -> None:
-    with _lock:
-        _open.pop(block, None)
-        if _open:
-            _enforce()
-        else:
-            _restore()
+    _locked(_close_block, block)
+
+
+def _locked(work: Callable[..., None], *arguments: Any) -> None:
+    """Call `work` with the lock held, and release it whenever an interrupt strikes.
+
+    ``with _lock`` does not do that on Python 3.14, which looks for signals between taking the lock and the block.
+    """
+    lock = _lock
+    try:
+        lock.acquire()
+        work(*arguments)
+    finally:
+        try:  # noqa: SIM105  (an interrupt could strike in any call before the release)
+            lock.release()
+        except RuntimeError:  # interrupted while it waited for the lock
+            pass
+
+
+def _open_block(block: int, limit: int) -> None:
+    _open[block] = limit
+    _find_libraries()
+    _enforce()
+
+
+def _close_block(block: int) -> None:
+    _open.pop(block, None)
+    if _open:
+        _enforce()
+    else:
+        _restore()
 
 
 def _enforce() -> None:
@@ -245,17 +267,19 @@ def _limit_this_thread(limit: int) -> list[tuple[_Library, int]]:
 
 def one_blas_thread_for_good() -> None:
     """Limit the calling thread, one that mercer started, to one BLAS thread permanently."""
-    with _lock:
-        _find_libraries()
+    _locked(_find_libraries)
     _limit_this_thread(1)
 
 
 def limit_loaded_blas() -> None:
     """Limit a BLAS that was loaded since the last block began, where blocks are open."""
-    with _lock:
-        if _open:
-            _find_libraries()
-            _enforce()
+    _locked(_limit_new_libraries)
+
+
+def _limit_new_libraries() -> None:
+    if _open:
+        _find_libraries()
+        _enforce()
 
 
 def _find_libraries() -> None:
