@@ -33,13 +33,13 @@ def compared(folder: Path, first: str, second: str, *more: str, code: int = 0) -
     return json.loads(done.stdout) if code == 0 else done.stderr
 
 
-def test_the_automatic_test_is_me_and_says_so(large: Path):
-    answer = compared(large, "a", "b", "--report", str(large / "page.html"))
-    assert "ME was chosen" in (large / "page.html").read_text()
+def test_the_automatic_test_is_that_of_samples_in_memory(large: Path):
+    answer = compared(large, "a", "b", "--resamples", "99", "--report", str(large / "page.html"))
+    assert "MMDAgg with" in (large / "page.html").read_text()
     assert answer["differ"]
     assert answer["result"]["sizes"] == [_ROWS, _ROWS]
     assert [file["rows"] for file in answer["files"]] == [_ROWS, _ROWS]
-    assert any("ME was chosen" in remark for remark in answer["remarks"])
+    assert any("MMDAgg with" in note for note in answer["result"]["notes"])
     assert any("random rows" in note for note in answer["result"]["notes"])
     assert len(answer["features"]["features"]) == 5
 
@@ -63,8 +63,8 @@ def test_tests_that_need_all_rows_are_refused_at_the_door(large: Path):
     assert compared(large, "a", "b", "--test", "hotelling")["differ"]  # they fit
     frame = pd.concat([pd.read_parquet(large / "a0.parquet")] * 8, ignore_index=True)
     frame.to_parquet(large / "d0.parquet")
-    line = compared(large, "d", "d", "--test", "mmdagg", code=4)
-    assert "use --test me" in line
+    line = compared(large, "d", "d", "--test", "hotelling", code=4)
+    assert "or --test me" in line
     assert "the limit is 16 MiB" in line
 
 

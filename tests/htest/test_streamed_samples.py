@@ -12,11 +12,28 @@ import pytest
 import mercer
 from mercer import row_streams
 from mercer.errors import MemoryBudgetError, NoRule
+from mercer.gram.blockwise_permutations import BlockwisePermutations
+from mercer.gram.resampling_weights import Resamples
 from mercer.gram.stream_sums import drawn_by_hash
-from mercer.htest import FSSD, ME, MMD, NFSIC, SCF, UME, BlockMMD, LinearMMD, Permutation
+from mercer.htest import (
+    FSSD,
+    ME,
+    MMD,
+    NFSIC,
+    SCF,
+    UME,
+    BlockMMD,
+    Energy,
+    Hotelling,
+    LinearMMD,
+    MaxMMD,
+    MMDAgg,
+    MMDFuse,
+    Permutation,
+)
 from mercer.htest.dependence import nfsic
-from mercer.htest.samples import location_tests, shuffled_buckets
-from mercer.kernels import RBF
+from mercer.htest.samples import landmark_mmd, location_tests, shuffled_buckets
+from mercer.kernels import RBF, Laplace, Linear
 from mercer.learn import Parquet
 from mercer.rkhs import Gaussian, Uniform
 
@@ -107,6 +124,91 @@ def test_quadratic_test_by_pairs_of_blocks(kind: str, unbiased: bool, tmp_path: 
     np.testing.assert_allclose(there.null, here.null, atol=3e-7)  # of kernel values up to 1
     assert there.pvalue == here.pvalue
     np.testing.assert_allclose(test.statistic(first, second), here.statistic, rtol=1e-9)
+
+
+QUADRATIC = [
+    Energy(1.5, null=Permutation(99)),
+    MMDFuse([RBF(0.5), Laplace(2.0)], null=Permutation(99)),
+    MaxMMD(null=Permutation(99)),
+    MMDAgg([RBF(0.5), Linear()], null=Permutation(99)),
+    MMDAgg(null=Permutation(99)),
+]
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+@pytest.mark.parametrize("test", QUADRATIC, ids=repr)
+def test_several_kernels_by_pairs_of_blocks(test: Any, kind: str, tmp_path: Path):
+    """Statistics that are ranks of resampled ones are those of float32, as in the test above."""
+    x, y = (
+        1e4 + X[:700],
+        1e4 + 1.1 * Y[:500],
+    )  # far from the origin, where values of linear kernels lose digits
+    here = test.test(*((frame(x), frame(y)) if kind == "parquet" else (x, y)), rng=4)
+    there = test.test(*(source(s, kind, tmp_path, n) for s, n in ((x, "x"), (y, "other"))), rng=4)
+    close = {"rtol": 1e-4} if isinstance(test, MMDAgg) else {"rtol": 1e-8}
+    np.testing.assert_allclose(there.statistic, here.statistic, **close)
+    assert abs(there.pvalue - here.pvalue) < 0.011  # one of 100 scores may change its place
+    assert there.sizes == (700, 500)
+
+
+class Fixed(Resamples):
+    """Labellings that were drawn elsewhere."""
+
+    table = np.array([-1.0, 1.0])
+    shape = 0, 0
+
+    def __init__(self, codes: np.ndarray) -> None:
+        self.codes, self.shape = codes, codes.shape[::-1]
+
+    def group(self, number: int) -> np.ndarray:
+        codes = self.codes[64 * number : 64 * (number + 1)]
+        return np.concatenate([codes, np.zeros((64 - len(codes), codes.shape[1]), np.uint8)])
+
+
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_landmarks_with_the_same_labellings(
+    kind: str, paired: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    y = Y if not paired else np.concatenate([Y, Y[:1_500]])
+    test, null = MMDAgg(landmarks=20), Permutation(79, paired=paired)
+    sources = source(X, kind, tmp_path, "x"), source(y, kind, tmp_path, "other")
+    streams = row_streams.streamed(*sources)
+    assert streams is not None
+    there = test._in_parts(streams, np.random.default_rng(7)).discrepancies
+    found = there.resampled(null, slice(0, 80), 5)
+    labels = BlockwisePermutations.drawn((len(X), len(y)), 79, 5, paired=paired)
+    codes = labels.codes(slice(0, len(X) + len(y)), slice(0, 80))
+    monkeypatch.setattr(landmark_mmd, "labellings", lambda *_: Fixed(codes))
+    samples = (frame(X), frame(y)) if kind == "parquet" else (X, y)
+    here = test._in_memory(*samples, np.random.default_rng(7)).discrepancies
+    expected = here.resampled(null, slice(0, 80), 5)
+    # roots of the smallest eigenvalues of landmarks multiply the rounding of float32 sums by up to 3,000
+    np.testing.assert_allclose(found, expected, atol=1e-3 * expected.max())
+    there._be_precise()
+    here._be_precise()
+    found, expected = (d.resampled(null, slice(0, 80), 5) for d in (there, here))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    again = there.resampled(null, slice(64, 80), 5)
+    np.testing.assert_allclose(again, found[:, 64:], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "name"), [("parquet", 2_100, "MMDAgg with"), ("zarr", 600, "MMDAgg was")]
+)
+def test_default_test_of_samples_beyond_memory(kind: str, n: int, name: str, tmp_path: Path):
+    first, second = X[:n], Y[: n - 50] + 0.3  # six to ten standard errors
+    x, y = (source(s, kind, tmp_path, n) for s, n in ((first, "x"), (second, "other")))
+    result = mercer.two_sample(x, y, resamples=49, rng=0)
+    assert result.notes[0].startswith(name)
+    assert any("read part by part" in note for note in result.notes)
+    assert result.sizes == (n, n - 50)
+    assert result.pvalue == 0.02
+    asked = mercer.two_sample(x, y, kernel=RBF(1.0), resamples=49, rng=0)
+    expected = MMD(RBF(1.0)).statistic(first, second)
+    np.testing.assert_allclose(asked.statistic, expected, rtol=TOLERANCE)
+    in_memory = mercer.two_sample(x, y, test=Hotelling(), rng=0)
+    assert in_memory.pooled.n == n
 
 
 def test_default_kernel_of_numbers_and_categories(tmp_path: Path):

@@ -191,7 +191,8 @@ def _refuse_beyond_memory(shapes: Sequence[_Shape]) -> None:
     if needed > limit:
         names = " and ".join(shape.name for shape in shapes)
         raise MemoryBudgetError(
-            f"{names} need at least {gib(needed)} of memory for this test, the limit is {gib(limit)}: use --test me, "
-            "scf, ume, linear or block, which read columns of numbers part by part (without --missing, "
-            "--categories, --time, --series), select --columns, or raise --memory"
+            f"{names} need at least {gib(needed)} of memory for this test, the limit is {gib(limit)}: use another one, "
+            "which reads columns of numbers part by part (the default test, or --test me, scf, ume, linear, block, mmd, "
+            "energy, mmdfuse or maxmmd; without --missing, --categories, --time, --series), select --columns, or raise "
+            "--memory"
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer import kernels
+from mercer.backend import count
 from mercer.cli.exits import WrongUse
 from mercer.cli.match import FileSample
 from mercer.cli.options import KernelName, TestName
@@ -33,6 +34,7 @@ from mercer.htest.samples.two_sample import chosen, chosen_for_series, two_sampl
 from mercer.kernels import Kernel, median_bandwidth
 from mercer.kernels.default import categories, product, varying
 from mercer.rkhs.sample_rows import stacked, taken
+from mercer.row_streams import RowStream
 
 _KERNELS = {
     KernelName.RBF: kernels.RBF,
@@ -58,8 +60,8 @@ _CLASSES = {
     TestName.HOTELLING: hotelling.Hotelling,
 }
 _NUMBERS_ONLY = {TestName.ENERGY, TestName.HOTELLING, TestName.SCF}
-_STREAMED = {
-    TestName.ME, TestName.SCF, TestName.UME, TestName.LINEAR, TestName.BLOCK, TestName.MMD,
+_PERMUTED = {  # by default, and also where rows are read part by part
+    TestName.AUTO, TestName.MMD, TestName.MMDAGG, TestName.MMDFUSE, TestName.MAXMMD, TestName.ENERGY,
 }  # fmt: skip
 _DEFAULT_PERMUTATIONS = 499  # permutation tests draw at least this many by default
 _MIN_ROWS_TO_LEARN = 40  # of each file: 20 to learn locations from, 20 to test
@@ -145,28 +147,22 @@ class TwoSampleChoice(Choice):
         """Result of the test of two samples of files; what it did to the data is added to `notes`."""
         self.check_series(TestName.AUTO, TestName.MMD, TestName.ENERGY)
         if self.test_name is TestName.AUTO:
-            return self._automatic(x, y)
+            return self._automatic(x.points, y.points)
         tested_x, tested_y, test = self._learnt(x, y, notes)
         return test.test(tested_x, tested_y, rng=self.seed)
 
     @property
     def streams(self) -> bool:
         """Whether the test, or the one in its place, can read samples part by part."""
-        if self.series or (self.resamples is not None and self.test_name is not TestName.MMD):
+        if self.series or (self.resamples is not None and self.test_name not in _PERMUTED):
             return False
-        return self.test_name is TestName.AUTO or self.test_name in _STREAMED
+        return self.test_name is TestName.AUTO or _CLASSES[self.test_name]().reads_parts
 
     def streamed(self, x: StreamedSample, y: StreamedSample, notes: list[str]) -> Any:
-        """Result of the test of two samples that are read part by part; a kernel has the bandwidth of random rows.
-
-        In place of the automatic test, which needs all rows in memory, it is ME.
-        """
+        """Result of the test of two samples that are read part by part; a kernel has the bandwidth of random rows."""
         if self.test_name is TestName.AUTO:
-            notes.append(
-                "ME was chosen, which reads the files part by part: with more --memory it would be MMDAgg, which "
-                "looks at all scales and everywhere, but needs all rows in memory"
-            )
-        kind: Any = me.ME if self.test_name is TestName.AUTO else _CLASSES[self.test_name]
+            return self._automatic(x.stream, y.stream)
+        kind: Any = _CLASSES[self.test_name]
         if _has_locations(kind):
             notes.append("the places where the samples are compared were drawn at random")
         kernel = self._kernel(kind, x.drawn(), y.drawn()) if self.has_kernel else {}
@@ -181,17 +177,22 @@ class TwoSampleChoice(Choice):
 
     def quadratic(self, x: FileSample, y: FileSample) -> mmd.MMD:
         """MMD with the kernel that rejects most clearly in the automatic test."""
-        return self.resampled(mmd.MMD(self._automatic(x, y).kernel))
+        return self.resampled(mmd.MMD(self._automatic(x.points, y.points).kernel))
 
     def resampling_null(self, test: Any, resamples: int) -> Permutation | None:
         """Permutations, for every test with a null distribution to choose."""
         return Permutation(resamples) if "null" in {f.name for f in fields(test)} else None
 
-    def _automatic(self, x: FileSample, y: FileSample) -> Any:
+    def _automatic(self, x: Any, y: Any) -> Any:
+        """Result of the automatic test of points, or of streams of rows."""
         if self.resamples is None:
-            return two_sample(x.points, y.points, series=self.series, rng=self.seed)
-        test, why = chosen_for_series() if self.series else chosen(x.rows, y.rows)
-        result = self.resampled(test).test(x.points, y.points, rng=self.seed)
+            return two_sample(x, y, series=self.series, rng=self.seed)
+        test, why = (
+            chosen_for_series()
+            if self.series
+            else chosen(count(x), count(y), parts=isinstance(x, RowStream))
+        )
+        result = self.resampled(test).test(x, y, rng=self.seed)
         return replace(result, notes=(why, *result.notes))
 
     def _learnt(self, x: FileSample, y: FileSample, notes: list[str]) -> tuple[Any, Any, Any]:

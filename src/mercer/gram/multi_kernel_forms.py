@@ -122,7 +122,7 @@ def labelled(
     stripes = 1 if on_accelerator(family.like) else _MIN_STRIPES
     size = min(side(family.like), max(_MIN_ROWS_OF_TILE, -(-n // stripes)))
     size = size if family.loops is None else rows_of_stripe(n, MAX_FEW_VECTORS + 1)
-    shift, units = _scales(family)
+    shift, units = scales_of(family)
     work = _gaussian_stripe(family, labels, weights, (shift, units), coded, tables, size, precise)
     if work is None:
         columns = _decoded_labels(coded, tables, family.like, n, precise)
@@ -151,7 +151,7 @@ def _on_gpu(
     """`labelled` by fused tiles, with forms in half precision; None where a kernel has none."""
     if isinstance(coded, CodedColumns):  # columns that only the host can generate
         return None
-    shift = _scales(family)[0] if known is None else known.shift
+    shift = scales_of(family)[0] if known is None else known.shift
     fused = device_engine().fused_family(family.kernels, family.x, shift)
     if fused is None:
         return None
@@ -347,10 +347,10 @@ def _decoded_labels(
 
 
 def labels_as_numbers(
-    coded: CodedColumns, tables: Sequence[np.ndarray], rows: slice
+    coded: CodedColumns, tables: Sequence[np.ndarray], rows: slice, precise: bool
 ) -> tuple[Array, ...]:
-    """Labels of these points as float32, for each table (columns, rows)."""
-    return _DecodedLabels(coded, tuple(tables), np.empty(0, np.float64), False).rows(rows)
+    """Labels of these points as float32 or float64, for each table (columns, rows)."""
+    return _DecodedLabels(coded, tuple(tables), np.empty(0, np.float64), precise).rows(rows)
 
 
 def tile_forms(
@@ -370,7 +370,7 @@ def tile_forms(
     return forms if unit == 1 else unit * forms.astype(np.float64)
 
 
-def _scales(family: Family) -> tuple[np.ndarray, np.ndarray]:
+def scales_of(family: Family) -> tuple[np.ndarray, np.ndarray]:
     """An estimate of the mean of every kernel, and a unit in which float32 represents its values.
 
     Estimated from pairs of the first points, and of first with last points: in sorted rows the first

@@ -15,9 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backend import to_numpy
+from mercer.backend import Array, to_numpy
 from mercer.gram.kernel_family import Family
-from mercer.gram.multi_kernel_forms import Labelled, PairSums, labels_as_numbers, tile_forms
+from mercer.gram.multi_kernel_forms import (
+    Labelled,
+    PairSums,
+    labels_as_numbers,
+    scales_of,
+    tile_forms,
+)
+from mercer.gram.pair_forms import PairForms
 from mercer.gram.resampling_weights import CodedColumns
 from mercer.gram.stream_sums import PointReader, numbers
 from mercer.gram.threads import TILE, in_order, spans, while_wanted
@@ -28,7 +35,8 @@ _MAX_BLOCK_ROWS = 2**13  # 67 million pairs in a task: seconds
 _BLOCKS_KEPT = (
     3  # in memory, for each process: the rows of the next task are often those of this one
 )
-_COPIES_OF_BLOCK = 8  # of the rows of two blocks, with their tiles
+_COPIES_OF_BLOCK = 8  # of the rows of a block: those kept, augmented and transformed ones
+_TILES_IN_USE = 6  # shared ones, and temporaries
 
 
 @dataclass(frozen=True)
@@ -53,9 +61,20 @@ class PartitionedPoints:
 
     streams: tuple[RowStream, ...]
     readers: tuple[PointReader, ...]
+    origin: np.ndarray | None = None  # subtracted from all points
 
     def __len__(self) -> int:
         return sum(map(len, self.streams))
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return self.streams[0].width
+
+    @property
+    def rows_of_block(self) -> int:
+        """Rows of the largest block."""
+        return max((block.stop - block.start for block in self.blocks), default=1)
 
     @cached_property
     def blocks(self) -> tuple[RowBlock, ...]:
@@ -70,100 +89,179 @@ class PartitionedPoints:
         return tuple(blocks)
 
     def read(self, block: RowBlock) -> np.ndarray:
-        """The points of a block in float64."""
+        """The points of a block in float64, less the origin."""
         stream = self.streams[block.sample]
         alone = RowStream((stream.parts[block.part],), (stream.lengths[block.part],), stream.width)
         reader = self.readers[block.sample]
         chunks = alone.between(block.start, block.stop, block.stop - block.start)
-        return np.concatenate([numbers(reader.read(c)).astype(np.float64) for c in chunks])
+        rows = np.concatenate([numbers(reader.read(c)).astype(np.float64) for c in chunks])
+        return rows if self.origin is None else rows - self.origin
 
 
-def partitioned_forms(
-    kernel: Kernel,
-    points: PartitionedPoints,
-    labels: np.ndarray,
-    shift: float,
-    coded: CodedColumns | None = None,
-    tables: Sequence[np.ndarray] = (),
-) -> Labelled:
-    """`labelled` of points that are read block by block; forms of coded labels in float32."""
-    n, kinds = len(points), len(tables)
-    width = 0 if coded is None else coded.width
-    rows = np.zeros((1, n), dtype=np.float64)
-    squares, exact = np.zeros(1), np.zeros((1, labels.shape[1]), dtype=np.float64)
-    forms = np.zeros((1, kinds, width), dtype=np.float64)
-    blocks = points.blocks
-    tasks = [(i, j) for i in range(len(blocks)) for j in range(i, len(blocks))]
-    work = _PairOfBlocks(kernel, points, labels, shift, coded, tuple(tables))
-    size = max((b.stop - b.start for b in blocks), default=1)
-    held = 8 * size * (_COPIES_OF_BLOCK * points.streams[0].width + TILE) + 8 * width * TILE
-    for (i, j), sums in zip(tasks, in_order(work, tasks, parallel=True, held=held), strict=True):
-        rows[0, blocks[i].rows] += sums.rows
-        if i != j:
-            rows[0, blocks[j].rows] += sums.columns
-        squares += sums.squares
-        exact[0] += sums.exact
-        forms[0] += sums.forms
-    return Labelled(PairSums(np.array([shift]), rows, squares, exact), forms)
+class PartitionedPairs(PairForms):
+    """The kernel matrices of points that are read block by block, in float64."""
+
+    def __init__(
+        self, kernels: Sequence[Kernel], points: PartitionedPoints, some_points: np.ndarray
+    ) -> None:
+        self.kernels, self._points, self._some = tuple(kernels), points, some_points
+        family = Family(kernels, some_points)
+        self.like, self._scales = family.like, scales_of(family)
+
+    def forms(
+        self,
+        labels: np.ndarray,
+        coded: CodedColumns | None = None,
+        *,
+        tables: Sequence[np.ndarray] = (),
+        weights: np.ndarray | None = None,
+        known: PairSums | None = None,
+        precise: bool = False,
+    ) -> Labelled:
+        """The sums, in one pass over the pairs of blocks; points have no weights."""
+        if weights is not None:
+            raise TypeError("points that are read part by part have no weights")
+        points, kernels = self._points, self.kernels
+        labellings = _Labellings(labels, coded, tuple(tables), precise)
+        work = _PairOfBlocks(kernels, points, labellings, self._scales)
+        blocks, n = points.blocks, len(points)
+        rows = np.zeros((len(kernels), n), dtype=np.float64)
+        squares = np.zeros(len(kernels), dtype=np.float64)
+        exact = np.zeros((len(kernels), labels.shape[1]), dtype=np.float64)
+        forms = np.zeros((len(kernels), len(tables), labellings.width), dtype=np.float64)
+        tasks = [(i, j) for i in range(len(blocks)) for j in range(i, len(blocks))]
+        sums_of_pairs = in_order(work, tasks, parallel=True, held=self._bytes_of_task(labellings))
+        for (i, j), sums in zip(tasks, sums_of_pairs, strict=True):
+            rows[:, blocks[i].rows] += sums.rows
+            if i != j:
+                rows[:, blocks[j].rows] += sums.columns
+            squares += sums.squares
+            exact += sums.exact
+            forms += sums.forms
+        return Labelled(PairSums(self._scales[0], rows, squares, exact), forms)
+
+    def diagonals(self) -> np.ndarray:
+        """k(x_i, x_i) of every kernel, in one pass over the points."""
+        work = _Diagonals(self.kernels, self._points)
+        held = _COPIES_OF_BLOCK * 8 * self._points.rows_of_block * self._points.width
+        parts = in_order(work, self._points.blocks, parallel=True, held=held, what="reading rows")
+        return np.concatenate(list(parts), axis=1)
+
+    @property
+    def some_points(self) -> np.ndarray:
+        """A random subsample."""
+        return self._some
+
+    def widened(self) -> PartitionedPairs:
+        """The same: points are read in float64."""
+        return self
+
+    def _bytes_of_task(self, labellings: _Labellings) -> int:
+        size = self._points.rows_of_block
+        points = _COPIES_OF_BLOCK * size * self._points.width
+        sums, labels = 2 * len(self.kernels) * size, 4 * labellings.width * TILE
+        return 8 * (points + sums + labels + _TILES_IN_USE * TILE**2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Labellings:
+    """Labels in full precision, and coded ones with the values of their codes."""
+
+    exact: np.ndarray  # (n, labels)
+    coded: CodedColumns | None
+    tables: tuple[np.ndarray, ...]
+    precise: bool
+
+    @property
+    def width(self) -> int:
+        """The number of coded labellings."""
+        return 0 if self.coded is None else self.coded.width
+
+    def numbers(self, rows: slice) -> tuple[Array, ...] | None:
+        """Coded labels of these points as numbers, for each table (columns, rows)."""
+        if self.coded is None:
+            return None
+        return labels_as_numbers(self.coded, self.tables, rows, self.precise)
 
 
 @dataclass(frozen=True, eq=False)
 class _BlockSums:
-    """Sums over the pairs of two blocks."""
+    """Sums over the pairs of two blocks, for every kernel."""
 
-    rows: np.ndarray
-    columns: np.ndarray
-    squares: float
-    exact: np.ndarray
-    forms: np.ndarray
+    rows: np.ndarray  # (kernels, rows of the first block)
+    columns: np.ndarray  # (kernels, rows of the second one)
+    squares: np.ndarray  # (kernels,)
+    exact: np.ndarray  # (kernels, labels)
+    forms: np.ndarray  # (kernels, tables, columns)
 
 
 @dataclass(eq=False)
 class _PairOfBlocks:
     """(i, j) -> sums over the pairs of a point of block i and one of block j."""
 
-    kernel: Kernel
+    kernels: tuple[Kernel, ...]
     points: PartitionedPoints
-    labels: np.ndarray
-    shift: float
-    coded: CodedColumns | None
-    tables: tuple[np.ndarray, ...]
+    labellings: _Labellings
+    scales: tuple[np.ndarray, np.ndarray]  # shift and unit of every kernel
     _kept: OrderedDict[int, np.ndarray] = field(default_factory=OrderedDict)
     _lock: Any = field(default_factory=Lock)
 
     def __reduce__(self) -> Any:
-        made_of = self.kernel, self.points, self.labels, self.shift, self.coded, self.tables
-        return _PairOfBlocks, made_of
+        return _PairOfBlocks, (self.kernels, self.points, self.labellings, self.scales)
 
     def __call__(self, task: tuple[int, int]) -> _BlockSums:
         i, j = task
         a, b = self._read(i), self._read(j)
-        family = Family([self.kernel], a, None if i == j else b)
-        width = 0 if self.coded is None else self.coded.width
-        first, second = (self.points.blocks[k].first for k in task)
-        rows, columns = np.zeros(len(a)), np.zeros(len(b))
-        squares, exact = 0.0, np.zeros(self.labels.shape[1])
-        forms = np.zeros((len(self.tables), width), dtype=np.float64)
+        family = Family(self.kernels, a, None if i == j else b)
+        sums = self._empty(len(a), len(b))
         tiles = [
             (r, c) for r in spans(len(a)) for c in spans(len(b)) if i != j or c.start >= r.start
         ]
         for r, c in while_wanted(tiles):
-            diagonal = i == j and r == c
-            tile = to_numpy(next(iter(family.tiles(r, c)))) - self.shift
+            self._add(family, (i, j), (r, c), sums)
+        return sums
+
+    def _empty(self, first: int, second: int) -> _BlockSums:
+        k, labels = len(self.kernels), self.labellings
+        return _BlockSums(
+            rows=np.zeros((k, first), dtype=np.float64),
+            columns=np.zeros((k, second), dtype=np.float64),
+            squares=np.zeros(k, dtype=np.float64),
+            exact=np.zeros((k, labels.exact.shape[1]), dtype=np.float64),
+            forms=np.zeros((k, len(labels.tables), labels.width), dtype=np.float64),
+        )
+
+    def _add(
+        self,
+        family: Family,
+        blocks: tuple[int, int],
+        tile_at: tuple[slice, slice],
+        sums: _BlockSums,
+    ) -> None:
+        """Add the sums over a tile of the matrix of every kernel."""
+        (i, j), (r, c) = blocks, tile_at
+        diagonal = i == j and r == c
+        times, beside_rows = 1.0 if diagonal else 2.0, sums.rows if i == j else sums.columns
+        at, beside = (self._places(k, span) for k, span in ((i, r), (j, c)))
+        of_rows, of_columns = self.labellings.numbers(at), self.labellings.numbers(beside)
+        for k, tile in enumerate(family.tiles(r, c)):
+            tile = to_numpy(tile) - self.scales[0][k]
             if diagonal:
                 np.fill_diagonal(tile, 0.0)
-            times = 1.0 if diagonal else 2.0
-            at, beside = _moved(r, first), _moved(c, second)
-            rows[r] += tile.sum(axis=1)
+            sums.rows[k, r] += tile.sum(axis=1)
             if not diagonal:
-                (rows if i == j else columns)[c] += tile.sum(axis=0)
-            squares += times * float(np.vdot(tile, tile))
-            exact += times * np.einsum("ik,ik->k", self.labels[at], tile @ self.labels[beside])
-            if self.coded is not None:
-                of_rows = labels_as_numbers(self.coded, self.tables, at)
-                of_columns = labels_as_numbers(self.coded, self.tables, beside)
-                forms += times * tile_forms(tile, of_rows, of_columns)
-        return _BlockSums(rows, columns, squares, exact, forms)
+                beside_rows[k, c] += tile.sum(axis=0)
+            sums.squares[k] += times * float(np.vdot(tile, tile))
+            labels = self.labellings.exact
+            sums.exact[k] += times * np.einsum("ik,ik->k", labels[at], tile @ labels[beside])
+            if of_rows is not None and of_columns is not None:
+                unit = 1.0 if self.labellings.precise else float(self.scales[1][k])
+                sums.forms[k] += times * tile_forms(tile, of_rows, of_columns, unit)
+
+    def _places(self, block: int, rows: slice) -> slice:
+        """Positions of some rows of a block among all points."""
+        first = self.points.blocks[block].first
+        return slice(rows.start + first, rows.stop + first)
 
     def _read(self, block: int) -> np.ndarray:
         with self._lock:
@@ -175,5 +273,13 @@ class _PairOfBlocks:
             return self._kept[block]
 
 
-def _moved(rows: slice, by: int) -> slice:
-    return slice(rows.start + by, rows.stop + by)
+@dataclass(frozen=True, eq=False)
+class _Diagonals:
+    """block -> k(x, x) of its points by every kernel: (kernels, rows)."""
+
+    kernels: tuple[Kernel, ...]
+    points: PartitionedPoints
+
+    def __call__(self, block: RowBlock) -> np.ndarray:
+        points = self.points.read(block)
+        return np.stack([to_numpy(kernel.diag(points)) for kernel in self.kernels])

@@ -30,6 +30,11 @@ class HypothesisTest(ABC):
         return None
 
     @property
+    def reads_parts(self) -> bool:
+        """Whether samples that are not in memory, and too large for it, are read part by part."""
+        return False
+
+    @property
     def for_series(self) -> bool:
         """Whether the p-value allows for rows that depend on those before them: with blocks of signs."""
         return getattr(getattr(self, "null", None), "block", 1) != 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
-from functools import reduce
+from functools import partial, reduce
 from math import frexp
 from operator import add
 from typing import Any
@@ -13,12 +13,12 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import is_single, namespace, scalar, to_numpy
-from mercer.frames import Table
+from mercer.frames import Columns, Table
 from mercer.htest.normal_scores import Centred, NormalScores
 from mercer.kernels.algebra import Constant, Multiple, Product, Sum
 from mercer.kernels.bandwidth import usable
 from mercer.kernels.base import Kernel
-from mercer.kernels.default import categories, product, varying
+from mercer.kernels.default import VaryingColumns, categories, product, varying
 from mercer.kernels.default_objects import feature_distances, features_of_objects, kind_of_objects
 from mercer.kernels.discrete import Delta
 from mercer.kernels.dot import Linear, Polynomial
@@ -45,14 +45,17 @@ def collection(
     twice the 95% quantile of the positive distances it takes, Euclidean or city-block (Schrab et
     al. 2023; Biggs et al. 2023). More than 512 points are thinned to every k-th.
     """
-    subsample = to_numpy(points)[:: max(1, -(-points.shape[0] // _MAX_POINTS_FOR_SCALES))].astype(
-        np.float64
-    )
+    subsample = to_numpy(points)[scale_rows(points.shape[0])].astype(np.float64)
     upper = np.triu_indices(len(subsample), 1)
     euclidean = np.sqrt(squared_distances(subsample, subsample)[upper])
     gaussian = [RBF(b) for b in _grid(euclidean, points, number, name)]
     city = l1_distances(subsample, subsample)[upper] if subsample.shape[1] > 1 else euclidean
     return (*gaussian, *(Laplace(b) for b in _grid(city, points, number, name)))
+
+
+def scale_rows(total: int) -> np.ndarray:
+    """Positions of the points whose distances give the scales of so many."""
+    return np.arange(0, total, max(1, -(-total // _MAX_POINTS_FOR_SCALES)))
 
 
 def frame_collection(data: Table, number: int = BANDWIDTHS_PER_KERNEL) -> tuple[Kernel, ...]:
@@ -61,11 +64,19 @@ def frame_collection(data: Table, number: int = BANDWIDTHS_PER_KERNEL) -> tuple[
     Multiplied by the default kernel on categories, if there are any; without numbers that one at
     several bandwidths.
     """
-    numbers = varying(data)
+    return collection_of_columns(varying(data), partial(categories, data), number)
+
+
+def collection_of_columns(
+    numbers: VaryingColumns | None,
+    factors: Callable[[float], list[Kernel]],
+    number: int = BANDWIDTHS_PER_KERNEL,
+) -> tuple[Kernel, ...]:
+    """`frame_collection` from numbers, or rows that stand for them, and factors of the categories at a scale."""
     if numbers is None:
-        return tuple(product(categories(data, scale)) for scale in _CATEGORY_SCALES)
-    kernels = collection(numbers.values, number)
-    return tuple(product([numbers.kernel(kernel), *categories(data)]) for kernel in kernels)
+        return tuple(product(factors(scale)) for scale in _CATEGORY_SCALES)
+    kernels, others = collection(numbers.values, number), factors(1.0)
+    return tuple(product([numbers.kernel(kernel), *others]) for kernel in kernels)
 
 
 def object_collection(
@@ -113,17 +124,23 @@ def _linear(points: Any) -> Kernel:
 
 def frame_low_order(data: Table) -> tuple[Kernel, ...]:
     """`low_order` of the standardised numbers of a data frame; shares of categories count as means."""
-    categorical = zip(data.columns.names, data.columns.categorical, strict=True)
+    return low_order_of_columns(data.columns, varying(data), data.values)
+
+
+def low_order_of_columns(
+    columns: Columns, numbers: VaryingColumns | None, values: np.ndarray
+) -> tuple[Kernel, ...]:
+    """`frame_low_order` from numbers, and rows whose ranks give the scores."""
+    categorical = zip(columns.names, columns.categorical, strict=True)
     shares: list[Kernel] = [
         Delta().select(name) for name, is_category in categorical if is_category
     ]
-    numbers = varying(data)
     if numbers is None:
         return (reduce(add, shares),) * LINEAR if shares else ()
-    rows = [data.columns.names.index(name) for name in numbers.names]
-    _, means, products = (k.select(numbers.names) for k in low_order(data.values[:, rows]))
-    values = numbers.kernel(Linear())
-    return reduce(add, [values, *shares]), reduce(add, [means, *shares]), products
+    places = [columns.names.index(name) for name in numbers.names]
+    _, means, products = (k.select(numbers.names) for k in low_order(values[:, places]))
+    plain = numbers.kernel(Linear())
+    return reduce(add, [plain, *shares]), reduce(add, [means, *shares]), products
 
 
 def checked_kernels(kernels: Any, name: str = "kernels") -> tuple[Kernel, ...] | None:

@@ -104,28 +104,44 @@ class VaryingColumns:
 
 def varying(data: Table) -> VaryingColumns | None:
     """The numeric columns that are not constant; None if there are none."""
-    names, factors, columns = [], [], []
-    for name, categorical, values in zip(
-        data.columns.names, data.columns.categorical, data.values.T, strict=True
-    ):
-        deviation = (
-            0.0 if categorical else _deviation(validate.finite(values, f"column {name!r} of x"))
-        )
-        if deviation > 0:
-            usable(deviation, values, f"column {name!r} of x", squared=False)
+    columns = zip(data.columns.names, data.columns.categorical, data.values.T, strict=True)
+    deviations = [
+        0.0 if categorical else _deviation(validate.finite(values, f"column {name!r} of x"))
+        for name, categorical, values in columns
+    ]
+    return varying_columns(data.columns, deviations, data.values)
+
+
+def varying_columns(
+    columns: Columns, deviations: Sequence[float], values: np.ndarray
+) -> VaryingColumns | None:
+    """The numeric columns whose standard deviation is not 0, with these rows; None if there are none."""
+    names, factors, scaled = [], [], []
+    for i, (name, categorical) in enumerate(zip(columns.names, columns.categorical, strict=True)):
+        if not categorical and deviations[i] > 0:
+            usable(deviations[i], values[:, i], f"column {name!r} of x", squared=False)
             names.append(name)
-            factors.append(1 / deviation)
-            columns.append(values / deviation)
+            factors.append(1 / deviations[i])
+            scaled.append(values[:, i] / deviations[i])
     if not names:
         return None
-    return VaryingColumns(tuple(names), tuple(factors), np.stack(columns, axis=1))
+    return VaryingColumns(tuple(names), tuple(factors), np.stack(scaled, axis=1))
 
 
 def categories(data: Table, bandwidth: float = 1.0) -> list[Kernel]:
     """A factor for each column of categories; `bandwidth` multiplies the bandwidth of the data."""
     names = _categorical(data.columns)
-    differing = sum(_mismatch(data.values[:, data.columns.index(name)]) for name in names)
-    return _factors(names, differing, bandwidth)
+    mismatches = [_mismatch(data.values[:, data.columns.index(name)]) for name in names]
+    return category_factors(data.columns, mismatches, bandwidth)
+
+
+def category_factors(
+    columns: Columns, mismatches: Sequence[float], bandwidth: float
+) -> list[Kernel]:
+    """A factor for each column of categories, from the shares of pairs of rows that differ in them."""
+    alike = exp(-1 / (2 * bandwidth**2 * max(sum(mismatches), 0.5)))
+    factor = alike + (1 - alike) * Delta()
+    return [factor.select(name) for name in _categorical(columns)]
 
 
 def default_kernel_of(
@@ -142,18 +158,11 @@ def default_kernel_of(
         names, scales = [columns.names[i] for i in varies], [1 / deviations[i] for i in varies]
         bandwidth = median_bandwidth(sample[:, varies] * scales)
         factors.append(RBF(bandwidth).scaled(scales).select(names))
-    return product([*factors, *_factors(_categorical(columns), sum(mismatches), 1.0)])
+    return product([*factors, *category_factors(columns, mismatches, 1.0)])
 
 
 def _categorical(columns: Columns) -> list[str]:
     return [n for n, c in zip(columns.names, columns.categorical, strict=True) if c]
-
-
-def _factors(names: Sequence[str], differing: float, bandwidth: float) -> list[Kernel]:
-    """A factor for each column of categories, with the mean number of columns in which two rows differ."""
-    alike = exp(-1 / (2 * bandwidth**2 * max(differing, 0.5)))
-    factor = alike + (1 - alike) * Delta()
-    return [factor.select(name) for name in names]
 
 
 def _deviation(values: np.ndarray) -> float:

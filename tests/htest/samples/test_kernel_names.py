@@ -75,7 +75,7 @@ def test_notes_of_the_aggregated_test():
 
 def test_the_number_is_one_where_ties_are_broken_for_the_observed_labels():
     pooled, kernels = pool_for([RBF(1.0), Energy()], X, Y)
-    discrepancies = Discrepancies(pooled, kernels)
+    discrepancies = Discrepancies.of(pooled, kernels)
     values = discrepancies.resampled(Permutation(9), slice(0, 10), 0)
     combined = aggregated(values, discrepancies.tie_tolerances, np.full(2, 0.5))
     assert combined.rejecting(LEVEL) == 0  # nothing of ten labellings is below 5%

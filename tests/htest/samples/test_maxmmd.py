@@ -25,7 +25,7 @@ KERNELS = [RBF(0.3), RBF(1.0), Laplace(2.0)]
 
 
 def test_max_is_the_largest_standardised_discrepancy():
-    parts = Discrepancies(pool_for(KERNELS, X, Y)[0], KERNELS)
+    parts = Discrepancies.of(pool_for(KERNELS, X, Y)[0], KERNELS)
     values = [mmd2(k, X, Y) for k in KERNELS]
     assert_allclose(parts.observed, values, rtol=1e-9)
     assert_allclose(MaxMMD(KERNELS).statistic(X, Y), np.max(values / parts.deviations), rtol=1e-9)
@@ -56,7 +56,7 @@ def test_the_aggregated_p_value_is_the_smallest_level_that_rejects():
         result = MMDAgg(KERNELS, null=null, weights=(1, 2, 1)).test(X, y, rng=4)
         seed = int(np.random.default_rng(4).integers(2**63))
         pooled, kernels = pool_for(KERNELS, X, y)
-        values = Discrepancies(pooled, kernels).resampled(null, slice(0, 200), seed)
+        values = Discrepancies.of(pooled, kernels).resampled(null, slice(0, 200), seed)
         p = np.stack([merged(v, 0.0).ranks for v in values]) / 200  # (kernels, labellings)
         needed = np.min(p / np.array([0.25, 0.5, 0.25])[:, None], axis=0)
         assert np.mean(needed < needed[0]) < result.pvalue <= np.mean(needed <= needed[0])
@@ -64,7 +64,7 @@ def test_the_aggregated_p_value_is_the_smallest_level_that_rejects():
 
 def test_all_landmarks_are_no_projection():
     pooled, kernels = pool_for(KERNELS, X, Y)
-    whole = Discrepancies(pooled, kernels, unbiased=False).resampled(
+    whole = Discrepancies.of(pooled, kernels, unbiased=False).resampled(
         Permutation(20), slice(0, 21), 0
     )
     projected = LandmarkDiscrepancies(pooled, kernels, 70, np.random.default_rng(0))
@@ -72,7 +72,7 @@ def test_all_landmarks_are_no_projection():
     assert_allclose(found, whole, rtol=0.02, atol=1e-4)
     a, b = RNG.random(40), RNG.random(30)
     pooled, kernels = pool_for(KERNELS, Empirical(X, a / a.sum()), Empirical(Y, b / b.sum()))
-    whole = Discrepancies(pooled, kernels, unbiased=False).resampled(
+    whole = Discrepancies.of(pooled, kernels, unbiased=False).resampled(
         Permutation(20), slice(0, 21), 0
     )
     projected = LandmarkDiscrepancies(pooled, kernels, 70, np.random.default_rng(0))

@@ -52,7 +52,7 @@ def test_resampled_statistics_equal_a_naive_loop(unbiased, weighted, null):
     a, b = RNG.random(len(x)), RNG.random(len(y))
     given = (Empirical(x, a / a.sum()), Empirical(y, b / b.sum())) if weighted else (x, y)
     pooled = pool(sum(kernels), *given)
-    found = Discrepancies(pooled, kernels, unbiased).resampled(null, slice(0, 41), 5)
+    found = Discrepancies.of(pooled, kernels, unbiased).resampled(null, slice(0, 41), 5)
     labels = labellings(len(x), len(y), null, 5).dense()
     w = np.ones(len(x) + len(y))
     if weighted:
@@ -84,7 +84,7 @@ def test_tiles_threads_and_memory_do_not_matter():
 
 def test_deviations_are_those_of_many_permutations():
     pooled = pool(RBF(1.0), X, Y)
-    parts = Discrepancies(pooled, [RBF(1.0), Laplace(0.5)])
+    parts = Discrepancies.of(pooled, [RBF(1.0), Laplace(0.5)])
     draws = parts.resampled(Permutation(20_000), slice(1, 20_001), 3)
     assert_allclose(draws.std(axis=1), parts.deviations, rtol=0.03)
     assert np.all(np.abs(draws.mean(axis=1)) < 4.5 * parts.deviations / np.sqrt(20_000))

@@ -139,6 +139,11 @@ class NFSIC(WithArrays):
         )
         return cls(learnt_x, learnt_y, locations=(v, w))
 
+    @property
+    def reads_parts(self) -> bool:
+        """True."""
+        return True
+
     def statistic(self, x: Any, y: Any) -> float:
         """The statistic; locations given as a number are drawn with seed 0."""
         return self._evidence(x, y, validate.generator(SEED))[0].observed

@@ -129,6 +129,11 @@ class FSSD(WithArrays):
         learnt, best = best_locations(sample, kernel, locations, validate.generator(rng))
         return cls(model, learnt, locations=_outer(sample, best))
 
+    @property
+    def reads_parts(self) -> bool:
+        """True."""
+        return True
+
     def statistic(self, x: Any) -> float:
         """The unbiased estimate of FSSD^2; if locations are random, they are drawn with seed 0."""
         return self._evidence(x, validate.generator(SEED))[0].moments.observed

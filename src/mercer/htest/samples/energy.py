@@ -11,9 +11,13 @@ from mercer import kernels, validate
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Null, Permutation
 from mercer.htest.samples.mmd_statistic import QuadraticEvidence
-from mercer.htest.samples.pooled_sample import in_own_units, pool
+from mercer.htest.samples.partitioned_mmd import PartitionedEvidence
+from mercer.htest.samples.pooled_sample import Pooled, in_own_units, pool
+from mercer.htest.samples.streamed_kernels import OwnUnits
+from mercer.htest.samples.streamed_samples import streamed_samples
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.rkhs.distance_covariance_1d import energy_of_numbers
+from mercer.row_streams import RowStream, streamed
 
 _UNITS = "Columns were divided by their standard deviations, so that distances do not mix units."
 
@@ -51,6 +55,11 @@ class Energy(HypothesisTest):
         kernels.Energy(self.power)  # refuses what is not a power
         validate.instance("null", self.null, Null, "a null, such as Permutation(999)")
 
+    @property
+    def reads_parts(self) -> bool:
+        """Whether the null distribution is that of permutations."""
+        return isinstance(self.null, Permutation)
+
     def statistic(self, x: Any, y: Any) -> float:
         """The energy distance."""
         if self.power == 1 and _is_column(x) and _is_column(y):
@@ -59,20 +68,34 @@ class Energy(HypothesisTest):
                 for sample, name in ((x, "x"), (y, "y")):
                     validate.points(sample, name)
             return energy_of_numbers(numbers, len(x))
+        streams = streamed(x, y)
+        if streams is not None:
+            return self._in_parts(streams)[1].observed
         return self._evidence(x, y).observed
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The energy distance and its p-value."""
-        evidence = self._evidence(x, y, self.null)
-        judgement = self.null.judge(evidence, rng)
-        columns = evidence.pooled.columns
-        mixed = columns is not None and len(columns.names) > 1
+        streams = streamed(x, y) if self.reads_parts else None
+        if streams is not None:
+            pooled, parted = self._in_parts(streams)
+            observed, rows = parted.observed, parted.sizes
+            judgement = self.null.judge(parted, rng)
+        else:
+            evidence = self._evidence(x, y, self.null)
+            judgement = self.null.judge(evidence, rng)
+            pooled, observed, rows = evidence.pooled, evidence.observed, None
+        mixed = pooled.columns is not None and len(pooled.columns.names) > 1
         notes = (_UNITS,) if mixed else ()
-        return two_sample_result(self, evidence.pooled, evidence.observed, judgement, notes)
+        return two_sample_result(self, pooled, observed, judgement, notes, rows=rows)
 
     def _evidence(self, x: Any, y: Any, null: Null | None = None) -> QuadraticEvidence:
         kernel = in_own_units(kernels.Energy(self.power), x, y)
         return QuadraticEvidence(pool(kernel, x, y), unbiased=False, scale=2.0, null=null)
+
+    def _in_parts(self, streams: tuple[RowStream, ...]) -> tuple[Pooled, PartitionedEvidence]:
+        """The evidence of samples that are read part by part, and a subsample."""
+        samples = streamed_samples(OwnUnits(kernels.Energy(self.power)), streams)
+        return samples.pooled, PartitionedEvidence(samples, unbiased=False, scale=2.0)
 
 
 def _is_column(x: Any) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -27,24 +29,17 @@ _RELATIVE_RANK = 1e-7  # eigenvalues below this share of the largest one are noi
 _FLOAT32_ERROR, _FLOAT64_ERROR = 1e-6, 1e-10  # rounding of a statistic, relative to the largest
 
 
-class LandmarkDiscrepancies:
+class LandmarkStatistics(ABC):
     """MMD^2 by several kernels, each projected onto the span of k(l, .) of some landmarks l.
 
     The projection of a kernel is a kernel, and the landmarks are drawn from the pooled sample
     without a look at the labels: permutation tests with it are exact. Pairs i = j are included.
     """
 
-    def __init__(
-        self, pooled: Pooled, kernels: Sequence[Kernel], number: int, rng: np.random.Generator
-    ) -> None:
-        self.pooled = pooled
-        total = pooled.n + pooled.m
-        rows = np.sort(rng.choice(total, min(number, total), replace=False))
-        self.landmarks = taken(pooled.points, rows)
-        self.family = Family(kernels, self.landmarks, pooled.points)
-        self.tie_tolerances = np.zeros(len(kernels), dtype=np.float64)
-        self.precise = False  # whether resampled statistics are in float64
-        self._basis = _LandmarkBasis(self.family, self.landmarks)
+    precise: bool  # whether resampled statistics are in float64
+    tie_tolerances: (
+        np.ndarray
+    )  # (kernels,), largest difference by rounding between equal statistics
 
     def resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         """MMD^2 of the labellings in some columns, (kernels, B); column 0 is the observed one.
@@ -52,7 +47,7 @@ class LandmarkDiscrepancies:
         Call it first with columns that start at 0: that call decides whether all later ones use
         float64.
         """
-        if columns.start == 0 and not self.precise and few_points(self.pooled.points):
+        if columns.start == 0 and not self.precise and few_points(self._some_points):
             self._be_precise()
         values = self._resampled(null, columns, seed)
         if (
@@ -66,12 +61,42 @@ class LandmarkDiscrepancies:
             self.tie_tolerances = _FLOAT64_ERROR * _size(values)
         return values
 
+    @property
+    @abstractmethod
+    def _some_points(self) -> Points:
+        """Points among which copies are as frequent as among all."""
+
+    @abstractmethod
     def _be_precise(self) -> None:
         """Compute in float64 from now on, the kernel values of float32 points too."""
+
+    @abstractmethod
+    def _resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
+        """MMD^2 of the labellings in some columns: (kernels, B)."""
+
+
+class LandmarkDiscrepancies(LandmarkStatistics):
+    """The statistics of samples in memory."""
+
+    def __init__(
+        self, pooled: Pooled, kernels: Sequence[Kernel], number: int, rng: np.random.Generator
+    ) -> None:
+        self.pooled = pooled
+        self.landmarks = taken(pooled.points, landmark_rows(pooled.n + pooled.m, number, rng))
+        self.family = Family(kernels, self.landmarks, pooled.points)
+        self.tie_tolerances = np.zeros(len(kernels), dtype=np.float64)
+        self.precise = False
+        self._basis = LandmarkBasis(self.family, self.landmarks)
+
+    @property
+    def _some_points(self) -> Points:
+        return self.pooled.points
+
+    def _be_precise(self) -> None:
         self.precise = True
         self.landmarks, points = widened(self.landmarks), widened(self.pooled.points)
         self.family = Family(self.family.kernels, self.landmarks, points)
-        self._basis = _LandmarkBasis(self.family, self.landmarks)
+        self._basis = LandmarkBasis(self.family, self.landmarks)
 
     def _resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         labels = labellings(self.pooled.n, self.pooled.m, null, seed)
@@ -109,7 +134,7 @@ class LandmarkDiscrepancies:
 
 
 @dataclass(frozen=True)
-class _LandmarkBasis:
+class LandmarkBasis:
     """An orthonormal basis of the span of the landmarks for every kernel, and centring of its values."""
 
     family: Family
@@ -145,20 +170,38 @@ class _LandmarkSums:
     precise: bool
 
     def __call__(self, points: slice) -> np.ndarray:
-        like, xp = self.family.like, namespace(self.family.like)
-        width, dtype = 1 + self.coded.width, xp.float64 if self.precise else xp.float32
         kind = np.float64 if self.precise else np.float32
-        labels = np.empty((width, points.stop - points.start), dtype=kind)
-        labels[0], labels[1:] = 1.0, self.coded.codes[:, points]
+        labels = labels_after_ones(self.coded.codes[:, points], kind)
         if self.weights is not None:
             labels *= self.weights[points].astype(kind)
-        right = xp.permute_dims(array_like(labels, like, dtype), (1, 0))
-        rows, number = slice(0, self.family.shape[0]), self.family.shape[0]
-        out = np.empty((len(self.family), number, width), dtype=kind)
-        tiles = zip(self.family.tiles(rows, points), self.shift, strict=True)
-        for k, (tile, middle) in enumerate(tiles):
-            out[k] = to_numpy(astype(tile - middle, dtype) @ right)
-        return out
+        return sums_at_landmarks(self.family, points, labels, self.shift)
+
+
+def landmark_rows(total: int, number: int, rng: np.random.Generator) -> np.ndarray:
+    """Positions of random landmarks among so many points."""
+    return np.sort(rng.choice(total, min(number, total), replace=False))
+
+
+def labels_after_ones(codes: np.ndarray, kind: Any) -> np.ndarray:
+    """Labels 0 and 1 as numbers, after a row of ones: (1 + B, points)."""
+    labels = np.empty((1 + len(codes), codes.shape[1]), dtype=kind)
+    labels[0], labels[1:] = 1.0, codes
+    return labels
+
+
+def sums_at_landmarks(
+    family: Family, points: slice, labels: np.ndarray, shift: Sequence[Array]
+) -> np.ndarray:
+    """sum_i (k(l, x_i) - shift) t_i over some points for the labels t (labels, points): (k, landmarks, labels)."""
+    like, xp = family.like, namespace(family.like)
+    dtype = xp.float64 if labels.dtype == np.float64 else xp.float32
+    right = xp.permute_dims(array_like(labels, like, dtype), (1, 0))
+    number = family.shape[0]
+    out = np.empty((len(family), number, len(labels)), dtype=labels.dtype)
+    tiles = zip(family.tiles(slice(0, number), points), shift, strict=True)
+    for k, (tile, middle) in enumerate(tiles):
+        out[k] = to_numpy(astype(tile - middle, dtype) @ right)
+    return out
 
 
 def _ones(coded: CodedColumns) -> CodedColumns:

@@ -41,7 +41,7 @@ class KernelCandidates:
 
 def quadratic_ratios(candidates: KernelCandidates) -> np.ndarray:
     """MMD_u^2 over its standard deviation under permutations, by every kernel, in one pass: (kernels,)."""
-    sums = Discrepancies(candidates.pooled, candidates.bound)
+    sums = Discrepancies.of(candidates.pooled, candidates.bound)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(sums.deviations > 0, sums.observed / sums.deviations, -np.inf)
 

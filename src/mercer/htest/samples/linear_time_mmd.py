@@ -113,6 +113,11 @@ class NormalTest(HypothesisTest):
 class GroupedTest(NormalTest):
     """Test whose terms belong to groups of points; samples that do not fit into memory are read part by part."""
 
+    @property
+    def reads_parts(self) -> bool:
+        """True."""
+        return True
+
     @abstractmethod
     def _streamed_terms(self, samples: StreamedSamples) -> MeanEvidence:
         """Terms of samples that are read part by part."""
@@ -233,7 +238,7 @@ class BlockMMDTerms(SkewedTerms):
         null = Permutation(_LABELLINGS_FOR_SKEWNESS // len(blocks))
         draws = np.concatenate(
             [
-                Discrepancies(_part(self.pooled, rows), [self.pooled.kernel]).resampled(
+                Discrepancies.of(_part(self.pooled, rows), [self.pooled.kernel]).resampled(
                     null, slice(1, null.resamples + 1), seed
                 )[0]
                 for seed, rows in enumerate(blocks)

@@ -48,6 +48,11 @@ class FeatureTest(WithArrays):
 
     asymptotic: ClassVar[Null]  # the null that holds for large samples
 
+    @property
+    def reads_parts(self) -> bool:
+        """True."""
+        return True
+
     @abstractmethod
     def _evidence(self, x: Any, y: Any, rng: np.random.Generator) -> tuple[Evidence, Pooled, Self]:
         """Evidence, pooled sample, and this test with all parameters fixed."""

@@ -15,9 +15,13 @@ from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.kernel_collection import checked_kernels, sees_most
 from mercer.htest.nulls import Permutation
 from mercer.htest.samples.mmd_statistic import Discrepancies
+from mercer.htest.samples.partitioned_mmd import partitioned_discrepancies
 from mercer.htest.samples.pooled_sample import Pooled, pool_for
+from mercer.htest.samples.streamed_kernels import SeveralKernels
+from mercer.htest.samples.streamed_samples import streamed_samples
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel
+from mercer.row_streams import streamed
 
 
 class KernelsTest(HypothesisTest):
@@ -31,6 +35,11 @@ class KernelsTest(HypothesisTest):
         object.__setattr__(self, "kernels", checked_kernels(self.kernels))
         validate.instance("null", self.null, Permutation, "a Permutation, such as Permutation(999)")
 
+    @property
+    def reads_parts(self) -> bool:
+        """True."""
+        return True
+
     def statistic(self, x: Any, y: Any) -> float:
         """The statistic of all kernels together."""
         return self._joint_evidence(x, y).observed
@@ -41,19 +50,36 @@ class KernelsTest(HypothesisTest):
         judgement = self.null.judge(evidence, rng)
         best = int(np.argmax(evidence.each))
         pooled = replace(evidence.pooled, given_kernel=evidence.kernels[best])
-        notes = sees_most(evidence.kernels, best)
-        return two_sample_result(self, pooled, evidence.observed, judgement, notes)
+        notes, rows = sees_most(evidence.kernels, best), evidence.rows
+        return two_sample_result(self, pooled, evidence.observed, judgement, notes, rows=rows)
 
     def _joint_evidence(self, x: Any, y: Any) -> KernelsEvidence:
-        return self._kind(*pool_for(self.kernels, x, y))
+        streams = streamed(x, y)
+        if streams is None:
+            pooled, kernels = pool_for(self.kernels, x, y)
+            return self._evidence_kind(pooled, kernels, Discrepancies.of(pooled, kernels))
+        samples = streamed_samples(SeveralKernels(self.kernels), streams)
+        discrepancies = partitioned_discrepancies(samples, samples.kernels)
+        return self._evidence_kind(samples.pooled, samples.kernels, discrepancies)
+
+    @property
+    def _evidence_kind(self) -> type[KernelsEvidence]:
+        return self._kind
 
 
 class KernelsEvidence(ABC):
     """MMD_k^2 / u_k of every kernel, joined into one number, for any labels."""
 
-    def __init__(self, pooled: Pooled, kernels: Sequence[Kernel]) -> None:
-        self.pooled, self.kernels = pooled, kernels
-        self.discrepancies = Discrepancies(pooled, kernels)
+    def __init__(
+        self, pooled: Pooled, kernels: Sequence[Kernel], discrepancies: Discrepancies
+    ) -> None:
+        self.pooled, self.kernels, self.discrepancies = pooled, kernels, discrepancies
+
+    @property
+    def rows(self) -> tuple[int, int] | None:
+        """Sizes of samples of which `pooled` is a subsample; None where it has all points."""
+        pooled, sizes = self.pooled, self.discrepancies.sizes
+        return None if sizes == (pooled.n, pooled.m) else sizes
 
     @property
     @abstractmethod
@@ -145,6 +171,6 @@ class MaxMMD(KernelsTest):
     standardized: bool = field(default=True, kw_only=True)
     _kind: ClassVar[type[KernelsEvidence]] = _Largest
 
-    def _joint_evidence(self, x: Any, y: Any) -> KernelsEvidence:
-        kind = _Largest if self.standardized else _Supremum
-        return kind(*pool_for(self.kernels, x, y))
+    @property
+    def _evidence_kind(self) -> type[KernelsEvidence]:
+        return _Largest if self.standardized else _Supremum

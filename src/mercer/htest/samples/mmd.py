@@ -114,6 +114,11 @@ class MMD(HypothesisTest):
         kernel = candidates.best(quadratic_ratios(candidates))
         return cls(kernel) if null is None else cls(kernel, null=null)
 
+    @property
+    def reads_parts(self) -> bool:
+        """Whether the null distribution is that of permutations."""
+        return isinstance(self.null, Permutation)
+
     def statistic(self, x: Any, y: Any) -> float:
         """MMD^2 of two samples, or of a sample and a known distribution."""
         if isinstance(y, KNOWN_DISTRIBUTIONS):
@@ -138,7 +143,7 @@ class MMD(HypothesisTest):
             return tested_against_model(
                 self, self.null, ModelMMDEvidence(self.kernel, x, y, self.unbiased), rng
             )
-        streams = streamed(x, y)
+        streams = streamed(x, y) if self.reads_parts else None
         if streams is not None:
             samples = streamed_samples(self.kernel, streams)
             parted = PartitionedEvidence(samples, self.unbiased)

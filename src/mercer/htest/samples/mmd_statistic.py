@@ -18,8 +18,8 @@ from mercer.backend import Array, array_like, on_gpu, scalar, to_numpy
 from mercer.gram import Centered, LazyMatrix, Reweighted, top_eigenpairs
 from mercer.gram.device_engine import codes_at_once
 from mercer.gram.eigen import ask_for_eigenpairs
-from mercer.gram.kernel_family import Family
-from mercer.gram.multi_kernel_forms import PairSums, labelled
+from mercer.gram.multi_kernel_forms import PairSums
+from mercer.gram.pair_forms import PairForms, PairsInMemory
 from mercer.gram.resampling_weights import CodedColumns
 from mercer.htest.deviation import deviation_tail, largest_value
 from mercer.htest.nulls import Gamma, Null, Permutation, WildBootstrap
@@ -30,7 +30,6 @@ from mercer.htest.ties import coincide, double_noise, few_points, single_noise
 from mercer.kernels.base import Kernel
 from mercer.rkhs.centred_grams import CentredArray, CentredGram, centred_in_memory
 from mercer.rkhs.distance_covariance_1d import CentredDistances
-from mercer.rkhs.sample_rows import widened
 
 SIGNS = np.array([-1.0, 1.0])
 _RELATIVE_ROUNDING = 1e-12  # a variance below this share of its largest term is rounding
@@ -47,27 +46,38 @@ class Discrepancies:
     samples, each labelling is rescaled by the variance of its weights (see `loss`).
     """
 
-    def __init__(self, pooled: Pooled, kernels: Sequence[Kernel], unbiased: bool = True) -> None:
-        self.pooled, self.unbiased = pooled, unbiased
-        self.family = Family(kernels, pooled.points)
-        n, m = pooled.n, pooled.m
-        self.labels = np.repeat([1.0, -1.0], [n, m])
+    def __init__(
+        self,
+        pairs: PairForms,
+        sizes: tuple[int, int],
+        unbiased: bool = True,
+        weights: np.ndarray | None = None,
+    ) -> None:
+        self.pairs, self.sizes, self.unbiased = pairs, sizes, unbiased
+        self.labels = np.repeat([1.0, -1.0], sizes)
         self.precise = False  # whether resampled statistics are in float64
         self.weights = None
-        if pooled.weights is not None:  # scaled so that their mean is one in each sample
-            self.weights = pooled.weights * np.repeat([n, m], [n, m])
+        if weights is not None:  # scaled so that their mean is one in each sample
+            self.weights = weights * np.repeat(sizes, sizes)
+            self._lost = float(weights @ weights)
+
+    @classmethod
+    def of(cls, pooled: Pooled, kernels: Sequence[Kernel], unbiased: bool = True) -> Discrepancies:
+        """Those of a pooled sample in memory."""
+        pairs = PairsInMemory(kernels, pooled.points)
+        return cls(pairs, (pooled.n, pooled.m), unbiased, pooled.weights)
 
     @property
     def sums(self) -> PairSums:
         """Sums of kernel values over pairs i != j, in float64."""
         if self._sums is None:
-            self._sums = labelled(self.family, self.labels[:, None], weights=self.weights).sums
+            self._sums = self.pairs.forms(self.labels[:, None], weights=self.weights).sums
         return self._sums
 
     @cached_property
     def observed(self) -> np.ndarray:
         """MMD^2 by every kernel in full precision: (kernels,)."""
-        n = self.pooled.n
+        n = self.sizes[0]
         return self._values(self.sums.forms, lambda v: v[:, :n].sum(axis=1, keepdims=True))[:, 0]
 
     def resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
@@ -76,10 +86,10 @@ class Discrepancies:
         Call it first with columns that start at 0: that call decides whether all later ones use
         float64.
         """
-        if columns.start == 0 and not self.precise and few_points(self.pooled.points):
+        if columns.start == 0 and not self.precise and few_points(self.pairs.some_points):
             self._be_precise()
         values = self._resampled(null, columns, seed)
-        noise = single_noise(self.sums, self.family.like)
+        noise = single_noise(self.sums, self.pairs.like)
         if columns.start > 0 or self.precise or not coincide(values, noise):
             return values
         self._be_precise()
@@ -94,7 +104,7 @@ class Discrepancies:
         By the formula of Mantel (1967), simplified because the weights of the pairs add up to zero
         in every row; for weighted samples it is an approximation.
         """
-        n, m, rows = self.pooled.n, self.pooled.m, self.sums.rows
+        (n, m), rows = self.sizes, self.sums.rows
         total = n + m
         a2 = 1 / (n * (n - 1)) + 1 / (m * (m - 1)) + 2 / (n * m)
         b1, b2, b3 = rows.sum(axis=1) ** 2, self.sums.squares, np.sum(rows**2, axis=1)
@@ -109,7 +119,7 @@ class Discrepancies:
     @cached_property
     def rms_values(self) -> np.ndarray:
         """sqrt(mean of k(z_i, z_j)^2 over the pairs i != j of the pooled sample): (kernels,)."""
-        sums, total = self.sums, self.pooled.n + self.pooled.m
+        sums, total = self.sums, sum(self.sizes)
         pairs = total * (total - 1)
         mean = sums.rows.sum(axis=1) / pairs
         squares = sums.squares / pairs + 2 * sums.shift * mean + sums.shift**2
@@ -126,12 +136,10 @@ class Discrepancies:
 
     def _be_precise(self) -> None:
         """Compute in float64 from now on, the kernel values of float32 points too."""
-        self.precise, self._sums = True, None
-        self.pooled = replace(self.pooled, points=widened(self.pooled.points))
-        self.family = Family(self.family.kernels, self.pooled.points)
+        self.precise, self._sums, self.pairs = True, None, self.pairs.widened()
 
     def _resampled(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
-        labels = labellings(self.pooled.n, self.pooled.m, null, seed)
+        labels = labellings(*self.sizes, null, seed)
         parts = []
         for chunk in within(columns, labels.chunks(codes_at_once(self._codes_like))):
             coded = labels.columns(chunk, self._codes_like)
@@ -141,14 +149,13 @@ class Discrepancies:
     @property
     def _codes_like(self) -> Array:
         """Array on the device of the labels: the GPU where half precision suffices, else the host."""
-        like = self.family.like
+        like = self.pairs.like
         on_device = on_gpu(like) and self.weights is None and not self.precise
         return like if on_device else np.empty(0, dtype=np.float32)
 
     def _forms(self, coded: CodedColumns) -> np.ndarray:
         """t'Kt without its diagonal; the same pass gives `sums` if they are not known: (k, B)."""
-        result = labelled(
-            self.family,
+        result = self.pairs.forms(
             self.labels[:, None],
             coded,
             tables=[SIGNS],
@@ -162,17 +169,14 @@ class Discrepancies:
     @cached_property
     def _own(self) -> np.ndarray:
         """Diagonals of the kernel matrices: (kernels, N)."""
-        kernels, points = self.family.kernels, self.pooled.points
-        diagonals = np.stack([to_numpy(k.diag(points)).astype(np.float64) for k in kernels])
-        diagonals = diagonals - self.sums.shift[:, None]
+        diagonals = self.pairs.diagonals() - self.sums.shift[:, None]
         return diagonals if self.weights is None else diagonals * self.weights**2
 
     def _values(self, forms: np.ndarray, plus: Plus) -> np.ndarray:
         """The statistic from t'Kt without its diagonal, and sums over the first sample: (k, B)."""
         if self.weights is None:
             own = None if self.unbiased else self._own
-            sizes = self.pooled.n, self.pooled.m
-            return mmd_of_labellings(forms, self.sums.rows, plus, sizes, own)
+            return mmd_of_labellings(forms, self.sums.rows, plus, self.sizes, own)
         total = self.sums.rows.sum(axis=1, keepdims=True)
         first = plus(self.sums.rows)
         between = (total - forms) / 4
@@ -187,11 +191,11 @@ class Discrepancies:
             within_y = within_y + self._own.sum(axis=1, keepdims=True) - trace_x
         # A labelling can spread large weights of one sample over both, which changes the variance of
         # the statistic: rescale it to the variance of the observed labelling.
-        sums, contrast = np.concatenate([size_x, own_x]), self.pooled.contrast
+        sums = np.concatenate([size_x, own_x])
         lost = loss(sums, sums + np.concatenate([size_y, own_y]))
         with np.errstate(divide="ignore", invalid="ignore"):
             values = within_x / pairs_x + within_y / pairs_y - 2 * between / (size_x * size_y)
-            values = values * float(contrast @ contrast) / lost
+            values = values * self._lost / lost
         known = (pairs_x > 1e-9 * size_x) & (pairs_y > 1e-9 * size_y)
         # A sample whose weights are all nearly zero has no MMD: count it as extreme. The same holds
         # for an unbiased MMD with nearly all weight on one observation.
@@ -248,7 +252,7 @@ class QuadraticEvidence:
     @cached_property
     def discrepancies(self) -> Discrepancies:
         """MMD^2 of any labelling."""
-        return Discrepancies(self.pooled, [self.pooled.kernel], self._unbiased)
+        return Discrepancies.of(self.pooled, [self.pooled.kernel], self._unbiased)
 
     @property
     def observed(self) -> float:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from mercer import validate
 from mercer.htest.aggregation import aggregated, aggregated_by_order, never_early, shares
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.kernel_collection import LEVEL, LINEAR, checked_kernels, rejecting
 from mercer.htest.nulls import Judgement, Permutation
-from mercer.htest.samples.landmark_mmd import LandmarkDiscrepancies
+from mercer.htest.samples.landmark_mmd import LandmarkDiscrepancies, LandmarkStatistics
 from mercer.htest.samples.mmd_statistic import Discrepancies
-from mercer.htest.samples.pooled_sample import by_kernel, pool_for, pool_with_low_order
+from mercer.htest.samples.partitioned_mmd import partitioned_discrepancies
+from mercer.htest.samples.pooled_sample import Pooled, by_kernel, pool_for, pool_with_low_order
+from mercer.htest.samples.streamed_kernels import SeveralKernels
+from mercer.htest.samples.streamed_landmarks import StreamedLandmarks
+from mercer.htest.samples.streamed_samples import streamed_samples
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel
+from mercer.row_streams import RowStream, streamed
 
 # Of the level of the default test, for means, squares and products, and all scales. Chosen on 17 problems that
 # are not in benchmarks/reproductions/default_problems.py, 120 runs each, with p-values by ranks alone: with 0.5 for
@@ -86,23 +93,21 @@ class MMDAgg(HypothesisTest):
         if self.landmarks is not None:
             validate.whole("landmarks", self.landmarks)
 
+    @property
+    def reads_parts(self) -> bool:
+        """True."""
+        return True
+
     def statistic(self, x: Any, y: Any) -> float:
         """Aggregated evidence in digits, with permutations of a fixed seed."""
         return self.test(x, y, rng=0).statistic
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> TwoSampleResult:
         """The statistic and its p-value."""
-        default = self.kernels is None and self.weights is None
-        if default:
-            pooled, kernels, first = pool_with_low_order(x, y)
-        else:
-            pooled, kernels = pool_for(self.kernels, x, y)
-            first = 0
-        rng = validate.generator(rng)
-        if self.landmarks is None:
-            discrepancies = Discrepancies(pooled, kernels)
-        else:
-            discrepancies = LandmarkDiscrepancies(pooled, kernels, self.landmarks, rng)
+        default, rng = self.kernels is None and self.weights is None, validate.generator(rng)
+        streams = streamed(x, y)
+        evidence = self._in_memory(x, y, rng) if streams is None else self._in_parts(streams, rng)
+        pooled, kernels, first, discrepancies = evidence
         seed = self.null.seed(rng)
         values = discrepancies.resampled(self.null, self.null.columns, seed)  # (kernels, B + 1)
         ties = discrepancies.tie_tolerances
@@ -115,4 +120,36 @@ class MMDAgg(HypothesisTest):
         pooled = by_kernel(pooled, kernels[combined.best])
         number = max(combined.rejecting(LEVEL), 1) if judgement.pvalue <= LEVEL else 0
         notes = rejecting(kernels, combined.best, number)
-        return two_sample_result(self, pooled, judgement.observed, judgement, notes)
+        rows = None if streams is None else (len(streams[0]), len(streams[1]))
+        return two_sample_result(self, pooled, judgement.observed, judgement, notes, rows=rows)
+
+    def _in_memory(self, x: Any, y: Any, rng: np.random.Generator) -> _Aggregate:
+        if self.kernels is None and self.weights is None:
+            pooled, kernels, first = pool_with_low_order(x, y)
+        else:
+            pooled, kernels = pool_for(self.kernels, x, y)
+            first = 0
+        if self.landmarks is None:
+            return _Aggregate(pooled, kernels, first, Discrepancies.of(pooled, kernels))
+        discrepancies = LandmarkDiscrepancies(pooled, kernels, self.landmarks, rng)
+        return _Aggregate(pooled, kernels, first, discrepancies)
+
+    def _in_parts(self, streams: tuple[RowStream, ...], rng: np.random.Generator) -> _Aggregate:
+        """The same for samples that are read part by part."""
+        low_order = self.kernels is None and self.weights is None
+        samples = streamed_samples(SeveralKernels(self.kernels, low_order), streams)
+        kernels, first = samples.kernels, samples.low_order
+        if self.landmarks is None:
+            discrepancies = partitioned_discrepancies(samples, kernels)
+        else:
+            discrepancies = StreamedLandmarks(samples, kernels, self.landmarks, rng)
+        return _Aggregate(samples.pooled, kernels, first, discrepancies)
+
+
+class _Aggregate(NamedTuple):
+    """Statistics of any labelling, by some kernels of low order and then those of all scales."""
+
+    pooled: Pooled
+    kernels: tuple[Kernel, ...]
+    first: int
+    discrepancies: Discrepancies | LandmarkStatistics

@@ -22,7 +22,7 @@ class _Fused(KernelsEvidence):
         return self.discrepancies.rms_values
 
     def joined(self, values: np.ndarray) -> np.ndarray:
-        n = min(self.pooled.n, self.pooled.m)
+        n = min(self.discrepancies.sizes)
         sharpness, top = sqrt(n * (n - 1)), np.max(values, axis=0)
         with np.errstate(invalid="ignore"):
             total = np.sum(np.exp(sharpness * (values - top)), axis=0)

@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from mercer import linalg, validate
+from mercer import linalg
 from mercer.backend import to_numpy
 from mercer.frames import Table
 from mercer.gram.stream_sums import (
     PointReader,
     StreamMoments,
     analysed_rows,
-    column_moments,
     drawn_by_hash,
     drawn_points,
     feature_moments,
+    numbers,
     picked,
-    rows_at,
     stacked_rows,
 )
 from mercer.htest.feature_tests import features
@@ -34,10 +33,9 @@ from mercer.htest.samples.mean_difference import (
     squared_difference,
     whitening,
 )
-from mercer.htest.samples.pooled_sample import Pooled, pool, stacked_table
-from mercer.kernels.bandwidth import median_rbf, subsample_rows
+from mercer.htest.samples.pooled_sample import Pooled
+from mercer.htest.samples.streamed_kernels import KernelRule, OneKernel, SomeRows
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.default import default_kernel_of
 from mercer.row_streams import RowPart, RowStream
 
 
@@ -47,6 +45,8 @@ class StreamedSamples:
 
     streams: tuple[RowStream, RowStream]
     pooled: Pooled  # of the subsample
+    kernels: tuple[Kernel, ...]  # bound to columns, those of low order first
+    low_order: int  # how many these are
     readers: tuple[PointReader, PointReader]
 
     @property
@@ -58,6 +58,20 @@ class StreamedSamples:
     def kernel(self) -> Kernel:
         """The kernel, bound to columns."""
         return self.pooled.kernel
+
+    @property
+    def origin(self) -> np.ndarray | None:
+        """What the kernels expect to be subtracted from all points: (d,)."""
+        origin = self.pooled.origin
+        return None if origin is None else to_numpy(origin)
+
+    def points_at(self, positions: np.ndarray) -> np.ndarray:
+        """The points at ascending positions of the pooled sample, less the origin."""
+        n = self.sizes[0]
+        inside = positions[positions < n], positions[positions >= n] - n
+        triples = [t for t in zip(self.streams, self.readers, inside, strict=True) if len(t[2])]
+        points = np.concatenate([numbers(r.read(picked(s, i, r.name))) for s, r, i in triples])
+        return points if self.origin is None else points - self.origin.astype(points.dtype)
 
     @cached_property
     def sampled_points(self) -> Points:
@@ -88,43 +102,24 @@ class StreamedSamples:
 
 
 def streamed_samples(
-    kernel: Kernel | None, streams: tuple[RowStream, ...], least: int = 2
+    kernel: Kernel | KernelRule | None, streams: tuple[RowStream, ...], least: int = 2
 ) -> StreamedSamples:
-    """Choose a kernel as for samples in memory, and a subsample; one or two passes over the rows."""
+    """Choose kernels as for samples in memory, and a subsample; one or two passes over the rows."""
     first, second = streams
     n, m = len(first), len(second)
     for name, size in (("x", n), ("y", m)):
         if size < least:
             raise ValueError(f"{name} must have at least {least} points, got {size}")
-    kept = [analysed_rows(size) for size in (n, m)]
-    near = subsample_rows(n + m) if kernel is None else np.empty(0, dtype=np.int64)
-    rows = [np.union1d(kept[0], near[near < n]), np.union1d(kept[1], near[near >= n] - n)]
-    x, y = picked(first, rows[0], "x"), picked(second, rows[1], "y")
-    if kernel is None:
-        positions = np.searchsorted(rows[0], near[near < n])
-        others = np.searchsorted(rows[1], near[near >= n] - n)
-        kernel = _default(x, y, (positions, others), (first, second))
-    x, y = (rows_at(s, np.searchsorted(r, k)) for s, r, k in zip((x, y), rows, kept, strict=True))
-    pooled = pool(kernel, x, y)
+    rule = kernel if isinstance(kernel, KernelRule) else OneKernel(kernel)
+    kept = np.concatenate([analysed_rows(n), n + analysed_rows(m)])
+    rows = SomeRows.picked((first, second), np.union1d(kept, rule.positions(n + m)))
+    x, y = rows.at(kept)
+    pooled, kernels, low_order = rule.pooled(rows, x, y)
     columns = x.columns if isinstance(x, Table) else None
     wide = any(isinstance(s, np.ndarray) and s.dtype == np.float64 for s in (x, y))
     size = min(first.chunk_rows, second.chunk_rows)
     readers = tuple(PointReader(pooled.kernel, columns, name, size, wide) for name in "xy")
-    return StreamedSamples((first, second), pooled, (readers[0], readers[1]))
-
-
-def _default(
-    x: Any, y: Any, near: tuple[np.ndarray, np.ndarray], streams: tuple[RowStream, RowStream]
-) -> Kernel:
-    """The default kernel of the pooled sample, from the same rows as in memory."""
-    a, b = rows_at(x, near[0]), rows_at(y, near[1])
-    if not isinstance(x, Table):
-        values = validate.points(b, "y")
-        validate.same_width(a, values)
-        return median_rbf(np.concatenate([a, values]), name="x and y")
-    sample = stacked_table(a, b).values
-    moments = column_moments(streams, x.columns)
-    return default_kernel_of(x.columns, moments.deviations.tolist(), moments.mismatches, sample)
+    return StreamedSamples((first, second), pooled, kernels, low_order, (readers[0], readers[1]))
 
 
 @dataclass(frozen=True, eq=False)

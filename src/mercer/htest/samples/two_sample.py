@@ -16,11 +16,13 @@ from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.mmdagg import MMDAgg
+from mercer.htest.samples.streamed_landmarks import affordable_sums
 from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.htest.time_order import SORTED_NOTE, samples_in_time_order
 from mercer.kernels.base import Kernel
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import one_sample
+from mercer.row_streams import RowStream, streamed
 
 _ALL_PAIRS = 4000  # observations together, up to which all pairs are compared
 _MAX_OBSERVATIONS_FOR_499 = 200_000  # together; with more, 199 permutations
@@ -58,9 +60,13 @@ def two_sample(
     Columns of data frames are divided by their standard deviations, and columns of categories
     use their default kernel. `result.notes` name the test and the reason.
 
+    Samples that are not in memory (`mercer.learn.Parquet`, memory maps, Arrow datasets, Dask and Zarr) and take more
+    than an eighth of the memory budget are read part by part, by the same test. Its normal scores have the ranks of
+    65,536 random rows.
+
     Parameters
     ----------
-    x, y : array, tensor, data frame or weighted sample (`Empirical`)
+    x, y : array, tensor, data frame, weighted sample (`Empirical`), or a source of rows that are not in memory
         Of any sizes, at least two observations each.
     test : two-sample test, optional
         Such as `MMD()` or `Energy()`; results of `AgainstDraws` and `KSample` have doors of their own.
@@ -103,19 +109,38 @@ def two_sample(
         )
     if time is not None:
         x, y = samples_in_time_order(x, y, time)
-    handed_in = x, y
     asked = asked_test(test, kernel, partial(_by_kernel, series), "MMD(RBF(1.0))")
-    x, y = _read(x, "x"), _read(y, "y")
+    streams = None if series or (asked is not None and not asked.reads_parts) else streamed(x, y)
+    before = () if time is None else (SORTED_NOTE,)
+    run = partial(_tested, asked, series, resamples, before, rng)
+    if streams is not None:
+        result = run(*streams)
+    else:
+        handed_in, (x, y) = (x, y), (_read(x, "x"), _read(y, "y"))
+        result = run(x, y)
+        samples = tuple(_shown(*pair) for pair in zip(handed_in, (x, y), strict=True))
+        result = replace(result, pooled=replace(result.pooled, samples=samples))
+    return at_level(result, level)
+
+
+def _tested(
+    asked: HypothesisTest | None,
+    series: bool,
+    resamples: int | None,
+    before: tuple[str, ...],
+    rng: Any,
+    x: Any,
+    y: Any,
+) -> TwoSampleResult:
+    """The result of the test that was asked for, or of the one chosen, with the reason for it."""
     if asked is not None:
         used, why = asked, ()
     else:
-        used, note = chosen_for_series() if series else chosen(count(x), count(y))
+        parts = isinstance(x, RowStream)
+        used, note = chosen_for_series() if series else chosen(count(x), count(y), parts=parts)
         why = (note,)
     result = _two_sample_result(with_resamples(used, resamples).test(x, y, rng=rng), used)
-    samples = tuple(_shown(*pair) for pair in zip(handed_in, (x, y), strict=True))
-    pooled = replace(result.pooled, samples=samples)
-    sorted_by = () if time is None else (SORTED_NOTE,)
-    return at_level(replace(result, notes=(*why, *sorted_by, *result.notes), pooled=pooled), level)
+    return replace(result, notes=(*why, *before, *result.notes))
 
 
 def _by_kernel(series: bool, kernel: Kernel) -> MMD:
@@ -131,8 +156,8 @@ def _two_sample_result(result: Any, test: HypothesisTest) -> TwoSampleResult:
     )
 
 
-def chosen(n: int, m: int) -> tuple[MMDAgg, str]:
-    """Test for so many observations, and the reason as a note."""
+def chosen(n: int, m: int, *, parts: bool = False) -> tuple[MMDAgg, str]:
+    """Test for so many observations, perhaps read part by part, and the reason as a note."""
     total = n + m
     if total <= _ALL_PAIRS:
         return MMDAgg(), (
@@ -141,6 +166,8 @@ def chosen(n: int, m: int) -> tuple[MMDAgg, str]:
         )
     resamples = 499 if total <= _MAX_OBSERVATIONS_FOR_499 else 199
     fitting = _WORK / (2 * _KERNELS * (resamples + 1) * total)
+    if parts:  # sums at landmarks are in memory for all permutations together: one pass
+        fitting = min(fitting, affordable_sums(_KERNELS * (resamples + 1)))
     landmarks = int(min(max(fitting, _MIN_LANDMARKS), _MAX_LANDMARKS))
     return MMDAgg(null=Permutation(resamples), landmarks=landmarks), (
         f"MMDAgg with {landmarks} landmarks was chosen: it needs no choice of kernel or scale, "
