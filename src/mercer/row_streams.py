@@ -20,7 +20,7 @@ from mercer.config import settings
 from mercer.frames import Table
 
 _MAX_CHUNK_ROWS = 2**17  # 1 MiB for each column in float64
-_MIN_CHUNK_ROWS = 2**10  # whatever the memory budget
+_MIN_CHUNK_ROWS = 2**6  # whatever the memory budget
 _SHARE_OF_CHUNK = 64  # of the memory budget that one chunk takes at most
 _SHARE_IN_MEMORY = (
     8  # samples beyond this share of the budget are streamed: tests make several copies

@@ -11,6 +11,7 @@ from tests.memory.causal_cases import CAUSAL_CASES
 from tests.memory.htest_cases import HTEST_CASES
 from tests.memory.learn_cases import LEARN_CASES
 from tests.memory.rkhs_cases import FEATURE_CASES, GRAM_CASES, RKHS_CASES
+from tests.memory.stream_cases import STREAM_CASES
 
 CASES: dict[str, Case] = {
     **GRAM_CASES,
@@ -18,5 +19,6 @@ CASES: dict[str, Case] = {
     **RKHS_CASES,
     **HTEST_CASES,
     **LEARN_CASES,
+    **STREAM_CASES,
     **CAUSAL_CASES,
 }

@@ -91,7 +91,7 @@ class StreamedSample(FileSample):
 
     def drawn(self) -> Table:
         """Some random rows."""
-        return picked(self.stream, analysed_rows(self.rows), self.name)
+        return picked(self.stream, analysed_rows(self.stream), self.name)
 
 
 def streamed_files(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.backend import Array, to_numpy
+from mercer.config import settings
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import (
     Labelled,
@@ -32,9 +33,10 @@ from mercer.kernels.base import Kernel
 from mercer.row_streams import RowStream
 
 _MAX_BLOCK_ROWS = 2**13  # 67 million pairs in a task: seconds
-_BLOCKS_KEPT = (
-    3  # in memory, for each process: the rows of the next task are often those of this one
-)
+_SHARE_KEPT, _MIN_BLOCKS_KEPT = (
+    8,
+    3,
+)  # of the memory budget, for rows that the next tasks need again
 _COPIES_OF_BLOCK = 8  # of the rows of a block: those kept, augmented and transformed ones
 _TILES_IN_USE = 6  # shared ones, and temporaries
 
@@ -88,6 +90,20 @@ class PartitionedPoints:
                 first += rows
         return tuple(blocks)
 
+    @cached_property
+    def blocks_kept(self) -> int:
+        """Blocks that a process keeps in memory."""
+        size = 8 * self.rows_of_block * self.width
+        return max(settings().memory // _SHARE_KEPT // size, _MIN_BLOCKS_KEPT)
+
+    def pairs_of_blocks(self) -> list[tuple[int, int]]:
+        """(i, j), i <= j, in panels of rows i that are kept in memory: all blocks are read once for each panel."""
+        number, height = len(self.blocks), max(self.blocks_kept - 2, 1)
+        panels = [range(i, min(i + height, number)) for i in range(0, number, height)]
+        return [
+            (i, j) for panel in panels for j in range(panel.start, number) for i in panel if i <= j
+        ]
+
     def read(self, block: RowBlock) -> np.ndarray:
         """The points of a block in float64, less the origin."""
         stream = self.streams[block.sample]
@@ -129,7 +145,7 @@ class PartitionedPairs(PairForms):
         squares = np.zeros(len(kernels), dtype=np.float64)
         exact = np.zeros((len(kernels), labels.shape[1]), dtype=np.float64)
         forms = np.zeros((len(kernels), len(tables), labellings.width), dtype=np.float64)
-        tasks = [(i, j) for i in range(len(blocks)) for j in range(i, len(blocks))]
+        tasks = self._points.pairs_of_blocks()
         sums_of_pairs = in_order(work, tasks, parallel=True, held=self._bytes_of_task(labellings))
         for (i, j), sums in zip(tasks, sums_of_pairs, strict=True):
             rows[:, blocks[i].rows] += sums.rows
@@ -268,7 +284,7 @@ class _PairOfBlocks:
             if block not in self._kept:
                 self._kept[block] = self.points.read(self.points.blocks[block])
             self._kept.move_to_end(block)
-            while len(self._kept) > _BLOCKS_KEPT:
+            while len(self._kept) > self.points.blocks_kept:
                 self._kept.popitem(last=False)
             return self._kept[block]
 

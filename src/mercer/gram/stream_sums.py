@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import astype, double, is_array, to_numpy
+from mercer.config import settings
 from mercer.frames import Columns, Table, table
 from mercer.gram.threads import in_order
 from mercer.kernels.base import Kernel, Points
@@ -19,6 +20,7 @@ from mercer.kernels.take import taken
 from mercer.row_streams import RowPart, RowStream, chunk_rows
 
 _ANALYSED_ROWS, _ANALYSED_SEED = 2000, 0  # of a sample, for effects and witness
+_SHARE_OF_ROWS, _MIN_ROWS_KEPT = 32, 100  # of the memory budget, and of rows however wide
 _COPIES_OF_CHUNK = 8  # of a chunk and its features, in memory while one part is read
 
 
@@ -102,10 +104,17 @@ def rows_at(x: Any, positions: np.ndarray) -> Any:
     return replace(x, values=x.values[positions]) if isinstance(x, Table) else x[positions]
 
 
-def analysed_rows(n: int) -> np.ndarray:
-    """Positions of the rows that a result keeps of n that were read part by part."""
-    rng = np.random.default_rng(_ANALYSED_SEED)
-    return np.sort(rng.choice(n, min(n, _ANALYSED_ROWS), replace=False, shuffle=False))
+def analysed_rows(stream: RowStream) -> np.ndarray:
+    """Positions of the rows that a result keeps of a sample that was read part by part."""
+    rng, n = np.random.default_rng(_ANALYSED_SEED), len(stream)
+    rows = np.sort(rng.choice(n, min(n, _ANALYSED_ROWS), replace=False, shuffle=False))
+    return affordable_rows(rows, stream.width)
+
+
+def affordable_rows(positions: np.ndarray, width: int) -> np.ndarray:
+    """Every k-th of some positions, so that their rows take a 32nd of the memory budget."""
+    most = max(settings().memory // _SHARE_OF_ROWS // (8 * width), _MIN_ROWS_KEPT)
+    return positions[:: -(-len(positions) // most)] if len(positions) > most else positions
 
 
 # ---- columns ------------------------------------------------------------------------------------

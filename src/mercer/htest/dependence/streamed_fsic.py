@@ -13,6 +13,7 @@ from mercer.frames import Table
 from mercer.gram.stream_sums import (
     PointReader,
     StreamMoments,
+    affordable_rows,
     analysed_rows,
     column_moments,
     drawn_by_hash,
@@ -75,7 +76,8 @@ def streamed_variables(
             f"x and y must have the same number of observations, got {n} and {len(second)}: "
             "row i of each is one observation"
         )
-    kept, near = analysed_rows(n), subsample_rows(n)
+    kept = analysed_rows(first if first.width >= second.width else second)
+    near = affordable_rows(subsample_rows(n), max(first.width, second.width))
     rows = np.union1d(kept, near)
     samples, used = [], []
     for kernel, stream, name in zip(kernels, streams, "xy", strict=True):

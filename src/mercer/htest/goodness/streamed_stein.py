@@ -10,7 +10,14 @@ import numpy as np
 
 from mercer.backend import astype, double, to_numpy
 from mercer.frames import Columns, Table
-from mercer.gram.stream_sums import analysed_rows, column_moments, over_parts, picked, rows_at
+from mercer.gram.stream_sums import (
+    affordable_rows,
+    analysed_rows,
+    column_moments,
+    over_parts,
+    picked,
+    rows_at,
+)
 from mercer.htest.goodness.learn_stein_locations import locations_around
 from mercer.htest.goodness.score_models import Model
 from mercer.htest.goodness.stein_features import SteinMoments, feature_sums
@@ -66,8 +73,8 @@ def streamed_stein(model: Model, kernel: Kernel | None, stream: RowStream) -> St
             "x -> gradients of log p"
         )
     model.check_width(stream.width)
-    kept = analysed_rows(n)
-    near = subsample_rows(n) if kernel is None else kept
+    kept = analysed_rows(stream)
+    near = affordable_rows(subsample_rows(n), stream.width) if kernel is None else kept
     rows = np.union1d(kept, near)
     sample = picked(stream, rows, "x")
     columns = sample.columns if isinstance(sample, Table) else None

@@ -14,7 +14,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.frames import Columns, Table
-from mercer.gram.stream_sums import ColumnMoments, column_moments, picked, rows_at
+from mercer.gram.stream_sums import ColumnMoments, affordable_rows, column_moments, picked, rows_at
 from mercer.htest.kernel_collection import (
     collection,
     collection_of_columns,
@@ -68,6 +68,11 @@ class SomeRows:
         return np.concatenate([x, to_numpy(values)])
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of all rows of both samples, and of columns."""
+        return sum(map(len, self.streams)), self.streams[0].width
+
+    @property
     def columns(self) -> Columns | None:
         """The columns of data frames; None for arrays."""
         x = self.both[0]
@@ -91,7 +96,7 @@ class KernelRule(ABC):
     """How kernels are chosen for two samples."""
 
     @abstractmethod
-    def positions(self, total: int) -> np.ndarray:
+    def positions(self, total: int, width: int) -> np.ndarray:
         """Positions of the rows of the pooled sample that are needed for the choice."""
 
     @abstractmethod
@@ -105,9 +110,11 @@ class OneKernel(KernelRule):
 
     kernel: Kernel | None
 
-    def positions(self, total: int) -> np.ndarray:
+    def positions(self, total: int, width: int) -> np.ndarray:
         """Those of the rows whose distances give the bandwidth."""
-        return subsample_rows(total) if self.kernel is None else np.empty(0, dtype=np.int64)
+        if self.kernel is not None:
+            return np.empty(0, dtype=np.int64)
+        return affordable_rows(subsample_rows(total), width)
 
     def pooled(self, rows: SomeRows, x: Any, y: Any) -> ChosenKernels:
         """The subsamples with this kernel."""
@@ -115,7 +122,7 @@ class OneKernel(KernelRule):
         return ChosenKernels(pooled, (pooled.kernel,))
 
     def _default(self, rows: SomeRows) -> Kernel:
-        sample = rows.values(self.positions(sum(map(len, rows.streams))))
+        sample = rows.values(self.positions(*rows.shape))
         if rows.columns is None:
             return median_rbf(sample, name="x and y")
         moments = rows.moments
@@ -130,7 +137,7 @@ class OwnUnits(KernelRule):
 
     kernel: Kernel
 
-    def positions(self, total: int) -> np.ndarray:
+    def positions(self, total: int, width: int) -> np.ndarray:
         """None."""
         return np.empty(0, dtype=np.int64)
 
@@ -159,19 +166,19 @@ class SeveralKernels(KernelRule):
     kernels: Sequence[Kernel] | None
     low_order: bool = False
 
-    def positions(self, total: int) -> np.ndarray:
+    def positions(self, total: int, width: int) -> np.ndarray:
         """Those of the rows whose distances give the scales, and of those whose ranks give scores."""
         if self.kernels is not None:
             return np.empty(0, dtype=np.int64)
-        scales = scale_rows(total)
-        return np.union1d(scales, self._ranked(total)) if self.low_order else scales
+        scales = affordable_rows(scale_rows(total), width)
+        return np.union1d(scales, self._ranked(total, width)) if self.low_order else scales
 
     def pooled(self, rows: SomeRows, x: Any, y: Any) -> ChosenKernels:
         """The subsamples with these kernels."""
         if self.kernels is not None:
             return _pooled_by(self.kernels, x, y)
-        total = sum(map(len, rows.streams))
-        scales, ranked = rows.values(scale_rows(total)), self._rows_with_ranks(rows, total)
+        scales = rows.values(affordable_rows(scale_rows(rows.shape[0]), rows.shape[1]))
+        ranked = rows.values(self._ranked(*rows.shape)) if self.low_order else None
         if rows.columns is None:
             return self._of_arrays(scales, ranked, x, y)
         columns, moments = rows.columns, rows.moments
@@ -193,15 +200,13 @@ class SeveralKernels(KernelRule):
         pooled = replace(pooled, given_kernel=kernels[len(kernels) // 4])
         return ChosenKernels(pooled, (*first, *kernels), len(first))
 
-    def _rows_with_ranks(self, rows: SomeRows, total: int) -> np.ndarray | None:
-        return rows.values(self._ranked(total)) if self.low_order else None
-
     @staticmethod
-    def _ranked(total: int) -> np.ndarray:
+    def _ranked(total: int, width: int) -> np.ndarray:
         if total <= _RANKED_ROWS:
-            return np.arange(total)
+            return affordable_rows(np.arange(total), width)
         rng = np.random.default_rng(_RANKED_SEED)
-        return np.sort(rng.choice(total, _RANKED_ROWS, replace=False, shuffle=False))
+        rows = np.sort(rng.choice(total, _RANKED_ROWS, replace=False, shuffle=False))
+        return affordable_rows(rows, width)
 
 
 def _pooled_by(kernels: Sequence[Kernel], x: Any, y: Any) -> ChosenKernels:

@@ -111,8 +111,8 @@ def streamed_samples(
         if size < least:
             raise ValueError(f"{name} must have at least {least} points, got {size}")
     rule = kernel if isinstance(kernel, KernelRule) else OneKernel(kernel)
-    kept = np.concatenate([analysed_rows(n), n + analysed_rows(m)])
-    rows = SomeRows.picked((first, second), np.union1d(kept, rule.positions(n + m)))
+    kept = np.concatenate([analysed_rows(first), n + analysed_rows(second)])
+    rows = SomeRows.picked((first, second), np.union1d(kept, rule.positions(n + m, first.width)))
     x, y = rows.at(kept)
     pooled, kernels, low_order = rule.pooled(rows, x, y)
     columns = x.columns if isinstance(x, Table) else None

@@ -62,7 +62,7 @@ def two_sample(
 
     Samples that are not in memory (`mercer.learn.Parquet`, memory maps, Arrow datasets, Dask and Zarr) and take more
     than an eighth of the memory budget are read part by part, by the same test. Its normal scores have the ranks of
-    65,536 random rows.
+    at most 65,536 random rows.
 
     Parameters
     ----------

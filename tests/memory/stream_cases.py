@@ -1,0 +1,92 @@
+"""The cases of samples that are in Parquet files, and larger than their share of the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import mercer
+from mercer.htest import (
+    FSSD,
+    ME,
+    MMD,
+    NFSIC,
+    SCF,
+    UME,
+    BlockMMD,
+    Energy,
+    LinearMMD,
+    MaxMMD,
+    MMDAgg,
+    MMDFuse,
+    Permutation,
+)
+from mercer.learn import Parquet
+from tests.memory.case import NORMAL, Case, D, points
+
+MANY, WIDE = 60_000, 100  # rows of a sample of a few columns, and columns of one of few rows
+P = Permutation(99)
+_CHUNK = 20_000  # rows that are made at a time
+_folders: list[TemporaryDirectory[str]] = []  # of the files, until the process ends
+
+
+def written(n: int, d: int, seed: int) -> Parquet:
+    """A normal sample in a file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    _folders.append(TemporaryDirectory(prefix="mercer-memory-"))
+    path = Path(_folders[-1].name) / "x.parquet"
+    names = [f"c{j}" for j in range(d)]
+    with pq.ParquetWriter(path, pa.schema([(name, pa.float64()) for name in names])) as writer:
+        for start in range(0, n, _CHUNK):
+            rows = points(min(_CHUNK, n - start), seed + start, d)
+            writer.write_table(
+                pa.table(dict(zip(names, rows.T, strict=True))), row_group_size=5_000
+            )
+    return Parquet(path)
+
+
+def on_files(call: Callable[..., Any], files: int, n: int = MANY, d: int = D, **more: Any) -> Case:
+    """The call with so many files of n rows."""
+
+    def prepare(n: int) -> Callable[[], Any]:
+        sources = [written(n, d, seed) for seed in range(files)]
+        return lambda: call(*sources)
+
+    return Case(prepare, n=n, **more)
+
+
+def of_files(test: Any, files: int, **more: Any) -> Case:
+    """The p-value of a test of samples in files."""
+    return on_files(lambda *sources: test.test(*sources, rng=0), files, **more)
+
+
+QUADRATIC = {
+    "htest.MMD": MMD(null=P),
+    "htest.Energy": Energy(null=P),
+    "htest.MMDFuse": MMDFuse(null=P),
+    "htest.MaxMMD": MaxMMD(null=P),
+}
+LINEAR = {
+    "htest.ME": ME(),
+    "htest.SCF": SCF(),
+    "htest.UME": UME(),
+    "htest.LinearMMD": LinearMMD(),
+    "htest.BlockMMD": BlockMMD(block=20),
+    "htest.MMDAgg, landmarks": MMDAgg(landmarks=40, null=P),
+}
+STREAM_CASES = {
+    **{f"{name}, files": of_files(test, 2, n=1_600, d=WIDE) for name, test in QUADRATIC.items()},
+    **{f"{name}, files": of_files(test, 2) for name, test in LINEAR.items()},
+    "htest.two_sample, files": on_files(
+        lambda x, y: mercer.two_sample(x, y, resamples=99, rng=0), 2
+    ),
+    "htest.two_sample, wide files": on_files(
+        lambda x, y: mercer.two_sample(x, y, resamples=99, rng=0), 2, n=800, d=2 * WIDE
+    ),
+    "htest.NFSIC, files": of_files(NFSIC(), 2),
+    "htest.FSSD, files": of_files(FSSD(NORMAL), 1, n=2 * MANY),
+}
