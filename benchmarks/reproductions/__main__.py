@@ -37,6 +37,7 @@ STUDIES = (
     "two_sample_power",
     "independence_power",
     "goodness_power",
+    "power_curves",
     "causal_direction",
     "structured_accuracy",
     "applied_tables",

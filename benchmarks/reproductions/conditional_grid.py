@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reproductions.plan import Plan
-from benchmarks.reproductions.records import Record, Store, arguments, heading, rate, rounds
+from benchmarks.reproductions.records import (
+    Record,
+    Store,
+    arguments,
+    heading,
+    rate,
+    rounds,
+    with_error,
+)
 from mercer.htest import GCM, KCI, KernelGCM, RCoT
 from tests.support.htest_conditional_grid import ALTERNATIVES, PROBLEMS, SIZES
 
@@ -69,10 +77,17 @@ def markdown(store: Store) -> str:
         "Level and power of conditional independence tests on a grid not tuned on",
         "python -m benchmarks.reproductions.conditional_grid",
     )
+    lines += ["", _NOTE]
     for n in sorted({int(size) for _, _, size, _ in cells}):
         some = {(kind, name, test): e for (kind, name, m, test), e in cells.items() if int(m) == n}
         lines += ["", f"## {n:,} observations", "", *_levels(some), "", *_powers(some)]
     return "\n".join(lines) + "\n"
+
+
+_NOTE = f"""Nulls: x = f(z) + e / 2 and y = f(z) + e' / 2 with the same function f on both sides, named by f, the law of z and its number
+of columns, and others of counts, steps and unequal spreads; no constant of the tests was chosen on them. Power: y also depends on x,
+in the way that is named first. Shares of runs that reject at level {LEVEL}, ± standard errors. Power counts only where the level is
+held: `conditional_peers.md` has both for KCI of causal-learn."""
 
 
 def _levels(cells: Mapping[tuple[str, ...], Mapping[str, Any]]) -> Iterator[str]:
@@ -105,14 +120,9 @@ def _powers(cells: Mapping[tuple[str, ...], Mapping[str, Any]]) -> Iterator[str]
         yield "|---" * (len(TESTS) + 2) + "|"
     for name in done:
         entries = [cells.get(("power", name, test)) for test in TESTS]
-        rates = ["" if e is None else f"{rate(e):.2f} ± {_error(e):.2f}" for e in entries]
+        rates = ["" if e is None else with_error(rate(e), e["runs"]) for e in entries]
         runs = min(e["runs"] for e in entries if e is not None)
         yield f"| {name} | {' | '.join(rates)} | {runs} |"
-
-
-def _error(entry: Mapping[str, Any]) -> float:
-    """The standard error of a rate."""
-    return (rate(entry) * (1 - rate(entry)) / entry["runs"]) ** 0.5
 
 
 RECORD = Record("conditional_grid", markdown)

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reproductions.plan import Plan
-from benchmarks.reproductions.records import Record, Store, arguments, heading, rounds, table
+from benchmarks.reproductions.records import (
+    Record,
+    Store,
+    arguments,
+    heading,
+    rounds,
+    table,
+    with_error,
+)
 from mercer.htest import KernelGCM
 from tests.support.htest_conditional_grid import ALTERNATIVES, Problem, additive
 
@@ -74,8 +82,7 @@ def _rows(cells: Mapping[str, Any]) -> Iterator[dict[str, str]]:
 
 
 def _rate(entry: Mapping[str, Any], test: str) -> str:
-    share = entry[test] / entry["runs"]
-    return f"{share:.2f} ± {(share * (1 - share) / entry['runs']) ** 0.5:.2f}"
+    return with_error(entry[test] / entry["runs"], entry["runs"])
 
 
 _NOTE = f"""Share of runs that reject at level {LEVEL}, {N} observations, with standard errors. Alternative: how y depends on x given z;

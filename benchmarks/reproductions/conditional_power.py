@@ -29,6 +29,7 @@ from benchmarks.reproductions.records import (
     rounds,
     table,
     timed,
+    with_error,
 )
 from mercer.htest import KCI, RCIT, RCoT
 from tests.support.htest_given import alike, mean, post_nonlinear, sums
@@ -122,9 +123,13 @@ def _rows(cells: dict[str, Any], names: list[str], effect: float) -> Iterable[di
         entries = {name: cells.get(f"{n}/{signal}/{d}/{effect:g}/{name}") for name in names}
         done = {name: e for name, e in entries.items() if e and e["runs"]}
         if found == effect and done:
-            runs = str(max(e["runs"] for e in done.values()))
-            rates = {name: f"{rate(done[name]):.3f}" if name in done else "" for name in names}
+            runs = str(min(e["runs"] for e in done.values()))
+            rates = {name: _rate(done[name]) if name in done else "" for name in names}
             yield {"n": f"{n:,}", "z": f"d = {d}", "signals": signal, "runs": runs} | rates
+
+
+def _rate(entry: dict[str, Any]) -> str:
+    return with_error(rate(entry), entry["runs"])
 
 
 def _milliseconds(cells: dict[str, Any], names: list[str]) -> Iterable[tuple[str, float]]:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import norm
 
 from benchmarks.reproductions.plan import Plan
-from benchmarks.reproductions.records import Record, Store, arguments, heading, rounds, table
+from benchmarks.reproductions.records import Record, Store, arguments, band, heading, rounds, table
 from mercer.htest.explained_variation import prediction_errors
 from mercer.htest.goodness.model_separation import separation_from_model
 from mercer.htest.separation_auc import separation
@@ -93,7 +93,7 @@ TITLES = {
     "shares": "Explained shares: y has correlation r with the first column of x",
     "misfits": "Misfits: n normal observations with a shifted first column, and a standard normal model",
 }
-_NOTE = """Covers: the share of 95% intervals that hold the truth, with its standard error. The truth is twofold. Mean: the mean of
+_NOTE = """Covers: the share of 95% intervals that hold the truth, with its own 95% band (Wilson). The truth is twofold. Mean: the mean of
 the estimates, what the classifier or regression attains with so many rows (at least 1/2 for areas, 0 for shares).
 Best: the area of the likelihood ratio, or r^2, which small samples cannot reach. Draws of the model are always the
 same, so that a model that fits is told from them slightly better than by guessing."""
@@ -128,9 +128,9 @@ def _rows(cells: Mapping[str, Any], measure: str) -> Iterator[dict[str, str]]:
 
 
 def _coverage(intervals: list[list[float]], truth: float) -> str:
-    held = float(np.mean([low <= truth <= high for low, high in intervals]))
-    error = (held * (1 - held) / len(intervals)) ** 0.5
-    return f"{held:.1%} ± {error:.1%}"
+    held = sum(low <= truth <= high for low, high in intervals)
+    low, high = band(held, len(intervals))
+    return f"{held / len(intervals):.1%} ({low:.0%} to {high:.0%})"
 
 
 RECORD = Record("effect_coverage", markdown)

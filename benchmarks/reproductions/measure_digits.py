@@ -220,7 +220,8 @@ def _rows(cells: dict[str, Any], kind: str) -> Iterator[dict[str, str]]:
 
 
 def _spread(values: Sequence[float]) -> str:
-    return f"{100 * np.mean(values):.1f} ± {100 * np.std(values, ddof=len(values) > 1):.1f}"
+    mean = f"{100 * np.mean(values):.1f}"
+    return f"{mean} ± {100 * np.std(values, ddof=1):.1f}" if len(values) > 1 else mean
 
 
 def _claims(cells: dict[str, Any]) -> Iterator[dict[str, str]]:

@@ -16,7 +16,16 @@ import numpy as np
 
 import mercer
 from benchmarks.reproductions.plan import Plan
-from benchmarks.reproductions.records import Record, Store, arguments, heading, rate, rounds, table
+from benchmarks.reproductions.records import (
+    Record,
+    Store,
+    arguments,
+    heading,
+    rate,
+    rounds,
+    table,
+    with_error,
+)
 from mercer.htest import HSIC, MMD, Permutation
 from mercer.kernels import GlobalAlignment, Kernel, Spectrum, WeisfeilerLehman
 
@@ -145,9 +154,9 @@ def _rows(cells: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             yield {
                 "objects": kind,
                 "test": test,
-                "level": f"{rate(level):.3f}",
+                "level": with_error(rate(level), level["runs"], 3),
                 "inside": inside if level["runs"] >= FEWEST else "too few runs",
-                "power": f"{rate(power):.2f}",
+                "power": with_error(rate(power), power["runs"]),
                 "runs": f"{level['runs']} and {power['runs']}",
                 "ms a run": f"{1000 * level['seconds'] / level['runs']:.0f}",
             }

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reproductions.plan import Plan
-from benchmarks.reproductions.records import Record, arguments, heading, rounds, table
+from benchmarks.reproductions.records import Record, arguments, heading, rounds, table, with_error
 from mercer.htest import post_selection
 
 LEVEL, K, FEATURES = 0.05, 3, 10
@@ -73,12 +73,14 @@ def markdown(store: Mapping[str, Any]) -> str:
             error = (LEVEL * (1 - LEVEL) / runs) ** 0.5
             inside = "yes" if abs(rate - LEVEL) <= 3 * error else "NO"
             naive = entry["naive"] / runs
+            shares = (with_error(share, runs, 3) for share in (rate, naive))
             rows.append(
-                {**row, "selective": f"{rate:.3f}", "in band": inside, "naive": f"{naive:.3f}"}
+                row | dict(zip(("selective", "naive"), shares, strict=True)) | {"in band": inside}
             )
         else:
             selected = entry["selected"] / runs
-            powers.append({**row, "selected": f"{selected:.2f}", "found": f"{rate:.2f}"})
+            found = with_error(rate, runs)
+            powers.append({**row, "selected": with_error(selected, runs), "found": found})
     lines += ["", "## Level", "", *table(rows), "", "## Power", ""]
     lines += [
         "Share of the two features that matter that are selected, and that are selected and significant.",

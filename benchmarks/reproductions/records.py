@@ -55,7 +55,10 @@ class Record:
     def save(self, store: Store, folder: Path = RESULTS) -> None:
         """Both files, each replaced at once: a run that is ended leaves the earlier one or this one."""
         folder.mkdir(parents=True, exist_ok=True)
-        cells = {k: e | {"seconds": round(e["seconds"], 2)} for k, e in store["cells"].items()}
+        done = {key: entry for key, entry in store["cells"].items() if entry["runs"]}
+        cells = {
+            key: entry | {"seconds": round(entry["seconds"], 2)} for key, entry in done.items()
+        }
         kept = store | {"machine": describe(), "cells": dict(sorted(cells.items()))}
         _replace(folder / f"{self.name}.json", json.dumps(kept, indent=1) + "\n")
         _replace(folder / f"{self.name}.md", self.markdown(kept))
@@ -174,6 +177,11 @@ def rate(entry: Mapping[str, Any]) -> float:
     return entry["rejections"] / entry["runs"] if entry["runs"] else 0.0
 
 
+def with_error(share: float, runs: int, digits: int = 2) -> str:
+    """A share of runs and its standard error."""
+    return f"{share:.{digits}f} ± {(share * (1 - share) / runs) ** 0.5:.{digits}f}"
+
+
 def reaches(rate: float, runs: int, wanted: float, wanted_runs: int) -> bool:
     """Whether a rate is not below another by more than its 99% band (Agresti and Caffo 2000)."""
     p, q = ((r * n + 1) / (n + 2) for r, n in ((rate, runs), (wanted, wanted_runs)))
@@ -199,13 +207,13 @@ def compared(
     own, runs, other = rate(ours), ours["runs"], theirs or {"runs": 0}
     wanted = reached = ""
     if other["runs"]:
-        wanted = f"{rate(other):.2f}"
+        wanted = with_error(rate(other), other["runs"])
         reached = "yes" if reaches(own, runs, rate(other), other["runs"]) else "NO"
     if level is not None:
         error = (level * (1 - level) / runs) ** 0.5
         reached = "yes" if abs(own - level) < 3 * error else "NO"
     return {
-        "rate": f"{own:.2f} ± {(own * (1 - own) / runs) ** 0.5:.2f}",
+        "rate": with_error(own, runs),
         "runs": str(runs),
         "to reach": wanted,
         "of runs": str(other["runs"] or ""),

@@ -18,7 +18,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reproductions.plan import Plan
-from benchmarks.reproductions.records import Record, Store, arguments, heading, rate, rounds, table
+from benchmarks.reproductions.records import (
+    Record,
+    Store,
+    arguments,
+    heading,
+    rate,
+    rounds,
+    table,
+    with_error,
+)
 from mercer.htest import (
     DHSIC,
     FSSD,
@@ -277,8 +286,8 @@ def _power_rows(cells: Mapping[str, Any]) -> Iterable[dict[str, str]]:
                 "test": test,
                 "alternative": problem,
                 "n": n,
-                "series": f"{ours:.2f}",
-                "permutations": f"{twin:.2f}",
+                "series": with_error(ours, entry["runs"]),
+                "permutations": with_error(twin, entry["runs"]),
                 "ratio": f"{ours / twin:.2f}" if twin else "",
                 "time ratio": f"{entry['seconds'] / entry['twin_seconds']:.2f}",
                 "runs": str(entry["runs"]),
