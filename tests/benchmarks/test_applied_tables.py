@@ -23,12 +23,14 @@ def test_runs_go_on_where_they_stopped(tmp_path):
 def test_fields_of_papers_do_not_overlap():
     code = """
 import numpy as np
-from benchmarks.reproductions.applied_samples import corpus, papers_of
+from benchmarks.reproductions.applied_samples import corpus, questions, texts_of
 known = corpus()
 rows = np.concatenate(list(known.rows.values()))
 print(len(rows) == len(set(rows.tolist())), min(map(len, known.rows.values())) > 100)
 print(known.points.shape[1] == 2000, np.allclose(np.linalg.norm(known.points, axis=1), 1))
-(a, b), (c, d) = papers_of("Bayes", "Bayes", np.random.default_rng(0))
+(a, b), (c, d) = texts_of(known, "Bayes", "Bayes", np.random.default_rng(0))
 print(len(a) == len(b) == len(c) == len(d) == len(known.rows["Bayes"]) // 4)
+asked = questions()
+print("who" in asked.words, {len(rows) > 500 for rows in asked.rows.values()} == {True})
 """
     assert set(said(code).split()) == {"True"}
