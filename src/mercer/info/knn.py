@@ -28,7 +28,8 @@ class KNN(Estimator):
     for integrals of p^a q^b (Leonenko, Pronzato and Savani 2008; Poczos and Schneider 2011), which need
     k > a - 1 and k > b. Means of other functions of densities and of their ratios, `Phi` and `FDivergence`, use
     at least sqrt(n) neighbours. Repeated points are refused where a distance is zero. The bias falls like
-    n^(-2/d), so that much is left in more than about six dimensions.
+    n^(-2/d), so that much is left in more than about six dimensions. Where this has psi(n) the limit for many
+    points, as in the toolbox ITE, is log(n - 1); the divergence there has log(m / (n - 1)), and here psi(m + 1) - psi(n).
 
     Parameters
     ----------
