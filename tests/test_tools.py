@@ -83,6 +83,26 @@ def test_the_page_names_what_failed(tools, tmp_path):
     assert page.count("not run") == len(matrix.CONFIGURATIONS) - 1
 
 
+def test_failing_tests_are_run_again(tools, tmp_path, monkeypatch):
+    matrix = tools["matrix"]
+    failing = ["tests.test_a::test_two", "tests.test_a::test_one"]
+    record = {"passed": 5, "failed": 2, "failing": failing, "commit": "abc"}
+
+    def run(configuration, python, workers, tests):
+        assert tests == failing  # there is no such file
+        (tmp_path / "zen.xml").write_text(REPORT)
+
+    monkeypatch.setattr(matrix, "BUILD", tmp_path)
+    monkeypatch.setattr(matrix, "run", run)
+    again = matrix.run_failed(matrix.CONFIGURATIONS["zen"], Path("python"), 1, record)
+    assert (again["passed"], again["failing"]) == (6, ["tests.test_a::test_two"])
+    assert again["commit"] == "abc"
+    assert "again" in again
+    assert matrix.address("tests.test_tools.TestIt::test_it[a.b]") == (
+        "tests/test_tools.py::TestIt::test_it[a.b]"
+    )
+
+
 def test_a_verdict_that_changes_is_found(tools):
     first, second = {"a": 0.051, "b": 0.2, "c": 0.3}, {"a": 0.049, "b": 0.2, "c": 0.3001}
     found = tools["verdicts"].compared({"Haswell": first, "Zen": second})

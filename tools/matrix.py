@@ -6,6 +6,7 @@
     python tools/matrix.py verdicts    # whether a p-value of the zoo of tests depends on the processor
     python tools/matrix.py zen --here  # by this Python and its libraries, where no other can be installed
     python tools/matrix.py zen -- -k kmeans   # try a configuration on a few tests; nothing is recorded
+    python tools/matrix.py zen --failed       # only the tests that failed; the record says at which commit
 
 Each configuration has a virtual environment under build/matrix, made when it is first needed and kept. The
 record is benchmarks/results/matrix.json, and matrix.md beside it is the same as a page.
@@ -209,6 +210,36 @@ def run(
     return None if more else record
 
 
+def run_failed(configuration: Configuration, python: Path, workers: int, record: dict) -> dict:
+    """Run the failing tests of a record again; the record with those that pass now."""
+    run(configuration, python, workers, [address(name) for name in record["failing"]])
+    passing = passed(BUILD / f"{configuration.name}.xml")
+    failing = [name for name in record["failing"] if name not in passing]
+    mended = record["failed"] - len(failing)
+    counts = {"passed": record["passed"] + mended, "failed": len(failing), "failing": failing}
+    return {**record, **counts, "again": commit()}
+
+
+def address(name: str) -> str:
+    """A test of a report as pytest takes it: file, classes and name."""
+    place, test = name.split("::", 1)
+    parts = place.split(".")
+    for end in range(len(parts), 0, -1):
+        file = Path(*parts[:end]).with_suffix(".py")
+        if (ROOT / file).is_file():
+            return "::".join([file.as_posix(), *parts[end:], test])
+    return name
+
+
+def passed(report: Path) -> set[str]:
+    """Names of the tests that passed."""
+    return {
+        f"{case.get('classname')}::{case.get('name')}"
+        for case in ElementTree.parse(report).iter("testcase")
+        if all(case.find(tag) is None for tag in ("failure", "error", "skipped"))
+    }
+
+
 def counted(report: Path) -> dict:
     """Numbers of tests that passed, failed and were skipped, and the names of those that failed."""
     cases = list(ElementTree.parse(report).iter("testcase"))
@@ -263,6 +294,7 @@ def page(records: dict[str, dict]) -> str:
         if record := runs.get(name):
             counts = " | ".join(f"{record[key]:,}" for key in ("passed", "failed", "skipped"))
             ended = f"{record['seconds'] / 60:.1f} | {record['commit']}"
+            ended += f", failed ones again {record['again']}" if "again" in record else ""
             configuration = Configuration(**{f.name: record[f.name] for f in fields(Configuration)})
             lines.append(f"| {name} | {configuration.told()} | {counts} | {ended} |")
         else:
@@ -304,6 +336,7 @@ def main() -> int:
     parser.add_argument(
         "--here", action="store_true", help="by the Python that runs this, whatever its version"
     )
+    parser.add_argument("--failed", action="store_true", help="only tests that failed on record")
     parser.add_argument("--workers", type=int, default=2, help="processes of pytest (default: 2)")
     own, more = sys.argv[1:], []
     if "--" in own:
@@ -316,6 +349,8 @@ def main() -> int:
     found = [one for name, one in CONFIGURATIONS.items() if name in (asked.names or CONFIGURATIONS)]
     if not asked.names and not asked.here:
         found = [one for one in found if interpreter(one.python)]
+    if asked.failed:
+        found = [one for one in found if read().get(one.name, {}).get("failing")]
     if asked.list:
         for one in found:
             print(f"{one.name:12} {one.told()}")
@@ -329,10 +364,14 @@ def main() -> int:
             one, python = as_here(one), Path(sys.executable)
         else:
             python = made(one)
-        if record := run(one, python, asked.workers, more):
+        if asked.failed:
+            record = run_failed(one, python, asked.workers, read()[one.name])
+        else:
+            record = run(one, python, asked.workers, more)
+        if record:
             write(read() | {one.name: record})
             failed += record["failed"] > 0 or record["passed"] == 0
-    if not (asked.make or more) and (not asked.names or VERDICTS in asked.names):
+    if not (asked.make or asked.failed or more) and (not asked.names or VERDICTS in asked.names):
         python = made(CONFIGURATIONS["haswell"])
         record = verdicts.compared({name: verdicts.under(name, python) for name in PROCESSORS})
         write(read() | {VERDICTS: record})
