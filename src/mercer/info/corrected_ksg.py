@@ -1,4 +1,4 @@
-"""Mutual information with the bias of the KSG estimator measured on Gaussian data and removed."""
+"""Mutual information with the bias of the KSG estimator measured on samples of known information and removed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is treated
 
 @dataclass(frozen=True)
 class CorrectedKSG(Estimator):
-    """Mutual information of continuous variables by `KSG`, with its bias on Gaussian data removed.
+    """Mutual information of continuous variables by `KSG`, less its bias on samples of known information.
 
     Each column becomes normal scores of its ranks and each variable is whitened: both are one-to-one, so that
     the information does not change. Beside the data, KSG sees one Gaussian sample of the same size, dimensions and

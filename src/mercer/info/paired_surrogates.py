@@ -16,17 +16,17 @@ _OBSERVATIONS = 1000  # of all surrogates of pairs together, which are several f
 _UNPAIRED = 0.001  # level of the test that a column is correlated with one other only
 
 
-class Measured(NamedTuple):
+class MeanInformation(NamedTuple):
     """Mean of the terms of KSG, and the variance of that mean."""
 
     value: float
     variance: float
 
 
-def measured(parts: list[Any], k: int, *, conditional: bool = False) -> Measured:
+def measured(parts: list[Any], k: int, *, conditional: bool = False) -> MeanInformation:
     """KSG on variables (n, d_j)."""
     local = local_information(parts, k, conditional)
-    return Measured(float(np.mean(local)), float(np.var(local)) / len(local))
+    return MeanInformation(float(np.mean(local)), float(np.var(local)) / len(local))
 
 
 def without_noise(difference: float, variance: float) -> float:
