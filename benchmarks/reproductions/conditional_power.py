@@ -2,7 +2,7 @@
 
 Nonlinear models x = g(f(z) + e), y = h(f'(z) + e' + effect x) with random functions; with effect 0 the null
 hypothesis is true. `KCI` smooths for prediction (slack 0) or less, and causal-learn's KCI comes as it is.
-``--sizes 200 --runs 200 --seconds 300`` does a part; what was done before is kept, so that a long run
+``--sizes 200 --runs 50 --seconds 300`` does a part; what was done before is kept, so that a long run
 can be made of short ones.
 """
 
@@ -36,7 +36,7 @@ from tests.support.htest_given import alike, mean, post_nonlinear, sums
 
 LEVEL = 0.05
 SIGNALS = {s.__name__: s for s in (mean, sums, alike)}
-SIZES, DIMENSIONS, EFFECTS = (200, 1000), (1, 3, 5), (0.0, 0.5)
+RUNS, SIZES, DIMENSIONS, EFFECTS = 100, (200, 1000), (1, 3, 5), (0.0, 0.5)
 PEER = "causal-learn KCI"
 
 
@@ -66,7 +66,7 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = arguments(__doc__, runs=200)
+    parser = arguments(__doc__, RUNS)
     parser.add_argument("--sizes", nargs="*", type=int, default=[*SIZES])
     parser.add_argument("--only", default="", help="tests whose name has this in it")
     return parser.parse_args()
@@ -107,7 +107,7 @@ def _markdown(store: Store) -> str:
     cells = store["cells"]
     seen = {key.split("/")[-1] for key in cells}
     names = [name for name in dict.fromkeys([*tests(), PEER]) if name in seen]
-    command = f"python -m benchmarks.reproductions.{Path(__file__).stem} --runs 200"
+    command = f"python -m benchmarks.reproductions.{Path(__file__).stem}"
     lines = heading("What conditional independence tests reject", command)
     for effect in EFFECTS:
         title = f"y depends on x, {effect:g}" if effect else "x and y independent given z"
@@ -141,7 +141,7 @@ def _milliseconds(cells: dict[str, Any], names: list[str]) -> Iterable[tuple[str
 
 
 RECORD = Record("conditional_power", _markdown)
-PLAN = Plan(RECORD, _once, lambda _: dict.fromkeys(_cells(SIZES, tests()), 200))
+PLAN = Plan(RECORD, _once, lambda _: dict.fromkeys(_cells(SIZES, tests()), RUNS))
 
 if __name__ == "__main__":
     raise SystemExit(main())
