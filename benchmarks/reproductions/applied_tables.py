@@ -145,7 +145,8 @@ of 1987 to 1999 and not 5,903 of 1988 to 2015, with "Nets" (multilayer networks)
 frequent that fewer than half of the papers use, not nouns only; so the samples are smaller by half. Faces are drawn, not
 photographs, and their strength was set so that quadratic MMD finds them nearly always. The songs of the slides have no
 table: fragments of 200 samples, 500 of each song. The slides also name classes of adult attachment, whose interviews are not
-public: questions by the kind of their answer (TREC, 250 of each kind) are other short documents in categories. First row of each group: the null hypothesis holds, and rates are to be near 0.01.
+public: questions by the kind of their answer (TREC, 250 of each kind) are other short documents in categories. In the
+first row of each group the null hypothesis holds, and rates are to be near 0.01.
 
 What supports the text: learnt locations are as powerful as quadratic MMD on papers and faces, random locations are not, and all
 levels are kept (linear MMD on faces has 8 rejections of 217 where 2.2 are expected; on 150 other draws it had one). What does not: with

@@ -211,7 +211,8 @@ def _order(key: str) -> tuple[int, int, int]:
 
 
 def _markdown(store: Store) -> str:
-    lines = heading("Power of independence tests on published problems")
+    command = "python -m benchmarks.reproductions.independence_power"
+    lines = heading("Power of independence tests on published problems", command)
     lines += ["", *table(_rows(store["cells"]))]
     lines += [
         "",
@@ -224,6 +225,12 @@ def _markdown(store: Store) -> str:
         "the same statistic, at the same bandwidths. songs and videos: stand-ins for the million-song and",
         "VideoStory46K panels, of the same numbers of columns (90 and 1; 2,000 and 1,878); broken: independent.",
         "Rates are given with their standard errors.",
+        "",
+        "What supports the text (Jitkrittum et al. 2017, section 4): NFSIC-opt finds sinusoids of frequency 4 to 6 and signs of 4",
+        "and 5 columns, where HSIC with Gaussian kernels of the median width, exact or approximate, finds next to nothing, and",
+        "random locations little. What does not: RDC, which is as fast, finds slightly turned uniforms more often and most",
+        "sinusoids as often; signs of 6 columns are beyond all of them at 4,000 observations. mercer's NFSIC-opt finds higher",
+        "frequencies than the published search, which stops at local optima.",
     ]
     if "times" in store:
         lines += ["", "## NFSIC is linear in the number of observations", ""]
