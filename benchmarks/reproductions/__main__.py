@@ -120,7 +120,7 @@ def listing(plans: dict[str, Plan], folder: Path, workers: int) -> list[str]:
     return [
         *table(rows),
         "",
-        "Hours of one processor by the seconds on record; a cell that was never run: the mean of the others.",
+        "Hours of one processor by the seconds on record; a cell that was never run: the mean of those most alike.",
         f"On {workers} workers {left / workers:.1f} hours are left of {whole / workers:.1f}.",
     ]
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import heapq
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
+from operator import eq
 from pathlib import Path
 
 import numpy as np
@@ -75,12 +78,11 @@ class Plan:
     def hours(self, store: Store) -> tuple[float, float]:
         """Predicted hours of one processor for the missing runs, and for all runs from the start.
 
-        A cell that was never run is expected to take the mean time of the others.
+        A cell that was never run is expected to take the mean time of those whose names have most parts in common.
         """
         wanted, done = self.wanted(store), self.done(store)
         known = {key: store["cells"][key]["seconds"] / runs for key, runs in done.items() if runs}
-        mean = float(np.mean(list(known.values()))) if known else 0.0
-        whole = {key: known.get(key, mean) * runs for key, runs in wanted.items()}
+        whole = {key: _seconds(key, known) * runs for key, runs in wanted.items()}
         left = sum(
             seconds * max(1 - done[key] / wanted[key], 0.0)
             for key, seconds in whole.items()
@@ -98,3 +100,19 @@ class Plan:
             self.record.run(store, self.turns(store), self.once, left, folder, workers)
             if self.share(store) >= 1 or time.monotonic() >= end:
                 return self.share(store) >= 1
+
+
+def _seconds(key: str, known: Mapping[str, float]) -> float:
+    """Seconds of a run of a cell, or the mean of the cells whose names are most alike; 0 where none was run."""
+    if key in known or not known:
+        return known.get(key, 0.0)
+    parts = _parts(key)
+    alike = {other: sum(map(eq, parts, _parts(other))) for other in known}
+    most = max(alike.values())
+    return float(np.mean([known[other] for other, shared in alike.items() if shared == most]))
+
+
+@cache
+def _parts(key: str) -> tuple[str, ...]:
+    """Parts of the name of a cell, between strokes, bars and semicolons."""
+    return tuple(re.split(r"/|\||; ", key))

@@ -31,6 +31,13 @@ def test_hours_count_the_runs_that_are_missing():
     assert (left, whole) == (3 + 5, 5 + 5)
 
 
+def test_a_new_cell_takes_as_long_as_those_whose_names_are_most_alike():
+    seconds = {"small/fast": 36.0, "large/fast": 72.0, "small/slow": 360.0}
+    store = {"cells": {key: {"runs": 1, "seconds": value} for key, value in seconds.items()}}
+    wanted = dict.fromkeys(seconds, 1) | {"tiny/slow": 10}
+    assert plan(**wanted).hours(store) == (1.0, 1.0 + sum(seconds.values()) / 3600)
+
+
 def test_the_poorest_study_is_continued_where_it_stopped(tmp_path, capsys):
     plans = {"one": plan("one", a=3), "two": plan("two", b=2, slow=2)}
     plans["two"].complete(plans["two"].record.load(tmp_path), 0.0, tmp_path)  # a single run
