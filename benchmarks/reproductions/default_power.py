@@ -190,7 +190,8 @@ def _markdown(store: Store) -> str:
         "MGC and HHG of hyppo take seconds a run. Peers have 199 permutations or their own limits, mercer's",
         "defaults 999 permutations. Effects were chosen by theory and a pilot of the peers, and mercer's",
         "weights on other problems (see `SHARES` in mmdagg.py and hsicagg.py). Part of the runs of MGC, HSIC,",
-        "MMD, RV and CCA were made on another machine with the same seeds.",
+        "MMD, RV and CCA were made on another machine with the same seeds. Standard errors are at most 0.035 with 200",
+        "runs and 0.05 with 100, and 0.015 where a rate of 200 runs is 0.05.",
     ]
     margins = _levels_on_margins(store["cells"])
     if margins:

@@ -63,7 +63,8 @@ class Levels:
             f'{MOST:.0%}; "at most": the level is an upper bound (the largest of several p-values, a '
             "null that is conservative there and says so), and only the upper end counts. "
             f"One rate in some thousands is outside by chance: what is after {RUNS} runs "
-            f"is run on to {MORE:,}. Milliseconds: of one processor.",
+            f"is run on to {MORE:,}. The standard error of a rate of 5% is 1.1% after {RUNS} runs and 0.5% after {MORE:,}. "
+            "Milliseconds: of one processor.",
         ]
         return "\n".join(lines) + "\n"
 
