@@ -1,1 +1,1 @@
-"""Published figures, run again: each file is a program that writes JSON and Markdown."""
+"""Published figures, run again: each study is a program that writes JSON and Markdown, and `__main__` continues all of them."""

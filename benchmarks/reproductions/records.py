@@ -138,13 +138,12 @@ def rounds(store: Store, keys: Sequence[str], runs: int) -> Iterator[str]:
         yield from (key for key in keys if before[key] <= seed)
 
 
-def arguments(title: str | None, runs: int, *, processes: bool = True) -> argparse.ArgumentParser:
-    """--runs, --seconds and --results, which every study has, and --workers where it can use processes."""
+def arguments(title: str | None, runs: int) -> argparse.ArgumentParser:
+    """--runs, --seconds, --workers and --results, which every study has."""
     parser = argparse.ArgumentParser(description=(title or "").split("\n")[0])
     parser.add_argument("--runs", type=int, default=runs, help="of each, earlier ones counted")
     parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so long")
-    if processes:
-        parser.add_argument("--workers", type=int, default=1, help="processes, one thread each")
+    parser.add_argument("--workers", type=int, default=1, help="processes, one thread each")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder of the record")
     return parser
 

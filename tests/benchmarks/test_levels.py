@@ -1,6 +1,7 @@
 """The study of levels can be run in parts, goes on where it stopped, and tells what is outside."""
 
-from benchmarks.reproductions import calibration_page
+from benchmarks.reproductions import calibration_page, levels
+from tests.support.htest_levels import Cell
 from tests.support.studies import Study
 
 STUDY = Study("two_sample_level", "two_sample_calibration")
@@ -15,6 +16,23 @@ def test_runs_go_on_where_they_stopped(tmp_path):
     assert (first[name]["runs"], more[name]["runs"]) == (20, 40)
     assert more[name]["rejections"] == whole[name]["rejections"]
     assert "| Hotelling() | counts | 60/40 |" in STUDY.page(tmp_path)
+
+
+def test_a_rate_outside_after_400_runs_is_run_on_to_2000():
+    """The first rate is kept, and stays what it was."""
+    cells = [Cell("test", name, (30,), lambda seed: False) for name in ("inside", "outside", "new")]
+    inside, outside, new = (cell.name for cell in cells)
+    store = {
+        "cells": {
+            inside: {"runs": 400, "seconds": 0.0, "rejections": 20},
+            outside: {"runs": 400, "seconds": 0.0, "rejections": 60},
+        }
+    }
+    assert levels.wanted_runs(cells, store) == {inside: 400, outside: 2000, new: 400}
+    store["cells"][outside] |= {"runs": 900, "rejections": 70}
+    assert levels.wanted_runs(cells, store)[outside] == 2000
+    assert store["cells"][outside]["first"] == 0.15
+    assert levels.wanted_runs(cells, store, 100) == dict.fromkeys((inside, outside, new), 100)
 
 
 def test_bounds_have_no_lower_end_and_intervals_a_table_of_their_own(tmp_path):
