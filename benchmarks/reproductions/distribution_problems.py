@@ -98,6 +98,27 @@ def gammas(rng: np.random.Generator, number: int = 600) -> Sampled:
     return [rng.chisquare(k, size=(n, 5)) / k for k, n in zip(y, sizes, strict=True)], y
 
 
+def satellite(rng: np.random.Generator, number: int = 300, pixels: int = 100) -> Sampled:
+    """Pixels of 12 reflectances and 4 angles over areas, and the logarithms of their aerosol optical depths.
+
+    A stand-in for MISR1, of the same columns and pixels: light that aerosols scatter is added to that of the ground,
+    which they dim, and up to half of the pixels of an area are clouds. Only the clear ones tell of the aerosols.
+    """
+    channels = np.linspace(0.5, 1.5, 12)
+    depths = np.exp(rng.normal(np.log(0.2), 0.7, number))
+    samples = []
+    for depth in depths:
+        angles = rng.uniform(0.5, 1.0, 4)  # cosines
+        ground = rng.gamma(4.0, 0.05, (pixels, 1)) * rng.uniform(0.7, 1.3, 12)
+        dimmed = ground * np.exp(-2 * depth * channels / angles.mean())
+        light = dimmed + 0.3 * (1 - np.exp(-depth / channels / angles[0]))
+        cloudy = rng.random((pixels, 1)) < rng.uniform(0, 0.5)
+        light = np.where(cloudy, rng.uniform(0.5, 1.0, (pixels, 1)), light)
+        seen = light + 0.01 * rng.standard_normal((pixels, 12))
+        samples.append(np.hstack([seen, angles + 0.01 * rng.standard_normal((pixels, 4))]))
+    return samples, np.log(depths)
+
+
 def _halves(make: Callable[[np.random.Generator], Sampled], code: int, learnt: int) -> Callable:
     """One split a run: so many bags to learn from, drawn at random, the rest to predict."""
 
@@ -177,6 +198,11 @@ STUDIES = {
     ),
     "small": Study(
         _halves(gammas, 4, 300), 10, "degrees of freedom, 300 bags of 5, 20 and 100 points"
+    ),
+    "satellite": Study(
+        _folds(satellite, 9, 5),
+        4,
+        "logarithm of the aerosol depth, 300 areas of 100 pixels, a stand-in for MISR1",
     ),
     "patients": Study(
         _folds(lambda _: patients(), 5, 6), 6, "total UPDRS, 42 patients of 101 to 168 recordings"

@@ -62,6 +62,17 @@ def test_small_bags_come_in_three_sizes():
     assert abs(np.mean([s.var() * k / 2 for s, k in big]) - 1) < 0.05
 
 
+def test_aerosols_brighten_the_dark_pixels_of_an_area():
+    """Clouds are brighter than any ground, and the darkest of the other pixels tell of the aerosols."""
+    samples, y = problems.satellite(np.random.default_rng(0), 60, 200)
+    assert {s.shape for s in samples} == {(200, 16)}
+    darkest = [np.quantile(s[:, 0], 0.05) for s in samples]  # the shortest wavelength
+    assert np.corrcoef(darkest, y)[0, 1] > 0.8
+    cloudy = [np.mean(s[:, 5] > 0.45) for s in samples]
+    assert max(cloudy) > 0.35
+    assert abs(np.corrcoef(cloudy, y)[0, 1]) < 0.5
+
+
 def test_columns_are_scaled_by_what_is_learnt_from():
     split = few()
     values = split.learnt[0].values
