@@ -30,7 +30,7 @@ def run(options: Options) -> Report:
     rows = 200_000 if options.quick else 20_000_000
     kills = 2 if options.quick else 20
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local,
         Client(local, set_as_default=False) as client,
     ):
         client.run(_warm_up)

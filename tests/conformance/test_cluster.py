@@ -31,7 +31,7 @@ def client() -> Iterator[Any]:
         patch.setattr(batches, "MIN_SECONDS_TO_SEND", 0)
         with (
             distributed.LocalCluster(
-                n_workers=2, threads_per_worker=1, dashboard_address=None
+                n_workers=2, threads_per_worker=1, dashboard_address=":0"
             ) as local,
             distributed.Client(local, set_as_default=False) as client,
         ):

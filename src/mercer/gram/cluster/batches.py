@@ -18,7 +18,9 @@ _ATTEMPTS = 5  # of a batch whose worker was lost
 _POLL_SECONDS = 0.5  # between looks at workers that may be gone
 # A batch is given to a second worker, too, when it takes so many times as long as batches do, and at least so long.
 _LATE_FACTOR, _LATE_SECONDS = 8.0, 20.0
-_MAX_COPIES = 3  # of a late batch
+# Copies of a late batch that are sent at equal intervals. Each further one waits twice as long as the one before: all of them
+# may be with a worker that stopped, where another was only slow.
+_PROMPT_COPIES = 3
 _RECENT = 100  # batches whose durations tell how long batches take
 
 
@@ -96,7 +98,7 @@ def in_batches(
 
 @dataclass
 class _Outstanding:
-    """A batch on its way: its tasks, its futures (two where the first is late), and when it was sent."""
+    """A batch on its way: its tasks, its futures (several where the first is late), and when the last was sent."""
 
     tasks: Sequence[Any]
     futures: list[Any]
@@ -152,7 +154,7 @@ class _Run:
                     self._send_again(batch, future, problem)
                     break
             self.workers.check()
-            if len(batch.futures) < _MAX_COPIES and self._late(batch):
+            if self._late(batch):
                 if self.workers.avoid(batch.futures[-1]):
                     self._send_all()  # arrays may be where nothing answers
                 batch.futures.append(self.workers.submit(self.sent, batch.tasks))
@@ -180,4 +182,5 @@ class _Run:
 
     def _late(self, batch: _Outstanding) -> bool:
         usual = median(self.durations[-_RECENT:]) if self.durations else _BATCH_SECONDS
-        return monotonic() - batch.since > max(_LATE_FACTOR * usual, _LATE_SECONDS)
+        doublings = max(len(batch.futures) + 1 - _PROMPT_COPIES, 0)
+        return monotonic() - batch.since > max(_LATE_FACTOR * usual, _LATE_SECONDS) * 2**doublings
