@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import mercer
 from mercer.errors import InconsistentVersion
-from mercer.kernels import RBF, Delta, FromCallable, Linear, Spectrum
+from mercer.kernels import RBF, Delta, FromCallable, Linear
 from mercer.learn import MRMR, SVC, KernelRidge, NystromRidge, load, save
 from mercer.rkhs import MeanMap
 from tests.learn.test_pickles import X, Y, fitted
@@ -231,17 +231,3 @@ def test_what_cannot_be_saved_is_said(tmp_path):
     (tmp_path / "p").write_bytes(pickle.dumps(KernelRidge()))
     with pytest.raises(ValueError, match="not a model file"):
         load(tmp_path / "p")
-
-
-def test_skops_reads_what_it_wrote(tmp_path):
-    skops = pytest.importorskip("skops.io")
-    x = X.copy()  # at X itself a model that was fitted to it computes half of a symmetric matrix
-    for model in (fitted(KernelRidge(RBF(1.0))), fitted(SVC(RBF(2.0)))):
-        path = tmp_path / "model.skops"
-        skops.dump(model, path)
-        trusted = skops.get_untrusted_types(file=path)
-        assert all(name.startswith(("mercer.", "numpy.")) for name in trusted)
-        assert_array_equal(skops.load(path, trusted=trusted).predict(x), model.predict(x))
-    words = ["ab", "ba", "aa", "bb"]
-    text = KernelRidge(Spectrum(1)).fit(words, [0.0, 0.0, 1.0, -1.0])
-    assert_array_equal(again(text, tmp_path).predict(words), text.predict(words))

@@ -166,7 +166,8 @@ class KernelEstimator(VersionedEstimator):
         with a warning: to a kernel it differs from all categories of `fit`.
         """
         if reset:
-            self._categories = {} if frame is None else frame.categories()
+            seen = {} if frame is None else frame.categories()
+            self._categories = {name: sorted(labels) for name, labels in seen.items()}
         known = getattr(self, "_categories", {})
         if reset or not known:
             return
@@ -176,7 +177,7 @@ class KernelEstimator(VersionedEstimator):
                 f"categories in column {next(iter(known))!r}: pass a frame with the same columns"
             )
         for name, labels in frame.categories().items():
-            unseen = sorted(labels - known.get(name, labels))
+            unseen = sorted(labels.difference(known.get(name, labels)))
             if unseen:
                 listed = ", ".join(map(repr, unseen[:_MAX_NAMED_CATEGORIES]))
                 listed += ", ..." * (len(unseen) > _MAX_NAMED_CATEGORIES)

@@ -64,6 +64,16 @@ class Objects(Rows):
     def widened(self) -> Objects:
         return self  # views hold float64
 
+    def __getstate__(self) -> dict[str, Any]:
+        """State for pickling, without kernels as keys: documents such as those of skops have text as keys."""
+        kernels, views = list(self.views), list(self.views.values())
+        return {"items": self.items, "kernels": kernels, "views": views}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the items, and the views of each kernel."""
+        views = dict(zip(state["kernels"], state["views"], strict=True))
+        vars(self).update(items=state["items"], views=views)
+
 
 def joined(x: Any, y: Any) -> Any:
     """The rows of x, then those of y, of one kind."""
