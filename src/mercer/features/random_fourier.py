@@ -39,7 +39,7 @@ class FourierMap(Map):
     def __call__(self, x: Points, /) -> Array:
         m, phase = len(self.frequencies), x @ array_like(self.frequencies.T, x)
         if self.width % 2:
-            phase[:, m - 1] += self.shift
+            phase = phase + array_like((np.arange(m) == m - 1) * self.shift, phase)
         sines = self.width - m
         if not is_numpy(phase):
             xp = namespace(phase)

@@ -168,7 +168,7 @@ class KernelKMeans(
         refuse_more_clusters_than_points(self.n_clusters, gram.shape[0])
         self._precision = eps(gram.like)
         start = self._clustered(gram).labels
-        result = landmark_clusters(features, start, self.max_iter, _Nearest(self._precision))
+        result = landmark_clusters(features, start, self.max_iter, NearestCentre(self._precision))
         order = order_of_first_points(result.labels, self.n_clusters)
         self.labels_ = np.argsort(order)[result.labels]
         self.inertia_, self.n_iter_ = result.inertia, result.rounds
@@ -186,7 +186,7 @@ class KernelKMeans(
 
     def _labels(self, X: Any) -> np.ndarray:
         distances, diagonal = self._distances(X)
-        return _Nearest(self._precision)(distances, diagonal, self._norms)
+        return NearestCentre(self._precision)(distances, diagonal, self._norms)
 
     def transform(self, X: Any) -> np.ndarray:
         """Distances to all centres in the RKHS: (n, n_clusters)."""
@@ -211,11 +211,16 @@ class KernelKMeans(
         old, new = recentred(kernel, learnt.points, points)
         near = to_numpy(Gram(kernel, new, old) @ learnt.weights)
         diagonal = to_numpy(kernel.diag(new)).astype(np.float64)
-        return np.maximum(diagonal[:, None] - 2 * near + self._norms, 0.0), diagonal
+        return squared_distances(near, diagonal, self._norms), diagonal
+
+
+def squared_distances(near: np.ndarray, diagonal: np.ndarray, norms: np.ndarray) -> np.ndarray:
+    """|phi(x) - m_c|^2 from the centres at points (n, C), k(x, x) (n,) and |m_c|^2 (C,): (n, C)."""
+    return np.maximum(diagonal[:, None] - 2 * near + norms, 0.0)
 
 
 @dataclass(frozen=True)
-class _Nearest:
+class NearestCentre:
     """Nearest centres, where rounding decides no ties."""
 
     precision: float

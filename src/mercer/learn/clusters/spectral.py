@@ -134,9 +134,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         points = self._points(X)
         learnt = self.function_
         values = to_numpy(Gram(self._bound, points, learnt.points) @ learnt.weights)
-        degrees = values[:, -1]
-        known = degrees > 0
-        embedded = values[:, :-1] / np.where(known, degrees, 1.0)[:, None]
+        embedded, known = embedded_rows(values)
         with one_blas_thread():
             labels = self._means.predict(np.ascontiguousarray(embedded, dtype=np.float64))
         return np.where(known, labels, -1)
@@ -153,6 +151,13 @@ class SpectralClustering(ClusterMixin, KernelEstimator):
         self.kernel_ = RBF(neighbour_bandwidth(points))
         points, self._columns = read(self.kernel_, x, None, "X")
         return self.kernel_, points
+
+
+def embedded_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """e(x) from its numerators and d(x), the columns of values, and whether x is similar to any training point."""
+    degrees = values[:, -1]
+    known = degrees > 0
+    return values[:, :-1] / np.where(known, degrees, 1.0)[:, None], known
 
 
 def _degrees(gram: LazyMatrix) -> np.ndarray:

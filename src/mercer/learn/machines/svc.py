@@ -53,13 +53,11 @@ class OneVsOne(MultiClass):
             yield index, np.where(codes[index] == second, 1.0, -1.0)
 
     def combined(self, values: np.ndarray, k: int, /) -> np.ndarray:
-        votes = np.zeros((len(values), k), dtype=np.float64)
-        sums = np.zeros((len(values), k), dtype=np.float64)
-        for p, (first, second) in enumerate(combinations(range(k), 2)):
-            votes[:, second] += values[:, p] > 0
-            votes[:, first] += values[:, p] <= 0
-            sums[:, second] += values[:, p]
-            sums[:, first] -= values[:, p]
+        pairs = np.array(list(combinations(range(k), 2)))
+        first, second = (np.eye(k)[pairs[:, side]] for side in (0, 1))  # (P, k)
+        won = (values > 0).astype(np.float64)
+        votes = won @ second + (1 - won) @ first
+        sums = values @ (second - first)
         return votes + sums / (3 * (np.abs(sums) + 1))  # the sums add less than a third of a vote
 
 
@@ -206,14 +204,7 @@ class SVC(ClassifierMixin, Machine):
     @available_if(lambda self: self.probability)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of every class: (n, k). Needs ``probability=True``."""
-        values = self.decision_function(X)
-        scores = values[:, None] if values.ndim == 1 else values
-        columns = [sigmoid(scores[:, j]) for j, sigmoid in enumerate(self._sigmoids)]
-        if len(columns) == 1:
-            return np.stack([1 - columns[0], columns[0]], axis=1)
-        positive = np.stack(columns, axis=1)
-        total = positive.sum(axis=1, keepdims=True)
-        return np.where(total > 0, positive / np.where(total > 0, total, 1), 1 / len(columns))
+        return self._probabilities(self.decision_function(X))
 
     @available_if(lambda self: self.probability)
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -222,6 +213,16 @@ class SVC(ClassifierMixin, Machine):
             return np.log(self.predict_proba(X))
 
     # ---- private ----------------------------------------------------------------------
+
+    def _probabilities(self, values: np.ndarray) -> np.ndarray:
+        """Probability of every class, from decision values (n,) or scores of classes (n, k): (n, k)."""
+        scores = values[:, None] if values.ndim == 1 else values
+        columns = [sigmoid(scores[:, j]) for j, sigmoid in enumerate(self._sigmoids)]
+        if len(columns) == 1:
+            return np.stack([1 - columns[0], columns[0]], axis=1)
+        positive = np.stack(columns, axis=1)
+        total = positive.sum(axis=1, keepdims=True)
+        return np.where(total > 0, positive / np.where(total > 0, total, 1), 1 / len(columns))
 
     def _check(self) -> None:
         super()._check()

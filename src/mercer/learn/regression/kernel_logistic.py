@@ -39,17 +39,21 @@ class ProbabilityMixin(ClassifierMixin):
 
     def predict_log_proba(self, X: Any) -> Array:
         """Log-probabilities of the classes: (n, classes)."""
-        values = self._values(X)
-        xp = namespace(values)
-        if values.ndim == 1:
-            zero = xp.zeros_like(values)
-            return xp.stack([-xp.logaddexp(zero, values), -xp.logaddexp(zero, -values)], axis=1)
-        return values - log_sum_exp(values)[:, None]
+        return log_probabilities(self._values(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, in the order of `classes_`: (n, classes)."""
         logs = self.predict_log_proba(X)
         return namespace(logs).exp(logs)
+
+
+def log_probabilities(values: Array) -> Array:
+    """Log-probabilities of the classes (n, classes), from log-odds (n,) or a value for each class."""
+    xp = namespace(values)
+    if values.ndim == 1:
+        zero = xp.zeros_like(values)
+        return xp.stack([-xp.logaddexp(zero, values), -xp.logaddexp(zero, -values)], axis=1)
+    return values - log_sum_exp(values)[:, None]
 
 
 # Share of the gradient at which the preconditioner is replaced by one with the curvature found there: where

@@ -9,6 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import linalg, validate
+from mercer.backend import Array, namespace, ones, zeros
 from mercer.gram import Gram
 from mercer.gram.positive_definite import eigenpairs
 from mercer.gram.threads import spans
@@ -178,16 +179,23 @@ class SmoothingSpline(MultiOutputMixin, RegressorMixin, VersionedEstimator):
     def _scaled(self, x: np.ndarray) -> np.ndarray:
         """Columns that vary, scaled to [0, 1] on the training points; a column of zeros if none does."""
         u = ((x - self._low) / self._range)[:, self._varies]
-        return u if u.shape[1] else np.zeros((len(x), 1), dtype=np.float64)
+        return u if u.shape[1] else zeros((x.shape[0], 1), x)
 
     def _null(self, u: np.ndarray) -> np.ndarray:
         """1, and the polynomials of degree 1 to m - 1 of every column: (n, 1 + p (m - 1))."""
-        from numpy.polynomial.legendre import legvander
+        columns = [ones((u.shape[0],), u)]
+        for j in range(u.shape[1] if self._varies.any() else 0):
+            columns += _legendre(2 * u[:, j] - 1, self.order - 1)
+        return namespace(u).stack(columns, axis=1)
 
-        if not self._varies.any():
-            return np.ones((len(u), 1), dtype=np.float64)
-        parts = [legvander(2 * column - 1, self.order - 1)[:, 1:] for column in u.T]
-        return np.concatenate([np.ones((len(u), 1), dtype=np.float64), *parts], axis=1)
+
+def _legendre(t: Array, degree: int) -> list[Any]:
+    """The Legendre polynomials of degree 1 to `degree` at t, by Bonnet's recursion."""
+    before, last, polynomials = 1.0, t, [t]
+    for n in range(2, degree + 1):
+        before, last = last, (last * t * (2 * n - 1) - before * (n - 1)) / n
+        polynomials.append(last)
+    return polynomials[:degree]
 
 
 def _values(function: Function, u: np.ndarray) -> np.ndarray:

@@ -144,17 +144,37 @@ class Knots:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Values at points (n,): (n, q)."""
-        m = self.states.shape[1]
         inside = np.clip(np.searchsorted(self.u, x, side="right") - 1, 0, len(self.u) - 2)
+        left, h, coefficients = self._between(inside)
+        values = polynomial((x - left) / h, coefficients)
+        for beyond, end in ((x < self.u[0], 0), (x > self.u[-1], -1)):
+            values[beyond] = polynomial(x[beyond] - self.u[end], self._jet(end)[:, None])
+        return values
+
+    def pieces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Polynomials of all pieces: left of the first knot, between knots, and right of the last one.
+
+        Their origins (k + 1,), widths (k + 1,), and coefficients (2m, k + 1, q) in (x - origin) / width.
+        """
+        left, h, between = self._between(np.arange(len(self.u) - 1))
+        missing = np.zeros((self.states.shape[1], *self.states.shape[2:]), dtype=np.float64)
+        first, last = (np.concatenate([self._jet(end), missing])[:, None] for end in (0, -1))
+        origins = np.concatenate([self.u[:1], left, self.u[-1:]])
+        widths = np.concatenate([[1.0], h, [1.0]])
+        return origins, widths, np.concatenate([first, between, last], axis=1)
+
+    def _between(self, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Left ends and lengths (n,) of intervals, and coefficients (2m, n, q) in (x - left) / length."""
+        m = self.states.shape[1]
         left, h = self.u[inside], (self.u[inside + 1] - self.u[inside])
         powers = h[:, None, None] ** np.arange(m)[None, :, None]
         ends = [self.states[inside + side] * powers for side in (0, 1)]  # scaled derivatives
         coefficients = np.concatenate(ends, axis=1).transpose(0, 2, 1) @ _two_point_taylor(m).T
-        values = _polynomial((x - left) / h, coefficients.transpose(2, 0, 1))
-        for beyond, end in ((x < self.u[0], 0), (x > self.u[-1], -1)):
-            jet = [self.states[end, k] / factorial(k) for k in range(m)]
-            values[beyond] = _polynomial(x[beyond] - self.u[end], np.array(jet)[:, None])
-        return values
+        return left, h, coefficients.transpose(2, 0, 1)
+
+    def _jet(self, end: int) -> np.ndarray:
+        """Coefficients of the polynomial beyond an end: (m, q)."""
+        return np.array([self.states[end, k] / factorial(k) for k in range(self.states.shape[1])])
 
 
 @cache
@@ -168,9 +188,9 @@ def _two_point_taylor(m: int) -> np.ndarray:
     return linalg.inv(system)
 
 
-def _polynomial(t: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    """Values at t (n,) of polynomials with coefficients (degree + 1, n or 1, q), by Horner's rule: (n, q)."""
-    total = np.zeros((len(t), 1), dtype=np.float64) + coefficients[-1]
+def polynomial(t: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """Values at t (n,) of polynomials with coefficients (degree + 1, n or 1, q), by Horner's rule: (n or 1, q)."""
+    total = coefficients[-1]
     for coefficient in coefficients[-2::-1]:
         total = total * t[:, None] + coefficient
     return total
