@@ -52,9 +52,14 @@ LEARNER = Recipe(
     "A learner",
     "NearestEmbedding",
     "learn",
-    ("learn/test_conventions.py", "conformance/test_backends.py", "memory/test_promise.py"),
+    (
+        "learn/test_conventions.py",
+        "learn/test_onnx_learners.py",
+        "conformance/test_backends.py",
+        "memory/test_promise.py",
+    ),
     "in_the_zoo or has_a_case or forgotten",
-    8,
+    9,
 )
 RECIPES = [KERNEL, TEST, LEARNER]
 
@@ -65,14 +70,15 @@ def follow(recipe: Recipe, copy: Path, *, without: int | None = None) -> None:
         ignored = shutil.ignore_patterns("__pycache__", "results")
         shutil.copytree(ROOT / folder, copy / folder, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", copy)
-    code = re.search(
+    blocks = re.findall(
         r"^```python\n.*?^# (src/\S+\.py)(, at the end)?\n(.*?)^```$", recipe.text, re.DOTALL | re.M
     )
-    assert code is not None
-    path = copy / code[1]
-    assert path.exists() is bool(code[2])
-    append(path, "\n\n" + code[3] if code[2] else code[3])
-    module = code[1].removeprefix("src/").removesuffix(".py").replace("/", ".")
+    for file, at_the_end, code in blocks:
+        assert (copy / file).exists() is bool(at_the_end)
+        append(copy / file, "\n\n" + code if at_the_end else code)
+    module = blocks[0][0].removeprefix("src/").removesuffix(".py").replace("/", ".")
+    for file, *_ in blocks[1:]:
+        insert_import(copy / file, f"from {module} import {recipe.name}")
     exported = f"from {module} import {recipe.name}\n__all__.append({recipe.name!r})\n"
     append(copy / f"src/mercer/{recipe.package}/__init__.py", exported)
     if facts := re.search(r"`(_always\(.*?)`", recipe.text):
@@ -103,8 +109,15 @@ def insert(path: Path, anchor: str, line: str, imported: str) -> None:
     place = next(i for i, text in enumerate(lines) if text.strip().startswith(anchor))
     indent = " " * (len(lines[place]) - len(lines[place].lstrip()))
     lines.insert(place + 1, indent + line)
-    lines.insert(lines.index("from __future__ import annotations") + 1, imported)
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    insert_import(path, imported)
+
+
+def insert_import(path: Path, imported: str) -> None:
+    """An import at the top."""
+    first = "from __future__ import annotations\n"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(first, f"{first}{imported}\n", 1), encoding="utf-8")
 
 
 def run(recipe: Recipe, copy: Path) -> subprocess.CompletedProcess:

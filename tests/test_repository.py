@@ -21,7 +21,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 DOCUMENTS = [d for d in DOCUMENTS if not {"_build", "gallery"} & set(d.relative_to(ROOT).parts)]
 PUBLIC_ROOMS = ("causal", "htest", "info", "kernels", "learn", "rkhs")
-DOCUMENTS_WITH_TORCH = {"goodness.md"}  # the score of a log-density
+NEEDED = {
+    "goodness.md": ["torch"],  # the score of a log-density
+    "deploying.md": ["onnx", "skops"],
+}
 
 each_document = pytest.mark.parametrize(
     "document", DOCUMENTS, ids=lambda d: d.relative_to(ROOT).as_posix()
@@ -58,8 +61,8 @@ def test_code_in_documents_runs(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     source = document.read_text(encoding="utf-8")
-    if document.name in DOCUMENTS_WITH_TORCH:
-        pytest.importorskip("torch")
+    for library in NEEDED.get(document.name, []):
+        pytest.importorskip(library)
     module = ModuleType("__document__")  # where dataclasses look up their annotations
     monkeypatch.setitem(sys.modules, "__document__", module)
     names = module.__dict__

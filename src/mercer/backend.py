@@ -106,6 +106,11 @@ def is_jax(x: object) -> bool:
     return type(x).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 
+def is_symbolic(x: object) -> bool:
+    """Whether `x` stands for an array that is not there yet: operations on it are written into a graph (`to_onnx`)."""
+    return getattr(type(x), "symbolic", False) is True
+
+
 def on_gpu(x: object) -> bool:
     """Whether `x` is a tensor of torch on an NVIDIA GPU, for which fused kernels exist.
 

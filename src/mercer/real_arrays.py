@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 
 from mercer import frames
-from mercer.backend import Array, is_array, is_held, is_jax, is_numpy, is_torch, namespace, to_numpy
+from mercer.backend import (
+    Array,
+    is_array,
+    is_held,
+    is_jax,
+    is_numpy,
+    is_symbolic,
+    is_torch,
+    namespace,
+    to_numpy,
+)
 
 BAGS_HINT = (
     " (bags of points need a kernel on distributions, such as MeanMap(RBF(1.0)); for time series use Series.of(...), or "
@@ -27,8 +37,8 @@ _REMEDIES = {
 
 def real(x: object, name: str) -> Array:
     """Array of float32 or float64, of any shape, not yet checked for NaN."""
-    if type(x) is np.ndarray and x.dtype == np.float64:
-        return x
+    if (type(x) is np.ndarray and x.dtype == np.float64) or is_symbolic(x):
+        return x  # pyright: ignore[reportReturnType]
     array = _array(x, name)
     return _real_array(array, name) if is_numpy(array) else _real_tensor(array, name)
 

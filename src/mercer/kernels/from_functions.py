@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
-from mercer.backend import Array, detached, is_array, is_numpy, namespace, transposed
+from mercer.backend import Array, detached, is_array, is_numpy, is_symbolic, namespace, transposed
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.objects import ItemwiseKernel, listed
 
@@ -64,6 +64,8 @@ class FromCallable(Kernel):
         return values
 
     def paired(self, x: Points, y: Points, /) -> Array:
+        if is_symbolic(x):
+            raise TypeError("a function of two arrays gives all pairs, not k(x, x) alone")
         xp = namespace(x, y)
         n = x.shape[0]
         rows = [slice(i, min(i + _PAIRED_BLOCK, n)) for i in range(0, n, _PAIRED_BLOCK)]

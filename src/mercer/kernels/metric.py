@@ -18,6 +18,7 @@ from mercer.backend import (
     eps,
     is_numpy,
     is_single,
+    is_symbolic,
     namespace,
     scalar,
 )
@@ -54,6 +55,8 @@ def squared_norms(x: Array) -> Array:
 
 def squared_distances(x: ArrayT, y: ArrayT, profile: Profile | None = None) -> ArrayT:
     """|x_i - y_j|^2, never negative, as accurate as `profile` needs them: (n, m)."""
+    if is_symbolic(x):
+        return x.squared_distances_to(y, profile)  # pyright: ignore[reportAttributeAccessIssue]
     xp, dtype = namespace(x, y), x.dtype
     if x.shape[1] == 1:
         return (x - xp.permute_dims(y, (1, 0))) ** 2

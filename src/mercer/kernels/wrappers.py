@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any
 
 from mercer import validate
-from mercer.backend import Array, array_like, count, namespace, to_numpy
+from mercer.backend import Array, array_like, count, is_symbolic, namespace, to_numpy
 from mercer.frames import Columns
 from mercer.kernels.base import Kernel, Points, require_kernels
 from mercer.kernels.log_valued import LogValued, normalized_paired, normalized_pairwise
@@ -132,7 +132,8 @@ class Transformed(InputWrapper):
         return self  # its columns are those of g(x)
 
     def move(self, x: Points, /) -> Points:
-        return self.kernel.accept(self.function(x), "function(x)")
+        mapped = self.function(x)
+        return mapped if is_symbolic(mapped) else self.kernel.accept(mapped, "function(x)")
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from mercer.learn.machines.kernel_search import KernelSearchCV
 from mercer.learn.machines.oneclass import OneClassSVC
 from mercer.learn.machines.svc import SVC, MultiClass, OneVsOne, OneVsRest
 from mercer.learn.machines.svr import SVR
+from mercer.learn.onnx_export.export import to_onnx
 from mercer.learn.regression.function_penalties import FunctionPenalty, NormPower
 from mercer.learn.regression.kernel_logistic import KernelLogistic
 from mercer.learn.regression.kernel_machine import KernelMachine, KernelQuantile
@@ -142,6 +143,7 @@ __all__ = [
     "register_images",
     "risk_deviation",
     "save",
+    "to_onnx",
 ]
 
 
