@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reproductions.plan import Plan
-from benchmarks.reproductions.records import Record, arguments, band, heading, rounds, table
+from benchmarks.reproductions.records import Record, band, heading, table
 from mercer.causal import (
     AdditiveNoise,
     DirectionMethod,
@@ -95,14 +95,5 @@ RECORD = Record("causal_direction", markdown)
 PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(KEYS, 200))
 
 
-def main() -> int:
-    """Judge the pairs that are missing, and print the table."""
-    options = arguments(__doc__, runs=200).parse_args()
-    store = RECORD.load(options.results)
-    RECORD.run(store, rounds(store, KEYS, options.runs), once, options.seconds, options.results)
-    print(markdown(store))
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(PLAN.main(__doc__))

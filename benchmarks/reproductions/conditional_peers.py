@@ -17,9 +17,7 @@ from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import (
     Record,
     Store,
-    arguments,
     heading,
-    rounds,
     table,
     with_error,
 )
@@ -53,16 +51,6 @@ def once(key: str, seed: int) -> dict[str, Any]:
     return {"KCI": int(theirs <= LEVEL), "KernelGCM": int(ours <= LEVEL)}
 
 
-def main() -> int:
-    """Make the runs that are missing, and print the rates."""
-    told = arguments(__doc__, RUNS).parse_args()
-    store = RECORD.load(told.results)
-    turns = rounds(store, KEYS, told.runs)
-    RECORD.run(store, turns, once, told.seconds, told.results, told.workers)
-    print(markdown(store))
-    return 0
-
-
 def markdown(store: Store) -> str:
     """Levels and power side by side."""
     command = "python -m benchmarks.reproductions.conditional_peers"
@@ -91,4 +79,4 @@ RECORD = Record("conditional_peers", markdown)
 PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(KEYS, RUNS), needs=("causallearn",))
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(PLAN.main(__doc__))

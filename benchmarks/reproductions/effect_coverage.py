@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import norm
 
 from benchmarks.reproductions.plan import Plan
-from benchmarks.reproductions.records import Record, Store, arguments, band, heading, rounds, table
+from benchmarks.reproductions.records import Record, Store, band, heading, table
 from mercer.htest.explained_variation import prediction_errors
 from mercer.htest.goodness.model_separation import separation_from_model
 from mercer.htest.separation_auc import separation
@@ -74,18 +74,6 @@ def once(key: str, seed: int) -> dict[str, Any]:
     return {"estimates": [round(estimate, 5)], "intervals": [[round(low, 5), round(high, 5)]]}
 
 
-def main() -> int:
-    """Make the runs that are missing, and print the tables."""
-    parser = arguments(__doc__, RUNS)
-    parser.add_argument("--only", default="", help="cells whose name has this in it")
-    told = parser.parse_args()
-    store = RECORD.load(told.results)
-    turns = rounds(store, [key for key in KEYS if told.only in key], told.runs)
-    RECORD.run(store, turns, once, told.seconds, told.results, told.workers)
-    print(markdown(store))
-    return 0
-
-
 # ---- what is told ---------------------------------------------------------------------------
 
 TITLES = {
@@ -137,4 +125,4 @@ RECORD = Record("effect_coverage", markdown)
 PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(KEYS, RUNS))
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(PLAN.main(__doc__))

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.reproductions.information_problems import PROBLEMS
 from benchmarks.reproductions.plan import Plan
-from benchmarks.reproductions.records import Record, Store, arguments, heading, rounds, table
+from benchmarks.reproductions.records import Record, Store, heading, table
 from mercer.info import Estimator, Parametric
 
 SIZES, RUNS = (200, 800, 3200), 100
@@ -45,18 +45,6 @@ def once(key: str, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng([seed, int(size), zlib.crc32(problem.encode())])
     error = PROBLEMS[problem].error(estimators(problem)[name], int(size), rng)
     return {"signed": error, "absolute": abs(error), "squared": error**2}
-
-
-def main() -> int:
-    """Run what is asked for, keep it, and print the table."""
-    parser = arguments(__doc__, RUNS)
-    parser.add_argument("--only", default="", help="cells whose name has this in it")
-    told = parser.parse_args()
-    store = RECORD.load(told.results)
-    turns = rounds(store, [key for key in KEYS if told.only in key], told.runs)
-    RECORD.run(store, turns, once, told.seconds, told.results, told.workers)
-    print(markdown(store))
-    return 0
 
 
 def markdown(store: Store) -> str:
@@ -137,4 +125,4 @@ RECORD = Record("information_consistency", markdown)
 PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(KEYS, RUNS))
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(PLAN.main(__doc__))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reproductions.plan import Plan
-from benchmarks.reproductions.records import Record, Store, arguments, heading, rounds, table
+from benchmarks.reproductions.records import Record, Store, heading, table
 from mercer.info import (
     MillerMadow,
     PlugIn,
@@ -78,16 +78,6 @@ def once(name: str, seed: int) -> dict[str, Any]:
     return {"covered": int(low <= truth <= high), "errors": [round(float(result.value - truth), 6)]}
 
 
-def main() -> int:
-    """Make the runs that are missing, and print the table."""
-    told = arguments(__doc__, RUNS).parse_args()
-    store = RECORD.load(told.results)
-    turns = rounds(store, [*PROBLEMS], told.runs)
-    RECORD.run(store, turns, once, told.seconds, told.results, told.workers)
-    print(markdown(store))
-    return 0
-
-
 def markdown(store: Store) -> str:
     """One row for each problem."""
     command = "python -m benchmarks.reproductions.information_coverage"
@@ -122,4 +112,4 @@ RECORD = Record("information_coverage", markdown)
 PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(PROBLEMS, RUNS))
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(PLAN.main(__doc__))

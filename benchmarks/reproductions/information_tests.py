@@ -18,11 +18,9 @@ from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import (
     Record,
     Store,
-    arguments,
     band,
     heading,
     rate,
-    rounds,
     table,
 )
 from mercer.htest import (
@@ -165,18 +163,6 @@ def once(key: str, seed: int) -> dict[str, Any]:
     return {"rejections": int(result.pvalue <= LEVEL)}
 
 
-def main() -> int:
-    """Make the runs that are missing, and print the tables."""
-    parser = arguments(__doc__, LEVEL_RUNS)
-    parser.add_argument("--only", default="", help="cells whose name has this in it")
-    told = parser.parse_args()
-    store = RECORD.load(told.results)
-    turns = rounds(store, [key for key in WANTED if told.only in key], told.runs)
-    RECORD.run(store, turns, once, told.seconds, told.results, told.workers)
-    print(markdown(store))
-    return 0
-
-
 # ---- what is told ---------------------------------------------------------------------------
 
 _NOTE = f"""Share of runs that reject at level {LEVEL}, with 95% bands (Wilson); {N} observations of each sample or variable, {3 * N // 2} of
@@ -220,4 +206,4 @@ RECORD = Record("information_tests", markdown)
 PLAN = Plan(RECORD, once, lambda _: WANTED)
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(PLAN.main(__doc__))

@@ -19,10 +19,8 @@ from benchmarks.reproductions.plan import Plan
 from benchmarks.reproductions.records import (
     Record,
     Store,
-    arguments,
     heading,
     rate,
-    rounds,
     table,
     with_error,
 )
@@ -118,19 +116,6 @@ def once(key: str, seed: int) -> dict[str, Any]:
     return {"rejections": int(TESTS[test](problem, x, y, seed) <= LEVEL)}
 
 
-def main() -> int:
-    """Run what is asked for, keep it, and print the table."""
-    parser = arguments(__doc__, RUNS)
-    parser.add_argument("--only", default="", help="cells whose name has this in it")
-    told = parser.parse_args()
-    keys = [key for key in KEYS if told.only in key]
-    store = RECORD.load(told.results)
-    turns = rounds(store, keys, told.runs)
-    RECORD.run(store, turns, once, told.seconds, told.results, told.workers)
-    print(markdown(store))
-    return 0
-
-
 def markdown(store: Store) -> str:
     """One row for each kind of object and test."""
     command = "python -m benchmarks.reproductions.object_level --workers 16"
@@ -166,4 +151,4 @@ RECORD = Record("object_level", markdown)
 PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(KEYS, RUNS))
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(PLAN.main(__doc__))

@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from operator import eq
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.reproductions.records import RESULTS, Once, Record, Store
+from benchmarks.reproductions.records import RESULTS, Once, Record, Store, arguments, rounds
 
 DATA = "MERCER_DATA"
 
@@ -39,6 +39,20 @@ class Plan:
     once: Once
     wanted: Callable[[Store], Mapping[str, int]]
     needs: tuple[str, ...] = ()
+
+    def main(self, title: str | None) -> int:
+        """The command of a study: make the runs that are missing, keep them, and print the page."""
+        parser = arguments(title, 0)
+        parser.set_defaults(runs=None)  # those of the plan
+        parser.add_argument("--only", default="", help="cells whose name has this in it")
+        told = parser.parse_args()
+        store = self.record.load(told.results)
+        chosen = {key: runs for key, runs in self.wanted(store).items() if told.only in key}
+        part = replace(self, wanted=lambda _: chosen)
+        turns = part.turns(store) if told.runs is None else rounds(store, [*chosen], told.runs)
+        self.record.run(store, turns, self.once, told.seconds, told.results, told.workers)
+        print(self.record.markdown(store))
+        return 0
 
     def missing(self) -> list[str]:
         """Needed packages that are not installed, and the variable of the folder of data sets where it is not set."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reproductions.plan import Plan
-from benchmarks.reproductions.records import Record, arguments, heading, rounds, table, with_error
+from benchmarks.reproductions.records import Record, heading, table, with_error
 from mercer.htest import post_selection
 
 LEVEL, K, FEATURES = 0.05, 3, 10
@@ -93,14 +93,5 @@ RECORD = Record("post_selection", markdown)
 PLAN = Plan(RECORD, once, lambda _: dict.fromkeys(KEYS, 400))
 
 
-def main() -> int:
-    """Make the runs that are missing, and print the tables."""
-    options = arguments(__doc__, runs=400).parse_args()
-    store = RECORD.load(options.results)
-    RECORD.run(store, rounds(store, KEYS, options.runs), once, options.seconds, options.results)
-    print(markdown(store))
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(PLAN.main(__doc__))
