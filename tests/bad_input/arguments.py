@@ -133,7 +133,7 @@ NUMBER_DOORS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "KGV": ("ridge", lambda v: kernel_generalized_variance(K, K, X, Y, ridge=v)),
     "Bootstrap": ("resamples", Bootstrap),
     "ShiftHSIC": ("head", lambda v: ShiftHSIC(head=v if v is not None else 0)),
-    "KNN": ("k", KNN),
+    "KNN": ("k", lambda v: KNN(v if v is not None else 0)),
     "Spacing": ("m", lambda v: Spacing(v if v is not None else 0)),
     "AdaptivePartition": ("level", AdaptivePartition),
     "KSG": ("k", KSG),

@@ -32,6 +32,7 @@ def random_graphs(n: int, nodes: int) -> list[tuple[np.ndarray, list[int]]]:
 
 
 def test_codes_are_numbered_and_sorted_when_the_table_grows():
+    pytest.importorskip("numba")
     codes = feature_counts.mixed(RNG.integers(9_000, size=40_000).astype(np.uint64))
     distinct, numbers = feature_loops.numbered(codes)
     assert_array_equal(distinct[numbers], codes)
