@@ -9,7 +9,7 @@ import pytest
 
 import mercer
 
-DOCTESTS_WITH_TORCH = ("LogDensity",)
+DOCTESTS_WITH_TORCH = ("DeepMMD", "LogDensity", "NetworkMap")
 
 
 def pytest_configure() -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
+
+_WEIGHTS_OF_SMALL_NETWORKS = 100_000
 
 
 class Array(Protocol):
@@ -99,6 +102,28 @@ def is_dask(x: object) -> bool:
 def is_torch(x: object) -> bool:
     """Whether `x` is a torch tensor; never imports torch."""
     return type(x).__module__.partition(".")[0] == "torch"
+
+
+def is_torch_module(x: object) -> bool:
+    """Whether `x` is a network of torch, an instance of `torch.nn.Module`; never imports torch."""
+    return any(
+        c.__name__ == "Module" and c.__module__ == "torch.nn.modules.module"
+        for c in type(x).__mro__
+    )
+
+
+@contextmanager
+def torch_threads(module: Any, workers: int) -> Iterator[None]:
+    """Context in which torch uses so many threads, and one for a small network, whose threads would mostly wait."""
+    import torch
+
+    before = torch.get_num_threads()
+    weights = sum(p.numel() for p in module.parameters())
+    torch.set_num_threads(workers if weights > _WEIGHTS_OF_SMALL_NETWORKS else 1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def is_jax(x: object) -> bool:

@@ -7,8 +7,15 @@ _TRIED = "takes numbers; test_parameters.py tries them"
 _FORMULA = "a formula on points that a door has checked"
 _KERNELS = "takes kernels; arguments.py tries other things"
 _MADE = "made by the library, from what a door has checked"
+_NETWORKS = "takes networks and points that a kernel has accepted; tests/kernels/test_network_map.py tries others"
+_DEEP = "reads samples as ME.optimized and MMD do, which have doors; tests/htest/samples/test_deep_mmd.py tries others"
 
 FUNCTION_REASONS = {
+    "mercer.kernels.NetworkMap": _NETWORKS,
+    "mercer.kernels.NetworkMap.__call__": _NETWORKS,
+    "mercer.htest.DeepMMD": _DEEP,
+    "mercer.htest.DeepMMD.test": _DEEP,
+    "mercer.htest.DeepMMD.learn": _DEEP,
     "mercer.htest.ModelMMDResult": _MADE,
     "mercer.htest.ModelMMDResult.interval": _NUMBERS,
     "mercer.htest.ModelMMDResult.mmd_interval": _NUMBERS,

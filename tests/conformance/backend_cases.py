@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -196,6 +197,7 @@ def htest_cases() -> list[TestCase]:
         (htest.BlockMMD(), many),
         (htest.CrossMMD(), many),
         (htest.Equivalence(0.5), many),
+        *([(htest.DeepMMD(steps=3, null=PERMUTATIONS), two)] if find_spec("torch") else []),
         (htest.ContextMMD(resamples=19), samples(40, 35, 40, 35)),
         (htest.ME(null=PERMUTATIONS), two),
         (htest.SCF(null=PERMUTATIONS), two),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,8 @@ from tests.memory.case import NORMAL, Case, D, K, on_samples
 
 P = Permutation(99)
 TABLE = 31  # columns of which all pairs are tested
+# without torch there is nothing to measure
+DEEP = htest.DeepMMD(steps=20, null=P) if find_spec("torch") else MMD(null=P)
 
 
 def of_test(test: Any, samples: int, **more: Any) -> Case:
@@ -135,6 +138,7 @@ SAMPLE_CASES = {
         lambda *s: htest.ContextMMD(resamples=19).test(*s, rng=0), 4, d=2, n=200
     ),
     "htest.ContextMMD, refused": of_test(htest.ContextMMD(), 4, n=2_000),
+    "htest.DeepMMD": of_test(DEEP, 2, n=2_000),
     "htest.MMDAgg": of_test(MMDAgg(null=P), 2, n=1_200),
     "htest.MMDFuse": of_test(MMDFuse(null=P), 2, n=1_200),
     "htest.MaxMMD": of_test(MaxMMD(null=P), 2, n=1_200),

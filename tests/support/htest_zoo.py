@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from mercer.htest import (
     CrossHSIC,
     CrossMatch,
     CrossMMD,
+    DeepMMD,
     EmbeddingDraws,
     Energy,
     FourierHSIC,
@@ -318,6 +320,7 @@ ZOO = [
     Entry(LinearMMD(), nulls(1, 5, 50), shifted(5), (800, 500)),
     Entry(BlockMMD(), nulls(1, 5, 50), shifted(5), (800, 500)),
     Entry(CrossMMD(), nulls(1, 5, 50), shifted(5), (800, 500)),
+    *([Entry(DeepMMD(steps=5, null=P), nulls(2), shifted(5))] if find_spec("torch") else []),
     Entry(
         ContextMMD(resamples=39), (same_given(1), same_given(2)), changed_given_context, (45, 40)
     ),
@@ -380,6 +383,7 @@ NULLS_CALIBRATED_ELSEWHERE = {  # no test of the zoo is configured with them
 }
 CALIBRATED_ELSEWHERE = {  # what they say depends on more than on the samples
     "AgainstDraws": "tests/support/htest_goodness_levels.py",
+    "DeepMMD": "benchmarks/reproductions/deep_power.py",  # an entry above, too, where torch is installed
     "Equivalence": "tests/support/htest_levels.py",
     "FSSD": "tests/calibration/test_goodness.py",
     "ME": "tests/support/htest_levels.py",

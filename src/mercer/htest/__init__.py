@@ -76,6 +76,7 @@ from mercer.htest.samples.batch_drift import Batch, DriftResult, drift
 from mercer.htest.samples.context_mmd import ContextMMD
 from mercer.htest.samples.cross_mmd import CrossMMD
 from mercer.htest.samples.crossmatch import CrossMatch
+from mercer.htest.samples.deep_mmd import DeepMMD
 from mercer.htest.samples.effect import Effect
 from mercer.htest.samples.energy import Energy
 from mercer.htest.samples.equivalence import Equivalence
@@ -135,6 +136,7 @@ __all__ = [
     "CrossHSIC",
     "CrossMMD",
     "CrossMatch",
+    "DeepMMD",
     "DependenceWitness",
     "Diagnosis",
     "DriftResult",

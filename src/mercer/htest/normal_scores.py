@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backend import Array, array_like, namespace, to_numpy
+from mercer.backend import Array, EqualByValue, array_like, namespace, to_numpy
 
 # Knots of a column; scores between them are interpolated, with a mean error below 0.001 in normal samples.
 _MAX_KNOTS = 4096
@@ -55,7 +55,7 @@ class NormalScores:
 
 
 @dataclass(frozen=True, eq=False)
-class Centred:
+class Centred(EqualByValue):
     """x -> x - center: the witness of a linear kernel of centred values is zero at the center."""
 
     center: np.ndarray

@@ -37,6 +37,7 @@ from mercer.kernels.graphs.propagation import Propagation
 from mercer.kernels.graphs.random_walks import Factorial, Geometric, RandomWalk
 from mercer.kernels.graphs.shortest_paths import ShortestPath
 from mercer.kernels.graphs.weisfeiler_lehman import OptimalAssignmentWL, WeisfeilerLehman
+from mercer.kernels.network_map import NetworkMap
 from mercer.kernels.own_domain import facts_on_circle, facts_on_points
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.radial import (
@@ -152,6 +153,7 @@ __all__ = [
     "Mismatch",
     "Multiple",
     "MultiscaleLaplacian",
+    "NetworkMap",
     "Nonsingleton",
     "Normalized",
     "OptimalAssignmentWL",

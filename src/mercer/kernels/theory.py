@@ -271,6 +271,12 @@ def _product(kernel: Product) -> Facts:
     for factor, other in ((kernel.left, kernel.right), (kernel.right, kernel.left)):
         if isinstance(other, Constant):
             return facts(factor)
+        if (
+            isinstance(other, Sum)
+            and isinstance(other.right, Constant)
+            and not _is_zero(other.right)
+        ):
+            return _sum_of(facts(factor), facts(Product(other.left, factor)))
     a, b = reads(kernel.left), reads(kernel.right)
     if a is not None and b is not None and comparable(a, b) and not a & b:
         return _tensor_of([facts(kernel.left), facts(kernel.right)])

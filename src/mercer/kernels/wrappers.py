@@ -9,10 +9,19 @@ from numbers import Real
 from typing import Any
 
 from mercer import validate
-from mercer.backend import Array, array_like, count, is_symbolic, namespace, to_numpy
+from mercer.backend import (
+    Array,
+    array_like,
+    count,
+    is_symbolic,
+    is_torch_module,
+    namespace,
+    to_numpy,
+)
 from mercer.frames import Columns
 from mercer.kernels.base import Kernel, Points, require_kernels
 from mercer.kernels.log_valued import LogValued, normalized_paired, normalized_pairwise
+from mercer.kernels.network_map import NetworkMap
 
 
 class InputWrapper(Kernel):
@@ -107,13 +116,18 @@ class Scaled(InputWrapper):
 
 @dataclass(frozen=True)
 class Transformed(InputWrapper):
-    """k(g(x), g(y)) for a map g, such as a learnt one, or one into the domain of the kernel."""
+    """k(g(x), g(y)) for a map g, such as a learnt one, or one into the domain of the kernel.
+
+    A network of torch becomes a `NetworkMap`.
+    """
 
     kernel: Kernel
     function: Callable[[Points], Points]
 
     def __post_init__(self) -> None:
         require_kernels(kernel=self.kernel)
+        if is_torch_module(self.function):
+            object.__setattr__(self, "function", NetworkMap(self.function))
         if not callable(self.function):
             raise TypeError(f"function must be callable, got {self.function!r}")
 

@@ -49,6 +49,9 @@ class Pooled:
     columns: Columns | None
     samples: tuple[Any, Any] | None = None  # as they were handed in
     origin: Array | None = None  # (d,), what was subtracted from the points of both samples
+    rows: tuple[np.ndarray, np.ndarray] | None = (
+        None  # of the samples that were handed in; None: all
+    )
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -95,6 +98,7 @@ class Pooled:
             n=len(first),
             m=len(second),
             samples=samples,
+            rows=(first, second),
         )
 
 

@@ -16,12 +16,13 @@ from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.mmdagg import MMDAgg
+from mercer.htest.samples.pooled_sample import Pooled
 from mercer.htest.samples.streamed_landmarks import affordable_sums
 from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.htest.time_order import SORTED_NOTE, samples_in_time_order
 from mercer.kernels.base import Kernel
 from mercer.rkhs.distributions import Empirical
-from mercer.rkhs.sample_rows import one_sample
+from mercer.rkhs.sample_rows import one_sample, taken
 from mercer.row_streams import RowStream, streamed
 
 _ALL_PAIRS = 4000  # observations together, up to which all pairs are compared
@@ -118,8 +119,8 @@ def two_sample(
     else:
         handed_in, (x, y) = (x, y), (_read(x, "x"), _read(y, "y"))
         result = run(x, y)
-        samples = tuple(_shown(*pair) for pair in zip(handed_in, (x, y), strict=True))
-        result = replace(result, pooled=replace(result.pooled, samples=samples))
+        pooled = _with_samples(result.pooled, _shown(handed_in[0], x), _shown(handed_in[1], y))
+        result = replace(result, pooled=pooled)
     return at_level(result, level)
 
 
@@ -181,6 +182,13 @@ def chosen_for_series() -> tuple[MMD, str]:
         "MMD with WildBootstrap(block=None) was chosen: its p-value allows for rows that depend on those before them. "
         "The intervals of effects do not."
     )
+
+
+def _with_samples(pooled: Pooled, x: Any, y: Any) -> Pooled:
+    """The pooled sample with the rows that a result shows; a test may have held out some of them."""
+    if pooled.rows is not None:
+        x, y = taken(x, pooled.rows[0]), taken(y, pooled.rows[1])
+    return replace(pooled, samples=(x, y))
 
 
 def _shown(handed_in: Any, read: Any) -> Any:
