@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 import mercer
 from mercer.errors import MemoryBudgetError
 from mercer.htest import CrossMatch, Kolmogorov, Normal, Permutation, SpanningTreeTest, Wasserstein
-from mercer.htest.samples.crossmatch import CrossCounts
+from mercer.htest.samples.crossmatch import CrossCounts, _nearest_pairs
 from mercer.htest.samples.friedman_rafsky import EdgeEvidence
 from mercer.htest.samples.nonbipartite_matching import matched_pairs
 from mercer.info import kolmogorov, sliced_wasserstein, wasserstein
@@ -45,6 +45,24 @@ def test_matchings_are_the_shortest(d):
         assert sorted(pairs.ravel().tolist()) == list(range(n))
         total = distances[pairs[:, 0], pairs[:, 1]].sum()
         assert_allclose(total, shortest(distances, list(range(n))), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 7, 8, 9])
+def test_pairs_on_the_line_are_the_shortest(n):
+    """Of an odd number of points, one is near to all: it stands for being left out."""
+    for seed in range(20):
+        points = np.random.default_rng([seed, n]).normal(size=(n, 1))
+        distances = np.pad(cdist(points, points), (0, n % 2))
+        pairs = _nearest_pairs(points)
+        assert len(set(pairs.ravel().tolist())) == n - n % 2
+        total = distances[pairs[:, 0], pairs[:, 1]].sum()
+        assert_allclose(total, shortest(distances, list(range(n + n % 2))), rtol=1e-9)
+
+
+def test_many_points_on_the_line_need_no_matrix():
+    x, y = rng.normal(size=30_000), rng.normal(0.2, 1.0, size=30_001)
+    with mercer.config(memory=2**24):
+        assert CrossMatch().test(x, y, rng=0).rejects()
 
 
 def test_far_triangles_need_odd_sets():
@@ -84,7 +102,7 @@ def test_crossmatch_leaves_one_of_an_odd_number_out():
     result = CrossMatch().test(X, Y[:-1])
     assert "of 34 pairs of nearest observations join both samples" in result.notes[0]
     with mercer.config(memory=2**24), pytest.raises(MemoryBudgetError, match="SpanningTreeTest"):
-        CrossMatch().test(rng.normal(size=(400, 1)), rng.normal(size=(300, 1)))
+        CrossMatch().test(rng.normal(size=(400, 2)), rng.normal(size=(300, 2)))
 
 
 def test_trees_are_those_of_scipy_and_disjoint():

@@ -30,7 +30,7 @@ class CrossMatch(HypothesisTest):
     than expected have one observation of each. The number of such pairs has a distribution of its own, the
     same for all data: the p-value is exact, and nothing is resampled. With an odd number of observations the one
     whose removal shortens the pairs most is left out. The statistic is the expected less the observed number
-    of pairs across, over its standard deviation. Needs the matrix of all distances. Of pairings of the same length, as
+    of pairs across, over its standard deviation. Needs the matrix of all distances, but on the line only the order. Of pairings of the same length, as
     rounded data have many, one is drawn by `rng`: the level is kept, but statistic and p-value depend on the draw. Columns of data frames
     are divided by their standard deviations.
 
@@ -83,12 +83,29 @@ def _nearest_pairs(points: np.ndarray) -> np.ndarray:
     equal, alone = order[paired].reshape(-1, 2), order[~paired]
     if len(alone) < 2:
         return equal
+    if points.shape[1] == 1:
+        return np.concatenate([equal, alone[_pairs_on_the_line(points[alone, 0])]])
     _affordable(len(alone))
     costs = distances(points[alone], points[alone])
     if len(alone) % 2:  # a phantom that is near to all: its partner is left out
         costs = np.pad(costs, (0, 1))
     pairs = matched_pairs(costs)
     return np.concatenate([equal, alone[pairs[np.all(pairs < len(alone), axis=1)]]])
+
+
+def _pairs_on_the_line(values: np.ndarray) -> np.ndarray:
+    """The first with the second in order, the third with the fourth, and so on: (n / 2, 2).
+
+    Any other pairing covers some gap twice more. Of an odd number, one in an odd place of the order is left out: the
+    gaps before it are covered from the first on, those after it from the second on.
+    """
+    order = np.argsort(values)
+    if len(order) % 2:
+        gaps = np.diff(values[order])
+        before = np.concatenate([[0.0], np.cumsum(gaps[::2])])
+        after = np.concatenate([[0.0], np.cumsum(gaps[::-1][::2])])[::-1]
+        order = np.delete(order, 2 * int(np.argmin(before + after)))
+    return order.reshape(-1, 2)
 
 
 def _affordable(n: int) -> None:
