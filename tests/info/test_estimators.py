@@ -198,6 +198,11 @@ def test_standard_errors_are_those_of_repeated_samples():
     assert wide[1] - wide[0] > narrow[1] - narrow[0]
 
 
+def test_a_printed_estimate_has_its_interval_and_notes():
+    value = info.InformationEstimate(1.23456, 0.1, (1.0, 1.5), 0.9, 0.0, False, ("A note.",))
+    assert str(value) == "1.235 (90% interval 1 to 1.5)\nA note."
+
+
 def test_estimates_tell_what_is_not_to_be_trusted():
     rng = np.random.default_rng(8)
     x, noise = rng.standard_normal((2, 500, 1))

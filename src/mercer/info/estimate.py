@@ -55,7 +55,23 @@ _KERNEL_SUMS = (
 
 @dataclass(frozen=True)
 class InformationEstimate:
-    """An estimate (in nats where it is one of information): value, standard error, interval, and notes on its bias."""
+    """An estimate with its standard error, its interval and notes on its bias.
+
+    Attributes
+    ----------
+    value : float
+        In nats for information, in the units of the data for distances.
+    standard_error : float
+    interval : tuple (low, high)
+        Confidence interval at the level `level`; it allows for chance, not for bias.
+    level : float
+    correction : float
+        What `CorrectedKSG` added to the value of `KSG`; 0 for other estimators.
+    saturated : bool
+        Whether the value is so close to log n that the information may be larger.
+    notes : tuple of str
+        What is known of the bias.
+    """
 
     value: float
     standard_error: float
@@ -68,6 +84,11 @@ class InformationEstimate:
     def __float__(self) -> float:
         return self.value
 
+    def __str__(self) -> str:
+        low, high = self.interval
+        first = f"{self.value:.4g} ({self.level:.0%} interval {low:.4g} to {high:.4g})"
+        return "\n".join((first, *self.notes))
+
 
 def estimate(
     function: Callable[..., float], *samples: Any, level: float = 0.95, **options: Any
@@ -78,7 +99,7 @@ def estimate(
     Nemenman 2019), so that the variance of the ten values, divided by ten, is that of the whole sample, and the
     interval has the quantile of Student's t with nine degrees of freedom. Series are cut into ten stretches.
     Bootstrap samples repeat observations, which breaks distances to neighbours, and are never used. The interval
-    allows for chance, not for bias, of which the notes tell.
+    allows for chance, not for bias; the notes say what is known of the bias.
 
     Parameters
     ----------
