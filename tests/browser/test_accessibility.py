@@ -15,6 +15,7 @@ import pytest
 
 import mercer
 from mercer.htest import MMD, drift, pairwise_independence, sample_size
+from mercer.kernels import Series
 from mercer.rkhs import Gaussian
 from tests.browser.chromium import browser
 
@@ -40,9 +41,15 @@ def written(folder: Path) -> list[Path]:
     """Reports of all kinds, with and without something found."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(80, 3)), rng.normal(0.8, 1.0, size=(80, 3))
+    texts = [
+        ["".join(rng.choice(list(letters), 12)) for _ in range(30)] for letters in ("abc", "aabc")
+    ]
+    series = [[np.cumsum(step * rng.normal(size=15)) for _ in range(20)] for step in (1.0, 2.0)]
     results = {
         "differ": MMD().test(x, y, rng=0),
         "same": MMD().test(x, x + 0.0, rng=0),
+        "texts": mercer.two_sample(*texts, rng=0),
+        "series": mercer.two_sample(*map(Series.of, series), rng=0),
         "depend": mercer.independence(x[:, 0], x[:, 0] ** 2, resamples=99, rng=0),
         "independent": mercer.independence(x[:, 0], y[:, 0], resamples=99, rng=0),
         "misfit": mercer.goodness_of_fit(Gaussian([0.0, 0.0], 1.0), y[:, :2], rng=0),
@@ -61,5 +68,5 @@ def test_no_violation(tmp_path):
     )
     assert done.stdout, done.stderr
     views = json.loads(done.stdout.splitlines()[-1])["summary"]
-    assert len(views) == 4 * 8
+    assert len(views) == 4 * 10
     assert [v for v in views if v["violations"] or v["small"] or v["overflow"] > 0] == []

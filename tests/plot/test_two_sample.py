@@ -138,7 +138,7 @@ def test_features_are_bars(mixed):
     assert_allclose(widths["town"], found["town"].standardized)
     assert next(iter(widths)) == "town"
     ax = found.plot(most=1)
-    assert ax.get_xlabel() == "standardized distance (1 of 2 columns)"
+    assert ax.get_xlabel() == "standardized distance (1 of 2 shown)"
 
 
 def test_power_is_a_curve_with_a_band():

@@ -37,7 +37,7 @@ from mercer.report.graph_page import graph_page
 _SCHEMA = "mercer/command/graph/1"
 _MIN_ROWS = 20  # of PC
 _EDGES_SHOWN = 15  # they fit on a screen with the rest
-_ASSUMED = "arrows are causes only if no common cause is hidden, nothing causes itself, and independences are those of the graph"
+_ASSUMED = "Arrows are causes only if no common cause is hidden, nothing causes itself, and independences are those of the graph"
 
 
 class GraphTest(StrEnum):

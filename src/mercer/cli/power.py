@@ -171,7 +171,7 @@ def _estimate(
     if choice.test_name is TestName.AUTO:
         x, y, test = first.points, second.points, choice.quadratic(first, second)
         notes.append(
-            "the kernel is the one that separates these files best; it was selected on the same "
+            "The kernel is the one that separates these files best; it was selected on the same "
             "files, so the estimate is slightly optimistic"
         )
     else:

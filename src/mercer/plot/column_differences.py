@@ -52,7 +52,7 @@ def plot_features(features: Any, *, ax: Any = None, level: float = 0.05, most: i
     ax.set_yticks(positions, [short(f.name) for f in shown], parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(0, 1.22 * max(sizes, default=1.0) or 1.0)
-    count = f" ({len(shown)} of {len(ordered)} columns)" if len(ordered) > len(shown) else ""
+    count = f" ({len(shown)} of {len(ordered)} shown)" if len(ordered) > len(shown) else ""
     ax.set_xlabel(f"standardized distance{count}")
     ax.set_title(
         f"coloured: corrected p-value at most {level:g}", fontsize="small", color="#666666",
