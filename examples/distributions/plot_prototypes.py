@@ -37,7 +37,7 @@ print(
 
 
 def accuracy(known: np.ndarray) -> float:
-    """Of the nearest of these rows, on the other pictures."""
+    """Accuracy of the label of the nearest of these rows, on the other pictures."""
     model = KNeighborsClassifier(1).fit(x[known], labels[known])
     return float(model.score(digits.data[test], digits.target[test]))
 

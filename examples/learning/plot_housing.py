@@ -18,7 +18,7 @@ from mercer.learn import HSICSelector, KernelRidge
 # %%
 # `fetch_boston` reads 506 districts of Boston from the folder named by ``MERCER_DATA``: crime, rooms, taxes, pollution
 # and others, and the median value of the homes. The column ``black``, made from the share of black residents, is
-# left out. Without the folder, made districts are used: the price rises with the rooms, falls with crime and with the
+# left out. Without the folder, simulated districts are used: the price rises with the rooms, falls with crime and with the
 # share of poor residents, and other columns are noise or copies of these with noise.
 
 

@@ -49,7 +49,7 @@ alignment = GlobalAlignment(0.3 * unit).normalized()
 
 # %%
 # Normalised, the sum over all pairs is the cosine between the mean embeddings of two bags. Larger
-# bags are told apart better, although no series tells more than before; with 80 test bags the
+# bags are classified better, although no single series is more informative; with 80 test bags the
 # standard error of an accuracy is up to 0.06.
 
 sizes = [1, 3, 7]

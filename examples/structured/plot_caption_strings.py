@@ -3,8 +3,8 @@ Captions in two languages, letter by letter
 ===========================================
 
 Are English and French captions of the same pictures dependent? Here captions are strings, and a
-kernel on each language counts the substrings of up to four characters that two captions share. No
-word is cut out, no dictionary is asked.
+kernel on each language counts the substrings of up to four characters that two captions share. Texts are
+not split into words, and no dictionary is used.
 """
 
 import os

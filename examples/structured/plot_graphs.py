@@ -3,7 +3,7 @@ Molecules and cuneiform signs
 =============================
 
 Graphs are compared by counts of their parts: of the neighbourhoods of nodes (Weisfeiler-Lehman)
-and of labels at the ends of shortest paths. A support vector machine on these kernels tells
+and of labels at the ends of shortest paths. A support vector machine on these kernels recognises
 molecules that are mutagenic, and signs of a script drawn as graphs.
 """
 

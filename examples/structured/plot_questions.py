@@ -61,7 +61,7 @@ for name, kernel in KERNELS.items():
     print(f"{name}: {accuracy[name][-1]:.3f} of the test questions with {SIZES[-1]} examples")
 
 # %%
-# Which kinds does the last machine take for which?
+# Which kinds does the last machine confuse?
 
 names = sorted(set(test_kinds))
 told = machines[-1].predict(test_texts)

@@ -28,7 +28,7 @@ class AdditiveNoise(DirectionMethod):
     Parameters
     ----------
     test : independence test
-        Of regressor and residuals.
+        Tests whether the residuals are independent of the regressor.
     rejected : float
         Both models are rejected if no p-value is above it.
     fits : float

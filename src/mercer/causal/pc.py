@@ -46,13 +46,13 @@ class PC:
     test : conditional independence test
         `KernelGCM()`, `KCI()`, `RCoT()` or another with `test(x, y, z)`; `PartialCorrelation()` for linear relations.
     marginal : independence test or None
-        Of two variables without others. None: `HSIC(null=Gamma())`, or `PartialCorrelation()` if that is the test.
+        For two variables with nothing given. None: `HSIC(null=Gamma())`, or `PartialCorrelation()` if that is the test.
     level : float
         A pair is separated if a p-value is above it.
     most_given : int or None
         Largest number of variables to condition on. None: as many as there are neighbours.
     correction : Holm or BenjaminiHochberg
-        Of the p-values of all pairs, in the report; it does not change the graph.
+        Corrects the reported p-values for the number of pairs; it does not change the graph.
 
     Examples
     --------

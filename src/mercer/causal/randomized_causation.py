@@ -30,8 +30,8 @@ class RandomizedCausation(DirectionMethod):
     """Randomised causation coefficient (RCC): a classifier on random features of mean embeddings of pairs.
 
     A pair of variables is represented by the means of random cosines of x, of y and of both together, which
-    approximate the mean embeddings of the three distributions, and a support vector machine learns from made
-    pairs which of two variables is the cause (Lopez-Paz et al. 2015). The made pairs have random spline mechanisms
+    approximate the mean embeddings of the three distributions, and a support vector machine learns from simulated
+    pairs which of two variables is the cause (Lopez-Paz et al. 2015). The simulated pairs have random spline mechanisms
     with additive, post-nonlinear, heteroscedastic and discrete noise. Training takes a few seconds and is done once
     for each configuration in a process.
 
@@ -40,7 +40,7 @@ class RandomizedCausation(DirectionMethod):
     pairs : int
         Made pairs to learn from; each is used in both directions.
     rows : int
-        Observations of each made pair.
+        Observations of each simulated pair.
     features : int
         Cosines of each of the three distributions.
     margin : float

@@ -33,11 +33,11 @@ class RESIT:
     Parameters
     ----------
     test : independence test
-        Of residuals and causes.
+        Tests whether the residuals are independent of the causes.
     level : float
         A cause is removed if the p-value without it is above the level.
     correction : Holm or BenjaminiHochberg
-        Of the p-values of all pairs, in the report; it does not change the graph.
+        Corrects the reported p-values for the number of pairs; it does not change the graph.
 
     Examples
     --------

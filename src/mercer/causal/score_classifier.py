@@ -1,4 +1,4 @@
-"""Cause or effect by a classifier of scores of both directions, trained on made pairs."""
+"""Cause or effect by a classifier of scores of both directions, trained on simulated pairs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _MAX_ROWS = 2000  # observations that scores are computed from; more do not chan
 class ScoreClassifier(DirectionMethod):
     """The direction by a classifier of scores of both directions; abstains from hidden common causes.
 
-    For both directions 27 scores tell how independent noise is of the cause: residual variance and
+    For both directions 27 scores measure how independent the noise is of the cause: residual variance and
     dependence of residuals on the cause, as they are, divided by their spread, and after normal scores of the effect;
     slopes (Janzing et al. 2012); conditional histograms; noise of whole numbers (`mercer.causal.pair_scores`). A
     multinomial logistic regression with three classes, x -> y, y -> x and a hidden common cause, was trained on
     pairs with random spline mechanisms; `python -m benchmarks.reproductions.causal_training` trains it again. The
     answer does not depend on which variable is called x.
 
-    The probabilities are those of made pairs, of which a fifth were confounded. Where the world is different, they
-    are only a way to order pairs by how clear they are.
+    The probabilities are those of simulated pairs, of which a fifth were confounded. Where real mechanisms differ, they
+    only order pairs by how clear they are.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class ScoreClassifier(DirectionMethod):
             "probability of a hidden common cause": neither,
         }
         reason = (
-            f"Probabilities among made pairs: {forward:.2f} for x -> y, {backward:.2f} for y -> x, "
+            f"Probabilities among simulated pairs: {forward:.2f} for x -> y, {backward:.2f} for y -> x, "
             f"{neither:.2f} for a hidden common cause."
         )
         clear = max(forward, backward) >= self.confidence and forward != backward
@@ -96,7 +96,7 @@ def causal_direction(
     >>> temperature = 15 - altitude / 150 - (altitude / 900) ** 3 + rng.normal(size=400)
     >>> print(causal_direction(altitude, temperature))
     Asked: does x cause y, or y cause x? (400 observations)
-    Verdict: x -> y (ScoreClassifier). Probabilities among made pairs: ...
+    Verdict: x -> y (ScoreClassifier). Probabilities among simulated pairs: ...
     """
     method = ScoreClassifier() if method is None else method
     expected = "a method, such as AdditiveNoise()"

@@ -41,7 +41,7 @@ def stable_skeleton(d: int, pvalue: PValue, level: float, most_given: int | None
     """PC-stable (Colombo and Maathuis 2014): pairs are separated by sets of growing size.
 
     Conditioning sets are of neighbours at the start of each size, so that the answer does not depend on the order of
-    the variables. Of the sets of one size that separate a pair, the one with the largest p-value is kept.
+    the variables. Where several sets of one size separate a pair, the one with the largest p-value is kept.
     """
     adjacent = ~np.eye(d, dtype=bool)
     largest = np.where(np.eye(d, dtype=bool), np.nan, 0.0)

@@ -29,7 +29,7 @@ _STRIPES_OF_FEW_VECTORS, _STRIPES = 64, 32
 # compute the tile again.
 MAX_FEW_VECTORS = 16
 _MIN_ROWS_OF_STRIPE = 128  # smaller tiles cost more in calls than in arithmetic
-# Of the last stripes of a product that writes into its result: a twentieth of the work of one of 16 threads on
+# Rows of the last stripes of a product that writes into its result: a twentieth of the work of one of 16 threads on
 # 20,000 points. BLAS packs the vectors again for each stripe, so that they must not be much smaller.
 _MIN_ROWS_OF_LAST_STRIPE = 64
 _MIN_VALUES_OF_STRIPE = 2**18  # a third of a millisecond, ten times what it costs to begin a task

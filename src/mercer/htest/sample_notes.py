@@ -169,7 +169,7 @@ def _all_different(values: np.ndarray) -> bool:
 def _column_differs(*samples: Any) -> bool:
     """Whether the first column rules out the copies that notes are about; it takes far less than hashing rows.
 
-    It does where no value occurs twice. Of many values, a share is compared, chosen by the values, so
+    It does where no value occurs twice. If there are many values, a share of them is compared, chosen by the values, so
     that copies are chosen together: every row of a sample that consists of copies has one among them,
     and of `_SUSPICIOUS_OVERLAP` of the rows about `_MIN_COPIES_COMPARED`, none with probability
     exp(-_MIN_COPIES_COMPARED).

@@ -73,7 +73,7 @@ class SlowContrasts:
 
     @property
     def frequencies(self) -> np.ndarray:
-        """Of all cosines, in radians per step: (series * cosines,)."""
+        """Frequencies of all cosines, in radians per step: (series * cosines,)."""
         return np.concatenate([np.pi * np.arange(1, self.number + 1) / n for n in self.sizes])
 
     def pieces(self, values: np.ndarray) -> list[np.ndarray]:

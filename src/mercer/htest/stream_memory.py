@@ -15,7 +15,7 @@ from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import taken
 
 MIN_ROWS_FOR_MEMORY = 16  # two halves of 8
-# Of each of two samples. Both must reject, which happens in 1 of 100 checks of independent observations.
+# Level of the test of each of two samples. Both must reject, which happens in 1 of 100 checks of independent observations.
 _LEVEL = 0.1
 _RESAMPLES = 99
 _NEGLIGIBLE_AUTOCORRELATION = 0.05

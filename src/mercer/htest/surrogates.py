@@ -81,7 +81,7 @@ class PhaseSurrogates(Null):
     """Series with the autocorrelations and the values of the observed one, and random phases.
 
     What is assumed: one of the two series, the second, is a stationary linear Gaussian process, seen through an increasing
-    function. Its phases are then uniform and independent of its periodogram. Of its normal scores the Fourier phases are
+    function. Its phases are then uniform and independent of its periodogram. The Fourier phases of its normal scores are
     drawn at random, the same for all columns, which keeps autocorrelations and cross-correlations; the values are put back
     by their ranks (Theiler et al. 1992, amplitude-adjusted surrogates). Take a season out before, because its phases are
     not random. The other series may be anything. Where the assumption fails, as with changing

@@ -45,7 +45,7 @@ def coincide(values: np.ndarray, noise: np.ndarray) -> bool:
     Parameters
     ----------
     values : array (k, B)
-        Of every row the first 512 are looked at.
+        The first 512 values of every row are looked at.
     noise : array (k,)
         The rounding errors of a row.
 

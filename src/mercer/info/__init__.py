@@ -1,4 +1,4 @@
-"""Entropies, divergences and mutual information, in nats."""
+"""Entropies, divergences and mutual information in nats, and distances of distributions."""
 
 from mercer.info.adaptive_partition import AdaptivePartition
 from mercer.info.association import (

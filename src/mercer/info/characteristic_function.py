@@ -83,7 +83,7 @@ class CharacteristicFunction:
     ) -> float:
         """MMD^2 = k(0) E |phi(w) - psi(w)|^2 of a shift-invariant kernel, over random frequencies of its spectrum.
 
-        The relative error is about 1 / sqrt(frequencies). Of two samples this is the biased MMD^2.
+        The relative error is about 1 / sqrt(frequencies). For two samples this is the biased MMD^2.
         """
         validate.instance(
             "other", other, CharacteristicFunction, "a CharacteristicFunction, as this is"

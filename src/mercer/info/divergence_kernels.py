@@ -47,7 +47,7 @@ class ExponentiatedDivergence(DistributionKernel):
         A divergence.
     scale : float
     estimator : Estimator or None
-        Of divergences of samples, as in `divergence`. `Parametric(Gaussian)` fits Gaussians, as Moreno et al. do.
+        Estimates the divergence of samples, as in `divergence`. `Parametric(Gaussian)` fits Gaussians, as Moreno et al. do.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class JensenTsallisKernel(DistributionKernel):
     ----------
     q : float
     estimator : Estimator or None
-        Of samples, as in `entropy`.
+        Estimates the entropy of samples, as in `entropy`.
 
     References
     ----------
@@ -148,7 +148,7 @@ class DensityProduct(DistributionKernel):
     ----------
     rho : float
     estimator : Estimator or None
-        Of samples, as in `entropy`; estimates from neighbours may be indefinite.
+        Estimates the entropy of samples, as in `entropy`; estimates from neighbours may be indefinite.
 
     References
     ----------

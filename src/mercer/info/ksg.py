@@ -28,7 +28,7 @@ class KSG(Estimator):
     distances of the variables, and n_x(i) the number of others whose x is closer than r_i. Kind 1 is
     psi(k) + psi(n) - mean(psi(n_x + 1) + psi(n_y + 1)). Kind 2 has a width for each variable, those of the box
     of the k neighbours, counts n_x(i) up to this width, and is
-    psi(k) - 1/k + psi(n) - mean(psi(n_x) + psi(n_y)). Of m variables psi(n) and 1/k count m - 1 times. Given z,
+    psi(k) - 1/k + psi(n) - mean(psi(n_x) + psi(n_y)). With m variables, psi(n) and 1/k count m - 1 times. Given z,
     kind 1 is psi(k) - mean(psi(n_xz + 1) + psi(n_yz + 1) - psi(n_z + 1)) (Frenzel and Pompe 2007).
 
     Columns are brought to unit standard deviation first, so that no value depends on their units.

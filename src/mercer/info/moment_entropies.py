@@ -96,8 +96,8 @@ class Parametric(Estimator):
     Parameters
     ----------
     family : class or object with `fit`
-        `fit(x)` returns a distribution with closed forms, such as `mercer.rkhs.Gaussian`. Of Gaussians, Shannon's
-        entropy is unbiased: log-determinants of covariance matrices are corrected.
+        `fit(x)` returns a distribution with closed forms, such as `mercer.rkhs.Gaussian`. Shannon's
+        entropy of Gaussians is unbiased: log-determinants of covariance matrices are corrected.
 
     Examples
     --------

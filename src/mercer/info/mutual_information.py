@@ -35,7 +35,7 @@ def mutual_information(
     """Mutual information in nats of two or more variables observed together, perhaps given another one.
 
     The divergence of their joint distribution from the product of their distributions: zero if and only if they
-    are independent. Of more than two variables this is the total correlation. It does not change when a variable is
+    are independent. For more than two variables this is the total correlation. It does not change when a variable is
     transformed one-to-one.
 
     Parameters

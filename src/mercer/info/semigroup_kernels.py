@@ -41,7 +41,7 @@ class EntropyKernel(DistributionKernel):
     scale : float
     measure : Shannon, Renyi, Tsallis or another entropy
     estimator : Estimator or None
-        Of samples, as in `entropy`.
+        Estimates the entropy of samples, as in `entropy`.
 
     References
     ----------

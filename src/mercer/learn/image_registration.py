@@ -75,7 +75,7 @@ def register_images(
     Parameters
     ----------
     fixed, moving : arrays (rows, columns)
-        Of the same shape.
+        Two images of the same shape.
     measure : callable (x, y) -> number, or None
         Dependence of the grey values (n,) of both images, such as ``mercer.info.mutual_information``. None: the kernel
         canonical correlation `kcca`, with RBF kernels at the median distance of each image.

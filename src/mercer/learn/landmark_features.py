@@ -51,7 +51,7 @@ class LandmarkFeatures:
 
     @property
     def bytes_per_row(self) -> int:
-        """Of a row and its features."""
+        """Memory of a row and its features."""
         return _bytes_per_row(self.stream.width, self.map.width)
 
     def of(self, points: Points) -> np.ndarray:

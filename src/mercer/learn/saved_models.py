@@ -40,7 +40,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     model : estimator
-        Of `mercer.learn` or `mercer.features`, fitted or not.
+        An estimator of `mercer.learn` or `mercer.features`, fitted or not.
     path : path of the file
         Replaced if it exists.
 

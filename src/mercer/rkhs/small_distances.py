@@ -15,7 +15,7 @@ from mercer.rkhs.distance_covariance_1d import CentredDistances, centred_diagona
 
 _DISTANCE = Energy()
 _MAX_POINTS = 100  # beyond, sorting numbers and Gram matrices take as long
-# Of the largest number: products of four such numbers neither vanish nor overflow.
+# Bounds on the largest number: products of four such numbers neither vanish nor overflow.
 _MIN_SIZE, _MAX_SIZE = 1e-50, 1e60
 
 

@@ -79,7 +79,7 @@ class ConditionalMutualInformation(_LocallyPermuted):
     Parameters
     ----------
     estimator : Estimator or None
-        Of `mercer.info`. None: `MixedKSG` with a tenth of the observations as neighbours, 3 to 50.
+        An estimator of `mercer.info`. None: `MixedKSG` with a tenth of the observations as neighbours, 3 to 50.
     neighbours : int
         Observations among which x is permuted where z is continuous.
     resamples : int

@@ -18,7 +18,7 @@ from mercer.htest.conditional.residual_test import (
     equal_shares,
 )
 
-# Of the level for the covariance itself, in `KernelGCM`: a share of 0.8 costs at most 0.025 of the power of `GCM`.
+# Share of the level for the covariance itself, in `KernelGCM`: a share of 0.8 costs at most 0.025 of the power of `GCM`.
 _PLAIN_SHARE = 0.8
 _FEATURE_SHARE = 0.12  # for features of the residuals
 _WEIGHTED_SHARE = 0.08  # for covariances that change with z

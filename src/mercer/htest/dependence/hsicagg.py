@@ -46,7 +46,7 @@ from mercer.rkhs.paired_samples import Variable, kernel_for_frame, need_variatio
 from mercer.rkhs.sample_rows import widened
 
 BANDWIDTHS = 5  # of the Gaussian kernel, and as many of the Laplace kernel
-# Of the level of the default test, for linear relations, those of second order, and all scales. Chosen on 18
+# Shares of the level of the default test, for linear relations, those of second order, and all scales. Chosen on 18
 # problems that are not in benchmarks/reproductions/default_problems.py, 120 runs each, with p-values by ranks alone:
 # with 0.7 to 0.8 for linear relations, the power on those of 1, 3 and 5 columns was 0.03 below that of the
 # correlation of scores on average, 0.07 at most; with 0.6 it was 0.06 to 0.09 below.
@@ -67,9 +67,9 @@ class HSICAgg(HypothesisTest):
     relation of the values and of normal scores of their ranks (of two columns their correlation),
     relations that have squares or products of scores on one side or on both, and all pairs of Gaussian and Laplace kernels of
     five bandwidths each. The statistic is log10 sum_b w_b / p_b with weights 0.75, 0.1 and 0.15, and p_b the
-    p-value of block b: a weighted harmonic mean of p-values. Of weak linear
-    relations of normal variables it found 48% where Pearson's test found 53%, of those with heavy tails
-    78% and 63% (`benchmarks/results/default_power.md`).
+    p-value of block b: a weighted harmonic mean of p-values. It found 48% of
+    weak linear relations of normal variables, where Pearson's test found 53%, and 78% of those with heavy
+    tails, where Pearson's test found 63% (`benchmarks/results/default_power.md`).
 
     Either way the p-value is exact at any sample size and any number of permutations
     (`mercer.htest.aggregation`). `statistic` computes it with the permutations of a fixed seed.

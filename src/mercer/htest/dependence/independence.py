@@ -65,7 +65,7 @@ def independence(
     test : independence test, optional
         Such as `HSIC()` or, with `given`, `KCI()`; the others are chosen only where this is None.
     kernel : Kernel, optional
-        Of both variables: the test is then `HSIC(kernel, kernel)`. Not together with `given`.
+        Kernel of both variables: the test is then `HSIC(kernel, kernel)`. Not together with `given`.
     resamples : int, optional
         Number of permutations; None: as many as the test chooses.
     level : float

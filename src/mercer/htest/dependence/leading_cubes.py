@@ -26,7 +26,7 @@ _MATRICES_IN_BUDGET = 4  # float32 arrays of this size for which the memory budg
 def leading_cubes(matrix: LazyMatrix, trace: float, squares: float) -> float:
     """tr K^3 of a symmetric matrix: from its 50 largest eigenvalues, the others as if they were equal.
 
-    `trace` and `squares` are tr K and tr K^2. Of large matrices, block Lanczos on a float32 copy finds
+    `trace` and `squares` are tr K and tr K^2. For large matrices, block Lanczos on a float32 copy finds
     these eigenvalues as exactly as the sum needs them: those that converge last matter least.
     """
     n = matrix.shape[0]

@@ -39,7 +39,7 @@ class MutualInformation(HypothesisTest):
     Parameters
     ----------
     estimator : Estimator or None
-        Of `mercer.info`. None: `MixedKSG` with a tenth of the observations as neighbours, 3 to 50.
+        An estimator of `mercer.info`. None: `MixedKSG` with a tenth of the observations as neighbours, 3 to 50.
     null : Permutation
 
     Examples

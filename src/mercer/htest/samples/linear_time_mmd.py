@@ -136,8 +136,8 @@ class LinearMMD(GroupedTest):
 
     The mean of k(x, x') + k(y, y') - k(x, y') - k(x', y) over disjoint groups (x, x', y, y')
     (Gretton et al. 2012, lemma 14): independent terms, and so a normal distribution. Much less
-    powerful than `MMD` on the same data, for use where there are more data than time. Of samples
-    of different sizes the smaller one sets the number of groups; in each of them the larger one
+    powerful than `MMD` on the same data, for use where there are more data than time. If the samples
+    differ in size, the smaller one sets the number of groups; in each of them the larger one
     puts several points in the place of one, so that all are used. Points are taken in random
     order, always the same.
 
@@ -353,7 +353,7 @@ class _Places:
         """Pairs of a point here and a point in the opposite place of `other`, and their groups.
 
         The first with the first, the second with the second, and so on; or every point here with
-        all points there, which are few. Of pairs within one sample each is taken once.
+        all points there, which are few. Each pair within one sample is taken once.
         """
         opposite = self.place ^ 1
         first, size = other.start[opposite], np.diff(other.start)[opposite]

@@ -44,11 +44,11 @@ class MeanDifference:
     Parameters
     ----------
     features : array (n + m, p)
-        Of the first sample, then of the second.
+        Features of the first sample, then of the second.
     n : int
         The size of the first sample.
     weights : array (n + m,) or None
-        Of the observations, adding up to one in each sample.
+        Weights of the observations, adding up to one in each sample.
     """
 
     def __init__(self, features: np.ndarray, n: int, weights: np.ndarray | None) -> None:
@@ -70,8 +70,8 @@ class MeanDifference:
     def relabelled(self, null: Permutation, columns: slice, seed: int) -> Iterator[Difference]:
         """The same for the labellings in some columns, in chunks; column 0 is the observed one.
 
-        Of weighted observations the covariance is that of all of them together: a sample in which
-        few count knows its own too poorly, and labellings spread these over both samples.
+        Weighted observations share one covariance matrix, that of both samples together: a sample in which
+        few observations count estimates its own too poorly, and labellings spread these over both samples.
         """
         labels = labellings(self.n, self.m, null, seed)
         for chunk in within(columns, labels.chunks(settings().memory // 4)):

@@ -86,10 +86,9 @@ class MMD(HypothesisTest):
     ) -> MMD:
         """A test with the kernel that has the most power on these samples.
 
-        The largest MMD_u^2 over its standard deviation under permutations: by so many deviations the statistic
-        passes its mean under the null hypothesis. All kernels are computed in one pass. Hand the new test other samples
-        than these, or its p-values are too small: half of the data for this, half for the test.
-        `MMDAgg` compares kernels without splitting the data.
+        It maximises the unbiased MMD^2 divided by its standard deviation under permutations, in one pass for all
+        kernels. Use the new test on other samples than these, or its p-values are too small: choose on one half of the
+        data and test on the other. `MMDAgg` compares kernels without splitting the data.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_r
 from mercer.kernels.base import Kernel
 from mercer.row_streams import RowStream, streamed
 
-# Of the level of the default test, for means, squares and products, and all scales. Chosen on 17 problems that
+# Shares of the level of the default test, for means, squares and products, and all scales. Chosen on 17 problems that
 # are not in benchmarks/reproductions/default_problems.py, 120 runs each, with p-values by ranks alone: with 0.5 for
 # means, the power on shifts of 1, 3 and 8 columns was at most 0.03 below that of means alone; with 0.2 in place
 # of 0.1 for squares and products, that on scales rose by 0.03 and 0.12.
@@ -46,8 +46,9 @@ class MMDAgg(HypothesisTest):
     By default, what people look for first has most of the level: there are three blocks, two kernels
     of means (of the values and of normal scores of their ranks), one of squares and products of scores, and
     Gaussian and Laplace kernels of ten bandwidths each. The statistic is log10 sum_b w_b / p_b with weights 0.5, 0.2
-    and 0.3, and p_b the p-value of block b: a weighted harmonic mean of p-values. Of shifts of
-    normal samples it found 66% where the t-test found 72%, of those of heavy tails 70% and 37%
+    and 0.3, and p_b the p-value of block b: a weighted harmonic mean of p-values. It found 66% of
+    the shifts of normal samples, where the t-test found 72%, and 70% of those of samples with heavy tails,
+    where the t-test found 37%
     (`benchmarks/results/default_power.md`).
 
     Either way the level is exact at any sample size and any number of permutations

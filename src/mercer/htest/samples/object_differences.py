@@ -51,7 +51,7 @@ def object_feature_differences(
 
     The statistic of a feature is |mean count in x - mean count in y| over its standard deviation in both
     samples together. One set of permutations serves all features, so that their p-values are corrected
-    together. Of more than 2,000 features, those whose counts vary most in the pooled sample are compared,
+    together. If there are more than 2,000 features, those whose counts vary most in the pooled sample are compared,
     which does not depend on the labels, and so leaves p-values exact.
     """
     kernel = counting_kernel(pooled.kernel)

@@ -50,7 +50,7 @@ class SCF(FeatureTest):
         What the data are divided by, one number for all columns or one for each. None: the median
         distance from the centre (data frames: of standardised columns).
     frequencies : int or array (J, d)
-        Of the divided data. A number: so many standard normal draws, with the rng of `test`, and
+        Frequencies for the divided data. A number: so many standard normal draws, with the rng of `test`, and
         in `statistic` always with seed 0. The result's `test.frequencies` are those that were used.
     center : array (d,) or None
         Where the smoothing window sits. None: the mean of the pooled sample if the bandwidth is

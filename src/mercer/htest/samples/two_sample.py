@@ -68,9 +68,9 @@ def two_sample(
     Parameters
     ----------
     x, y : array, tensor, data frame, weighted sample (`Empirical`), or a source of rows that are not in memory
-        Of any sizes, at least two observations each.
+        Samples of any sizes, at least two observations each.
     test : two-sample test, optional
-        Such as `MMD()` or `Energy()`; results of `AgainstDraws` and `KSample` have doors of their own.
+        Such as `MMD()` or `Energy()`; for `AgainstDraws` and `KSample` call their own method `test`.
     kernel : Kernel, optional
         The test is then `MMD(kernel)`.
     resamples : int, optional

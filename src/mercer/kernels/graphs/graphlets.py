@@ -21,7 +21,7 @@ class Graphlets(GraphFeatures):
     """Counts of the induced subgraphs of `size` nodes, up to isomorphism: <counts of x, counts of y>.
 
     Graphlets of three nodes differ by their number of edges. Labels, weights and self-loops do not matter.
-    All subsets of nodes are looked at: n^size / size! for a graph of n nodes.
+    All subsets of nodes are enumerated: n^size / size! for a graph of n nodes.
 
     References
     ----------

@@ -61,7 +61,7 @@ def fill_by_blocks(
 ) -> np.ndarray:
     """A matrix (n, m) on all threads: row(i, b) has entries (i, j) for j in order[8 b :].
 
-    Of a symmetric matrix, row i is asked for the block of i in the order, and those behind it; the others follow.
+    If the matrix is symmetric, row i is asked for the block of i in the order and those behind it; the others follow.
     """
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))

@@ -23,7 +23,7 @@ class Series(EqualByValue, Rows):
 
     ``series[i]`` is a series, ``series[a:b]`` and ``series[positions]`` are subsets. Time comes first: arrays of
     three dimensions are (series, time, channels), as tslearn has them. Arrays of aeon and sktime are (series,
-    channels, time), which no look at the numbers can tell: read them with `from_channels_first`.
+    channels, time), which the numbers do not show: read them with `from_channels_first`.
 
     Parameters
     ----------

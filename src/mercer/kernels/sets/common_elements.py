@@ -80,7 +80,7 @@ class _Ratio(SetFeatures):
 
 @dataclass(frozen=True)
 class Jaccard(_Ratio):
-    """Jaccard index |A n B| / |A u B|; two empty sets have 1.
+    """Jaccard index |A n B| / |A u B|, and 1 for two empty sets.
 
     References
     ----------
@@ -101,7 +101,7 @@ class Jaccard(_Ratio):
 
 @dataclass(frozen=True)
 class Dice(_Ratio):
-    """Dice coefficient 2 |A n B| / (|A| + |B|); two empty sets have 1.
+    """Dice coefficient 2 |A n B| / (|A| + |B|), and 1 for two empty sets.
 
     Examples
     --------
@@ -116,12 +116,12 @@ class Dice(_Ratio):
 
 @dataclass(frozen=True)
 class WeightedJaccard(_Ratio):
-    """Jaccard index of weighted elements: w(A n B) / w(A u B), where w adds up the weights; empty sets have 1.
+    """Jaccard index of weighted elements: w(A n B) / w(A u B), where w adds up the weights; 1 for two empty sets.
 
     Parameters
     ----------
     weights : mapping from elements to positive numbers
-        Or a tuple of pairs (element, weight). Elements without a weight weigh 1.
+        Or a tuple of pairs (element, weight). Elements without a weight have the weight 1.
 
     Examples
     --------

@@ -125,8 +125,8 @@ class _OfElements(ObjectKernel):
 class Convolution(_OfElements):
     """Sum of the base kernel over all pairs of elements: sum over a in A, b in B of k(a, b).
 
-    Points are sets (bags) of points of the base kernel: arrays (n_i, d), or lists of objects. The empty
-    set has 0. `MeanMap` is the same divided by the numbers of elements.
+    Points are sets (bags) of points of the base kernel: arrays (n_i, d), or lists of objects. The value with
+    the empty set is 0. `MeanMap` is the same divided by the numbers of elements.
 
     References
     ----------
@@ -151,7 +151,7 @@ class Convolution(_OfElements):
 class BestMatch(_OfElements):
     """Mean similarity of best matches: half of mean_a max_b k(a, b) + mean_b max_a k(a, b).
 
-    Points are sets of points as for `Convolution`; a set and the empty set have 0. It is not positive
+    Points are sets of points as for `Convolution`; the value of a set and the empty set is 0. It is not positive
     definite: learners may warn.
 
     References

@@ -87,7 +87,7 @@ class FuzzyIntersection(_OfFuzzySets):
     """Size of the intersection of fuzzy sets: the sum over elements e of T(X(e), Y(e)).
 
     Fuzzy sets are mappings from elements (numbers, text or tuples) to degrees in [0, 1]; elements that are left
-    out have 0. With degrees of 1 only, this is `SetIntersection`. Both norms make it positive definite.
+    out have the degree 0. With degrees of 1 only, this is `SetIntersection`. Both norms make it positive definite.
 
     References
     ----------
@@ -206,7 +206,7 @@ class FuzzyCrossProduct(ObjectKernel):
 
     Elements that are similar but not equal count too, unlike for `FuzzyIntersection`. A fuzzy set is a mapping
     from elements to degrees in [0, 1], or a pair (points, degrees) of an array (m, d), or a list of objects, and a
-    vector (m,). The empty set has 0. Positive definite where the base is.
+    vector (m,). The value with the empty set is 0. Positive definite where the base is.
 
     References
     ----------

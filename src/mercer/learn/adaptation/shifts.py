@@ -81,7 +81,7 @@ class TargetShift(Shift):
         k of points, None: RBF at half the median distance of both domains; and l of targets, None: `Delta` for labels,
         RBF at the median distance for numbers.
     ridge : float
-        Of the conditional embedding, times n.
+        Ridge of the conditional embedding, times n.
     largest : float
         Bound on the weights.
 

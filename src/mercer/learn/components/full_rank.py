@@ -63,7 +63,7 @@ class FactorView(RegularizedView):
         return cls(root, view, lower)
 
     def function(self, target: np.ndarray) -> tuple[Function, np.ndarray]:
-        """Of the weights (A'A + c I)^-1 A't = L^-T F't."""
+        """Function with the weights (A'A + c I)^-1 A't = L^-T F't."""
         from scipy.linalg import solve_triangular
 
         weights = solve_triangular(self.triangle, self.root.T @ target, lower=True, trans=1)
@@ -88,7 +88,7 @@ class DenseView(RegularizedView):
         return cls(to_numpy(lower_factor(shrunk)), side, shrunk, len(shrunk) * ridge)
 
     def function(self, target: np.ndarray) -> tuple[Function, np.ndarray]:
-        """Of the coefficients (K~ + c I)^-1 t = (t - R t) / c."""
+        """Function with the coefficients (K~ + c I)^-1 t = (t - R t) / c."""
         coefficients = (target - self.shrunk @ target) / self.c
         gram = self.side.gram
         means = to_numpy(gram.row_sums()).astype(np.float64) / len(self.shrunk)

@@ -76,7 +76,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         and may be larger than memory: a `Parquet` source, an Arrow dataset, a Dask collection, a memory map or a
         Zarr array. None: the components of all points, which are held.
     random_state : int, Generator, RandomState or None
-        Of the landmarks.
+        Seed of the landmarks.
 
     Attributes
     ----------

@@ -56,7 +56,7 @@ class FourierRidge(StreamedRidge):
     map_ : FourierMap
         The features.
     error_bound_ : float
-        Of the kernel values, as in `RandomFourier`.
+        Bound on the error of the kernel values, as in `RandomFourier`.
     kernel_ : Kernel
     n_passes_ : int
         Number of passes over the data.

@@ -44,7 +44,7 @@ from mercer.rkhs.sample_rows import settled, taken
 _STORED_SHARE = (
     4  # of the memory budget: below this part of it, the kernel values are computed once
 )
-# Rows of a stored Z from which the preconditioner estimates Z'Z. Of 20,000 points in 20 dimensions, 1, 5, 10 and 20 for each
+# Rows of a stored Z from which the preconditioner estimates Z'Z. With 20,000 points in 20 dimensions, 1, 5, 10 and 20 for each
 # of 100 landmarks lead to 62, 30, 27 and 27 passes; in 2 dimensions to 45, 33, 32 and 30.
 _SAMPLED_ROWS_PER_LANDMARK = 10
 _POINTS_PER_SAMPLED_ROW = (

@@ -103,8 +103,8 @@ class NystromRidge(OnLandmarks, StreamedRidge):
     Parameters
     ----------
     kernel : Kernel or None
-        None: RBF at the median distance; `default_kernel` where a frame has categories. Of a source: of
-        the points that were drawn from it.
+        None: RBF at the median distance; `default_kernel` where a frame has categories. For a source, that is the median distance
+        of the points that were drawn from it.
     ridge : float
     landmarks : int or points
         Number drawn from the data (all points, if there are fewer), or the landmarks themselves.

@@ -42,7 +42,7 @@ class KernelBeliefPropagation:
     kernels : mapping from nodes to kernels, or None
         None, also for single nodes: RBF at the median distance of the sample of the node. `Delta` for categories.
     ridge : float
-        Of the regressions, times n.
+        Ridge of the regressions, times n.
 
     References
     ----------
