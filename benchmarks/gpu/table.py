@@ -1,6 +1,6 @@
 """Every hypothesis test and learner on the GPU, beside the CPU of the same machine; prints Markdown.
 
-python -m benchmarks.gpu.table                                    # the table of docs/install.md
+python -m benchmarks.gpu.table                                    # the table of docs/guide/gpu.md
 python -m benchmarks.gpu.table --sizes 1000 10000 --limit 2 --only "SVC|MMD"
 python -m benchmarks.gpu.table --on gpu > gpu.jsonl               # on one side only, a line for each row,
 python -m benchmarks.gpu.table --on cpu > cpu.jsonl               # and both sides together:

@@ -97,7 +97,7 @@ def telling_words(problem: str, trials: int, number: int = 10) -> dict[str, list
     return {"most": ranked[:number], "least": ranked[-number:][::-1]}
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def markdown(store: Store) -> str:
@@ -112,7 +112,7 @@ def markdown(store: Store) -> str:
         lines += [
             "",
             *(
-                f"* {problem}: most telling words {', '.join(words['most'])}; least telling {', '.join(words['least'])}"
+                f"* {problem}: most informative words {', '.join(words['most'])}; least informative {', '.join(words['least'])}"
                 for problem, words in store["words"].items()
             ),
         ]

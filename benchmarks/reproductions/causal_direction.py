@@ -65,7 +65,8 @@ def once(key: str, seed: int) -> dict[str, Any]:
 def markdown(store: Mapping[str, Any]) -> str:
     """A table for each number of observations."""
     command = "python -m benchmarks.reproductions.causal_direction"
-    lines = [*heading("Cause or effect: share of made pairs that are told right", command), ""]
+    title = "Cause or effect: how often methods find the true direction of simulated pairs"
+    lines = [*heading(title, command), ""]
     lines += [
         "Mooij et al. (2016) and Lopez-Paz et al. (2015) as in mercer.datasets: mechanisms from Gaussian processes, which",
         "no method was trained on. Right means the true direction, and for confounded pairs that the method abstains; an",

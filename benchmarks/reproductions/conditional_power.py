@@ -100,7 +100,7 @@ def _column(v: np.ndarray) -> np.ndarray:
     return v if v.ndim == 2 else v[:, None]
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def _markdown(store: Store) -> str:

@@ -109,7 +109,7 @@ def _observations(door: str, problem: str, seed: int) -> tuple[Any, Any]:
     return DOORS[door][1][problem](rng)
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def _rows(cells: dict[str, Any], door: str) -> Iterator[dict[str, str]]:

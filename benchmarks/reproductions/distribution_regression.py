@@ -148,7 +148,7 @@ def _splits(study: str, seed: int) -> tuple[Split, ...]:
     return tuple(STUDIES[study].splits(seed))
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def markdown(store: Store) -> str:
@@ -162,7 +162,7 @@ def markdown(store: Store) -> str:
             learner: cells[learner] for learner in LEARNERS if cells.get(learner, {}).get("runs")
         }
         lines += ["", f"## {name}: {study.target}", "", *table(_rows(done))]
-    lines += ["", "## What becomes of the claims", "", *table(claims(store)), "", *_NOTES]
+    lines += ["", "## The claims of the papers", "", *table(claims(store)), "", *_NOTES]
     if MISSING:
         lines += ["", f"Deep sets were left out: {MISSING}."]
     return "\n".join(lines) + "\n"
@@ -224,7 +224,7 @@ _NOTES = [
     "parameters inside what it learns from: ridge regressions by five folds, the Bayesian machine by three, and",
     "deep sets by three folds with early stopping, averaging the networks of all folds. Holds: by two standard errors of",
     "the difference of runs. Intervals: of MERR and other kernel ridge regressions the jackknife+, of the Bayesian",
-    "machine 1.64 standard deviations. Seconds: of one processor; the first learner that needs an expected kernel",
+    "machine 1.64 standard deviations. Seconds of processor time; the first learner that needs an expected kernel",
     "(MERR, linear) pays for it. An estimate that knows the family errs by 1 / sqrt(2 n) in the entropy: 0.032 with 500",
     "points, 0.071 with 100; who knows that only the angle varies can err less.",
     "",

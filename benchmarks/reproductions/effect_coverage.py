@@ -74,7 +74,7 @@ def once(key: str, seed: int) -> dict[str, Any]:
     return {"estimates": [round(estimate, 5)], "intervals": [[round(low, 5), round(high, 5)]]}
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 TITLES = {
     "areas": "Areas of two samples: normal samples of n rows each, the second with a shifted first column",

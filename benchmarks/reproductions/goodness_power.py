@@ -199,7 +199,7 @@ def _data(study: str, seed: int) -> np.ndarray:
 
 
 def times(sizes: Iterable[int] = TIMED) -> list[dict[str, Any]]:
-    """Seconds of one processor for FSSD at these numbers of observations, in ten dimensions."""
+    """Seconds of processor time for FSSD at these numbers of observations, in ten dimensions."""
     found = []
     study = laplace(10)
     for n in sizes:
@@ -213,7 +213,7 @@ def times(sizes: Iterable[int] = TIMED) -> list[dict[str, Any]]:
     return found
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def _rows(cells: dict[str, Any]) -> Iterable[dict[str, str]]:
@@ -237,14 +237,14 @@ def _markdown(store: Store) -> str:
     lines += ["", *table(_rows(store["cells"]))]
     lines += [
         "",
-        "1,000 observations. Rate: of rejections, at level 0.05. To reach: the rate of the published procedure, run",
+        "1,000 observations. Rate: share of rejections at level 0.05. To reach: the rate of the published procedure, run",
         "here on the same observations (Jitkrittum et al. 2017 print curves only). Reached: not below by more than",
         "the 99% band of the difference; same and rbm0, where the model is right: 0.05 within three standard errors.",
         "mean: of the first of ten coordinates; variance: 2 instead of 1 in the first coordinate, and laplace: of the",
         "same mean and variance, in so many dimensions; rbm: 50 visible and 10 hidden units, deviation of the noise",
         "on all weights, as their code has them; draws are exact. FSSD-opt learns from a fifth of the observations;",
         "KSD, LKS and FSSD-rand have RBF kernels at the median distance. MMD-opt: as many draws from the model;",
-        "mercer's is MMDAgg. Seconds: of one processor, with the draws from the model that MMD needs.",
+        "mercer's is MMDAgg. Seconds of processor time, with the draws from the model that MMD needs.",
         "",
         "What supports the text (Jitkrittum et al. 2017, section 4): FSSD-opt is far more powerful than LKS, the other test in",
         "linear time, everywhere; on the machines (rbm) it is close to KSD, which takes quadratic time, and against Laplace",
@@ -255,7 +255,7 @@ def _markdown(store: Store) -> str:
     if "times" in store:
         lines += ["", "## FSSD is linear in the number of observations", ""]
         lines += table(store["times"])
-        lines += ["", "Ten dimensions, five locations; seconds of one processor."]
+        lines += ["", "Ten dimensions, five locations; seconds of processor time."]
     return "\n".join(lines) + "\n"
 
 

@@ -173,7 +173,7 @@ def _data(study: str, size: int, seed: int) -> Pair:
 
 
 def times(sizes: Iterable[int] = SIZES) -> list[dict[str, Any]]:
-    """Seconds of one processor for NFSIC at these numbers of observations."""
+    """Seconds of processor time for NFSIC at these numbers of observations."""
     found = []
     for n in sizes:
         whole = Sinusoid(2.0).sample(n, rng=0)
@@ -191,7 +191,7 @@ def _seconds(run: Run, whole: Pair) -> float:
     return timed(lambda: run(whole, np.random.default_rng(0)))[1]
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def _rows(cells: dict[str, Any]) -> Iterable[dict[str, str]]:
@@ -216,11 +216,11 @@ def _markdown(store: Store) -> str:
     lines += ["", *table(_rows(store["cells"]))]
     lines += [
         "",
-        "Rate: of rejections, at level 0.05. To reach: the rate of the published procedure, run here on the",
+        "Rate: share of rejections at level 0.05. To reach: the rate of the published procedure, run here on the",
         "same observations (Jitkrittum et al. 2017 print curves only). Reached: not below by more than the 99%",
         "band of the difference; sg, where the variables are independent: 0.05 within three standard errors.",
         "sin: frequency; gsign: columns of x; turn: degrees; noise: further columns of each variable, turned by",
-        "45 degrees. NFSIC-opt learns from half of the observations. Seconds: of one processor. QHSIC has no",
+        "45 degrees. NFSIC-opt learns from half of the observations. Seconds of processor time. QHSIC has no",
         "rate to reach where its published form takes minutes a run (kernel matrices of full rank): it is",
         "the same statistic, at the same bandwidths. songs and videos: stand-ins for the million-song and",
         "VideoStory46K panels, of the same numbers of columns (90 and 1; 2,000 and 1,878); broken: independent.",
@@ -237,7 +237,7 @@ def _markdown(store: Store) -> str:
         lines += table(store["times"])
         lines += [
             "",
-            "Sinusoid of frequency 2, ten locations; the least of three times, seconds of one processor.",
+            "Sinusoid of frequency 2, ten locations; the least of three times, seconds of processor time.",
         ]
     return "\n".join(lines) + "\n"
 

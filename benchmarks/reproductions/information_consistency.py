@@ -58,7 +58,7 @@ def markdown(store: Store) -> str:
         "of a mean. Shrinks: the error falls from the smallest n to the largest by more than two standard errors of the",
         f"difference; slowly, with an exponent above {SLOWEST}. Stalls: so it does, but not from the second n to the largest. NO:",
         "it does not fall by that much. Not meant to: an approximation that is right near a Gaussian, on data that are not.",
-        "Bias: mean error at the largest n. Milliseconds: of one processor, at the largest n. Estimators of a problem see the",
+        "Bias: mean error at the largest n. Milliseconds of processor time, at the largest n. Estimators of a problem see the",
         "same samples. Consistency is a limit: a case that stalls here may go on at larger n.",
     ]
     return "\n".join(lines) + "\n"

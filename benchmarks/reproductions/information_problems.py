@@ -127,7 +127,7 @@ LAWS = {
 
 
 def entropies() -> Iterator[tuple[str, Problem]]:
-    """Of numbers by every estimator, of categories, and of both together."""
+    """Entropies of numbers by every estimator, of categories, and of both together."""
     for name, law in LAWS.items():
         for d in DIMENSIONS:
             yield f"entropy, {name}, d = {d}", _entropy(name, law, d)
@@ -224,7 +224,7 @@ def _two_values(n: int, rng: np.random.Generator) -> Samples:
 
 
 def informations() -> Iterator[tuple[str, Problem]]:
-    """Of x, a sample of the law, and x plus noise in d + d dimensions, and of categories."""
+    """Mutual information of x, a sample of the law, and x plus noise in d + d dimensions, and of categories."""
     mixed = mixture_entropy(2.0) - NORMAL_ENTROPY
     noises = {  # the sampler, and the true value
         "Gaussian": (

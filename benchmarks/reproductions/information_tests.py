@@ -163,7 +163,7 @@ def once(key: str, seed: int) -> dict[str, Any]:
     return {"rejections": int(result.pvalue <= LEVEL)}
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 _NOTE = f"""Share of runs that reject at level {LEVEL}, with 95% bands (Wilson); {N} observations of each sample or variable, {3 * N // 2} of
 each series. Inside: a level of 400 runs is to be at most 0.083, three standard errors above {LEVEL}. Tests of a problem see the same

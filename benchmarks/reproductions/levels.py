@@ -64,7 +64,7 @@ class Levels:
             "null that is conservative there and says so), and only the upper end counts. "
             f"One rate in some thousands is outside by chance: what is after {RUNS} runs "
             f"is run on to {MORE:,}. The standard error of a rate of 5% is 1.1% after {RUNS} runs and 0.5% after {MORE:,}. "
-            "Milliseconds: of one processor.",
+            "Milliseconds of processor time.",
         ]
         return "\n".join(lines) + "\n"
 

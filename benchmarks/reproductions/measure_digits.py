@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def once(key: str, seed: int) -> dict[str, list[float]]:
-    """The accuracies of all machines on one draw of pictures, and their seconds of one processor."""
+    """The accuracies of all machines on one draw of pictures, and their seconds of processor time."""
     task, kind, m = key.split("/")
     train, test = (_first(s, int(m)) for s in splits(TASKS[task], kind, max(NUMBERS), seed))
     chance = np.random.default_rng([seed, 1]).integers(2**31)
@@ -167,7 +167,7 @@ def _first(split: Split, m: int) -> Split:
     return Split(split.images, split.labels, split.virtual[:, :m])
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 SCORES = {
     "svm pictures": "SVM, pictures",
@@ -312,7 +312,7 @@ def _median(entries: Iterable[dict[str, Any]], key: str) -> float:
 
 
 _HOW = [
-    "Muandet, Fukumizu, Dinuzzo and Schölkopf 2012, section 6.2, as printed: 100 pictures of each digit by lot from USPS,",
+    "Muandet, Fukumizu, Dinuzzo and Schölkopf 2012, section 6.2, as printed: 100 pictures of each digit drawn at random from USPS,",
     "a third of them (33) to test with; 10, 20 and 30 virtual examples of each, without the pictures themselves. Scale",
     "factors are N((1, 1), 0.1 I), displacements N((0, 0), 5 I), angles N(0, pi). Values are in [0, 1]; "
     f"{COMPONENTS} principal",
@@ -326,7 +326,7 @@ _HOW = [
     "say how often it draws, how it scores the SVM and the augmented SVM, or what it times.",
 ]
 _LEGEND = (
-    "Percent that is right, mean and standard deviation over draws of pictures. Each: of single virtual "
+    "Accuracy in percent, mean and standard deviation over draws of pictures. Each: of single virtual "
     "examples. Vote: of pictures, by most of their virtual examples. Bags: of pictures, from the bag of "
     "their virtual examples. Pictures: of the pictures themselves, untransformed. The paper does not say how the "
     "augmented SVM and the SVM were scored."
@@ -336,7 +336,7 @@ _PAIRED = (
     "digits with a number of virtual examples. Gains are ± their standard errors over draws."
 )
 _COST = (
-    "Seconds of one processor, medians over all tasks and transformations; search: cross-validation over the whole "
+    "Seconds of processor time, medians over all tasks and transformations; search: cross-validation over the whole "
     "grid, fit and predict: with the parameters that were found. The paper counts from the SMM with 10 examples of each "
     "picture as well, and does not say what was timed."
 )

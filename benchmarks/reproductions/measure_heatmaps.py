@@ -79,7 +79,7 @@ def _embedding(name: str, value: float, train: list[Gaussian]) -> Kernel:
     return inner * float(1 / np.median(inner.diag(inner.accept(train))))
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def markdown(store: dict[str, Any]) -> str:
@@ -100,7 +100,7 @@ def _map(key: str, found: np.ndarray) -> Iterator[str]:
     word = "gamma" if embedding == "RBF" else "degree"
     yield f"## {embedding}-RBF, means with covariance {SPREADS[setting]:g} I ({setting})"
     yield ""
-    yield f"{len(found)} repetitions, {train} Gaussians of each class to learn from and {test} to predict."
+    yield f"{len(found)} repetitions, {train} Gaussians of each class for training and {test} for testing."
     yield ""
     yield from table(
         {
@@ -123,15 +123,15 @@ def _map(key: str, found: np.ndarray) -> Iterator[str]:
 
 
 _NOTE = """Accuracy in percent. Muandet et al. 2012, section 6.1 and Figure 1b, as printed: the Gaussians of Table 2, gamma of 10^-3, ...,
-10^3 for RBF kernels and degrees 2 to 8 for polynomials, 500 Gaussians of each class to learn from and 200 to predict, 30
+10^3 for RBF kernels and degrees 2 to 8 for polynomials, 500 Gaussians of each class for training and 200 for testing, 30
 repetitions. Different: the text does not say which C the maps have, and here it is that of 2^-3, 2^-2, ..., 2^7 which is best by
 ten folds at every place; polynomial embeddings are divided by their median squared norm, without which no gamma suits two
 degrees. RBF kernels are exp(-gamma/2 |x - y|^2). The figure has no numbers to compare with.
 
 What the text reads off the figure is that the embedding kernel matters more than the level-2 kernel. That is so with RBF
 embeddings: a wrong gamma of the embedding costs all that there is to gain, a wrong one on top next to nothing. With polynomial
-embeddings it is the other way round: every degree does well, and gamma on top decides. With an embedding of gamma 10 and more all Gaussians are as far from each other as rounding tells: what
-stands there says nothing about kernels."""
+embeddings it is the other way round: every degree does well, and gamma on top decides. With an embedding of gamma 10 and more all Gaussians are equally far from each
+other up to rounding, so those places say nothing about kernels."""
 RECORD = Record("measure_heatmaps", markdown)
 PLAN = Plan(
     RECORD,

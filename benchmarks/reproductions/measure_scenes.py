@@ -90,7 +90,7 @@ def once(key: str, seed: int) -> dict[str, Any]:
     }
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 PAIRS = ((SVM, PLSA), (SVM, PLSA_SVM), (LINEAR, SVM), (NONLINEAR, SVM), (NONLINEAR, LINEAR))
@@ -109,7 +109,7 @@ CLAIMS = {
         (WITHOUT, LINEAR),
         (USUAL, SVM),
     ),
-    "beyond the paper: the distribution tells more than its mean": (
+    "beyond the paper: the distribution is more informative than its mean": (
         (WITHOUT, LINEAR),
         (WITHOUT, MEAN),
     ),
@@ -119,7 +119,7 @@ CLAIMS = {
 def markdown(store: Store) -> str:
     """Accuracies of all machines, and differences of those that the paper compares."""
     lines = heading(
-        "Rooms told apart by their patches (Muandet et al. 2012, Figure 4)",
+        "Rooms classified by their patches (Muandet et al. 2012, Figure 4)",
         "python -m benchmarks.reproductions.measure_scenes --runs 10",
     )
     lines += [
@@ -136,11 +136,11 @@ def markdown(store: Store) -> str:
 
 _TOLD = """Percent of the test pictures, mean of the splits and their standard deviation; rooms: the mean of the shares of
 the four rooms. {learnt} pictures of each room to learn from, the others of {scenes} to test with. "random": the 100
-descriptors of each picture as they come; "dense": 1,060. Words "none": bags of patches, by means of {features}
+descriptors of each picture as published; "dense": 1,060. Words "none": bags of patches, by means of {features}
 random features. A difference is in points, with its 95% interval by the corrected variance of overlapping splits
 (Nadeau and Bengio 2003), which is wide on purpose: it is for other training pictures, not only for other splits of
-these. Where the interval has zero in it, the two are not told apart, though one may win in most splits.
-Seconds are of one processor, {folds} folds included; those of the first machine on words have the code book in them."""
+these. Where the interval contains zero, the difference is not significant, though one may win in most splits.
+Seconds are processor time, {folds} folds included; those of the first machine on words have the code book in them."""
 
 
 def _claims(store: Store) -> Iterator[dict[str, str]]:
@@ -194,7 +194,7 @@ def _told(one: list[float], other: list[float]) -> dict[str, str]:
     low, middle, high = interval(np.subtract(one[:n], other[:n]))
     return {
         "difference": f"{100 * middle:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})",
-        "better": "yes" if low > 0 else ("NO, worse" if high < 0 else "not told apart"),
+        "better": "yes" if low > 0 else ("NO, worse" if high < 0 else "not significant"),
         "in splits": f"{np.sum(np.greater(one[:n], other[:n]))} of {n}",
     }
 

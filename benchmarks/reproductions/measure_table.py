@@ -129,7 +129,7 @@ def widening(study: Study, runs: int) -> Iterator[dict[str, float]]:
         spread = round(float(spread * (norm.ppf(accuracy / 100) / wanted) ** 2), 2)
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Effects:
 
     @property
     def shares(self) -> tuple[float, float]:
-        """Of the variance of the table: by the embedding kernel, and by the level-2 kernel."""
+        """Shares of the variance of the table: by the embedding kernel, and by the level-2 kernel."""
         total = self.means.var()
         return tuple(float(self.means.mean(axis=a).var() / total) for a in (1, 0))  # type: ignore[return-value]
 
@@ -182,7 +182,7 @@ def _table(study: Study, entry: Mapping[str, Any]) -> Iterator[str]:
     yield f"## Means with covariance {SPREADS[study.setting]:g} I ({study.setting})"
     yield ""
     yield (
-        f"{runs} repetitions, {study.train} Gaussians of each class to learn from and {study.test} to predict, "
+        f"{runs} repetitions, {study.train} Gaussians of each class for training and {study.test} for testing, "
         f"{study.folds} folds. Accuracy in percent ± standard deviation; in brackets the paper."
     )
     yield ""
@@ -190,8 +190,8 @@ def _table(study: Study, entry: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield from _conclusions(found)
     yield (
-        f"* time: {entry['seconds'] / runs:.1f} s of a processor and {entry['clock'] / runs:.1f} s by the clock a "
-        f"repetition, {entry['seconds'] / 60:.1f} minutes of a processor in all: {entry['seconds'] / 120:.1f} "
+        f"* time: {entry['seconds'] / runs:.1f} s of processor time and {entry['clock'] / runs:.1f} s of wall time per "
+        f"repetition, {entry['seconds'] / 60:.1f} minutes of processor time in all: {entry['seconds'] / 120:.1f} "
         "minutes on two cores"
     )
     yield (
@@ -218,7 +218,7 @@ def _conclusions(found: np.ndarray) -> Iterator[str]:
     for name, effects in (("here", ours), ("in the paper", paper)):
         (embedding, level), (apart, other) = effects.shares, effects.ranges
         yield (
-            f"* {name}: the embedding kernel makes {embedding:.0%} of the variance of the table, the level-2 kernel "
+            f"* {name}: the embedding kernel explains {embedding:.0%} of the variance of the table, the level-2 kernel "
             f"{level:.0%}; without POLY3-RBF embeddings are up to {apart:.1f} apart, level-2 kernels up to {other:.1f}; "
             f"best is {'-'.join(effects.best)} with {effects.means.max():.1f}"
         )
@@ -234,9 +234,9 @@ def _best(found: np.ndarray) -> str:
     rival = int(np.argmax(np.where(np.arange(len(CELLS)) == own, -np.inf, means)))
     more = found[:, own] - found[:, rival]
     error = more.std(ddof=1) / len(more) ** 0.5 if len(more) > 1 else np.inf
-    word = "level" if abs(more.mean()) <= 2 * error else "yes" if more.mean() > 0 else "no"
+    word = "tied" if abs(more.mean()) <= 2 * error else "yes" if more.mean() > 0 else "no"
     name = "-".join(CELLS[rival])
-    return f"{word}, {more.mean():+.2f} ± {error:.2f} (standard error) to {name}"
+    return f"{word}, {more.mean():+.2f} ± {error:.2f} (standard error) against {name}"
 
 
 def _widening(store: Store) -> Iterator[str]:
@@ -253,7 +253,7 @@ it is read here as the expected RBF kernel over the norms of both embeddings. RB
 at both levels; POLY at level 2: (K + 1)^d, d from 2 to 6; C from 1/8 to 128. No kernel is scaled.
 
 LIN sees the means only. All other embeddings see the covariances as well, whose traces alone tell the classes apart
-in 99.2 of 100 cases, however the means spread: the accuracies of 73 to 90 that the paper has for them do not come
+in 99.2 of 100 cases, however far the means spread: the accuracies of 73 to 90 that the paper has for them do not come
 from such Gaussians, with any spread. POLY3-RBF fails since squared distances of these embeddings are 10^4 and more, and
 gamma is 0.001 at least: the level-2 matrix is nearly the identity. Shares of the variance are of the 15 means: what remains is
 the interaction. Machines that did not converge are of LIN-POLY, with unscaled polynomials of the means (seen in the first

@@ -123,7 +123,7 @@ def markdown(store: Store) -> str:
     lines += ["", *table(_rows(store["cells"])), ""]
     lines += [
         f"Share of runs that reject at level {LEVEL}, {NUMBER} objects in a sample. Inside: the level is exceeded by at",
-        "most three standard errors. Milliseconds: of one processor.",
+        "most three standard errors. Milliseconds of processor time.",
     ]
     return "\n".join(lines) + "\n"
 

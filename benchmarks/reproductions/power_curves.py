@@ -148,7 +148,7 @@ KEYS = [
 
 
 def once(key: str, seed: int) -> dict[str, Any]:
-    """Whether a test rejects, and its seconds of one processor; tests of a point see the same observations."""
+    """Whether a test rejects, and its seconds of processor time; tests of a point see the same observations."""
     family, n, d, test = key.split("/")
     start = [seed, int(n), int(d), zlib.crc32(family.encode())]
     samples = FAMILIES[family].draw(int(n), int(d), np.random.default_rng(start))
@@ -174,7 +174,7 @@ def main() -> int:
     return 0
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def draw(store: Store) -> None:
@@ -195,7 +195,7 @@ def draw(store: Store) -> None:
                 title=f"{each.title}: power, {each.dimension} columns", xlabel="observations"
             )
             axes[1].set(title=f"{SIZE} observations", xlabel="columns")
-            axes[2].set(title="Seconds of one processor", xlabel="observations", yscale="log")
+            axes[2].set(title="Seconds of processor time", xlabel="observations", yscale="log")
             for ax in axes:
                 ax.set_xscale("log")
                 ax.spines[["top", "right"]].set_visible(False)
@@ -227,7 +227,7 @@ def _times(ax: Any, store: Store, family: str, test: str) -> None:
         ax.plot(*zip(*known, strict=True), "o-", ms=3, lw=1.2, label=test)
 
 
-_NOTE = f"""Share of runs that reject at level {LEVEL}, with 95% bands (Wilson), and the median of the seconds of one processor, learning included.
+_NOTE = f"""Share of runs that reject at level {LEVEL}, with 95% bands (Wilson), and the median of the seconds of processor time, learning included.
 Jitkrittum et al. 2016 and 2017 show such curves for ME and SCF, NFSIC and FSSD; the problems are theirs, sizes and dimensions
 are smaller. {J} locations or frequencies; MMD and HSIC with 199 permutations and KSD with 199 signs, all at the median distance."""
 

@@ -246,6 +246,6 @@ def mmdagg(
 
 
 def _quantiles(ordered: np.ndarray, share: float) -> np.ndarray:
-    """Of every kernel at level share / kernels: (kernels, 1)."""
+    """Critical value of every kernel at level share / kernels: (kernels, 1)."""
     kernels, number = ordered.shape
     return ordered[:, int(np.ceil(number * (1 - share / kernels))) - 1][:, None]

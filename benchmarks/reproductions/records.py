@@ -75,7 +75,7 @@ class Record:
         """One run of each cell in `turns`, until so many seconds are over; saved now and then, and at the end.
 
         ``once(key, seed)`` is run number `seed` of a cell, from 0 on. What it returns is kept in the cell: numbers are
-        added up, lists are strung together. Seconds are of one processor, of the whole call unless it tells its own.
+        added up, lists are strung together. Seconds are processor time, of the whole call unless it tells its own.
         Several workers are processes that run ahead; what they finish is kept in the order of the turns.
         """
         saved = time.monotonic()
@@ -149,12 +149,12 @@ def arguments(title: str | None, runs: int) -> argparse.ArgumentParser:
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call returns, and its seconds of one processor."""
+    """What a call returns, and its seconds of processor time."""
     start = time.process_time()
     return call(), time.process_time() - start
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def heading(title: str, command: str = "") -> list[str]:

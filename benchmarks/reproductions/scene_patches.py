@@ -47,7 +47,7 @@ class Scenes:
 
 @lru_cache(maxsize=2)
 def scenes(kind: str) -> Scenes:
-    """``random``: 100 descriptors of each picture as they come; ``dense``: all over it."""
+    """``random``: 100 descriptors of each picture as published; ``dense``: all over it."""
     found = fetch_scenes()
     kept = np.setdiff1d(np.arange(len(found)), found.repeats)
     if kind == "random":
@@ -106,7 +106,7 @@ def _directions(image: np.ndarray) -> np.ndarray:
 
 
 def _as_bytes(found: np.ndarray, size: int) -> np.ndarray:
-    """Of length 1, no value above 0.2, of length 1 again; flat patches shorter; whole numbers up to 255."""
+    """Descriptors scaled to length 1, cut at 0.2 and scaled again (flat patches stay shorter), as whole numbers up to 255."""
     steep = np.sum(found, axis=1, keepdims=True) / size**2
     unit = _of_length_one(np.minimum(_of_length_one(found), CLIP))
     return np.minimum(np.rint(WHOLE * np.minimum(steep / FLAT, 1.0) * unit), 255).astype(np.uint8)

@@ -51,7 +51,7 @@ def _once(name: str, seed: int) -> dict[str, Any]:
     return dict(zip(COVERED if name in SPANS else ("rejections",), found, strict=True))
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def _coverage(span: Span, entry: Mapping[str, Any]) -> dict[str, str]:
@@ -89,8 +89,8 @@ _LEVELS = [
     f'Rejected: null hypotheses that are true, at level 0.05. Inside: {LEAST:.2%} to {MOST:.0%}; "at most":',
     "the level is an upper bound by construction (a bound on the p-value, equivalence at its margin,",
     "corrections for many columns, streams at any time), and only the upper end counts. One rate in some",
-    f"thousands is outside by chance: what is after {RUNS} runs is run on to {MORE:,}. Milliseconds: of one",
-    "processor.",
+    f"thousands is outside by chance: what is after {RUNS} runs is run on to {MORE:,}. Milliseconds of",
+    "processor time.",
 ]
 _SPANS = [
     "N(0, I) against N(shift e1, scale^2 I) under RBF(1) for d = 1, RBF(sqrt(2 d)) beyond. Below, above: the",

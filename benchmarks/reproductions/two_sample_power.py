@@ -195,7 +195,7 @@ def _data(study: str, size: int, seed: int) -> tuple[Pair, Pair]:
     return train, told.problem.sample(size, rng=rng)
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def _verdict(share: float, runs: int, wanted: list[tuple[float, int]]) -> str:
@@ -293,7 +293,7 @@ def _markdown(store: Store) -> str:
 EXPLAINED = """Rate: the share of runs that reject. Yardstick: what is compared, on the same samples. Printed: the
 authors' own numbers. Reached: not below either by more than the 99% band of the difference of two
 rates (Agresti and Caffo 2000); fewer than 20 runs are too few to say so, and the bands of a few dozen
-are wide. Seconds: of one processor, a run, learning included.""".splitlines()
+are wide. Seconds of processor time, a run, learning included.""".splitlines()
 
 SUPPORT = """What supports the text of Jitkrittum et al.: learnt frequencies (SCF) find blobs at 1,000 observations, where MMD with a tuned
 Gaussian kernel finds nothing even with all pairs, and learnt locations (ME) find a change of one variance in 50 far more often than

@@ -113,7 +113,7 @@ def virtual_examples(images: np.ndarray, kind: str, m: int, rng: np.random.Gener
 
 @lru_cache(maxsize=1)
 def splits(pair: tuple[int, int], kind: str, m: int, seed: int) -> tuple[Split, Split]:
-    """100 pictures of either digit by lot, two thirds of them to learn from and one third to test with."""
+    """100 pictures of either digit, drawn at random, two thirds of them to learn from and one third to test with."""
     rng = np.random.default_rng([seed, *pair])  # the same pictures for every transformation
     data, parts = fetch_usps(), ([], [])
     for label, digit in enumerate(pair):

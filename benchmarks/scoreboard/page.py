@@ -58,7 +58,7 @@ def _section(processor: str, heading: str, report: Report) -> list[str]:
     """Picture, promises, losses and the other tables of one processor."""
     lines = [f"## {heading}", "", f"{report.title}.", ""]
     lines += [f"```{{image}} _static/scoreboard_{processor}.svg", ":alt: Ratios at all sizes"]
-    lines += [":width: 100%", "```", ""]
+    lines += [":width: 100%", ":class: wide", "```", ""]
     by_title = {table.title: table for table in report.shown()}
     growth = [title for title in by_title if title.startswith("Growth")]
     for title in ("Promises", *_SHOWN, *growth):

@@ -142,7 +142,7 @@ def _seconds(board: Board) -> Table:
                 start = {"method": name, "d": str(cell["d"])} | dict.fromkeys(map(_size, SIZES))
                 row = rows.setdefault((name, cell["d"]), start)
                 row[_size(column(cell["n"]))] = 1000 * cell["seconds"][OURS]
-    return Table("Milliseconds of mercer", list(rows.values()), "Of a second or later call.")
+    return Table("Milliseconds of mercer", list(rows.values()), "Times of a second or later call.")
 
 
 def _size(n: int) -> str:

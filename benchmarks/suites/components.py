@@ -171,7 +171,7 @@ def _others(options: Options) -> Table:
     y = np.sin(t[:, 0]) + 0.3 * rng.standard_normal(n)
     kernel = RBF(4.0)
     calls = {
-        "KernelKMeans, 10 clusters, 10 beginnings, 20 rounds": lambda: _hushed(
+        "KernelKMeans, 10 clusters, 10 initialisations, 20 iterations": lambda: _hushed(
             lambda: KernelKMeans(10, kernel=kernel, max_iter=20, random_state=0).fit(x)
         ),
         "LocalLinear, 16 bandwidths by leave-one-out": lambda: LocalLinear().fit(t, y),
@@ -193,7 +193,7 @@ def _hushed(call: Any) -> Any:
         return call()
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def _compared(title: str, times: dict[str, Timing]) -> Table:

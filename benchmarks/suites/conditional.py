@@ -103,7 +103,7 @@ def _linear(options: Options) -> Table:
     return Table("Many observations, z in 3 dimensions", rows)
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def _compared(title: str, times: dict[str, Timing]) -> Table:

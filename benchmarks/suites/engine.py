@@ -157,7 +157,7 @@ def _forms(case: Case, quick: bool) -> tuple[dict[str, Contender], Check]:
     return found, check
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def _limits(limits: Limits) -> Table:

@@ -71,7 +71,7 @@ def _all_pairs(limits: Limits, options: Options) -> tuple[dict[str, Timing], dic
 def _floor(limits: Limits, n: int, d: int, v: int, share: float, signs: str) -> float:
     """Seconds at least: 2 n^2 4d / GEMM for the tiles, 2 n^2 v / GEMM for the signs, n^2 / exp.
 
-    Of the 4d, d are for distances, d for products of scores and 2d for the steps between them;
+    In 4d, d are for distances, d for products of scores and 2d for the steps between them;
     the power of the inverse multiquadric counts as an exponential.
     """
     tiles = 2 * n**2 * 4 * d / limits.gemm["float64"] + n**2 / limits.best_exp("float64")[1]
@@ -144,7 +144,7 @@ def _memory(options: Options) -> Table:
     return Table("Memory, d = 10", rows, note)
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def _compared(title: str, times: dict[str, Timing], floors: dict[str, float]) -> Table:

@@ -92,7 +92,7 @@ def _alone(options: Options) -> Table:
     return Table("Others, 999 permutations", rows, "The better of two runs.")
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def _compared(title: str, times: dict[str, Timing]) -> Table:

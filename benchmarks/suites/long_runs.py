@@ -39,7 +39,7 @@ def run(options: Options) -> Report:
 
 
 def _table(d: int, sizes: tuple[int, ...], options: Options) -> Table:
-    """Every call at every size, once, in seconds of the processor."""
+    """Every call at every size, once, in seconds of processor time."""
     rows = []
     for name, call in CALLS.items():
         most = sizes[-1] if d == 1 and "SVR" not in name else _MOST.get(name, sizes[-1])
@@ -57,7 +57,7 @@ def _table(d: int, sizes: tuple[int, ...], options: Options) -> Table:
         row["exponent"] = log(after / before) / log(n / m)
         rows.append(row)
     note = (
-        "Seconds of the processor, one call each, one thread of mercer; the exponent is between the two "
+        "Seconds of processor time, one call each, one thread of mercer; the exponent is between the two "
         f"largest sizes. Normal x, y = x / 3 + noise and z of {d} columns; SVR learns noise."
     )
     return Table(f"d = {d}", rows, note)
@@ -86,4 +86,4 @@ def _support_vectors(options: Options) -> Table:
         row = {"C": C, "mercer, s": seconds[0], "LIBSVM, s": seconds[1]}
         row |= {"mercer, steps": int(ours.n_iter_[0]), "LIBSVM, steps": int(theirs.n_iter_)}
         rows.append(row)
-    return Table(f"SVR on noise, n = {n}, d = 3", rows, "Seconds of the processor.")
+    return Table(f"SVR on noise, n = {n}, d = 3", rows, "Seconds of processor time.")

@@ -141,7 +141,7 @@ def _search(options: Options) -> tuple[Times, str]:
     )
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def _table(title: str, times: Times, note: str) -> Table:

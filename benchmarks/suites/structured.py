@@ -38,14 +38,14 @@ def run(options: Options) -> Report:
             Table("Contests", rows, _NOTE),
             Table("First call in a process", _first_calls(options), _FIRST),
             Table(
-                "Growth with the number of objects", _growth(options), "Seconds of the processor."
+                "Growth with the number of objects", _growth(options), "Seconds of processor time."
             ),
         ]
     return Report("Kernels on objects", tables, [] if options.quick else bars, raw)
 
 
 _NOTE = (
-    "Seconds of the processor and on the clock, the best of several rounds in turns, one thread each; the ratio is that of "
+    "Processor seconds and wall-clock seconds, the best of several rounds in turns, one thread each; the ratio is that of "
     "processor times. `off` is the largest difference of the matrices: of signature kernels over |S(x)| |S(y)|, of the others "
     "over the largest value, up to a factor where conventions differ. Packed: mercer's `Graphs`, read beforehand."
 )

@@ -130,7 +130,7 @@ def _optimized(options: Options) -> Table:
     return Table("ME.optimized, d = 50, J = 5, Gaussian variance difference", rows)
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- the printed page -----------------------------------------------------------------------
 
 
 def _table(title: str, times: dict[str, Timing], note: str) -> Table:

@@ -13,7 +13,7 @@ def test_runs_go_on_where_they_stopped(tmp_path):
     assert more["accuracies"][0] == first["accuracies"][0] != more["accuracies"][1]
     assert [len(row) for row in more["accuracies"][1]] == [7] * 7
     page = STUDY.page(tmp_path)
-    assert "2 repetitions, 10 Gaussians of each class to learn from and 5 to predict." in page
+    assert "2 repetitions, 10 Gaussians of each class for training and 5 for testing." in page
     assert "| gamma on top | degree 2 | degree 3 |" in page
 
 

@@ -166,7 +166,7 @@ def test_differences_are_told():
     assert "| dense | 200 | SVM, chi-square | 70.0 | 0.1 | 70.0 | 3 | 1.0 |" in text
     assert "| dense | 200 | SMM, linear | SVM, chi-square | -10.0" in text
     assert "| the linear SMM is better than the SVM |  | NO, worse: -10.0 (" in text
-    assert "not told apart" in text
+    assert "not significant" in text
 
 
 # ---- the real pictures --------------------------------------------------------------------------

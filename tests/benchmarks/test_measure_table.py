@@ -99,10 +99,10 @@ print(table._best(found))
 found[:, other] = found[:, own] + [3, 2, 3, 2]
 print(table._best(found))
 """
-    alone, level, better = said(TABLE + code).splitlines()
+    alone, tied, better = said(TABLE + code).splitlines()
     assert alone.startswith("yes, +1.00 ± 0.00")
-    assert level == "level, -0.25 ± 1.11 (standard error) to NRBF-LIN"
-    assert better == "no, -2.50 ± 0.29 (standard error) to NRBF-LIN"
+    assert tied == "tied, -0.25 ± 1.11 (standard error) against NRBF-LIN"
+    assert better == "no, -2.50 ± 0.29 (standard error) against NRBF-LIN"
 
 
 def test_shares_of_the_variance_and_the_search_for_the_spread():
