@@ -2,9 +2,16 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
+from docutils import nodes
+from sphinx.util import logging
+
 import mercer
+
+sys.path.insert(0, str(Path(__file__).parent))
+import reference_groups
 
 project = "mercer"
 author = "The mercer developers"
@@ -27,6 +34,9 @@ suppress_warnings = ["sphinx_gallery.space_in_filename"]  # of the folder the cl
 # The reference follows __all__ of each package.
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
+autosummary_context = {
+    "groups": {f"mercer.{p}": reference_groups.groups(p) for p in reference_groups.PACKAGES}
+}
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
@@ -39,10 +49,24 @@ html_title = "mercer"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_search_scorer = str(Path(__file__).parent / "search_scorer.js")
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "subsection_order": [
+        f"../examples/{folder}"
+        for folder in (
+            "two_sample",
+            "independence",
+            "goodness",
+            "learning",
+            "distributions",
+            "structured",
+            "separation",
+            "rkhs",
+        )
+    ],
     "filename_pattern": r"/plot_\w+\.py",
     "download_all_examples": False,
     "show_memory": False,
@@ -73,6 +97,11 @@ def _without_requests(app, what, name, obj, skip, options):
     return True if re.fullmatch(r"set_\w+_request", name) else None
 
 
+_TARGETS = reference_groups.targets()
+
+# A figure scrolls sideways where it would be too small to read, and is a link to itself.
+_SCROLLING = r'<div class="scrolls"><a class="image-reference" href="\2">\1</a></div>'
+
 # What the theme leaves out and axe-core asks for: levels of headings in the menu, names of landmarks, and blocks that
 # scroll sideways can be reached with the keyboard.
 _ACCESSIBLE = (
@@ -87,11 +116,63 @@ _ACCESSIBLE = (
     ),
     (r"<pre>", '<pre tabindex="0">'),
     (r'<div class="table-wrapper([^"]*)">', r'<div class="table-wrapper\1" tabindex="0">'),
+    (r'(<img [^>]*src="([^"]*)"[^>]*style="width: 100%;"[^>]*>)', _SCROLLING),
+    (r'(<img src="([^"]*)"[^>]*class = "sphx-glr-single-img"[^>]*>)', _SCROLLING),
     (  # thumbnails of the gallery hide the text of their links
         r'(<a class="reference internal" href="[^"]*")(><span class="doc">([^<"]*)</span></a></p>\s*<div class="sphx-glr-thumbnail-title">)',
         r'\1 aria-label="\3"\2',
     ),
 )
+
+
+def _list_names(app, docname, source):
+    """The index of the reference names everything that is public."""
+    if docname == "api/index":
+        source[0] = source[0].replace("% names", "\n\n".join(reference_groups.listing()))
+
+
+def _check_names(app, env):
+    """Every public name has its entry in the reference."""
+    for name in reference_groups.missing(set(env.get_domain("py").objects)):
+        logging.getLogger(__name__).warning("the reference has no entry for %s", name)
+
+
+# `MMDAgg`, `info.entropy`, `two_sample(x, y)`; a word such as `power` must be called to be a name.
+_NAME = re.compile(r"((?:\w+\.)*\w+)(\(.*\))?", re.DOTALL)
+_NO_LINKS = (nodes.reference, nodes.title, nodes.literal_block, nodes.term)
+
+
+def _link_names(app, doctree, docname):
+    """Public names in the text are links to their entries in the reference."""
+    objects = app.env.get_domain("py").objects
+    for literal in list(doctree.findall(nodes.literal)):
+        match = _NAME.fullmatch(literal.astext())
+        if match is None or (
+            match[1].islower() and not match[2] and not re.search(r"[._]", match[1])
+        ):
+            continue
+        entry = objects.get(_TARGETS.get(match[1], ""))
+        if entry is None or entry.docname == docname or _within(literal, _NO_LINKS):
+            continue
+        uri = app.builder.get_relative_uri(docname, entry.docname) + "#" + entry.node_id
+        link = nodes.reference("", "", internal=True, refuri=uri, classes=["name"])
+        literal.replace_self(link)
+        link += literal
+
+
+def _within(node, kinds):
+    while node.parent is not None:
+        node = node.parent
+        if isinstance(node, kinds):
+            return True
+    return False
+
+
+def _only_the_open_branch(app, pagename, templatename, context, doctree):
+    """The menu has the pages around this one; with all 700 in it every page is four times as large and slow to write."""
+    toctree = context.get("toctree")
+    if toctree is not None:
+        context["toctree"] = lambda **options: toctree(**{**options, "collapse": True})
 
 
 def _make_accessible(app, exception):
@@ -108,6 +189,11 @@ def _make_accessible(app, exception):
 
 def setup(app):
     """Hook into Sphinx."""
+    app.connect("source-read", _list_names)
+    app.connect(
+        "html-page-context", _only_the_open_branch, priority=400
+    )  # before the theme makes the menu
+    app.connect("env-check-consistency", _check_names)
     app.connect("build-finished", _make_accessible)
     app.connect("autodoc-skip-member", _without_requests)
     app.connect("autodoc-process-docstring", _plain_bars)

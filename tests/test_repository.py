@@ -150,6 +150,22 @@ def test_every_public_package_is_in_the_reference():
     assert [name for name in sorted(names) if f"mercer.{name}" not in page] == []
 
 
+def test_every_public_name_is_in_the_reference(monkeypatch):
+    """The groups of the reference have each name of each package once, and the index lists them."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    reference = importlib.import_module("reference_groups")
+    for package in reference.PACKAGES:
+        names = [name for _, group in reference.groups(package) for name in group]
+        assert sorted(names) == sorted(importlib.import_module(f"mercer.{package}").__all__)
+        assert [name for name in names if name.startswith("_")] == []
+        assert all(group for _, group in reference.groups(package))
+    assert reference.groups("htest")[0][1][0] == "two_sample"
+    assert "`two_sample <mercer.htest.two_sample>`" in "".join(reference.listing())
+    page = text("docs/api/index.md")
+    own = (name.partition(".")[2] for name in reference.missing(set()) if name.count(".") == 1)
+    assert [name for name in own if not re.search(rf"^   {name}$", page, re.MULTILINE)] == []
+
+
 def test_tests_that_the_pages_recommend_exist():
     """What the picture calls and what the tables of the questions name, apart from their own results."""
     calls = re.findall(r"(\w+)\(", text("docs/_static/which_test.svg"))
@@ -215,6 +231,25 @@ def test_the_extra_all_has_everything_optional():
     assert set(named[1].split(",")) | inside == set(extras) - tools
     rows = re.findall(r"^\| (`.*?`) \|", text("docs/install.md"), re.MULTILINE)
     assert set(extras) - tools | {"all"} <= set(re.findall(r"\w+", " ".join(rows)))
+
+
+def test_the_extra_docs_has_what_examples_import():
+    """`make docs` runs the examples in an environment of its own."""
+    extras = PROJECT["project"]["optional-dependencies"]
+    named = re.fullmatch(r"mercer\[([\w,]+)\]", extras["docs"][0])
+    assert named is not None
+    wanted = [*PROJECT["project"]["dependencies"]]
+    for extra in named[1].split(","):
+        wanted += extras[extra]
+    installed = {re.split(r"[<>=\[]", one)[0].lower() for one in wanted} | {"mercer"}
+    names = {"sklearn": "scikit-learn", "PIL": "pillow", "ot": "pot"}
+    for example in ROOT.glob("examples/**/*.py"):
+        source = example.read_text("utf-8")
+        modules = re.findall(
+            r"^\s*(?:import (?=\w+(?: as \w+)?$)|from (?=[\w.]+ import))(\w+)", source, re.MULTILINE
+        )
+        outside = {names.get(m, m) for m in modules} - set(sys.stdlib_module_names) - installed
+        assert outside == set(), example.name
 
 
 def test_an_installation_has_what_the_readme_uses():
