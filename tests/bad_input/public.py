@@ -26,7 +26,7 @@ _ASSOCIATIONS = ("Blomqvist", "CentredCorrentropy", "CopulaMMD", "Correntropy", 
 _OPTION = "takes an option or a kernel; tests/info tries wrong ones"
 _PARAMETERLESS = ("KL", "L2", "Bhattacharyya", "CauchySchwarz", "Chi2", "Hellinger", "Jeffreys", "K", "L", "Measure", "Shannon")  # fmt: skip
 
-_ESTIMATORS = ("KNN", "KSG", "MixedKSG", "CorrectedKSG", "NSB", "ChaoShen", "Grassberger", "MillerMadow", "Spacing", "Vasicek", "Ebrahimi", "VanEs", "Correa", "Edgeworth", "MaximumEntropy", "NeighbourGraph", "SpanningTree", "AdaptivePartition")  # fmt: skip
+_ESTIMATORS = ("KNN", "KSG", "MixedKSG", "CorrectedKSG", "RandomTies", "NSB", "ChaoShen", "Grassberger", "MillerMadow", "Spacing", "Vasicek", "Ebrahimi", "VanEs", "Correa", "Edgeworth", "MaximumEntropy", "NeighbourGraph", "SpanningTree", "AdaptivePartition")  # fmt: skip
 _ESTIMATOR = "takes estimators and corrections; tests/info tries others"
 
 NO_DATA: dict[str, str] = {
@@ -145,6 +145,8 @@ NO_DATA: dict[str, str] = {
     "mercer.info.KSG.local": _MADE,
     "mercer.info.MixedKSG.local": _MADE,
     "mercer.info.CorrectedKSG.parts": _MADE,
+    "mercer.info.CorrectedKSG.local": _MADE,
+    "mercer.info.RandomTies.local": _MADE,
     **dict.fromkeys((f"mercer.info.{name}" for name in _ESTIMATORS), _NUMBERS),
     "mercer.info.PlugIn": _ESTIMATOR,
     "mercer.info.KDE": _ESTIMATOR,

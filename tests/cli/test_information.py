@@ -74,6 +74,12 @@ def test_transfer_entropy_has_a_direction():
     pairs = {(p["first"], p["second"]): p for p in document["pairs"]}
     assert document["measure"] == "transfer entropy"
     assert pairs["early", "late"]["corrected"] <= 0.05 < pairs["late", "early"]["corrected"]
+    told = run("series.csv", "--lags", "1").stdout
+    assert (
+        "in 1 of 2 ordered pairs earlier values of the first column tell about the second" in told
+    )
+    assert "early -> late" in told
+    assert "no intervals: they need 300 rows or more with --lags 1" in told
 
 
 def test_wrong_use():
@@ -91,3 +97,23 @@ def test_one_of_many_pairs_is_found_and_too_few_resamples_are_named():
     assert "1 of 28 pairs tell about each other" in run("wide.csv").stdout
     first = run("wide.csv", "--resamples", "99").stdout
     assert first.startswith("Caution: with 99 resamples no corrected p-value of 28 pairs")
+    assert "Use --resamples 559 or more." in " ".join(first.split())
+    assert "of 3 pairs" in run("wide.csv", "--columns", "a,b,c").stdout
+    assert "--columns is for all pairs" in run(
+        "wide.csv", "--columns", "a,b", "--x", "a", "--y", "b", code=2
+    ).stderr  # fmt: skip
+
+
+def test_independent_columns_have_intervals_from_zero(folder):
+    document = json.loads(run("data.csv", "--columns", "weight,luck", "--json", "-").stdout)
+    (pair,) = document["pairs"]
+    assert pair["pvalue"] > 0.025
+    assert pair["low"] == 0 < pair["high"]
+
+
+def test_a_constant_column_is_named_with_the_option_that_leaves_it_out(folder):
+    folder.assign(**{"my unit": "kg"}).to_csv("unit.csv", index=False)
+    refused = run("unit.csv", code=3).stderr
+    assert "column 'my unit' is constant" in refused
+    assert "--exclude 'my unit'" in refused
+    run("unit.csv", "--exclude", "my unit")

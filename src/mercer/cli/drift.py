@@ -150,7 +150,7 @@ def _cautions(batches: Sequence[BatchAnswer], level: float) -> list[str]:
     """Reasons not to trust p-values: too few resamples, rows in time; those of all batches once."""
     fewest = min(len(batch.answer.result.null) for batch in batches)
     rule = BenjaminiHochberg()
-    few = resolution_caution(rule, len(batches), fewest, level, "batches")
+    few = resolution_caution(rule, len(batches), fewest, level, "batches", option=True)
     serial = [c for batch in batches for c in batch.answer.cautions() if "depend on those" in c]
     more = len(dict.fromkeys(serial)) - 1
     others = [f"The same holds for {more:,} other batches."] if more > 0 else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, permutations
@@ -32,20 +33,25 @@ from mercer.cli.independence import Given, X, Y
 from mercer.cli.match import FileSample, matched
 from mercer.cli.table import quoted, short
 from mercer.cli.variables import Question, select
+from mercer.frames import Table
 from mercer.htest.conditional.conditional_information import (
     ConditionalMutualInformation,
     TransferEntropy,
 )
 from mercer.htest.corrections import Holm, resolution_caution
+from mercer.htest.dependence.information_pvalues import information_pvalues
 from mercer.htest.dependence.mutual_information_test import MutualInformation
 from mercer.htest.nulls import Permutation
-from mercer.info import estimate, mutual_information, transfer_entropy
+from mercer.info import mutual_information, transfer_entropy
+from mercer.info.boundary import at_boundary
+from mercer.info.estimate import estimate_with_error
 from mercer.kernels.take import taken
 from mercer.report.information_page import information_page
 
 _SCHEMA = "mercer/command/information/1"
 _MIN_ROWS = 12
 _MIN_ROWS_FOR_INTERVAL = 150  # ten subsamples of fifteen
+_ERROR_BELOW = 0.025  # of an interval of 95%: it starts at zero where the p-value is larger
 _MAX_ROWS_OF_TEST = 2000  # a permutation of them takes ten milliseconds
 _FEWEST_RESAMPLES = 199  # of every pair
 _PROMISING = 0.05  # p-values up to this are found again with all resamples
@@ -69,15 +75,18 @@ def information(
     y: Y = None,
     given: Given = None,
     lags: Lags = None,
+    columns: options.Columns = None,
     level: options.Level = 0.05,
     json_to: options.Json = None,
     report: options.Report = None,
     gate: options.Gate = False,
+    show_all: options.All = False,
 ) -> None:
     """Estimate the mutual information of columns, with p-values and 95% intervals.
 
     With --x and --y: of these (given --given). Without: of every pair of columns. With --lags: the transfer entropy
     from the first to the second, of every ordered pair. Values are in nats; p-values are corrected for all pairs.
+    Intervals contain zero unless the p-value before the correction is at most 0.025.
     Exit codes: 0 done, 1 some tell about each other (with --gate), 2 wrong use, 3 data refused, 4 over the
     memory limit, 5 a bug, 130 interrupted.
     """
@@ -90,10 +99,24 @@ def information(
         raise WrongUse("give both --x and --y; --given needs them")
     if names[2] and lags:
         raise WrongUse("--given does not go with --lags")
+    if columns and any(names):
+        raise WrongUse("--columns is for all pairs: leave it out with --x and --y")
+    task = Task(Question(*names), options.column_names(columns), lags, level, show_all)
     with mercer.config(**chosen.settings):
-        rejected = _answer(data, chosen, Question(*names), lags, level, json_to, report)
+        rejected = _answer(data, chosen, task, json_to, report)
     if gate and rejected:
         raise typer.Exit(DIFFER)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked: two variables or all pairs of columns, at once or with lags, and at which level."""
+
+    question: Question
+    columns: tuple[str, ...]
+    lags: int | None
+    level: float
+    show_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,34 +131,25 @@ class Told:
     pvalue: float
     corrected: float = 1.0
 
-    @property
-    def name(self) -> str:
+    def name(self, between: str) -> str:
         """The pair, for a line of a table."""
-        return f"{short(self.first, 24)} and {short(self.second, 24)}"
+        return f"{short(self.first, 24)} {between} {short(self.second, 24)}"
 
 
-def _answer(
-    data: str,
-    chosen: DataOptions,
-    question: Question,
-    lags: int | None,
-    level: float,
-    json_to: Any,
-    report: Path | None,
-) -> bool:
+def _answer(data: str, chosen: DataOptions, task: Task, json_to: Any, report: Path | None) -> bool:
     """Estimate, test and write; whether any pair is informative."""
     started, notes = perf_counter(), []
-    files = list(chosen.read(data, columns=question.columns))
+    files = list(chosen.read(data, columns=(*task.question.columns, *task.columns)))
     (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
-    pairs = [*_pairs(sample, question, lags)]
-    resamples = chosen.resamples or max(_FEWEST_RESAMPLES, 2 * ceil(len(pairs) / level) - 1)
-    cautions = resolution_caution(Holm(), len(pairs), resamples, level, "pairs")
-    told = _corrected([_told(pair, lags, resamples, chosen.seed) for pair in pairs])
-    if len(sample.points) > _MAX_ROWS_OF_TEST and not lags:
-        notes.append(f"p-values use {_MAX_ROWS_OF_TEST:,} rows; the estimates use all")
+    pairs = [*_pairs(sample, task.question, task.lags)]
+    resamples = chosen.resamples or max(_FEWEST_RESAMPLES, 2 * ceil(len(pairs) / task.level) - 1)
+    cautions = resolution_caution(Holm(), len(pairs), resamples, task.level, "pairs", option=True)
+    pvalues = _pvalues(pairs, task.lags, resamples, chosen.seed)
+    told = _corrected([_told(pair, task.lags, p) for pair, p in zip(pairs, pvalues, strict=True)])
+    notes += _remarks(sample, task.lags)
     document = {
-        **_measured(question, lags),
-        "level": level,
+        **_measured(task.question, task.lags),
+        "level": task.level,
         "seed": chosen.seed,
         "resamples": resamples,
         "file": file_summary(sample),
@@ -146,14 +160,30 @@ def _answer(
     write_answer(
         json_to,
         lambda: finite_or_null(document),
-        lambda: "\n".join([*cautions, _text(told, question, lags, level, notes)]),
+        lambda: "\n".join([*map(wrapped, cautions), _text(told, task, notes)]),
         perf_counter() - started,
     )
     if report is not None:
+        question = task.question
         lists = {"x": question.x, "y": question.y, "given": question.given}
-        command = chosen.line("information", [data], lists, lags=lags, level=f"{level:g}")
+        lists["columns"] = task.columns
+        command = chosen.line("information", [data], lists, lags=task.lags, level=f"{task.level:g}")
         _write_report(report, told, document, command)
-    return any(t.corrected <= level for t in told)
+    return any(t.corrected <= task.level for t in told)
+
+
+def _remarks(sample: FileSample, lags: int | None) -> list[str]:
+    """Notes on rows that the test leaves out, and on intervals that there are too few rows for."""
+    remarks, needed = [], _MIN_ROWS_FOR_INTERVAL * (lags + 1 if lags else 1)
+    if sample.rows > _MAX_ROWS_OF_TEST and not lags:
+        remarks.append(f"p-values use {_MAX_ROWS_OF_TEST:,} rows; the estimates use all")
+    if sample.rows < needed:
+        with_lags = f" with --lags {lags}" if lags else ""
+        remarks.append(
+            f"no intervals: they need {needed:,} rows or more{with_lags} (ten subsamples), and there are "
+            f"{sample.rows:,}"
+        )
+    return remarks
 
 
 def _measured(question: Question, lags: int | None) -> dict[str, Any]:
@@ -195,23 +225,60 @@ def _pairs(sample: FileSample, question: Question, lags: int | None) -> Iterator
         yield a, b, [select(sample, (a,)), select(sample, (b,))]
 
 
-def _told(pair: tuple[str, str, list[Any]], lags: int | None, resamples: int, seed: int) -> Told:
-    """Estimate with its interval, and p-value, of one pair."""
+def _told(pair: tuple[str, str, list[Any]], lags: int | None, pvalue: float) -> Told:
+    """The estimate of one pair, with an interval where there are enough rows."""
     first, second, variables = pair
     function: Any = transfer_entropy if lags else mutual_information
     more = {"lags": lags} if lags else {}
     if len(variables) == 3:
         more = {"given": variables[2]}
-    n, low, high = len(variables[0]), None, None
-    if n >= _MIN_ROWS_FOR_INTERVAL * (lags + 1 if lags else 1):
-        result = estimate(function, *variables[:2], **more)
-        nats, (low, high) = result.value, result.interval
-    else:
-        nats = function(*variables[:2], **more)
+    if len(variables[0]) < _MIN_ROWS_FOR_INTERVAL * (lags + 1 if lags else 1):
+        return Told(first, second, function(*variables[:2], **more), None, None, pvalue)
+    result = estimate_with_error(function, *variables[:2], **more)
+    low, high = at_boundary(result.interval, result.value, pvalue <= _ERROR_BELOW)
+    return Told(first, second, result.value, low, high, pvalue)
+
+
+def _pvalues(
+    pairs: Sequence[tuple[str, str, list[Any]]], lags: int | None, resamples: int, seed: int
+) -> list[float]:
+    """The p-value of every pair; single columns share their null distributions."""
+    n = len(pairs[0][2][0])
+    rows = np.arange(n)
     if n > _MAX_ROWS_OF_TEST and not lags:
-        rows = np.random.default_rng(seed).permutation(n)[:_MAX_ROWS_OF_TEST]
-        variables = [taken(v, np.sort(rows)) for v in variables]
-    return Told(first, second, nats, low, high, _pvalue(variables, lags, resamples, seed))
+        rows = np.sort(np.random.default_rng(seed).permutation(n)[:_MAX_ROWS_OF_TEST])
+    if lags or len(pairs[0][2]) == 3 or any(_width(v) > 1 for v in pairs[0][2]):
+        return [
+            _pvalue([taken(v, rows) for v in variables], lags, resamples, seed)
+            for _, _, variables in pairs
+        ]
+    columns: dict[str, Any] = {}
+    for first, second, (x, y) in pairs:
+        columns.setdefault(first, x)
+        columns.setdefault(second, y)
+    for name, column in columns.items():
+        _refuse_constant(name, column)
+    names = list(columns)
+    places = [(names.index(first), names.index(second)) for first, second, _ in pairs]
+    return information_pvalues(
+        [taken(c, rows) for c in columns.values()],
+        places,
+        resamples=resamples,
+        rng=np.random.default_rng(seed),
+    ).tolist()
+
+
+def _width(variable: Any) -> int:
+    return len(variable.columns.names) if isinstance(variable, Table) else int(variable.shape[1])
+
+
+def _refuse_constant(name: str, column: Any) -> None:
+    values = column.values if isinstance(column, Table) else column
+    if (values == values[0]).all():
+        raise Refused(
+            f"column {quoted([name])} is constant: it tells nothing about others; leave it out with "
+            f"--exclude {shlex.quote(name)}"
+        )
 
 
 def _pvalue(variables: list[Any], lags: int | None, resamples: int, seed: int) -> float:
@@ -241,21 +308,25 @@ def _test(variables: int, lags: int | None, resamples: int) -> Any:
     return MutualInformation(null=Permutation(resamples))
 
 
-def _text(
-    told: Sequence[Told], question: Question, lags: int | None, level: float, notes: Sequence[str]
-) -> str:
+def _text(told: Sequence[Told], task: Task, notes: Sequence[str]) -> str:
     """A sentence, and a table of the pairs with the most information."""
-    many = sum(t.corrected <= level for t in told)
-    what = "Transfer entropy" if lags else "Mutual information"
-    given = f" given {quoted(question.given)}" if question.given else ""
-    verdict = f"{what}{given}: {many} of {len(told)} pairs tell about each other (level {level:g})."
-    shown = sorted(told, key=lambda t: -t.nats)[:_PAIRS_SHOWN]
-    width = max(4, *(len(t.name) for t in shown))
+    many, level = sum(t.corrected <= task.level for t in told), task.level
+    given = f" given {quoted(task.question.given)}" if task.question.given else ""
+    verdict = f"Mutual information{given}: {many} of {len(told)} pairs tell about each other (level {level:g})."
+    if task.lags:
+        tells = "earlier values of the first column tell about the second"
+        verdict = (
+            f"Transfer entropy: in {many} of {len(told)} ordered pairs {tells} (level {level:g})."
+        )
+    ordered, between = sorted(told, key=lambda t: -t.nats), "->" if task.lags else "and"
+    shown = ordered if task.show_all else ordered[:_PAIRS_SHOWN]
+    width = max(4, *(len(t.name(between)) for t in shown))
     lines = [f"  {'pair':{width}}  nats     95% interval      corrected p"]
     for t in shown:
-        between = "-" if t.low is None or t.high is None else f"{t.low:.3f} to {t.high:.3f}"
+        interval = "-" if t.low is None or t.high is None else f"{t.low:.3f} to {t.high:.3f}"
         star = " *" if t.corrected <= level else ""
-        lines.append(f"  {t.name:{width}}  {t.nats:<7.3f}  {between:16}  {t.corrected:.3g}{star}")
-    if len(told) > _PAIRS_SHOWN:
-        lines.append(f"  and {len(told) - _PAIRS_SHOWN:,} more")
+        name = t.name(between)
+        lines.append(f"  {name:{width}}  {t.nats:<7.3f}  {interval:16}  {t.corrected:.3g}{star}")
+    if len(told) > len(shown):
+        lines.append(f"  and {len(told) - len(shown):,} more (--all shows them)")
     return "\n".join([bold(wrapped(verdict)), "", *lines, *note_lines(notes)])

@@ -119,9 +119,17 @@ def resampled_pvalues(observed: np.ndarray, draws: np.ndarray, tolerance: Any = 
 
 
 def resolution_caution(
-    correction: Correction, tests: int, resamples: int, level: float, noun: str
+    correction: Correction,
+    tests: int,
+    resamples: int,
+    level: float,
+    noun: str,
+    *,
+    option: bool = False,
 ) -> tuple[str, ...]:
     """A caution, where so few resamples keep every corrected p-value above the level.
+
+    With `option` it names the option of the command instead of arguments.
 
     Examples
     --------
@@ -139,10 +147,12 @@ def resolution_caution(
         enough, instead = ceil(1 / level) - 1, ""
     else:
         enough, instead = ceil(tests / level) - 1, ", or correction=WestfallYoung()"
+    remedy = f"{enough:,} resamples or more{instead}"
+    if option:
+        remedy = f"--resamples {enough} or more"
     return (
         f"Caution: with {resamples:,} resamples no corrected p-value of {tests:,} {noun} can be below "
-        f"{smallest:.2g}: nothing can be found at level {level:g}, however clear it is. Use {enough:,} "
-        f"resamples or more{instead}.",
+        f"{smallest:.2g}: nothing can be found at level {level:g}, however clear it is. Use {remedy}.",
     )
 
 

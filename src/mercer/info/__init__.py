@@ -67,6 +67,7 @@ from mercer.info.mutual_information import (
 )
 from mercer.info.neighbour_graph import NeighbourGraph
 from mercer.info.plug_in import NSB, BiasCorrection, ChaoShen, Grassberger, MillerMadow, PlugIn
+from mercer.info.random_ties import RandomTies
 from mercer.info.semigroup_kernels import EntropyKernel, InverseGeneralizedVariance
 from mercer.info.sliced_transport import sliced_wasserstein
 from mercer.info.spacings import Correa, Ebrahimi, Spacing, VanEs, Vasicek
@@ -129,6 +130,7 @@ __all__ = [
     "Parametric",
     "Phi",
     "PlugIn",
+    "RandomTies",
     "Renyi",
     "SchweizerWolff",
     "Shannon",

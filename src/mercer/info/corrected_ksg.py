@@ -12,11 +12,12 @@ import numpy as np
 from mercer import linalg, validate
 from mercer.backend import array_like, namespace, to_numpy
 from mercer.info.estimator import Estimator
-from mercer.info.ksg import KSG
+from mercer.info.ksg import KSG, local_information
 from mercer.info.paired_surrogates import measured, paired_correction, without_noise
 from mercer.info.sample import Sample, fixed_generator, more_points_than
 
 _TIED = 0.05  # share of repeated numbers up to which a column counts as continuous
+_FEW_COLUMNS, _OBSERVATIONS, _MOST_COPIES = 2, 4000, 4  # of Gaussian samples
 _SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is treated as regular
 
 
@@ -30,7 +31,8 @@ class CorrectedKSG(Estimator):
 
         KSG(data) + c max(0, 1 - s^2 / c^2),   c = I(C) - KSG(Gaussian sample),
 
-    where s is the standard error of KSG on the Gaussian sample; so no noise is added where there is no bias.
+    where s is the standard error of KSG on the Gaussian sample; so no noise is added where there is no bias. Of one plus one
+    column, where that bias is small, there are up to four such samples, and their mean counts.
     For data that are Gaussian up to a monotone transformation of each column this is right in any number of
     dimensions, where KSG alone loses most of the information.
 
@@ -63,18 +65,30 @@ class CorrectedKSG(Estimator):
         value, correction = self.parts(variables, given)
         return value + correction
 
-    def parts(
-        self, variables: Sequence[Sample], given: Sample | None = None
-    ) -> tuple[float, float]:
-        """The value of KSG on the transformed data, and the correction."""
+    def local(self, variables: Sequence[Sample], given: Sample | None = None) -> np.ndarray:
+        """Terms of KSG on the transformed data, of which the value before the correction is the mean: (n,)."""
+        points = self._points(variables, given)
+        if points is None:
+            return KSG(self.k).local(variables, given)
+        return local_information(points, self.k, given is not None)
+
+    def _points(self, variables: Sequence[Sample], given: Sample | None) -> list[Any] | None:
+        """The variables as whitened normal scores; None where numbers are tied."""
         more_points_than(variables[0], self.k, repr(self))
         samples = [*variables, *([given] if given is not None else [])]
         raw = [v.numbers("CorrectedKSG") for v in samples]
         if any(has_ties(points) for points in raw):
+            return None
+        return _canonical([_whitened(_normal_scores(p)) for p in raw], given is not None)
+
+    def parts(
+        self, variables: Sequence[Sample], given: Sample | None = None
+    ) -> tuple[float, float]:
+        """The value of KSG on the transformed data, and the correction."""
+        points, conditional = self._points(variables, given), given is not None
+        if points is None:
             # Ranks of many tied numbers are not normal scores; KSG decides whether there are too many.
             return KSG(self.k).information(variables, given), 0.0
-        conditional = given is not None
-        points = _canonical([_whitened(_normal_scores(p)) for p in raw], conditional)
         value = measured(points, self.k, conditional=conditional).value
         joint = _joint(points)
         n, width = joint.shape
@@ -83,17 +97,26 @@ class CorrectedKSG(Estimator):
             return value, 0.0
         ends = [*np.cumsum([int(p.shape[1]) for p in points])]
         information = gaussian_information(covariance, ends, n, conditional)
-        sample = _gaussian_sample(covariance, n)
-        alike = [
-            array_like(np.ascontiguousarray(s), points[0])
-            for s in np.split(sample, ends[:-1], axis=1)
+        rng, samples = fixed_generator(), []
+        for _ in range(_copies(n, width)):
+            samples.append(_gaussian_sample(covariance, n, rng))
+        each = [
+            measured(
+                [
+                    array_like(np.ascontiguousarray(s), points[0])
+                    for s in np.split(sample, ends[:-1], axis=1)
+                ],
+                self.k,
+                conditional=conditional,
+            )
+            for sample in samples
         ]
-        gaussian = measured(alike, self.k, conditional=conditional)
-        correction = without_noise(information - gaussian.value, gaussian.variance)
+        gaussian = float(np.mean([one.value for one in each]))
+        correction = without_noise(information - gaussian, each[0].variance / len(each))
         fewest = min(int(p.shape[1]) for p in points)
         if len(points) == 2 and not conditional and fewest > 1:
             x, y = (to_numpy(p) for p in points)
-            correction = paired_correction(value, x, y, sample, information, correction, self.k)
+            correction = paired_correction(value, x, y, samples[0], information, correction, self.k)
         return value, correction
 
 
@@ -151,11 +174,16 @@ def log_determinant_bias(n: int, d: int) -> float:
     return float(np.sum(digamma((n - 1 - np.arange(d)) / 2)) + d * np.log(2 / n))
 
 
-def _gaussian_sample(covariance: np.ndarray, n: int) -> np.ndarray:
+def _copies(n: int, width: int) -> int:
+    """How many Gaussian samples: several of one plus one column, where the noise of one is larger than the bias of KSG."""
+    return 1 if width > _FEW_COLUMNS else min(-(-_OBSERVATIONS // n), _MOST_COPIES)
+
+
+def _gaussian_sample(covariance: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """Gaussian sample with mean zero and exactly this covariance matrix: (n, d)."""
     from scipy.linalg import solve_triangular
 
-    z = fixed_generator().standard_normal((n, len(covariance)))
+    z = rng.standard_normal((n, len(covariance)))
     z -= z.mean(axis=0)
     white = solve_triangular(linalg.cholesky(z.T @ z / n), z.T, lower=True)
     return (linalg.cholesky(covariance) @ white).T

@@ -13,7 +13,8 @@ from mercer.info.estimator import Estimator
 from mercer.info.information_measures import KL, Measure, Shannon
 from mercer.info.knn import KNN
 from mercer.info.ksg import MixedKSG
-from mercer.info.plug_in import MillerMadow, PlugIn, product_sample
+from mercer.info.plug_in import Grassberger, PlugIn, product_sample
+from mercer.info.random_ties import RandomTies, columns_with_ties
 from mercer.info.sample import (
     Sample,
     fixed_generator,
@@ -47,8 +48,8 @@ def mutual_information(
     given : sample or None
         The variable z of I(x; y | z).
     estimator : Estimator or None
-        None: `CorrectedKSG()` for continuous numbers, `PlugIn(MillerMadow())` for categories, `MixedKSG()` for
-        categories with numbers and for numbers that repeat.
+        None: `CorrectedKSG()` for continuous numbers, `PlugIn(Grassberger())` for categories, `MixedKSG()` for
+        categories with numbers and for numbers of few values; in `RandomTies` where other numbers repeat.
 
     Examples
     --------
@@ -186,9 +187,19 @@ def default_estimator(samples: Sequence[Sample], given: Sample | None) -> Estima
     """The estimator of mutual information for these kinds of data."""
     everything = [*samples, *([given] if given is not None else [])]
     if all(s.discrete for s in everything):
-        return PlugIn(MillerMadow())
-    mixed = any(any(s.categorical) or has_ties(s.values) for s in everything)
-    return MixedKSG() if mixed else CorrectedKSG()
+        return PlugIn(Grassberger())
+    if any(s.weights is not None for s in everything):
+        return MixedKSG()  # which says what to do
+    broken = columns_with_ties(everything)
+    counted = (
+        has_ties(s.values[:, j : j + 1]) and j not in columns
+        for s, columns in zip(everything, broken, strict=True)
+        for j, categorical in enumerate(s.categorical)
+        if not categorical
+    )
+    mixed = any(any(s.categorical) for s in everything) or any(counted)
+    estimator = MixedKSG() if mixed else CorrectedKSG()
+    return RandomTies(estimator) if any(broken) else estimator
 
 
 def _by_divergence(

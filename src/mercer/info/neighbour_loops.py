@@ -157,7 +157,7 @@ def _distance_loop(numba: Any) -> Callable[..., int]:
                 out[i] = best[k - 1]
         return 0
 
-    _fill, _keep = _filled(numba), _smallest_kept(numba)
+    _fill, _keep = _filled(numba), smallest_kept(numba)
     return loop
 
 
@@ -208,7 +208,7 @@ def _filled(numba: Any) -> Any:
     return fill
 
 
-def _smallest_kept(numba: Any) -> Any:
+def smallest_kept(numba: Any) -> Any:
     """Insert distances into the k smallest ones, which are in increasing order."""
 
     @helper(numba)

@@ -1,0 +1,75 @@
+"""Intervals of mutual information cover zero where variables are independent, also where their numbers repeat."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.info import KSG, MixedKSG, RandomTies, estimate, mutual_information, transfer_entropy
+from mercer.info.permuted_information import permuted_information
+from mercer.info.random_ties import random_scores
+
+pd = pytest.importorskip("pandas")
+LAWS = {
+    "normal": lambda rng: rng.normal(size=(2, 200)),
+    "rounded": lambda rng: rng.normal(size=(2, 200)).round(1),
+    "categories": lambda rng: tuple(
+        pd.DataFrame({"v": rng.integers(0, 15, 200).astype(str)}) for _ in "xy"
+    ),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_intervals_of_independent_variables_contain_zero(law):
+    """Each of 30 leaves it out with probability 2.5% at most: more than 4 with probability 0.001."""
+    left_out = 0
+    for seed in range(30):
+        low, high = estimate(mutual_information, *LAWS[law](np.random.default_rng(seed))).interval
+        assert 0 <= low < high
+        left_out += low > 0
+    assert left_out <= 4
+
+
+def test_intervals_of_dependent_variables_do_not():
+    x, noise = np.random.default_rng(0).normal(size=(2, 400))
+    result = estimate(mutual_information, x, x + noise)
+    assert 0 < result.interval[0] < np.log(2) / 2 < result.interval[1]
+    low, high = estimate(transfer_entropy, x, noise, lags=1).interval
+    assert low == 0 < high
+
+
+def test_numbers_that_repeat_tell_nothing_of_each_other_by_repeating():
+    """The mean over 10 samples; MixedKSG makes 0.2 nats of independent columns."""
+    samples = [np.random.default_rng(s).normal(size=(2, 263)).round(1) for s in range(10)]
+    mean = np.mean([mutual_information(x, y) for x, y in samples])
+    assert_allclose(mean, 0.0, atol=0.05)  # five standard errors
+    assert np.mean([mutual_information(x, y, estimator=MixedKSG()) for x, y in samples]) > 0.15
+
+
+def test_ties_in_random_order_keep_the_information():
+    """Rounding undoes the random order; increasing maps change nothing."""
+    x, noise = np.random.default_rng(0).normal(size=(2, 2000))
+    x, y = x.round(1), (x + noise).round(1)
+    value = mutual_information(x, y)
+    assert_allclose(value, np.log(2) / 2, atol=0.06)
+    assert mutual_information(np.exp(x), y**3) == value
+    assert mutual_information(x, y, given=noise.round(1)) > 1  # and with a condition
+    local = RandomTies(KSG(5)).local
+    from mercer.info.sample import read_variables
+
+    terms = local(read_variables((x, y), ("x", "y")))
+    assert_allclose(terms.mean(), mutual_information(x, y, estimator=RandomTies(KSG(5))))
+
+
+@pytest.mark.parametrize(("n", "k"), [(30, 3), (300, 30)])
+def test_information_of_permuted_columns_by_two_roads(n, k):
+    rng = np.random.default_rng(0)
+    x, y = (random_scores(rng.normal(size=n), rng) for _ in "xy")
+    orders = np.array([rng.permutation(n) for _ in range(5)])
+    # Scores are symmetric, so that equal distances may be rounded to either side: a count of one in n k.
+    assert_allclose(
+        permuted_information(x, y, orders, k),
+        [mutual_information(x, y[o], estimator=KSG(k)) for o in orders],
+        atol=4 / (n * k),
+    )
