@@ -49,24 +49,33 @@ class TestTime:
     @pytest.mark.parametrize("kind", [".csv", ".parquet", ".feather", "_points.csv"])
     def test_all_formats_have_the_same_order(self, kind):
         command = ("two-sample", f"a{kind}", f"b{kind}", "--test", "mmd", "--resamples", "49")
-        timed = document(*command, "--time", "day")
+        timed = document(*command, "--time", "day", "--no-series")
         assert [c["name"] for c in timed["columns"]] == ["v", "w"]
         assert any("in time" in c or "depend on those before" in c for c in timed["cautions"])
         assert not any("If rows are only sorted" in c for c in timed["cautions"])
         series = document(*command, "--time", "day", "--series")
         by_hand = document("two-sample", "a_sorted.csv", "b_sorted.csv", *command[3:], "--series")
         assert series["pvalue"] == by_hand["pvalue"]
+        alone = document(*command, "--time", "day")
+        assert alone["pvalue"] == by_hand["pvalue"]
+        assert not any("takes rows for independent" in c for c in alone["cautions"])
+        assert any("--no-series takes them for independent" in r for r in alone["remarks"])
         assert any("index of pandas" in r for r in timed["remarks"]) == (kind == ".feather")
         line = refused(*command, code=3)
         assert "dates" in line
         assert "--time" in line
 
     def test_drift_and_independence_take_it(self):
-        drift = document("drift", "a.csv", "b.csv", "--time", "day", "--resamples", "49")
+        command = ("drift", "a.csv", "b.csv", "--time", "day", "--resamples", "49")
+        series, drift = document(*command), document(*command, "--no-series")
+        assert "WildBootstrap" in series["batches"][0]["result"]["test"]
+        assert not any("takes rows for independent" in c for c in series["cautions"])
         assert [c["name"] for c in drift["batches"][0]["columns"]] == ["v", "w"]
         assert any("so its p-value is too small" in c for c in drift["cautions"])
         question = ("independence", "a.csv", "--x", "v", "--y", "w", "--time", "day")
-        timed = document(*question, "--series")
+        timed, alone = document(*question, "--series"), document(*question)
+        assert alone["pvalue"] == timed["pvalue"]
+        assert document(*question, "--no-series")["cautions"]
         by_hand = document("independence", "a_sorted.csv", *question[2:6], "--series")
         assert timed["pvalue"] == by_hand["pvalue"]
         pairs = document("independence", "a.csv", "--time", "day", "--resamples", "49")
@@ -104,3 +113,52 @@ class TestTime:
         )
         page = (folder / "r.html").read_text()
         assert "--time day" in page
+
+
+@pytest.fixture
+def walks(tmp_path, monkeypatch):
+    """Two files of independent random walks in two columns, by day."""
+    rng = np.random.default_rng(3)
+    for name in "ab":
+        days = pd.date_range("2024-01-01", periods=120).astype(str)
+        columns = {w: rng.normal(size=120).cumsum() for w in ("v", "w")}
+        pd.DataFrame({"day": days, **columns}).to_csv(tmp_path / f"{name}.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("walks")
+class TestDifferences:
+    def test_walks_are_refused_with_the_option_and_compared_with_it(self):
+        files = ("two-sample", "a.csv", "b.csv", "--time", "day")
+        assert "--difference" in refused(*files, code=3)
+        told = run(*files, "--difference").stdout
+        assert told.startswith("No difference was found between a.csv and b.csv (in their changes")
+        assert "119 and 119 rows" in told
+        assert "the verdict is on these, not on the levels" in " ".join(told.split())
+
+    def test_drift_and_independence_take_it(self):
+        told = run("drift", "a.csv", "b.csv", "--time", "day", "--difference", "--resamples", "99")
+        assert "0 of 1 batches differ from a.csv in their changes from row to row" in told.stdout
+        question = ("independence", "a.csv", "--x", "v", "--y", "w", "--time", "day")
+        assert "--difference" in refused(*question, code=3)
+        told = run(*question, "--difference").stdout
+        assert told.startswith("No dependence was found between 'v' and 'w' in their changes")
+        pairs = document("independence", "a.csv", "--exclude", "day", "--difference")
+        assert pairs["result"]["size"] == 119
+        dates = refused("independence", "a.csv", "--categories", "day", "--difference", code=3)
+        assert "--difference needs columns of numbers, got labels in 'day'" in dates
+
+    def test_python_takes_the_same_differences(self):
+        import mercer
+
+        frames = [pd.read_csv(f"{name}.csv") for name in "ab"]
+        result = mercer.two_sample(*frames, time="day", difference=True, rng=0)
+        steps = [np.diff(f[["v", "w"]], axis=0) for f in frames]
+        assert result.sizes == (119, 119)
+        assert result.pvalue == mercer.two_sample(*map(pd.DataFrame, steps), rng=0).pvalue
+        assert "not on the levels" in str(result)
+        v, w = (frames[0][["day", c]] for c in "vw")
+        pair = mercer.independence(v, w, time="day", difference=True, rng=0)
+        assert pair.pvalue == mercer.independence(steps[0][:, 0], steps[0][:, 1], rng=0).pvalue
+        with pytest.raises(ValueError, match="has categories in 'day'"):
+            mercer.two_sample(*frames, difference=True)

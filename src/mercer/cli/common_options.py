@@ -106,9 +106,14 @@ class TwoSampleOptions(DataOptions):
             self.kernel, self.bandwidth, self.resamples, self.seed, test=self.test
         )
 
+    @property
+    def streamable(self) -> bool:
+        """Whether rows can be read in parts: in the order of the file, and one by one."""
+        return self.missing is None
+
     def streams(self, *paths: str, notes: list[str]) -> tuple[StreamedSample, ...] | None:
         """The files as streams, where they are too large for memory and the test can read them part by part."""
-        possible = self.choice.streams and self.missing is None
+        possible = self.choice.streams and self.streamable
         selection = self.selection(options.column_names(self.columns))
         return streamed_files(paths, selection, streams=possible, notes=notes)
 
@@ -127,8 +132,9 @@ class TwoSampleOptions(DataOptions):
 class SeriesOptions(DataOptions):
     """Options of commands whose rows may be in the order of time."""
 
-    series: options.Series = False
+    series: options.Series = None
     time: options.Time = None
+    difference: options.Difference = False
 
     @property
     def ordered_by(self) -> str | None:
@@ -139,7 +145,10 @@ class SeriesOptions(DataOptions):
         self, command: str, paths: Sequence[str], lists: Mapping[str, Sequence[str]], **more: Any
     ) -> str:
         """Command line that repeats the run; `lists` and `more` are options of the command itself."""
-        return super().line(command, paths, lists, **more) + " --series" * self.series
+        series = {None: "", True: " --series", False: " --no-series"}[self.series]
+        return (
+            super().line(command, paths, lists, **more) + series + " --difference" * self.difference
+        )
 
 
 @dataclass(frozen=True)
@@ -147,9 +156,14 @@ class ComparisonOptions(SeriesOptions, TwoSampleOptions):
     """Options of commands that test samples, which may be time series."""
 
     @property
+    def streamable(self) -> bool:
+        """Whether rows can be read in parts: in the order of the file, and one by one."""
+        return super().streamable and not self.difference
+
+    @property
     def choice(self) -> TwoSampleChoice:
         """The test that these options choose."""
-        return replace(super().choice, series=self.series)
+        return replace(super().choice, series=bool(self.series))
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from mercer.cli.answer import (
 )
 from mercer.cli.common_options import ComparisonOptions, expanded
 from mercer.cli.exits import DIFFER, guarded, say
-from mercer.cli.match import Missing, matched
+from mercer.cli.match import matched
 from mercer.cli.table import File, short
 from mercer.cli.test_registry import TwoSampleChoice
-from mercer.cli.two_sample import in_time, two_sample_answer
+from mercer.cli.two_sample import in_time, tested, two_sample_answer
 from mercer.cli.two_sample_answer import TwoSampleAnswer
 from mercer.htest.corrections import BenjaminiHochberg, resolution_caution
 from mercer.htest.samples.batch_drift import DriftResult, drift_result
@@ -108,7 +108,7 @@ def drift(
         choice = chosen.choice.with_at_least(ceil(4 * len(batches) / level) - 1)
         base, *_ = chosen.samples(reference)
         answers = [
-            _compare(base, batch, choice, chosen.missing, level, notes)
+            _compare(base, batch, choice, chosen, level, notes)
             for batch in chosen.samples(*batches)
         ]
         corrected = _corrected(answers)
@@ -133,14 +133,14 @@ def _compare(
     base: File,
     batch: File,
     choice: TwoSampleChoice,
-    missing: Missing | None,
+    chosen: ComparisonOptions,
     level: float,
     notes: list[str],
 ) -> TwoSampleAnswer:
     """Test one batch; what was done to its data is added to `notes`."""
     remarks: list[str] = []
-    first, second = matched([base, batch], missing, remarks)
-    result = choice.run(first, second, remarks)
+    first, second = matched([base, batch], chosen.missing, remarks)
+    first, second, result = tested(first, second, chosen, choice, remarks)
     remarks += in_time((first, second), result)
     notes += [remark for remark in remarks if not is_caution(remark)]
     return two_sample_answer((first, second), result, level, choice.seed, remarks)
@@ -200,6 +200,8 @@ def _text(batches: Sequence[BatchAnswer], level: float) -> str:
     )
     differ = "differs" if number == 1 else "differ"
     head = f"{number} of {len(batches)} batches {differ} from {reference}"
+    if batches[0].answer.samples[0].differenced:
+        head += " in their changes from row to row"
     names = [short(name, 36) for name in names]
     width = max(5, *map(len, names))
     lines = [

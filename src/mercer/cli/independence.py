@@ -30,6 +30,7 @@ from mercer.cli.common_options import SeriesOptions, expanded
 from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded
 from mercer.cli.match import FileSample, matched
 from mercer.cli.table import quoted, short
+from mercer.cli.time_series import as_series, differenced
 from mercer.cli.variables import IndependenceChoice, IndependenceName, Question, select
 from mercer.htest.dependence.all_pairs import pairwise_independence
 from mercer.htest.dependence.dependence_result import IndependenceResult
@@ -94,7 +95,12 @@ def independence(
             raise WrongUse("--columns is for all pairs: leave it out with --x and --y")
         if names[0] and names[1]:
             choice = IndependenceChoice(
-                chosen.kernel, chosen.bandwidth, chosen.resamples, chosen.seed, chosen.series, test
+                chosen.kernel,
+                chosen.bandwidth,
+                chosen.resamples,
+                chosen.seed,
+                bool(chosen.series),
+                test,
             )
             answer = _answer_question(
                 data, chosen, choice, Question(*names), level, json_to, report, show_all
@@ -149,6 +155,8 @@ class IndependenceAnswer(Answer[IndependenceResult]):
         x, y = quoted(self.question.x), quoted(self.question.y)
         given = f" given {quoted(self.question.given)}" if self.question.given else ""
         p = f"(p = {self.result.pvalue:.3g}, level {self.level:g})"
+        if self.sample.differenced:
+            p = f"in their changes from row to row {p}"
         if self.rejected:
             return f"{x} and {y} depend on each other{given} {p}."
         if crossed := self._crossed():
@@ -218,7 +226,10 @@ def _answer_question(
     started, notes = perf_counter(), []
     files = list(chosen.read(data, columns=question.columns))
     (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
+    sample = differenced(sample, chosen, notes)
     variables = question.variables(sample)
+    if not question.given:
+        choice = as_series(choice, chosen, _named(question, variables), notes, least=2)
     result = choice.run(variables)
     subset = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
     if subset is not result:
@@ -252,10 +263,15 @@ def _in_time(
     """A caution, where rows of x and y depend on those before them and the test ignores that."""
     if result.test.for_series:
         return ()
-    named = [(quoted(q), v) for q, v in zip((question.x, question.y), variables, strict=False)]
     earlier = "add columns of earlier rows to --given"
     remedy = earlier if question.given else "use --series"
+    named = _named(question, variables)
     return serial_cautions(named, least=2, remedy=remedy, ordered=ordered)
+
+
+def _named(question: Question, variables: Sequence[Any]) -> list[tuple[str, Any]]:
+    """The variables x and y under the names of their columns."""
+    return [(quoted(q), v) for q, v in zip((question.x, question.y), variables, strict=False)]
 
 
 def _pairs_of(sample: FileSample, question: Question, seed: int) -> PairwiseResult | None:
@@ -281,6 +297,7 @@ def _test_all_pairs(
     started, notes = perf_counter(), []
     files = list(chosen.read(data, columns=options.column_names(columns)))
     (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
+    sample = differenced(sample, chosen, notes)
     if len(sample.columns) < 2:
         raise Refused(f"{sample.name}: only one column; at least two are needed")
     test = None if chosen.resamples is None else HSIC(null=Permutation(chosen.resamples))

@@ -39,11 +39,12 @@ class FileSample:
     dropped: int = 0  # rows
     imputed: int = 0  # values
     sorted_by: str | None = None  # the column of times by which rows are sorted
+    differenced: bool = False  # whether rows are changes from one row of the file to the next
 
     @property
     def original_rows(self) -> bool:
         """Whether row i is row i of the file."""
-        return not self.dropped and self.sorted_by is None
+        return not self.dropped and self.sorted_by is None and not self.differenced
 
     @property
     def rows(self) -> int:

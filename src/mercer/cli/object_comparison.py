@@ -192,7 +192,7 @@ def _check_options(chosen: SampleOptions, paths: Sequence[str]) -> None:
     columns = chosen.series_of == FILES
     refused = {
         "kernel": chosen.kernel, "bandwidth": chosen.bandwidth, "categories": chosen.categories,
-        "series": chosen.series, "time": chosen.time,
+        "series": chosen.series, "time": chosen.time, "difference": chosen.difference,
         "columns": None if columns else chosen.columns, "exclude": None if columns else chosen.exclude,
     }  # fmt: skip
     for name, value in refused.items():

@@ -217,10 +217,19 @@ All = Annotated[
     bool, typer.Option("--all", help="Show all columns or pairs in the table, not only the first.")
 ]
 Series = Annotated[
+    bool | None,
+    typer.Option(
+        "--series/--no-series",
+        help="Rows are in the order of time and depend on those before them: the p-value allows for that. With --time or "
+        "--difference this is found out from the rows.",
+    ),
+]
+Difference = Annotated[
     bool,
     typer.Option(
-        "--series",
-        help="Rows are in the order of time and depend on those before them: the p-value allows for that.",
+        "--difference",
+        help="Use the changes from each row to the next, in the order of time: what levels that wander or have a trend "
+        "need.",
     ),
 ]
 Time = Annotated[

@@ -60,6 +60,7 @@ _CLASSES = {
     TestName.HOTELLING: hotelling.Hotelling,
 }
 _NUMBERS_ONLY = {TestName.ENERGY, TestName.HOTELLING, TestName.SCF}
+_FOR_SERIES = (TestName.AUTO, TestName.MMD, TestName.ENERGY)
 _PERMUTED = {  # by default, and also where rows are read part by part
     TestName.AUTO, TestName.MMD, TestName.MMDAGG, TestName.MMDFUSE, TestName.MAXMMD, TestName.ENERGY,
 }  # fmt: skip
@@ -79,6 +80,11 @@ class Choice(ABC):
     resamples: int | None = None
     seed: int = 0
     series: bool = False  # rows depend on those before them
+
+    @property
+    @abstractmethod
+    def has_series_form(self) -> bool:
+        """Whether the test has a null distribution for rows that depend on those before them."""
 
     @property
     def has_kernel(self) -> bool:
@@ -135,6 +141,11 @@ class TwoSampleChoice(Choice):
         """Name of the test; a kernel without a test means MMD."""
         return TestName.MMD if self.has_kernel and self.test is TestName.AUTO else self.test
 
+    @property
+    def has_series_form(self) -> bool:
+        """Whether the test has a null distribution for rows that depend on those before them."""
+        return self.test_name in _FOR_SERIES
+
     def with_at_least(self, resamples: int) -> TwoSampleChoice:
         """More permutations if the default is too few to reject one batch among many."""
         kind: Any = _CLASSES.get(self.test_name)
@@ -145,7 +156,7 @@ class TwoSampleChoice(Choice):
 
     def run(self, x: Any, y: Any, notes: list[str]) -> Any:
         """Result of the test of two samples of files; what it did to the data is added to `notes`."""
-        self.check_series(TestName.AUTO, TestName.MMD, TestName.ENERGY)
+        self.check_series(*_FOR_SERIES)
         if self.test_name is TestName.AUTO:
             return self._automatic(x.points, y.points)
         tested_x, tested_y, test = self._learnt(x, y, notes)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import typer
 
@@ -16,10 +17,12 @@ from mercer.cli.answer import (
     write_answer,
     write_report,
 )
-from mercer.cli.common_options import SampleOptions, TwoSampleOptions, expanded
+from mercer.cli.common_options import SampleOptions, SeriesOptions, TwoSampleOptions, expanded
 from mercer.cli.exits import DIFFER, guarded
 from mercer.cli.match import FileSample, matched
 from mercer.cli.object_comparison import compare_objects, compares_objects
+from mercer.cli.test_registry import TwoSampleChoice
+from mercer.cli.time_series import as_series, differenced
 from mercer.cli.two_sample_answer import TwoSampleAnswer
 from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.two_sample_result import TwoSampleResult
@@ -70,19 +73,37 @@ def compare(a: str, b: str, chosen: TwoSampleOptions, level: float) -> TwoSample
         result = chosen.choice.streamed(first, second, notes)
     else:
         first, second = matched(list(chosen.samples(a, b)), chosen.missing, notes)
-        result = chosen.choice.run(first, second, notes)
+        first, second, result = tested(first, second, chosen, chosen.choice, notes)
     notes += in_time((first, second), result)
     return two_sample_answer((first, second), result, level, chosen.seed, notes)
+
+
+def tested(
+    first: FileSample,
+    second: FileSample,
+    chosen: TwoSampleOptions,
+    choice: TwoSampleChoice,
+    notes: list[str],
+) -> tuple[FileSample, FileSample, TwoSampleResult]:
+    """The samples as they are compared, perhaps by their differences, and the result of the test."""
+    if isinstance(chosen, SeriesOptions):
+        first, second = (differenced(sample, chosen, notes) for sample in (first, second))
+        choice = as_series(choice, chosen, _named((first, second)), notes)
+    return first, second, choice.run(first, second, notes)
 
 
 def in_time(samples: Sequence[FileSample], result: TwoSampleResult) -> tuple[str, ...]:
     """A caution, where the rows of a file depend on those before them and the test ignores that."""
     if result.test.for_series:
         return ()
-    names = display_names([sample.name for sample in samples])
-    named = [(name, sample.points) for name, sample in zip(names, samples, strict=True)]
     known = all(sample.sorted_by is not None for sample in samples)
-    return serial_cautions(named, remedy="use --series", ordered=known)
+    return serial_cautions(_named(samples), remedy="use --series", ordered=known)
+
+
+def _named(samples: Sequence[FileSample]) -> list[tuple[str, Any]]:
+    """Points of samples with the names of their files."""
+    names = display_names([sample.name for sample in samples])
+    return [(name, sample.points) for name, sample in zip(names, samples, strict=True)]
 
 
 def two_sample_answer(

@@ -77,6 +77,8 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
         """Whether the files differ, with the p-value."""
         first, second = self.names
         p = f"p = {self.result.pvalue:.3g}, level {self.level:g}"
+        if self.samples[0].differenced:
+            p = f"in their changes from row to row; {p}"
         if self.rejected:
             return f"{first} and {second} differ ({p})."
         if differing := self._differing:

@@ -87,6 +87,7 @@ _CLASSES: dict[IndependenceName, Any] = {
     IndependenceName.LOCAL: LocalPermutation,
     IndependenceName.CRT: CRT,
 }
+_FOR_SERIES = (IndependenceName.AUTO, IndependenceName.HSIC, IndependenceName.DCOV)
 _CONDITIONAL = {
     IndependenceName.KCI,
     IndependenceName.RCIT,
@@ -138,6 +139,11 @@ class IndependenceChoice(Choice):
         """Name of the test, as --test gives it."""
         return self.test
 
+    @property
+    def has_series_form(self) -> bool:
+        """Whether the test has a null distribution for rows that depend on those before them."""
+        return self.test in _FOR_SERIES
+
     def run(self, variables: Sequence[Any]) -> Any:
         """Result of the test of two variables, or of two given a third."""
         conditional = len(variables) == 3
@@ -153,7 +159,7 @@ class IndependenceChoice(Choice):
             raise WrongUse(
                 "--series does not go with --given: add columns of earlier rows to --given instead"
             )
-        self.check_series(IndependenceName.AUTO, IndependenceName.HSIC, IndependenceName.DCOV)
+        self.check_series(*_FOR_SERIES)
         if self.series and name is IndependenceName.AUTO and self.resamples is None:
             return independence(variables[0], variables[1], series=True, rng=self.seed)
         if name is IndependenceName.AUTO and self.resamples is None:

@@ -199,7 +199,8 @@ def refusal(name: str, share: float, remedy: str | None = None) -> ValueError:
     """The error for a series that looks like a random walk."""
     if remedy is None:
         remedy = (
-            f"Take differences, np.diff({name}, axis=0), remove the trend, or observe it for longer"
+            f"Take differences, np.diff({name}, axis=0) (difference=True, or --difference of the command), remove the trend, or "
+            "observe it for longer"
         )
     return ValueError(
         f"{name} must be a stationary series, but it wanders like a random walk or a trend: {share:.0%} of its variance "

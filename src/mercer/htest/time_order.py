@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from mercer import frames
 from mercer.backend import count, is_array, to_numpy
-from mercer.rkhs.sample_rows import taken
+from mercer.rkhs.sample_rows import one_sample, taken
 
 _SECONDS_PER_DAY = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
@@ -28,6 +29,17 @@ class Timed(NamedTuple):
 
 
 SORTED_NOTE = "Rows are in the order of time."
+DIFFERENCES_NOTE = (
+    "Changes from each row to the next were tested: the verdict is on these, not on the levels."
+)
+
+
+def ordering_notes(time: Any, difference: bool) -> tuple[str, ...]:
+    """Notes of a result on the order of the rows, and on differences between them."""
+    return (
+        *([SORTED_NOTE] if time is not None else []),
+        *([DIFFERENCES_NOTE] if difference else []),
+    )
 
 
 def samples_in_time_order(x: Any, y: Any, time: Any) -> tuple[Any, Any]:
@@ -80,6 +92,25 @@ def in_time_order(sample: Any, time: Any, name: str) -> Timed:
         raise ValueError(f"{what} must be one for each of the {rows} rows, got {len(times)}")
     order = np.argsort(times, kind="stable")
     return Timed(_rows(sample, order), times[order])
+
+
+def differences(sample: Any, name: str) -> Any:
+    """Changes from each row of a sample of numbers to the next, as an array or a `Table` with one row less."""
+    sample = one_sample(sample, name)
+    if isinstance(sample, frames.Table):
+        named = zip(sample.columns.names, sample.columns.categorical, strict=True)
+        labels = [column for column, categorical in named if categorical]
+        if labels:
+            raise ValueError(
+                f"difference needs columns of numbers, but {name} has categories in {labels[0]!r}: leave that column out"
+            )
+        return replace(sample, values=np.diff(sample.values, axis=0))
+    if not is_array(sample):
+        raise TypeError(
+            f"difference needs an array or a data frame of numbers, got {type(sample).__name__} for {name}"
+        )
+    points: Any = sample
+    return points[1:] - points[:-1]
 
 
 def _rows(sample: Any, order: np.ndarray) -> Any:

@@ -21,7 +21,7 @@ from mercer.htest.dependence.linear_time_hsic import NystromHSIC
 from mercer.htest.dependence.rcot import RCoT
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import WildBootstrap
-from mercer.htest.time_order import SORTED_NOTE, variables_in_time_order
+from mercer.htest.time_order import differences, ordering_notes, variables_in_time_order
 from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import one_sample
 
@@ -39,6 +39,7 @@ def independence(
     level: float = 0.05,
     series: bool = False,
     time: Any = None,
+    difference: bool = False,
     rng: Any = None,
 ) -> IndependenceResult:
     """Test whether two variables are independent, perhaps given a third; the test is chosen automatically.
@@ -76,6 +77,9 @@ def independence(
         Name of a column of a data frame that holds the time (dates or numbers), which is left out of the variables, or one
         time for each row. Rows are sorted by it first, so that `series=True`, and the caution about rows that
         depend on those before them, mean that order.
+    difference : bool
+        Whether to test the changes from each row to the next, in the order of time, instead of the levels: what levels that
+        wander like a random walk, or have a trend, need. Usually together with `series=True`. Numbers only.
     rng : int, Generator or None
 
     Returns
@@ -95,6 +99,7 @@ def independence(
     False
     """
     validate.truth("series", series)
+    validate.truth("difference", difference)
     if series and given is not None:
         raise ValueError(f"series and given cannot be used together: {NO_SERIES_GIVEN}")
     _check_asked(test, kernel, given, series)
@@ -102,8 +107,9 @@ def independence(
     handed_in = (x, y) if given is None else (x, y, given)
     if time is not None:
         handed_in = variables_in_time_order(handed_in, time)
-    samples = [one_sample(*pair) for pair in zip(handed_in, "xyz", strict=False)]
-    sorted_by = () if time is None else (SORTED_NOTE,)
+    reader = differences if difference else one_sample
+    samples = [reader(*pair) for pair in zip(handed_in, "xyz", strict=False)]
+    sorted_by = ordering_notes(time, difference)
     if asked is not None:
         result = with_resamples(asked, resamples).test(*samples, rng=rng)
         result = _independence_result(result, asked)

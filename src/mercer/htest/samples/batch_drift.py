@@ -150,6 +150,7 @@ def drift(
     resamples: int | None = None,
     level: float = 0.05,
     series: bool = False,
+    difference: bool = False,
     rng: Any = None,
 ) -> DriftResult:
     """Test each batch against a reference sample; controls the false-discovery rate.
@@ -164,7 +165,7 @@ def drift(
         In the order of time; those of a sequence are called batch 1, batch 2, ...
     name : str
         Name of the reference.
-    test, kernel, series
+    test, kernel, series, difference
         As in `two_sample`.
     resamples : int, optional
         Number of permutations; None: 999, or more if that many batches need them.
@@ -190,6 +191,7 @@ def drift(
     if resamples is None and test is None:
         resamples = max(_FEWEST_RESAMPLES, ceil(_RESAMPLES_PER_BATCH * len(named) / level) - 1)
     options = {"test": test, "kernel": kernel, "resamples": resamples, "series": series}
+    options["difference"] = difference
     compare = partial(two_sample, reference, level=level, rng=validate.generator(rng), **options)
     results = {str(label): compare(sample) for label, sample in named.items()}
     return drift_result(

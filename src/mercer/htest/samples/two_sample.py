@@ -19,7 +19,7 @@ from mercer.htest.samples.mmdagg import MMDAgg
 from mercer.htest.samples.pooled_sample import Pooled
 from mercer.htest.samples.streamed_landmarks import affordable_sums
 from mercer.htest.samples.two_sample_result import TwoSampleResult
-from mercer.htest.time_order import SORTED_NOTE, samples_in_time_order
+from mercer.htest.time_order import differences, ordering_notes, samples_in_time_order
 from mercer.kernels.base import Kernel
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import one_sample, taken
@@ -42,6 +42,7 @@ def two_sample(
     level: float = 0.05,
     series: bool = False,
     time: Any = None,
+    difference: bool = False,
     rng: Any = None,
 ) -> TwoSampleResult:
     """Test whether two samples come from the same distribution; the test is chosen automatically.
@@ -83,6 +84,9 @@ def two_sample(
         Name of a column of both data frames that holds the time (dates or numbers), which is not compared, or the times of
         the rows of x and of y. Rows are sorted by it first, so that `series=True`, and the caution about rows that
         depend on those before them, mean that order.
+    difference : bool
+        Whether to test the changes from each row to the next, in the order of time, instead of the levels: what levels that
+        wander like a random walk, or have a trend, need. Usually together with `series=True`. Numbers only.
     rng : int, Generator or None
 
     Returns
@@ -103,6 +107,7 @@ def two_sample(
     0.005
     """
     validate.truth("series", series)
+    validate.truth("difference", difference)
     if series and test is not None:
         raise ValueError(
             "series and test cannot be used together: give the test a null distribution for series, as in "
@@ -110,9 +115,11 @@ def two_sample(
         )
     if time is not None:
         x, y = samples_in_time_order(x, y, time)
+    if difference:
+        x, y = differences(x, "x"), differences(y, "y")
     asked = asked_test(test, kernel, partial(_by_kernel, series), "MMD(RBF(1.0))")
     streams = None if series or (asked is not None and not asked.reads_parts) else streamed(x, y)
-    before = () if time is None else (SORTED_NOTE,)
+    before = ordering_notes(time, difference)
     run = partial(_tested, asked, series, resamples, before, rng)
     if streams is not None:
         result = run(*streams)
