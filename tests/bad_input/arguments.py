@@ -141,7 +141,7 @@ NUMBER_DOORS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "KSG, kind": ("kind", lambda v: KSG(3, v)),
     "MixedKSG": ("k", MixedKSG),
     "CorrectedKSG": ("k", CorrectedKSG),
-    "RandomTies": ("repeats", RandomTies),
+    "RandomTies": ("repeats", lambda v: RandomTies(repeats=v)),
     "NSB": ("values", lambda v: NSB(v if v is not None else 0)),
     "Renyi": ("alpha", Renyi),
     "Tsallis": ("alpha", Tsallis),

@@ -127,3 +127,24 @@ class TestIndependence:
     )
     def test_wrong_use_is_said_in_a_line(self, options, code, said):
         assert said in run("data.csv", *options, code=code).stderr
+
+
+def test_notes_name_the_columns_and_the_number_beside_them(tmp_path):
+    rng = np.random.default_rng(0)
+    age = rng.normal(size=200)
+    frame = pd.DataFrame({"age": age, "dose": age + rng.normal(size=200), "one": 1.0})
+    frame["w"] = 2 * age + rng.normal(size=200)
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    data = str(tmp_path / "d.csv")
+    for test in ((), ("--test", "kci")):
+        told = run(data, "--x", "dose", "--y", "w", "--given", "age", *test).stdout
+        words = " ".join(told.split())
+        assert re.search(r"z \(age\) explains \d+% of x \(dose\)", words), words
+        assert re.search(r"explains \d+% of y \(w\)", words)
+    words = " ".join(run(data, "--x", "dose", "--y", "w").stdout.split())
+    assert "The kernel correlation uses the pair of kernels that rejected most clearly" in words
+    assert "kernel distance" not in words
+    for asked in ((), ("--x", "dose", "--y", "one"), ("--x", "dose", "--y", "w", "--given", "one")):
+        line = run(data, *asked, code=3).stderr
+        assert "d.csv, column 'one': constant" in line
+        assert "--exclude one" in line

@@ -27,7 +27,7 @@ from mercer.cli.answer import (
 )
 from mercer.cli.common_options import DataOptions, expanded
 from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded
-from mercer.cli.match import FileSample, matched
+from mercer.cli.match import FileSample, matched, refuse_constant
 from mercer.cli.table import quoted, short
 from mercer.cli.variables import select
 from mercer.htest import KCI, HypothesisTest, KernelGCM, PartialCorrelation, RCoT
@@ -125,6 +125,7 @@ def _learnt(
     (sample,) = matched(list(chosen.read(data, columns=names)), chosen.missing, notes, _MIN_ROWS)
     if len(sample.columns) < 2:
         raise Refused(f"{sample.name}: only one column; at least two are needed")
+    refuse_constant(sample)
     learnt = method.fit(sample.points, half_samples=half_samples, rng=chosen.seed)
     return learnt, {
         "schema": _SCHEMA,

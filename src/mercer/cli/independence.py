@@ -28,7 +28,7 @@ from mercer.cli.answer import (
 )
 from mercer.cli.common_options import SeriesOptions, expanded
 from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded
-from mercer.cli.match import FileSample, matched
+from mercer.cli.match import FileSample, matched, refuse_constant
 from mercer.cli.table import quoted, short
 from mercer.cli.time_series import as_series, differenced
 from mercer.cli.variables import IndependenceChoice, IndependenceName, Question, select
@@ -227,6 +227,7 @@ def _answer_question(
     files = list(chosen.read(data, columns=question.columns))
     (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
     sample = differenced(sample, chosen, notes)
+    question.refuse_constant(sample)
     variables = question.variables(sample)
     if not question.given:
         choice = as_series(choice, chosen, _named(question, variables), notes, least=2)
@@ -300,6 +301,7 @@ def _test_all_pairs(
     sample = differenced(sample, chosen, notes)
     if len(sample.columns) < 2:
         raise Refused(f"{sample.name}: only one column; at least two are needed")
+    refuse_constant(sample)
     test = None if chosen.resamples is None else HSIC(null=Permutation(chosen.resamples))
     pairs = pairwise_independence(sample.points, test=test, rng=chosen.seed)
     measured = {"level": level, "seed": chosen.seed, **_pairs_document(pairs, sample, level)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, permutations
@@ -30,7 +29,7 @@ from mercer.cli.answer import (
 from mercer.cli.common_options import DataOptions, expanded
 from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded
 from mercer.cli.independence import Given, X, Y
-from mercer.cli.match import FileSample, matched
+from mercer.cli.match import FileSample, matched, refuse_constant
 from mercer.cli.table import quoted, short
 from mercer.cli.variables import Question, select
 from mercer.frames import Table
@@ -141,6 +140,10 @@ def _answer(data: str, chosen: DataOptions, task: Task, json_to: Any, report: Pa
     started, notes = perf_counter(), []
     files = list(chosen.read(data, columns=(*task.question.columns, *task.columns)))
     (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
+    if any(task.question.columns):
+        task.question.refuse_constant(sample)
+    else:
+        refuse_constant(sample)
     pairs = [*_pairs(sample, task.question, task.lags)]
     resamples = chosen.resamples or max(_FEWEST_RESAMPLES, 2 * ceil(len(pairs) / task.level) - 1)
     cautions = resolution_caution(Holm(), len(pairs), resamples, task.level, "pairs", option=True)
@@ -256,8 +259,6 @@ def _pvalues(
     for first, second, (x, y) in pairs:
         columns.setdefault(first, x)
         columns.setdefault(second, y)
-    for name, column in columns.items():
-        _refuse_constant(name, column)
     names = list(columns)
     places = [(names.index(first), names.index(second)) for first, second, _ in pairs]
     return information_pvalues(
@@ -270,15 +271,6 @@ def _pvalues(
 
 def _width(variable: Any) -> int:
     return len(variable.columns.names) if isinstance(variable, Table) else int(variable.shape[1])
-
-
-def _refuse_constant(name: str, column: Any) -> None:
-    values = column.values if isinstance(column, Table) else column
-    if (values == values[0]).all():
-        raise Refused(
-            f"column {quoted([name])} is constant: it tells nothing about others; leave it out with "
-            f"--exclude {shlex.quote(name)}"
-        )
 
 
 def _pvalue(variables: list[Any], lags: int | None, resamples: int, seed: int) -> float:

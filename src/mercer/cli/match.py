@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -45,6 +46,10 @@ class FileSample:
     def original_rows(self) -> bool:
         """Whether row i is row i of the file."""
         return not self.dropped and self.sorted_by is None and not self.differenced
+
+    def is_constant(self, name: str) -> bool:
+        """Whether a column has one value."""
+        return _constant([self.columns[name]])
 
     @property
     def rows(self) -> int:
@@ -245,6 +250,16 @@ def _remarks(files: Sequence[File], dropped: Sequence[int], imputed: Sequence[in
                 "dates and free text carry little information here; leave it out with --columns"
             )
     return [*remarks, *time_remarks(files)]
+
+
+def refuse_constant(sample: FileSample, names: Sequence[str] | None = None) -> None:
+    """Refuse a column, of these or of all, that has one value: nothing depends on it."""
+    for name in sample.columns if names is None else names:
+        if sample.is_constant(name):
+            raise Refused(
+                f"{sample.name}, column {quoted([name])}: constant, and a constant is independent of everything: leave it "
+                f"out with --exclude {shlex.quote(name)}"
+            )
 
 
 def _constant(columns: Sequence[Column]) -> bool:

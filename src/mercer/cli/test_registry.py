@@ -249,7 +249,7 @@ def kernel_for(name: KernelName | None, points: Any, bandwidth: float | None) ->
     if numbers is not None:
         base = make(bandwidth or median_bandwidth(numbers.values))
         factors = [numbers.kernel(base), *factors]
-    return product(factors)
+    return product(factors, points.columns.names)
 
 
 def _has_locations(kind: Any) -> bool:

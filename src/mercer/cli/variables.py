@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.exits import Refused, WrongUse
-from mercer.cli.match import FileSample
+from mercer.cli.match import FileSample, refuse_constant
 from mercer.cli.table import quoted
 from mercer.cli.test_registry import Choice, kernel_for
 from mercer.frames import Table
@@ -121,6 +121,12 @@ class Question:
     def columns(self) -> tuple[str, ...]:
         """All columns of the question."""
         return (*self.x, *self.y, *self.given)
+
+    def refuse_constant(self, sample: FileSample) -> None:
+        """Refuse a variable of which every column is constant."""
+        for names in filter(None, (self.x, self.y, self.given)):
+            if all(sample.is_constant(name) for name in names):
+                refuse_constant(sample, names)
 
     def variables(self, sample: FileSample) -> list[Any]:
         """x, y and the given columns: tables, or arrays where the file is an array."""

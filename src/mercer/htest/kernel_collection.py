@@ -187,31 +187,33 @@ def unfolded(kernel: Kernel, number: int) -> tuple[Kernel, ...]:
 LEVEL = 0.05  # at which notes count the kernels that reject
 _MAX_CHARACTERS = 80  # of a parameter that is neither a number nor a kernel: one line of text
 
-CHOSEN = (
-    "The kernel distance uses the kernel that rejected most clearly on the same data, so it is biased "
-    "upwards, and its interval ignores that selection."
-)
+_SELECTED = "The {} rejected most clearly on the same data, so it is biased upwards, and its interval ignores that selection."
+CHOSEN = _SELECTED.format("kernel distance uses the kernel that")
+CHOSEN_PAIR = _SELECTED.format("kernel correlation uses the pair of kernels that")
+CHOSEN_FOR_MODEL = _SELECTED.format("relative Stein discrepancy uses the kernel that")
 
 
-def sees_most(kernels: Sequence[Kernel], best: int) -> tuple[str, ...]:
-    """Notes of a result: the kernel with the strongest evidence, and what its selection means."""
+def sees_most(kernels: Sequence[Kernel], best: int, selected: str = CHOSEN) -> tuple[str, ...]:
+    """Notes of a result: the kernel with the strongest evidence, and what its selection means for the effect."""
     name = told_apart(kernels, best)
     if len(kernels) == 1:
         return (f"Kernel: {name}.",)
-    return (f"The strongest of {len(kernels)} kernels is {name}.", CHOSEN)
+    return (f"The strongest of {len(kernels)} kernels is {name}.", selected)
 
 
-def rejecting(kernels: Sequence[Kernel], best: int, number: int) -> tuple[str, ...]:
+def rejecting(
+    kernels: Sequence[Kernel], best: int, number: int, selected: str = CHOSEN
+) -> tuple[str, ...]:
     """Notes of a result that knows how many of the kernels reject at level 0.05."""
     if len(kernels) == 1:
-        return sees_most(kernels, best)
+        return sees_most(kernels, best, selected)
     name = told_apart(kernels, best)
     if number == 0:
         said = f"None of {len(kernels)} kernels rejects at level {LEVEL:g}; {name} comes closest."
     else:
         reject = "rejects" if number == 1 else "reject"
         said = f"{number} of {len(kernels)} kernels {reject} at level {LEVEL:g}; the strongest is {name}."
-    return (said, CHOSEN)
+    return (said, selected)
 
 
 def told_apart(kernels: Sequence[Kernel], one: int) -> str:

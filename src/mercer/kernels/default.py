@@ -20,6 +20,8 @@ from mercer.kernels.discrete import Delta
 from mercer.kernels.prepare import as_table
 from mercer.kernels.radial import RBF
 
+_NAMES_SHOWN = 4  # of columns in a message
+
 
 def default_kernel(x: Any, *, rng: int | np.random.Generator | None = None) -> Kernel:
     """A characteristic kernel at the scale of the data.
@@ -76,15 +78,18 @@ def default_kernel(x: Any, *, rng: int | np.random.Generator | None = None) -> K
     if numbers is not None:
         bandwidth = median_bandwidth(numbers.values, rng=rng)
         factors = [numbers.kernel(RBF(bandwidth)), *factors]
-    return product(factors)
+    return product(factors, data.columns.names)
 
 
-def product(factors: Sequence[Kernel]) -> Kernel:
-    """The product of the kernels of the columns that are not constant; refuses none."""
+def product(factors: Sequence[Kernel], names: Sequence[str] = ()) -> Kernel:
+    """The product of the kernels of the columns with these names that are not constant; refuses none."""
     if not factors:
+        shown = ", ".join(map(repr, names[:_NAMES_SHOWN]))
+        more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+        columns = "column" if len(names) == 1 else "every column"
         raise ValueError(
-            "all columns of x are constant, so no kernel can be chosen from them: "
-            "give one, such as RBF(1.0)"
+            f"{columns} of x is constant{f' ({shown}{more})' if names else ''}, so no kernel can be chosen from it: use other columns, or "
+            "give a kernel, such as RBF(1.0)"
         )
     return reduce(mul, factors)
 
@@ -158,7 +163,7 @@ def default_kernel_of(
         names, scales = [columns.names[i] for i in varies], [1 / deviations[i] for i in varies]
         bandwidth = median_bandwidth(sample[:, varies] * scales)
         factors.append(RBF(bandwidth).scaled(scales).select(names))
-    return product([*factors, *category_factors(columns, mismatches, 1.0)])
+    return product([*factors, *category_factors(columns, mismatches, 1.0)], columns.names)
 
 
 def _categorical(columns: Columns) -> list[str]:

@@ -25,6 +25,7 @@ class RegressionCheck:
     Attributes
     ----------
     name : str
+        The variable, with the names of its columns where they have any; `given` is that of z.
     explained : float
         Share of the variance that z explains at observations left out of the regression.
     degrees : float
@@ -42,10 +43,14 @@ class RegressionCheck:
     degrees: float
     hidden: float
     predictable: float
+    given: str = "z"
 
     def __str__(self) -> str:
-        hidden = f", up to {self.hidden:.0%} of the rest may be effects of z" if self.hidden else ""
-        return f"z explains {max(self.explained, 0.0):.0%} of {self.name}{hidden}"
+        z = self.given
+        hidden = (
+            f", up to {self.hidden:.0%} of the rest may be effects of {z}" if self.hidden else ""
+        )
+        return f"{z} explains {max(self.explained, 0.0):.0%} of {self.name}{hidden}"
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,9 @@ class Diagnosis:
             )
         predictable = [c.name for c in (*self.x, *self.y) if c.predictable < 0.01]
         if predictable:
-            lines.append(f"Residuals of {' and '.join(predictable)} are still predictable from z.")
+            lines.append(
+                f"Residuals of {' and '.join(predictable)} are still predictable from {self.x[0].given}."
+            )
         if self.rows < _MIN_ROWS_SHARE:
             lines.append(
                 f"The verdict rests on {self.rows:.0%} of the observations: no others are near the rest."
@@ -103,7 +110,7 @@ def neighbours(z: NumericTable) -> np.ndarray:
 
 
 def checked(
-    residuals: SmoothedResiduals, near: np.ndarray, name: str
+    residuals: SmoothedResiduals, near: np.ndarray, name: str, given: str = "z"
 ) -> tuple[SmoothedResiduals, RegressionCheck]:
     """The residuals with the bias that their neighbours show, and what was found."""
     bias, excess = residuals.local_bias(near)
@@ -113,6 +120,7 @@ def checked(
         residuals.degrees,
         residuals.hidden,
         float(ndtr(-excess)),
+        given,
     )
     if excess > _CLEAR_EXCESS:
         residuals = replace(residuals, bias=residuals.bias + bias)

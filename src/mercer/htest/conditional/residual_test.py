@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -126,14 +126,20 @@ class ResidualTest(HypothesisTest):
         n, width = z_table.values.shape
         what = f"the regression on {width} columns of {n:,} observations"
         need_memory(what, _feature_bytes(n, width))
-        regressed = self._regressed(x_table, y_table, z_table, tuple(v.name for v in read[:2]))
+        regressed = self._regressed(x_table, y_table, z_table, read)
         bias = max(product.bias_bound for product in regressed.covariances.values())
         diagnosis = Diagnosis(*regressed.checks, bias, regressed.rows)
         best = min(self._terms(regressed), key=lambda term: term.product.pvalue / term.share)
         pvalue = min(best.product.pvalue / best.share, 1.0)
         notes = diagnosis.notes()
         if any(_determined(r) for r in (*regressed.x, *regressed.y)):
-            pvalue, notes = 1.0, ("z determines x or y completely: there is nothing to test.",)
+            pvalue, notes = (
+                1.0,
+                (
+                    f"{read[2].described} determines {read[0].described} or {read[1].described} completely: there is nothing to "
+                    "test.",
+                ),
+            )
         judgement = Judgement.by_tail(pvalue, best.product.studentized)
         result = independence_result(
             self, read, best.product.studentized, judgement, notes, given=True
@@ -141,7 +147,7 @@ class ResidualTest(HypothesisTest):
         return _with_diagnosis(result, diagnosis)
 
     def _regressed(
-        self, x: NumericTable, y: NumericTable, z: NumericTable, names: tuple[str, ...]
+        self, x: NumericTable, y: NumericTable, z: NumericTable, read: Sequence[Variable]
     ) -> RegressedVariables:
         rows = within_reach(z)
         if np.count_nonzero(rows) < MIN_ROWS:
@@ -156,14 +162,25 @@ class ResidualTest(HypothesisTest):
             residuals = [[cross_fitted(self.regression, z, t) for t in side] for side in targets]
         near = neighbours(z)
         sides, checks = [], []
-        for name, side in zip(names, residuals, strict=True):
-            labels = [name if len(side) == 1 else f"{name}[{i}]" for i in range(len(side))]
-            pairs = [checked(r, near, label) for r, label in zip(side, labels, strict=True)]
+        given = read[2].described
+        for variable, side in zip(read[:2], residuals, strict=True):
+            labels = _labels(variable, len(side))
+            pairs = [checked(r, near, label, given) for r, label in zip(side, labels, strict=True)]
             sides.append(tuple(r for r, _ in pairs))
             checks.append(tuple(c for _, c in pairs))
         return RegressedVariables(
             z, x.rows(rows), basis, sides[0], sides[1], (checks[0], checks[1]), len(rows)
         )
+
+
+def _labels(variable: Variable, number: int) -> list[str]:
+    """Names of the regressions of one variable: those of its columns, or numbers where categories are several indicators."""
+    if number == 1:
+        return [variable.described]
+    columns = variable.columns
+    if columns is not None and len(columns.names) == number:
+        return [f"{variable.name} ({name})" for name in columns.names]
+    return [f"{variable.name}[{i}]" for i in range(number)]
 
 
 def affordable(n: int, width: int) -> bool:

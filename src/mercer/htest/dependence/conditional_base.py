@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class ConditionalTest(HypothesisTest):
             judgement = Judgement(1.0, np.empty(0, dtype=np.float64), evidence.observed)
         else:
             judgement = self.null.judge(evidence, rng)
-        notes = _regression_notes(evidence)
+        notes = _regression_notes(evidence, [v.described for v in observed])
         return independence_result(self, observed, evidence.observed, judgement, notes, given=True)
 
     def _variables(self, x: Any, y: Any, z: Any) -> tuple[Variable, ...]:
@@ -75,12 +76,13 @@ class ConditionalTest(HypothesisTest):
         return tuple(v.widened() for v in variables(kernels, (x, y, z), least=_MIN_ROWS))
 
 
-def _regression_notes(evidence: ConditionalEvidence) -> tuple[str, ...]:
-    """How much z explains of x and of y, and with how many degrees of freedom."""
+def _regression_notes(evidence: ConditionalEvidence, names: Sequence[str]) -> tuple[str, ...]:
+    """How much z explains of x and of y, under these names, and with how many degrees of freedom."""
+    x, y, z = names
     return tuple(
-        f"z determines {name} completely: there is nothing to test."
+        f"{z} determines {name} completely: there is nothing to test."
         if residuals.share < _NEGLIGIBLE_SHARE
-        else f"z explains {1 - residuals.share:.0%} of {name} "
+        else f"{z} explains {1 - residuals.share:.0%} of {name} "
         f"({residuals.smoother.degrees:.1f} effective degrees of freedom, n = {evidence.n:,})."
-        for name, residuals in (("x", evidence.x), ("y", evidence.y))
+        for name, residuals in ((x, evidence.x), (y, evidence.y))
     )

@@ -24,7 +24,7 @@ from mercer.htest.dependence.dependence_result import IndependenceResult, indepe
 from mercer.htest.dependence.sums.kernel_grid import KernelGrid
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.kernel_collection import (
-    CHOSEN,
+    CHOSEN_PAIR,
     LEVEL,
     LINEAR,
     checked_kernels,
@@ -246,4 +246,4 @@ def _kernel_notes(
         )
     rejecting = max(statistics.rejecting(LEVEL), 1)
     rejects = f"{rejecting} of {number} pairs of kernels reject at level {LEVEL:g}"
-    return (f"{rejects}; the strongest is {pair}.", CHOSEN)
+    return (f"{rejects}; the strongest is {pair}.", CHOSEN_PAIR)

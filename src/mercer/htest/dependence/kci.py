@@ -160,5 +160,5 @@ def _candidate_kernels(given: Variable, z: Any) -> list[Kernel]:
         if numbers is not None:
             on_numbers = RBF(scale * median_bandwidth(numbers.values))
             factors = [numbers.kernel(on_numbers), *factors]
-        kernels.append(bound_to(product(factors), given.columns, given.name))
+        kernels.append(bound_to(product(factors, frame.columns.names), given.columns, given.name))
     return kernels

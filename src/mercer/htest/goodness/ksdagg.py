@@ -17,7 +17,13 @@ from mercer.htest.goodness.ksd_statistic import SteinForms
 from mercer.htest.goodness.score_models import model_of
 from mercer.htest.goodness.stein_sample import MIN_OBSERVATIONS, SteinSample, sample_of
 from mercer.htest.hypothesis_test import HypothesisTest
-from mercer.htest.kernel_collection import LEVEL, checked_kernels, rejecting, unfolded
+from mercer.htest.kernel_collection import (
+    CHOSEN_FOR_MODEL,
+    LEVEL,
+    checked_kernels,
+    rejecting,
+    unfolded,
+)
 from mercer.htest.nulls import Judgement, WildBootstrap
 from mercer.kernels.bandwidth import bandwidth_grid, usable
 from mercer.kernels.base import Kernel
@@ -135,7 +141,9 @@ class KSDAgg(HypothesisTest):
         common = {f.name: getattr(plain, f.name) for f in fields(plain)}
         pvalues = tests.weighted * weights
         result = KSDAggResult(**common, kernels=kernels, pvalues=pvalues, found=tests)
-        kernel_notes = rejecting(kernels, tests.best, len(result.rejecting(LEVEL)))
+        kernel_notes = rejecting(
+            kernels, tests.best, len(result.rejecting(LEVEL)), CHOSEN_FOR_MODEL
+        )
         return replace(result, notes=(*result.notes, *kernel_notes))
 
     def _sample_and_kernels(self, x: Any) -> tuple[SteinSample, tuple[Kernel, ...]]:
