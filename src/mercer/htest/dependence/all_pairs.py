@@ -32,6 +32,7 @@ from mercer.htest.dependence.sums.many_pairs import (
     permuted_pairs,
 )
 from mercer.htest.dependence.sums.permuted_trace import permuted_trace
+from mercer.htest.foreign_keywords import in_our_words
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
 from mercer.kernels.prepare import as_table
@@ -45,6 +46,7 @@ _VALUE_SHARE = (
 )
 
 
+@in_our_words
 def pairwise_independence(
     frame: Any,
     *,

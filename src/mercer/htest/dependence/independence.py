@@ -19,6 +19,7 @@ from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.hsicagg import HSICAgg
 from mercer.htest.dependence.linear_time_hsic import NystromHSIC
 from mercer.htest.dependence.rcot import RCoT
+from mercer.htest.foreign_keywords import in_our_words
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import WildBootstrap
 from mercer.htest.time_order import differences, ordering_notes, variables_in_time_order
@@ -28,6 +29,7 @@ from mercer.rkhs.sample_rows import one_sample
 _MAX_ROWS_QUADRATIC = 2000  # observations; beyond, tests in linear time are chosen
 
 
+@in_our_words
 def independence(
     x: Any,
     y: Any,

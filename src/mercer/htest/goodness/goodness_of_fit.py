@@ -13,6 +13,7 @@ from mercer import validate
 from mercer.backend import count, to_numpy
 from mercer.frames import Table
 from mercer.htest.asked_test import at_level, check_kernel, with_resamples
+from mercer.htest.foreign_keywords import in_our_words
 from mercer.htest.goodness.composite import Composite
 from mercer.htest.goodness.fssd import FSSD
 from mercer.htest.goodness.goodness_result import GoodnessResult
@@ -40,6 +41,7 @@ _MAX_REFITTED = 20_000  # observations that models are refitted to
 _OBSERVATIONS_FOR_LEARNING = 2000  # used to learn locations; the others are tested
 
 
+@in_our_words
 def goodness_of_fit(
     model: Any,
     x: Any,

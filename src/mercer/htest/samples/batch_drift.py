@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from mercer import validate
 from mercer.htest.asked_test import at_level
 from mercer.htest.corrections import BenjaminiHochberg, resolution_caution
+from mercer.htest.foreign_keywords import in_our_words
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.reportable import Reportable
 from mercer.htest.result_rows import ResultRows
@@ -140,6 +141,7 @@ class DriftResult(ResultRows, Reportable):
         return {"level": self.level}
 
 
+@in_our_words
 def drift(
     reference: Any,
     batches: Mapping[str, Any] | Sequence[Any],

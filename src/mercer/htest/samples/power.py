@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import count
+from mercer.htest.foreign_keywords import in_our_words
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.intervals import Interval
 from mercer.htest.reportable import Reportable
@@ -107,6 +108,7 @@ class SampleSize(Reportable):
         }
 
 
+@in_our_words
 def power(
     test: HypothesisTest,
     x: Any,

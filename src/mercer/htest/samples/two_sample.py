@@ -12,6 +12,7 @@ from mercer import validate
 from mercer.backend import count, is_numpy
 from mercer.frames import Table
 from mercer.htest.asked_test import asked_test, at_level, with_resamples
+from mercer.htest.foreign_keywords import in_our_words
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.samples.mmd import MMD
@@ -32,6 +33,7 @@ _KERNELS = 23  # of the default: three of low order, ten bandwidths of two kerne
 _MIN_LANDMARKS, _MAX_LANDMARKS = 50, 500  # limits of the number that fits into `_WORK`
 
 
+@in_our_words
 def two_sample(
     x: Any,
     y: Any,
