@@ -18,6 +18,7 @@ import mercer
 from mercer.gram import Gram
 from mercer.gram.cluster import batches, current_client, in_batches, workers_of
 from mercer.gram.cluster.batches import Workers
+from mercer.gram.cluster.dask_workers import DaskWorkers
 from mercer.gram.cluster.sent_arrays import SentArrays
 from mercer.gram.cluster.shipped_work import PackedWork, SentWork, packed, run_batch
 from mercer.htest import DHSIC, HSIC, KSD, MMD, Permutation
@@ -299,6 +300,19 @@ def test_the_current_client_is_found(client: Any):
     with client.as_current():
         assert current_client() is client
     assert list(client.gather(client.submit(lambda: [current_client() is None]))) == [True]
+
+
+def test_versions_of_what_was_imported_are_compared(client: Any, monkeypatch: pytest.MonkeyPatch):
+    """An editable installation keeps the metadata of the version that it was made from."""
+    before = mercer.__version__
+    monkeypatch.setattr(mercer, "__version__", "9.9")
+    client.run(exec, "import mercer; mercer.__version__ = '9.9'")
+    try:
+        DaskWorkers(client)._refuse_other_versions()
+    finally:
+        client.run(exec, f"import mercer; mercer.__version__ = {before!r}")
+    with pytest.raises(RuntimeError, match="the client mercer 9.9"):
+        DaskWorkers(client)._refuse_other_versions()
 
 
 def test_another_version_is_refused_by_name(client: Any, monkeypatch: pytest.MonkeyPatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
+from pydoc import locate
 from time import monotonic, sleep
 from typing import Any
 from weakref import proxy
@@ -147,8 +148,13 @@ class DaskWorkers(Workers):
         if set(self._client.nthreads()) <= self._same_version:
             return
         ours = {"mercer": mercer.__version__, "numpy": np.__version__}
-        for address, found in self._client.get_versions(packages=list(ours))["workers"].items():
-            theirs = {name: found["packages"].get(name) for name in ours}
+        # What was imported counts, on both sides: the metadata of an editable installation may be older.
+        imported = {
+            name: self._client.run(locate, f"{name}.__version__", on_error="ignore")
+            for name in ours
+        }
+        for address in imported["mercer"].keys() & imported["numpy"].keys():
+            theirs = {name: found[address] for name, found in imported.items()}
             if theirs != ours:
                 raise RuntimeError(
                     f"worker {address} has {_listed(theirs)}, the client {_listed(ours)}; install the same "
