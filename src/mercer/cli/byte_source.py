@@ -54,7 +54,10 @@ def opened(path: str) -> Iterator[ByteSource]:
     except FileNotFoundError:
         raise Refused(f"{name}: no such file") from None
     except IsADirectoryError:
-        raise Refused(f"{name}: this is a folder: name a file in it") from None
+        raise Refused(
+            f"{name}: this is a folder: name a file in it, or all of them as one sample by a pattern in quotes, such as "
+            f"'{os.path.join(name, '*.csv')}'"
+        ) from None
     except _DECOMPRESSION_ERRORS as problem:
         raise Refused(f"{name}: the archive is damaged ({one_line(str(problem))})") from None
     except OSError as problem:

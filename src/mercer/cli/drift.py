@@ -20,6 +20,7 @@ from mercer.cli.answer import (
     write_answer,
     write_page,
 )
+from mercer.cli.batch_files import batch_files
 from mercer.cli.common_options import ComparisonOptions, expanded
 from mercer.cli.exits import DIFFER, guarded, say
 from mercer.cli.match import matched
@@ -36,7 +37,11 @@ _COLUMNS_SHOWN = 3  # names at the end of a line of the table
 
 Reference = Annotated[str, typer.Argument(metavar="REF", help="Reference file.")]
 Batches = Annotated[
-    list[str], typer.Argument(metavar="CUR", help="One or more files to test against it.")
+    list[str],
+    typer.Argument(
+        metavar="CUR",
+        help="Files to test against it, folders of them, or patterns in quotes: each file is a batch.",
+    ),
 ]
 Rate = Annotated[
     float,
@@ -95,15 +100,19 @@ def drift(
 ) -> None:
     """Test each batch against a reference; controls the false-discovery rate.
 
-    P-values are corrected by the method of Benjamini and Hochberg.
+    A folder stands for the tables in it, and a pattern in quotes, such as 'months/*.csv', for the files that match it: each
+    is a batch, in the order of their names with numbers as numbers. P-values are corrected by the method of Benjamini and
+    Hochberg.
     Exit codes: those of two-sample; with --gate 1 if a batch differs.
     """
     options.check_gate(gate, min_effect)
+    files = batch_files(batches, reference)
+    batches = list(files.read)
     options.check_one_pipe([reference, *batches])
     options.check_outputs(json_to, report, inputs=(reference, *batches))
     options.check_report_packages(report)
     with mercer.config(**chosen.settings):
-        started, notes = perf_counter(), []
+        started, notes = perf_counter(), [*files.notes()]
         # The smallest corrected p-value must be able to fall well below the level.
         choice = chosen.choice.with_at_least(ceil(4 * len(batches) / level) - 1)
         base, *_ = chosen.samples(reference)
@@ -117,7 +126,10 @@ def drift(
         say(f"note: {note}")
     write_answer(
         json_to,
-        lambda: _document(reference, corrected, level, chosen.seed),
+        lambda: {
+            **_document(reference, corrected, level, chosen.seed),
+            "not_read": [{"file": path, "reason": reason} for path, reason in files.left_out],
+        },
         lambda: _text(corrected, level),
         seconds,
     )

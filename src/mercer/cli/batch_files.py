@@ -1,0 +1,103 @@
+"""Batches of `mercer drift`: files, folders of files, and patterns, in natural order."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+
+from mercer.cli.byte_source import PIPE, label
+from mercer.cli.exits import Refused
+from mercer.cli.table import short
+
+_TABLES = (
+    ".csv", ".tsv", ".tab", ".txt", ".dat", ".parquet", ".pq", ".arrow", ".feather", ".ipc", ".npy",
+)  # fmt: skip
+_PACKED = (".gz", ".bz2", ".xz", ".zip")
+_NAMED = 8  # files that a message names
+
+
+@dataclass(frozen=True)
+class BatchFiles:
+    """Files to read as batches, and those of folders and patterns that are left out, with the reason."""
+
+    read: tuple[str, ...]
+    left_out: tuple[tuple[str, str], ...]
+    found: bool  # whether any came from a folder or a pattern
+
+    def notes(self) -> tuple[str, ...]:
+        """What was read of folders and patterns, and what was not."""
+        if not self.found:
+            return ()
+        files = "file" if len(self.read) == 1 else "files"
+        listed = f"{len(self.read):,} {files} read as batches, in this order: {_listed(self.read)}"
+        if not self.left_out:
+            return (listed,)
+        names = [f"{Path(path).name} ({reason})" for path, reason in self.left_out]
+        return (listed, f"not read: {_listed(names)}")
+
+
+def batch_files(paths: Sequence[str], reference: str) -> BatchFiles:
+    """The files of each path: itself, the tables in a folder, or what matches a pattern, sorted by name."""
+    read: list[str] = []
+    left_out: list[tuple[str, str]] = []
+    found = False
+    for path in paths:
+        folder = path != PIPE and Path(path).is_dir()
+        if not folder and (path == PIPE or not has_magic(path) or Path(path).exists()):
+            read.append(path)
+            continue
+        found = True
+        names = [str(p) for p in Path(path).iterdir()] if folder else glob(path)
+        before = len(read)
+        for name in sorted(names, key=natural):
+            reason = _reason(name, reference, folder)
+            if reason is None:
+                read.append(name)
+            else:
+                left_out.append((name, reason))
+        if len(read) == before:
+            _refuse_empty(path, folder, left_out)
+    twice = [path for path in dict.fromkeys(read) if path != PIPE and read.count(path) > 1]
+    if twice:
+        raise Refused(f"{label(twice[0])} is named twice among the batches: name it once")
+    return BatchFiles(tuple(read), tuple(left_out), found)
+
+
+def natural(path: str) -> list[tuple[int, int, str]]:
+    """Key of an order in which batch2 comes before batch10."""
+    words = re.split(r"(\d+)", Path(path).name.casefold())
+    return [(0, int(word), "") if word.isdecimal() else (1, 0, word) for word in words if word]
+
+
+def _reason(path: str, reference: str, folder: bool) -> str | None:
+    """Why a file that was found is no batch; None: it is one."""
+    name = Path(path).name.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    if Path(path).is_dir():
+        return "a folder"
+    if reference != PIPE and os.path.exists(reference) and os.path.samefile(path, reference):
+        return "the reference"
+    if folder and (name.startswith(".") or not name.endswith(_TABLES)):
+        return "not a table by its name"
+    return None
+
+
+def _refuse_empty(path: str, folder: bool, left_out: Sequence[tuple[str, str]]) -> None:
+    if not folder:
+        raise Refused(f"{label(path)}: no file matches this pattern")
+    others = f"; it has {_listed([Path(p).name for p, _ in left_out])}" if left_out else ""
+    raise Refused(
+        f"{label(path)}: no table in this folder{others}: name the files, or give a pattern such as "
+        f"'{label(str(Path(path) / '*.csv'))}'"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [short(Path(name).name, 48) for name in names[:_NAMED]]
+    hidden = len(names) - _NAMED
+    return ", ".join(shown) + (f" and {hidden:,} more" if hidden > 0 else "")

@@ -1,0 +1,64 @@
+"""`mercer drift` on folders and patterns: every file is a batch, and what is not read is named."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+
+from tests.support import cli_runs
+
+pd = pytest.importorskip("pandas")
+run = partial(cli_runs.run, "drift")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A reference, ten months of which the last is shifted, and other files beside them."""
+    rng = np.random.default_rng(0)
+    months = tmp_path / "months"
+    (months / "old").mkdir(parents=True)
+    for i in (10, 9, 1, 2):
+        values = rng.normal(3.0 * (i == 10), 1.0, size=60)
+        name = f"month{i}.csv" + (".gz" if i == 2 else "")
+        pd.DataFrame({"v": values}).to_csv(months / name, index=False)
+    pd.DataFrame({"v": rng.normal(size=60)}).to_csv(months / "ref.csv", index=False)
+    (months / "README.md").write_text("months")
+    (months / ".hidden.csv").write_text("v\n1\n")
+    monkeypatch.chdir(tmp_path)
+    return months
+
+
+def test_a_folder_is_read_in_natural_order_and_the_rest_is_named():
+    done = run("months/ref.csv", "months", "--json", "-")
+    document = json.loads(done.stdout)
+    names = [batch["files"][1]["name"] for batch in document["batches"]]
+    assert [n.split("/")[-1] for n in names] == [
+        "month1.csv", "month2.csv.gz", "month9.csv", "month10.csv",
+    ]  # fmt: skip
+    assert [n.split("/")[-1] for n in document["drifted"]] == ["month10.csv"]
+    left_out = {d["file"].split("/")[-1]: d["reason"] for d in document["not_read"]}
+    assert left_out == {
+        "ref.csv": "the reference",
+        "old": "a folder",
+        "README.md": "not a table by its name",
+        ".hidden.csv": "not a table by its name",
+    }
+    assert "4 files read as batches, in this order: month1.csv, month2.csv.gz" in done.stderr
+    assert "README.md (not a table by its name)" in done.stderr
+
+
+def test_each_file_of_a_pattern_is_a_batch():
+    document = json.loads(run("months/ref.csv", "months/month1*.csv", "--json", "-").stdout)
+    assert len(document["batches"]) == 2
+    assert "no file matches" in run("months/ref.csv", "months/*.arrow", code=3).stderr
+
+
+def test_what_holds_no_batch_is_refused(folder):
+    assert "no table in this folder" in run("months/ref.csv", "months/old", code=3).stderr
+    twice = run("months/ref.csv", "months", "months/month1.csv", code=3)
+    assert "month1.csv" in twice.stderr
+    assert "named twice" in twice.stderr
+    assert "by a pattern in quotes" in run("months", "months/month1.csv", code=3).stderr
