@@ -36,7 +36,7 @@ X = np.random.default_rng(0).normal(size=(20, 2))
         (lambda: HSIC(compute_distance="euclidean"), "kernels are objects"),
         (lambda: HSIC().test(X, X, auto=True), r"null=Gamma\(\)"),
         (lambda: MMD().test(X, X, alpha=0.1), r"result.rejects\(level=0.05\)"),
-        (lambda: KSD().test(X, Gaussian(np.zeros(2), 1.0), n_permutations=9), "KSD.test takes no"),
+        (lambda: KSD(Gaussian(np.zeros(2), 1.0)).test(X, n_permutations=9), "KSD.test takes no"),
         (lambda: ConditionalMutualInformation(reps=99), "write resamples=99"),
         (lambda: mercer.two_sample(X, X, reps=99), "two_sample takes no 'reps': write resamples=99"),
         (lambda: mercer.two_sample(X, X, alpha=0.01), "write level=0.05"),
