@@ -41,7 +41,7 @@ X = np.random.default_rng(0).normal(size=(20, 2))
         (lambda: mercer.two_sample(X, X, reps=99), "two_sample takes no 'reps': write resamples=99"),
         (lambda: mercer.two_sample(X, X, alpha=0.01), "write level=0.05"),
         (lambda: mercer.independence(X, X, seed=1), "independence takes no 'seed': the seed is rng=1"),
-        (lambda: mercer.goodness_of_fit(X, Gaussian(np.zeros(2), 1.0), n_jobs=4), "goodness_of_fit takes no"),
+        (lambda: mercer.goodness_of_fit(Gaussian(np.zeros(2), 1.0), X, n_jobs=4), "goodness_of_fit takes no"),
         (lambda: drift(X, [X], n_permutations=99), "drift takes no 'n_permutations': write resamples=99"),
         (lambda: pairwise_independence(X, reps=99), r"MMD\(null=Permutation\(99\)\)"),
         (lambda: MMD("gaussian"), r"got 'gaussian'.*so write RBF"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from mercer.htest.reportable import Reportable
 from mercer.htest.result_rows import ResultRows
 from mercer.plot import plot_graph
 
@@ -33,7 +34,7 @@ class GraphEdge(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CausalGraph(ResultRows):
+class CausalGraph(ResultRows, Reportable):
     """A causal graph, with edges whose direction is known and edges whose direction is not.
 
     Attributes
@@ -50,6 +51,8 @@ class CausalGraph(ResultRows):
     tests : int
         Number of independence tests made.
     """
+
+    _report: ClassVar[str] = "graph_report"
 
     names: tuple[str, ...]
     marks: np.ndarray = field(repr=False, compare=False)

@@ -32,7 +32,7 @@ from mercer.cli.table import quoted, short
 from mercer.cli.variables import select
 from mercer.htest import KCI, HypothesisTest, KernelGCM, PartialCorrelation, RCoT
 from mercer.htest.serial_hsic import serial_cautions
-from mercer.report.graph_page import graph_page
+from mercer.report.graph_page import graph_report
 
 _SCHEMA = "mercer/command/graph/1"
 _MIN_ROWS = 20  # of PC
@@ -155,7 +155,7 @@ def _write_report(
     notes = [*document["cautions"], *learnt.notes, *document["remarks"], f"{_ASSUMED}."]
     facts = {"test": type(learnt.method.test).__name__, "seed": str(document["seed"])}
     (name,) = display_names([document["file"]["name"]])
-    write_page(report, graph_page(learnt, name=name, facts=facts, notes=notes, again=command))
+    write_page(report, graph_report(learnt, name=name, facts=facts, notes=notes, again=command))
 
 
 def _text(learnt: CausalGraph, document: dict[str, Any], show_all: bool) -> str:

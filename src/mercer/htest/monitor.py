@@ -13,6 +13,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count, is_array, to_numpy
 from mercer.frames import Table
+from mercer.htest.result_rows import Summarized
 from mercer.htest.samples.effect import witness_of
 from mercer.htest.samples.pooled_sample import Pooled, pool, stacked_table, two_samples
 from mercer.htest.serial_hsic import constant_rows
@@ -104,7 +105,7 @@ class Monitor:
 
 
 @dataclass(frozen=True, eq=False)
-class MonitorState:
+class MonitorState(Summarized):
     """State of a monitor after some batches; `state = state.update(x, y)` continues.
 
     Attributes

@@ -16,7 +16,8 @@ class Reportable:
         """Write an HTML page that works offline, and return its path (needs the extra `report`).
 
         The options are those of the function of `mercer.report` for this kind of result: `two_sample_report`,
-        `independence_report`, `goodness_report`, `pairwise_report`, `power_report` or `drift_report`.
+        `independence_report`, `goodness_report`, `pairwise_report`, `power_report`, `drift_report` or
+        `graph_report`.
         """
         write = getattr(importlib.import_module("mercer.report"), self._report)
         target = Path(path)

@@ -12,6 +12,30 @@ _LONGEST_HEAD = (
 )
 
 
+class Summarized(ABC):
+    """A result with a summary and numbers: what it prints, what notebooks show, and one row for pandas."""
+
+    @abstractmethod
+    def summary(self) -> str:
+        """The result in plain words."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and texts only, ready for JSON."""
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return summary_table(type(self).__name__, self.summary())
+
+    def to_frame(self) -> Any:
+        """One row of a pandas data frame: entries of `to_dict`, those of entries joined by dots."""
+        import pandas as pd
+
+        return pd.json_normalize(self.to_dict())
+
+
 class ResultRows(ABC):
     """A result with rows: iterating gives them, notebooks show them, and pandas reads them."""
 

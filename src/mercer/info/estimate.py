@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from html import escape
 from math import log, sqrt
 from typing import Any
 
@@ -89,9 +90,28 @@ class InformationEstimate:
         return self.value
 
     def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        lines = "<br>".join(escape(line) for line in self.summary().split("\n"))
+        return f"<p>{lines}</p>"
+
+    def summary(self) -> str:
+        """The value with its interval, and the notes, in plain words."""
         low, high = self.interval
         first = f"{self.value:.4g} ({self.level:.0%} interval {low:.4g} to {high:.4g})"
-        return "\n".join((first, *self.notes))
+        return "\n".join([first, *self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and texts only, ready for JSON."""
+        entries = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**entries, "interval": list(self.interval), "notes": list(self.notes)}
+
+    def to_frame(self) -> Any:
+        """One row of a pandas data frame."""
+        import pandas as pd
+
+        return pd.json_normalize(self.to_dict())
 
 
 def estimate(

@@ -13,10 +13,30 @@ _MAX_COLUMNS_DRAWN = 30  # more names do not fit on the circle
 _COLUMNS_OF_PHONE = 10  # they fit at the width of a telephone
 
 
-def graph_page(
-    graph: Any, *, name: str, facts: Mapping[str, str], notes: Sequence[str], again: str
+def graph_report(
+    graph: Any,
+    *,
+    name: str = "the table",
+    facts: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
+    again: str = "",
 ) -> str:
-    """Report of a `CausalGraph` as a single HTML page that works offline."""
+    """Report of a `CausalGraph` as a single HTML page that works offline.
+
+    It shows the picture of the graph and a table of its edges.
+
+    Parameters
+    ----------
+    graph : CausalGraph
+    name : str
+        Name of the data, such as that of a file.
+    facts : mapping of str to str, optional
+        Additional entries of the table of settings.
+    notes : sequence of str
+        Additional notes.
+    again : str
+        Command or code that reproduces the result.
+    """
     edges = graph.edges
     return checked_page(
         "graph.html",
@@ -29,7 +49,7 @@ def graph_page(
             "halves": graph.frequencies is not None,
             "picture": _picture(graph) if edges else None,
             "facts": {
-                **facts,
+                **(facts or {}),
                 "level": f"{graph.method.level:g}",
                 "tests": f"{graph.tests:,}",
                 "rows": f"{graph.size:,}",

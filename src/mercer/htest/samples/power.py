@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import ceil, inf, log, sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from mercer.htest.foreign_keywords import in_our_words
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.intervals import Interval
 from mercer.htest.reportable import Reportable
+from mercer.htest.result_rows import ResultRows, Summarized
 from mercer.htest.samples.effect import Measured, Spread, measured
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.pooled_sample import Pooled, pool, two_samples
@@ -28,8 +29,18 @@ _MIN_SAMPLE_SIZE = 5  # of a planned study
 _MAX_SIZES_TRIED = 8  # in search of the sample size
 
 
+class PowerPoint(NamedTuple):
+    """Power at one pair of sizes, and what the pilot leaves open."""
+
+    n: int
+    m: int
+    power: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True)
-class PowerCurve(Reportable):
+class PowerCurve(ResultRows, Reportable):
     """Power curve: power of a test by the size of the samples.
 
     Attributes
@@ -56,6 +67,28 @@ class PowerCurve(Reportable):
     level: float
     test: HypothesisTest = field(repr=False)
 
+    def __iter__(self) -> Iterator[PowerPoint]:
+        columns = (self.power.tolist(), self.low.tolist(), self.high.tolist())
+        for (n, m), power, low, high in zip(self.sizes, *columns, strict=True):
+            yield PowerPoint(n, m, power, low, high)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def summary(self) -> str:
+        """The power at every size, in plain words."""
+        lines = [
+            f"Power of {type(self.test).__name__} at level {self.level:g}, with 95% intervals:"
+        ]
+        lines += [
+            f"{p.n:,} and {p.m:,} observations: {p.power:.0%} ({p.low:.0%} to {p.high:.0%})"
+            for p in self
+        ]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
     def plot(self, ax: Any = None) -> Any:
         """Plot of the curve with a 95% band for the size of the pilot; returns the Axes."""
         return plot_power(self, ax=ax)
@@ -74,7 +107,7 @@ class PowerCurve(Reportable):
 
 
 @dataclass(frozen=True)
-class SampleSize(Reportable):
+class SampleSize(Summarized, Reportable):
     """Sample size that a test needs; `int(size)` is that of the first sample.
 
     `interval` is what the pilot leaves open: the sizes needed if the squared distance were at
@@ -91,6 +124,18 @@ class SampleSize(Reportable):
 
     def __int__(self) -> int:
         return self.n
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def summary(self) -> str:
+        """The sizes, and what the pilot leaves open, in plain words."""
+        low, high = self.interval.low, self.interval.high
+        most = "any number" if high == inf else f"{high:,.0f}"
+        return (
+            f"{self.n:,} and {self.m:,} observations give {type(self.curve.test).__name__} a power of {self.power:.0%} at level "
+            f"{self.curve.level:g}; the pilot leaves open {low:,.0f} to {most} of the first."
+        )
 
     def plot(self, ax: Any = None) -> Any:
         """Plot of the power curve with the required size; returns the Axes."""
