@@ -62,7 +62,7 @@ def batch_files(paths: Sequence[str], reference: str) -> BatchFiles:
         if len(read) == before:
             _refuse_empty(path, folder, left_out)
     twice = [path for path in dict.fromkeys(read) if path != PIPE and read.count(path) > 1]
-    if twice:
+    if found and twice:
         raise Refused(f"{label(twice[0])} is named twice among the batches: name it once")
     return BatchFiles(tuple(read), tuple(left_out), found)
 

@@ -17,6 +17,7 @@ from mercer.frames import Columns, Table, category_codes
 _MISSING_LABEL = "(missing)"  # imputed for a missing label
 _DISTINCT_SHARE = 0.9  # a column with this share of distinct labels holds names, dates or free text
 _MIN_ROWS_FOR_SHARE = 20  # in fewer rows most labels may be distinct by chance
+_LARGEST = 1e150  # the squares of larger numbers, summed over columns, overflow float64
 _COLUMNS_SHOWN = 8  # of those with missing values: a message stays one line
 
 Column = NumericColumn | LabelColumn
@@ -152,6 +153,12 @@ def _refuse_infinite(file: File) -> None:
             raise Refused(
                 f"{file.name}, column {quoted([name])}, row {rows[0] + 1:,}: an infinite value{more}: "
                 "correct such rows or leave them out"
+            )
+        if isinstance(column, NumericColumn) and (np.abs(column.values) > _LARGEST).any():
+            row = int(np.argmax(np.nan_to_num(np.abs(column.values))))
+            raise Refused(
+                f"{file.name}, column {quoted([name])}, row {row + 1:,}: {column.values[row]:.3g}, whose square overflows "
+                "float64: divide the column by a constant, or leave it out with --exclude"
             )
 
 

@@ -35,6 +35,14 @@ _UNSUPPORTED = (
     (b"\x89HDF", "an HDF5 file; save the array as NPY"),
     (b"\x89PNG", "a PNG image; convert it to a table of numbers first"),
     (b"\x28\xb5\x2f\xfd", "a file compressed with zstd; decompress it first"),
+    *(
+        (mark, "an HTML or XML page; save its table as CSV")
+        for mark in (b"<!DOC", b"<!doc", b"<html", b"<HTML", b"<?xml")
+    ),
+    *(
+        (mark, "JSON; save it as CSV (JSON lines, one value a line, go with --text)")
+        for mark in (b"[{", b'{"', b"[[")
+    ),
     (b"\x80\x04", "a pickle, which may run code when loaded; save it as NPY, CSV or Parquet"),
     (b"\x80\x05", "a pickle, which may run code when loaded; save it as NPY, CSV or Parquet"),
 )

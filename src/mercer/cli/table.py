@@ -121,6 +121,25 @@ def checked_header(names: Sequence[str], selection: Selection, file: str) -> lis
     return list(names)
 
 
+def refuse_data_as_names(columns: dict[str, NumericColumn | LabelColumn], file: str) -> None:
+    """Refuse a first line that holds values like those below it: the file has no names of columns.
+
+    Numbers head all columns of numbers, and at least one label heads a column in which it occurs.
+    """
+    labels = {name: c.levels for name, c in columns.items() if isinstance(c, LabelColumn)}
+    repeated = [name for name, levels in labels.items() if name in levels]
+    numeric = [name for name in columns if name not in labels]
+    if repeated and numeric and all(_reads_as_number(name) for name in numeric):
+        raise Refused(
+            f"{file}: the first line looks like a row and not like names of columns: {quoted(numeric, 2)} and "
+            f"{quoted(repeated, 1)}, which occurs in its column: add a line with names"
+        )
+
+
+def _reads_as_number(word: str) -> bool:
+    return re.fullmatch(r"[+-]?[\d.,]*\d[\d.,]*", word.strip()) is not None
+
+
 def without_index(file: File, selection: Selection) -> File:
     """The file without row indices: a first column that only counts, and those that pandas stores without a name."""
     asked = (*selection.columns, *selection.categories, selection.time)

@@ -32,6 +32,7 @@ from mercer.cli.table import (
     affordable,
     checked_header,
     quoted,
+    refuse_data_as_names,
     short,
 )
 from mercer.cli.text_lines import BadRow, BoundedLines, lines_of
@@ -75,11 +76,14 @@ def read_text(source: ByteSource, selection: Selection, progress: Progress) -> F
         _feed(source, header, late, progress)
     for column in columns:
         column.refuse_numbers_as_labels(name)
+    read = {c.name: c.column() for c in columns}
+    if header.named:
+        refuse_data_as_names(read, name)
     notes = ()
     if not header.named:
         names = ", ".join(header.names[:3]) + (", ..." if len(header.names) > 3 else "")
         notes = (f"{name}: no header (the first line holds only numbers); columns named {names}",)
-    return File(name, {c.name: c.column() for c in columns}, notes=notes)
+    return File(name, read, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -243,6 +247,11 @@ def _cells(lines: Iterator[str], separator: str, name: str) -> Iterator[Row]:
             return
         except csv.Error as problem:
             hint = "; is a quotation mark missing?" if re.search("field|end", str(problem)) else ""
+            if "new-line character" in str(problem):  # old Macintosh, or an export with a mistake
+                raise Refused(
+                    f"{name}, line {start}: a carriage return within the line: lines must end with a line feed; "
+                    "convert the file (tr '\\r' '\\n')"
+                ) from None
             raise Refused(f"{name}, line {start}: {one_line(str(problem))}{hint}") from None
         yield start, cells
 
