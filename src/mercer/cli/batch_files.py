@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
+from typing import Any
 
 from mercer.cli.byte_source import PIPE, label
 from mercer.cli.exits import Refused
@@ -27,6 +28,10 @@ class BatchFiles:
     read: tuple[str, ...]
     left_out: tuple[tuple[str, str], ...]
     found: bool  # whether any came from a folder or a pattern
+
+    def to_dict(self) -> dict[str, Any]:
+        """Entry of the JSON document: what was not read."""
+        return {"not_read": [{"file": path, "reason": reason} for path, reason in self.left_out]}
 
     def notes(self) -> tuple[str, ...]:
         """What was read of folders and patterns, and what was not."""

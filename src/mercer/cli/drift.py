@@ -116,20 +116,16 @@ def drift(
         # The smallest corrected p-value must be able to fall well below the level.
         choice = chosen.choice.with_at_least(ceil(4 * len(batches) / level) - 1)
         base, *_ = chosen.samples(reference)
-        answers = [
-            _compare(base, batch, choice, chosen, level, notes)
-            for batch in chosen.samples(*batches)
-        ]
-        corrected = _corrected(answers)
+        tables = chosen.samples(*batches)
+        corrected = _corrected(
+            [_compare(base, batch, choice, chosen, level, notes) for batch in tables]
+        )
         seconds = perf_counter() - started
     for note in dict.fromkeys(notes):
         say(f"note: {note}")
     write_answer(
         json_to,
-        lambda: {
-            **_document(reference, corrected, level, chosen.seed),
-            "not_read": [{"file": path, "reason": reason} for path, reason in files.left_out],
-        },
+        lambda: {**_document(reference, corrected, level, chosen.seed), **files.to_dict()},
         lambda: _text(corrected, level),
         seconds,
     )

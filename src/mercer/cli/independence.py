@@ -94,14 +94,8 @@ def independence(
         if columns and any(names):
             raise WrongUse("--columns is for all pairs: leave it out with --x and --y")
         if names[0] and names[1]:
-            choice = IndependenceChoice(
-                chosen.kernel,
-                chosen.bandwidth,
-                chosen.resamples,
-                chosen.seed,
-                bool(chosen.series),
-                test,
-            )
+            kernel, resampling = (chosen.kernel, chosen.bandwidth), (chosen.resamples, chosen.seed)
+            choice = IndependenceChoice(*kernel, *resampling, bool(chosen.series), test)
             answer = _answer_question(
                 data, chosen, choice, Question(*names), level, json_to, report, show_all
             )
@@ -227,11 +221,7 @@ def _answer_question(
     files = list(chosen.read(data, columns=question.columns))
     (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
     sample = differenced(sample, chosen, notes)
-    question.refuse_constant(sample)
-    variables = question.variables(sample)
-    if not question.given:
-        choice = as_series(choice, chosen, _named(question, variables), notes, least=2)
-    result = choice.run(variables)
+    variables, result = _tested(question, sample, chosen, choice, notes)
     subset = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
     if subset is not result:
         notes.append(f"the strength uses {subset.size:,} rows; the test used all")
@@ -256,6 +246,21 @@ def _answer_question(
             numbered=sample.original_rows,
         )
     return answer
+
+
+def _tested(
+    question: Question,
+    sample: FileSample,
+    chosen: SeriesOptions,
+    choice: IndependenceChoice,
+    notes: list[str],
+) -> tuple[list[Any], IndependenceResult]:
+    """The variables of the question and the result of the test, which is one for series where rows are in time."""
+    question.refuse_constant(sample)
+    variables = question.variables(sample)
+    if not question.given:
+        choice = as_series(choice, chosen, _named(question, variables), notes, least=2)
+    return variables, choice.run(variables)
 
 
 def _in_time(

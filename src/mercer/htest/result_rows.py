@@ -42,6 +42,10 @@ class ResultRows(ABC):
     @abstractmethod
     def __iter__(self) -> Iterator[Any]: ...
 
+    def summary(self) -> str:
+        """The rows in plain words."""
+        return str(self)
+
     def to_frame(self) -> Any:
         """One row of a pandas data frame for every row; entries of entries are joined by dots."""
         import pandas as pd

@@ -109,10 +109,6 @@ class Features(ResultRows):
             )
         return feature
 
-    def summary(self) -> str:
-        """The table of the columns, the largest difference first."""
-        return str(self)
-
     def differing(self, level: float = 0.05) -> tuple[Feature, ...]:
         """Columns whose corrected p-value is at most `level`."""
         validate.between("level", level, 0.0, 1.0)
