@@ -393,6 +393,7 @@ NO_DATA: dict[str, str] = {
     "mercer.plot.plot_histograms": "draws numbers; tests/plot tries others",
     # report
     "mercer.report.drift_report": "takes a result; tests/report tries others",
+    "mercer.causal.CausalGraph.report": "writes a page; tests/htest/test_every_result.py calls it",
     "mercer.report.graph_report": "takes a result; tests/report tries others",
     "mercer.report.pairwise_report": "takes a result; tests/report tries others",
     "mercer.report.power_report": "takes a result; tests/report tries others",
