@@ -216,7 +216,9 @@ def test_estimates_tell_what_is_not_to_be_trusted():
     assert "KSG is off by -" in result.notes[0]
     assert float(result) == result.value == mutual_information(x, x + noise)
     series = estimate(transfer_entropy, x[:, 0], x[:, 1], lags=1)
-    assert series.interval[0] < series.value < series.interval[1]
+    low, high = series.interval
+    assert low == 0 < high  # independent series, of which the estimate may be below zero
+    assert series.value < high
 
 
 def test_estimates_of_the_wrong_things():
