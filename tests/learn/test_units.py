@@ -12,6 +12,7 @@ from mercer.learn import (
     SVR,
     BayesianDistributionRegressor,
     ConjugateGradients,
+    DeepSetsRegressor,
     FourierRidge,
     Huber,
     KernelMachine,
@@ -55,6 +56,8 @@ REGRESSORS = [
 @pytest.mark.parametrize("learner", REGRESSORS, ids=str)
 def test_predictions_follow_the_unit_of_y(learner, unit, origin):
     """To a millionth of the spread of y, or as far as an iterative solver goes."""
+    if unit < 0 and isinstance(learner, DeepSetsRegressor):
+        pytest.skip("a network that begins at random learns y and -y differently")
     origin = origin if getattr(learner, "intercept", True) else 0.0
     before, after = clone(learner), clone(learner)
     if unit < 0 and hasattr(learner, "quantile"):

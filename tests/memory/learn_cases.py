@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from mercer.learn import (
     BayesianDistributionRegressor,
     ConditionalGaussians,
     ConjugateGradients,
+    DeepSetsClassifier,
+    DeepSetsRegressor,
     DistributionRegressor,
     DomainAdaptation,
     FlexSVC,
@@ -118,6 +121,12 @@ POINT_CASES = {
     "learn.amari_index": on_square(amari_index, n=300),
 }
 
+# without torch there is nothing to measure
+DEEP = (
+    (DeepSetsRegressor(steps=20, random_state=0), DeepSetsClassifier(steps=20, random_state=0))
+    if find_spec("torch")
+    else (DistributionRegressor(), SupportMeasureMachine())
+)
 BAG_CASES = {
     "learn.SupportMeasureMachine": fit_bags(SupportMeasureMachine(), classes),
     "learn.OneClassSMM": fit_bags(OneClassSMM(), lambda x: None),
@@ -125,6 +134,8 @@ BAG_CASES = {
     "learn.BayesianDistributionRegressor": fit_bags(
         BayesianDistributionRegressor(random_state=0), numbers
     ),
+    "learn.DeepSetsRegressor": fit_bags(DEEP[0], numbers),
+    "learn.DeepSetsClassifier": fit_bags(DEEP[1], classes),
     "learn.MeanFeatures": fit_bags(MeanFeatures(random_state=0), numbers),
     "learn.FlexSVC": on_samples(
         lambda x: FlexSVC().fit(x, classes(x), widths=np.full(len(x), 0.5)).predict(x), n=2_000

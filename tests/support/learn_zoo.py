@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from sklearn.decomposition import FastICA
@@ -20,6 +21,8 @@ from mercer.learn import (
     BayesianDistributionRegressor,
     ConditionalGaussians,
     ConjugateGradients,
+    DeepSetsClassifier,
+    DeepSetsRegressor,
     DistributionRegressor,
     DomainAdaptation,
     FlexSVC,
@@ -62,7 +65,12 @@ class Hsic:
         return hsic(RBF(1.0), RBF(2.0), x, y)
 
 
+DEEP = [
+    DeepSetsRegressor(networks=1, steps=150, random_state=0),
+    DeepSetsClassifier(networks=1, steps=100, random_state=0),
+]
 ZOO = [
+    *(DEEP if find_spec("torch") else []),
     HSICSelector(),
     HSICSelector(direction=Forward()),
     HSICSelector(0.3, direction=Backward(0.5), kernel=Linear(), target_kernel=RBF(2.0)),
