@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
@@ -82,6 +82,8 @@ def expected(model: Any, x: np.ndarray, name: str) -> np.ndarray:
 
 def rounding(model: Any) -> float:
     """sum_j |w_j| max |k| of the largest function: what the rounding of kernel values is amplified by."""
+    if isinstance(model, Pipeline):
+        return float(np.prod([rounding(step) for _, step in model.steps]))
     model = getattr(model, "best_estimator_", getattr(model, "estimator_", model))
     function = getattr(model, "function_", None)
     if hasattr(model, "functions_"):
@@ -185,7 +187,9 @@ PIPELINES = [
     make_pipeline(RobustScaler(), MaxAbsScaler(), "passthrough", SVR(RBF(1.0))),
     make_pipeline(RobustScaler(with_centering=False, with_scaling=False), KernelPCA(3)),
     make_pipeline(PCA(3, whiten=True), KernelLogistic(RBF(1.0), 0.1)),
-    make_pipeline(PCA(2), make_pipeline(StandardScaler(), Nystrom(RBF(1.0), 20)), LinearSVC()),
+    make_pipeline(
+        PCA(2), make_pipeline(StandardScaler(), Nystrom(RBF(1.0), 20, random_state=0)), LinearSVC()
+    ),
     make_pipeline(RandomFourier(RBF(2.0), 41, random_state=0), LogisticRegression()),
     make_pipeline(RandomFourier(RBF(2.0), 40, random_state=0), Ridge()),
     make_pipeline(KernelKMeans(4, random_state=0), LinearRegression()),

@@ -36,10 +36,12 @@ def document(
     from onnx import helper, numpy_helper
 
     _refuse_equal_names(inputs, outputs)
-    ends = [helper.make_node("Identity", [array.name], [o]) for o, array in outputs.items()]
+    ends = [helper.make_node("Identity", [array.name], [o], o) for o, array in outputs.items()]
     _refuse_large(graph)
     nodes = [
-        helper.make_node(n.op, n.inputs, n.outputs, domain=n.domain, **_attributes(n.attributes))
+        helper.make_node(
+            n.op, n.inputs, n.outputs, n.outputs[0], domain=n.domain, **_attributes(n.attributes)
+        )  # the names keep onnxruntime 1.20 from giving two nodes one name
         for n in graph.nodes
     ]
     proto = helper.make_graph(
