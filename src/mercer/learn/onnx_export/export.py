@@ -65,7 +65,7 @@ def to_onnx(
     and computed in float64, or by differences of columns, where the kernel is sensitive to their rounding. In a graph of
     float32 kernel expansions are summed in float64 where rounding would show in the fourth digit of predictions.
 
-    The operations are those of opset 18, which onnxruntime 1.14 and later run.
+    The operations are those of opset 18; onnxruntime 1.20 and later run them.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from mercer.learn.onnx_export.learner_input import GraphInput
 from mercer.learn.onnx_export.operation_graph import BATCH, OperationGraph
 from mercer.learn.onnx_export.symbolic_array import SymbolicArray
 
-OPSET = 18  # of the operations, that of onnxruntime 1.14 (2023)
+OPSET = 18  # of the operations, of 2022: old enough for most runtimes
 _OPSET_ML = 3  # of the labels of categories
 _IR_VERSION = 8  # of the document, that of the same runtimes
 _MAX_BYTES = 2**31 - 2**20  # a document of Protocol Buffers holds 2 GiB
