@@ -106,9 +106,6 @@ NO_DATA: dict[str, str] = {
     **dict.fromkeys((f"mercer.info.{name}" for name in ("Phi", "FDivergence")), _FUNCTION),
     **dict.fromkeys((f"mercer.info.{name}" for name in ("MaxNorm", "SumNorm")), "takes nothing"),
     "mercer.info.MetricValue": _MADE,
-    "mercer.learn.save": "takes an estimator and a path; tests/learn/test_saved_models.py has wrong ones",
-    "mercer.learn.load": "takes a path; tests/learn/test_saved_models.py has damaged files",
-    "mercer.learn.to_onnx": "takes an estimator; tests/learn/test_onnx_models.py has wrong ones",
     **dict.fromkeys(
         (
             f"mercer.learn.{name}"
