@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -348,6 +349,55 @@ def test_a_stopped_worker_does_not_stop_the_rest(client: Any, monkeypatch: pytes
     finally:
         os.kill(victim, signal.SIGCONT)
     assert answers == [float(row.sum()) for row in POINTS[:60]]
+
+
+class TwoWorkers:
+    """A client of two workers, of which the first has stopped: it takes no arrays."""
+
+    status = "running"
+
+    def __init__(self) -> None:
+        self.working = "slow"
+
+    def nthreads(self) -> dict[str, int]:
+        return {"stopped": 1, "slow": 1}
+
+    def processing(self) -> dict[str, list[str]]:
+        return {self.working: ["late"]}
+
+    def who_has(self, futures: Any) -> dict[str, list[str]]:
+        return {"late": []}
+
+    def sync(self, function: Any, array: Any, workers: Any, callback_timeout: float) -> Any:
+        if workers == ["stopped"]:
+            raise TimeoutError
+        return workers
+
+
+def test_a_slow_worker_gets_work_again_where_the_other_has_stopped():
+    pytest.importorskip("distributed")
+    client, late = TwoWorkers(), SimpleNamespace(key="late")
+    workers = DaskWorkers(client)
+    assert workers.avoid(late)
+    assert workers._not_slow() == ["stopped"]
+    assert workers._scatter(POINTS) == ["slow"]  # after the stopped one did not take them
+    client.working = "slow"
+    assert workers.avoid(late)
+    client.working = "stopped"
+    assert workers.avoid(late)
+    assert workers._not_slow() == ["slow"]
+
+
+def test_a_wait_that_dask_cancels_goes_on():
+    pytest.importorskip("distributed")
+    client = TwoWorkers()
+    workers = DaskWorkers(client)
+
+    def result(timeout: float) -> None:
+        raise UnboundLocalError  # of distributed.utils.sync
+
+    with pytest.raises(TimeoutError):
+        workers.result(SimpleNamespace(result=result), 0.1)
 
 
 def test_a_caller_that_stops_cancels_the_tasks_on_the_cluster(client: Any):

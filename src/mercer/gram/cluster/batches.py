@@ -60,6 +60,10 @@ class Workers(ABC):
     def forget(self) -> None:
         """Send all arrays again with the next work: a worker that had them was lost."""
 
+    def result(self, future: Any, timeout: float) -> BatchAnswers:
+        """The answers of a batch; raises TimeoutError where they are not there in so many seconds."""
+        return future.result(timeout=timeout)
+
     @abstractmethod
     def check(self) -> None:
         """Raise where nothing will ever be answered."""
@@ -147,7 +151,7 @@ class _Run:
         while True:
             for future in batch.futures:
                 try:
-                    return future.result(timeout=_POLL_SECONDS / len(batch.futures))
+                    return self.workers.result(future, _POLL_SECONDS / len(batch.futures))
                 except TimeoutError:
                     continue
                 except self.workers.lost as problem:

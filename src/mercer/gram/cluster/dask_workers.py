@@ -19,6 +19,8 @@ from mercer.gram.cluster.shipped_work import PackedWork, SentWork, run_batch
 _RECONNECT_SECONDS = 10.0  # for a client to find its scheduler again
 _SLOW_SECONDS = 60.0  # for which a worker that was late gets no batches
 _SCATTER_ATTEMPTS, _SCATTER_PAUSE = 5, 0.5  # where the worker that gets an array dies
+# A worker that has not taken an array by then has stopped: seconds, and bytes in a second of a slow network.
+_SCATTER_SECONDS, _SLOWEST_BYTES = 20.0, 5e6
 _STATUS_AGE = 1.0  # seconds for which the number of threads of the cluster is taken to be the same
 
 
@@ -75,15 +77,29 @@ class DaskWorkers(Workers):
             workers=self._not_slow(),
         )
 
+    def result(self, future: Any, timeout: float) -> Any:
+        """The answers of a batch; raises TimeoutError where they are not there in so many seconds."""
+        try:
+            return future.result(timeout=timeout)
+        except (
+            UnboundLocalError
+        ) as problem:  # Dask, where its own wait is cancelled on a busy machine
+            raise TimeoutError from problem
+
     def avoid(self, late: Any) -> bool:
-        """Give nothing to the workers that work on a late batch, or hold its answers, for a minute."""
+        """Give nothing to the workers that work on a late batch, or hold its answers, for a minute.
+
+        Where that would leave none, those that were late before get work again: they may only have been slow.
+        """
         self._wait_for_scheduler()
         working = [a for a, keys in self._client.processing().items() if late.key in keys]
         holding = [a for names in self._client.who_has([late]).values() for a in names]
         slow = {*working, *holding}
-        new = slow - set(self._slow)
-        if set(self._client.nthreads()) <= slow | set(self._slow):
-            return False  # one must be left: to send to a stopped worker would take for ever
+        everyone, new = set(self._client.nthreads()), slow - set(self._slow)
+        if everyone <= slow:
+            return False  # one must be left
+        if everyone <= slow | set(self._slow):
+            self._slow = {}
         self._slow.update(dict.fromkeys(slow, monotonic() + _SLOW_SECONDS))
         return bool(new)
 
@@ -130,19 +146,33 @@ class DaskWorkers(Workers):
         task needs at the moment.
         """
         for attempt in range(_SCATTER_ATTEMPTS):
+            workers = self._not_slow()
             try:
-                return self._client.scatter(array, hash=False, workers=self._not_slow())
+                return self._client.sync(
+                    self._sending,
+                    array,
+                    workers,
+                    callback_timeout=_SCATTER_SECONDS + array.nbytes / _SLOWEST_BYTES,
+                )
             except TimeoutError as problem:
                 self.check()
-                raise RuntimeError(
-                    "the Dask cluster has no workers; start some, or leave executor=client out"
-                ) from problem
+                if not self._client.nthreads():
+                    raise RuntimeError(
+                        "the Dask cluster has no workers; start some, or leave executor=client out"
+                    ) from problem
+                if attempt == _SCATTER_ATTEMPTS - 1:
+                    raise
+                # the others may only have been slow
+                self._slow = dict.fromkeys(workers or [], monotonic() + _SLOW_SECONDS)
             except (OSError, KeyError, ValueError):  # the worker died
                 self.check()
                 if attempt == _SCATTER_ATTEMPTS - 1:
                     raise
                 sleep(_SCATTER_PAUSE)
         return None
+
+    async def _sending(self, array: np.ndarray, workers: list[str] | None) -> Any:
+        return await self._client.scatter(array, hash=False, workers=workers, asynchronous=True)
 
     def _refuse_other_versions(self) -> None:
         if set(self._client.nthreads()) <= self._same_version:
