@@ -71,6 +71,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 10**6,
+    "write_computation_times": False,  # a page that asks other hosts for scripts
     "abort_on_example_error": True,
 }
 
@@ -99,8 +100,12 @@ def _without_requests(app, what, name, obj, skip, options):
 
 _TARGETS = reference_groups.targets()
 
-# A figure scrolls sideways where it would be too small to read, and is a link to itself.
-_SCROLLING = r'<div class="scrolls"><a class="image-reference" href="\2">\1</a></div>'
+# A figure scrolls sideways where it would be too small to read, and is a link to itself: those of pages are already.
+_PAGE_FIGURE = (
+    r'(<a class="[^"]*image-reference[^"]*"[^>]*>\s*<img [^>]*style="width: 100%;"[^>]*>\s*</a>)'
+)
+_GALLERY_FIGURE = r'(<img src="([^"]*)"[^>]*class = "sphx-glr-single-img"[^>]*>)'
+_AS_LINK = r'<div class="scrolls"><a class="image-reference" href="\2">\1</a></div>'
 
 # What the theme leaves out and axe-core asks for: levels of headings in the menu, names of landmarks, and blocks that
 # scroll sideways can be reached with the keyboard.
@@ -116,8 +121,8 @@ _ACCESSIBLE = (
     ),
     (r"<pre>", '<pre tabindex="0">'),
     (r'<div class="table-wrapper([^"]*)">', r'<div class="table-wrapper\1" tabindex="0">'),
-    (r'(<img [^>]*src="([^"]*)"[^>]*style="width: 100%;"[^>]*>)', _SCROLLING),
-    (r'(<img src="([^"]*)"[^>]*class = "sphx-glr-single-img"[^>]*>)', _SCROLLING),
+    (_PAGE_FIGURE, r'<div class="scrolls">\1</div>'),
+    (_GALLERY_FIGURE, _AS_LINK),
     (  # thumbnails of the gallery hide the text of their links
         r'(<a class="reference internal" href="[^"]*")(><span class="doc">([^<"]*)</span></a></p>\s*<div class="sphx-glr-thumbnail-title">)',
         r'\1 aria-label="\3"\2',
