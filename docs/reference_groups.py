@@ -52,7 +52,7 @@ _ROOMS: dict[str, dict[str, str]] = {
         "Functions and their results": "entropies mutual_information estimate",
         "Measures": "information_measures mixture_measures hilbertian_metric",
         "Estimators": "adaptive_partition corrected_ksg density_estimates estimator knn ksg mixed_entropy moment_entropies "
-        "neighbour_graph plug_in spacings spanning_tree kernel_information",
+        "neighbour_graph plug_in random_ties spacings spanning_tree kernel_information",
         "Distances of distributions": "indicator_metrics metric_value sliced_transport transport_metrics characteristic_function",
         "Association": "association correntropy",
         "Kernels on distributions": "divergence_kernels semigroup_kernels",
