@@ -49,7 +49,7 @@ def to_onnx(
 
     Notes
     -----
-    The input is `X`, (rows, n_features_in_); the columns of a data frame are in the order of `fit`. Where the frame had
+    The input is `X`, (rows, `n_features_in_`); the columns of a data frame are in the order of `fit`. Where the frame had
     categories there is an input (rows, 1) for each column, by its name: of text for categories, which are
     compared as in mercer. Outputs have the names that skl2onnx gives them:
 
