@@ -20,6 +20,7 @@ from mercer.learn.clusters.spectral import SpectralClustering, embedded_rows
 from mercer.learn.components.kcca import KCCA
 from mercer.learn.components.pca import KernelPCA
 from mercer.learn.distributions.bayesian import BayesianDistributionRegressor
+from mercer.learn.distributions.deep_sets import DeepSetsClassifier, DeepSetsRegressor
 from mercer.learn.distributions.distribution_ridge import DistributionRegressor
 from mercer.learn.distributions.machines import (
     AugmentedSVC,
@@ -287,26 +288,26 @@ def _refuse(learner: type, reason: str) -> None:
     transformed(learner)(refusal)
 
 
-_BAGS = "its points are distributions and bags of any size, and a graph has rows of numbers: "
-_refuse(
+_VECTORS = "export a learner of vectors on MeanFeatures, which are means over a bag of features that have a graph"
+_BAGS = f"its points are bags and distributions, not rows of numbers: {_VECTORS}"
+for _learner in (
     SupportMeasureMachine,
-    _BAGS + "use MeanFeatures and a learner of vectors, whose map has a graph",
-)
+    OneClassSMM,
+    DistributionRegressor,
+    BayesianDistributionRegressor,
+    DeepSetsRegressor,
+    DeepSetsClassifier,
+    SecondOrderConeSVC,
+):
+    _refuse(_learner, _BAGS)
+_refuse(MeanFeatures, "its points are bags: export `map_`, and average features over each bag")
 _refuse(
-    OneClassSMM, _BAGS + "use MeanFeatures and OneClassSVC, whose graphs do with means of features"
+    AugmentedSVC,
+    "its points are bags: export `machine_`, the classifier of points, and count votes",
 )
-_refuse(DistributionRegressor, _BAGS + "use MeanFeatures and KernelRidge")
-_refuse(BayesianDistributionRegressor, _BAGS + "use MeanFeatures and KernelRidge")
-_refuse(SecondOrderConeSVC, _BAGS + "use SVC on the means")
 _refuse(FlexSVC, "its points have widths, which are distributions: use SVC on the points")
-_refuse(AugmentedSVC, _BAGS + "export `machine_`, the classifier of points, and count votes")
-_refuse(
-    MeanFeatures, _BAGS + "export `map_`, the features of points, and average them over each bag"
-)
 _refuse(ConditionalGaussians, "it makes distributions of rows with missing values: impute them")
-_refuse(
-    LocalLinear, "it solves a system of equations at every point: use NadarayaWatson or KernelRidge"
-)
+_refuse(LocalLinear, "it solves equations at every point: use NadarayaWatson or KernelRidge")
 
 
 # ---- private --------------------------------------------------------------------------------------
