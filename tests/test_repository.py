@@ -368,6 +368,21 @@ def test_doctor_finds_nothing_wrong():
     assert all(check["passed"] for check in told["checks"])
 
 
+def test_doctor_names_every_optional_package():
+    """Each package of an extra for users, and the extra that installs it."""
+    from mercer.cli.doctor import _OPTIONAL
+
+    extras = PROJECT["project"]["optional-dependencies"]
+    listed = {*re.findall(r"\w+", extras["all"][0]), "plot"} - {"mercer"}
+    needed = {
+        (re.match(r"[\w-]+", package)[0].lower(), extra)
+        for extra in listed
+        for package in extras[extra]
+        if not package.startswith("mercer[")
+    }
+    assert {(package.lower(), extra) for package, (_, extra) in _OPTIONAL.items()} == needed
+
+
 def test_doctor_tells_what_is_wrong(monkeypatch):
     monkeypatch.setattr("mercer.gram.Gram.quad", lambda gram, w: 0 * w[0])
     done = CliRunner().invoke(mercer.cli.app, ["doctor"])

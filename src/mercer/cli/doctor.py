@@ -37,6 +37,9 @@ _OPTIONAL = {
     "jinja2": ("reports", "report"),
     "h5py": ("data sets in HDF5 files", "data"),
     "pillow": ("data sets of images", "data"),
+    "POT": ("exact transport in several dimensions", "transport"),
+    "dask": ("work on several machines", "cluster"),
+    "onnx": ("learners as ONNX models", "onnx"),
 }
 
 
