@@ -220,6 +220,25 @@ def test_default_does_not_change_under_monotone_maps_and_rotations():
     assert abs(unrelated) < 0.1
 
 
+@pytest.mark.parametrize("estimator", [KSG(), MixedKSG(), CorrectedKSG()], ids=repr)
+def test_information_of_one_column_and_twenty(estimator):
+    """Distances of twenty columns exceed all of one column, unless they are made comparable: then nothing is left."""
+    rng = np.random.default_rng(3)
+    y = rng.standard_normal((400, 20))
+    x = y[:, 0] ** 2 + 0.1 * rng.standard_normal(400)
+    found = mutual_information(x, y, estimator=estimator)
+    assert found > mutual_information(rng.permutation(x), y, estimator=estimator) + 0.05
+    assert_allclose(mutual_information(y, x, estimator=estimator), found, atol=1e-9)
+
+
+def test_information_given_twenty_columns():
+    rng = np.random.default_rng(4)
+    z = rng.standard_normal((400, 20))
+    x, free = rng.standard_normal((2, 400))
+    values = [mutual_information(x, y, given=z, estimator=KSG()) for y in (x + 0.1 * free, free)]
+    assert values[0] > values[1] + 0.1
+
+
 def test_several_variables_and_conditions():
     rng = np.random.default_rng(2)
     z = rng.standard_normal(1200)

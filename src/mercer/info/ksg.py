@@ -12,6 +12,7 @@ from mercer import validate
 from mercer.backend import namespace, scalar, to_numpy
 from mercer.info.estimator import Estimator
 from mercer.info.neighbours import (
+    joint_norm,
     joint_radii_and_counts,
     joint_widths_and_counts,
 )
@@ -31,7 +32,9 @@ class KSG(Estimator):
     psi(k) - 1/k + psi(n) - mean(psi(n_x) + psi(n_y)). With m variables, psi(n) and 1/k count m - 1 times. Given z,
     kind 1 is psi(k) - mean(psi(n_xz + 1) + psi(n_yz + 1) - psi(n_z + 1)) (Frenzel and Pompe 2007).
 
-    Columns are brought to unit standard deviation first, so that no value depends on their units.
+    Columns are brought to unit standard deviation first, so that no value depends on their units. The distance
+    within a variable is the largest difference of a column in 12 columns altogether and fewer, and beyond the root of the
+    mean squared difference of its columns, up to a common factor.
     Values are biased towards zero in many dimensions, and cannot exceed about log n.
 
     Examples
@@ -122,13 +125,26 @@ def local_information(
     last = (m,) if conditional else ()
     everything = (tuple(range(len(parts))),) if mixed else ()
     subsets = [*((j, *last) for j in range(m)), *([last] if conditional else []), *everything]
-    radii, counts = joint_radii_and_counts(parts, k, subsets)
+    radii, counts = joint_radii_and_counts(_comparable(parts), k, subsets)
     n, tied = len(radii), radii == 0
     if not mixed:
         _refuse_ties(tied, n)
     joint = digamma(np.where(tied, counts[-1] + 1, k)) if mixed else digamma(k)
     outside = digamma(counts[m] + 1) if conditional else digamma(n)
     return joint + (m - 1) * outside - sum(digamma(c + 1) for c in counts[:m])
+
+
+def _comparable(parts: list[Any]) -> list[Any]:
+    """Variables whose distances are about equally large, also where their numbers of columns differ.
+
+    Euclidean distances grow with the square root of the number of columns. Without this, those of a variable of
+    20 columns exceed all of a variable of one column, of which all observations are then neighbours.
+    """
+    columns = [int(p.shape[1]) for p in parts]
+    fewest = min(columns)
+    if joint_norm(parts) == np.inf or fewest == max(columns):
+        return parts
+    return [p * (fewest / d) ** 0.5 for p, d in zip(parts, columns, strict=True)]
 
 
 def _refuse_ties(tied: np.ndarray, n: int) -> None:
@@ -164,8 +180,11 @@ def _spread_categories(sample: Sample) -> Any:
     if numbers:
         columns[:, numbers] = _scaled(values[:, numbers])
         diameter = max(diameter, scalar(np.max(np.ptp(columns[:, numbers], axis=0))))
+    gap = (
+        _GAP * diameter * values.shape[1] ** 0.5
+    )  # Euclidean distances of numbers are so much larger
     for j, flag in enumerate(sample.categorical):
         if flag:
             _, codes = np.unique(values[:, j], return_inverse=True)
-            columns[:, j] = _GAP * diameter * codes
+            columns[:, j] = gap * codes
     return columns
