@@ -20,6 +20,15 @@ ROUNDED = (
 )
 
 
+def rows_frame(rows: Any) -> Any:
+    """A pandas data frame of dictionaries, a row for each; entries of entries are joined by dots."""
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as problem:
+        raise ImportError("to_frame needs pandas: pip install 'mercer[frames]'") from problem
+    return pd.json_normalize(rows)
+
+
 @dataclass(frozen=True)
 class Columns:
     """Names of the columns of a table, and which of them hold categories."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -70,6 +71,12 @@ def test_numbers_are_ready_for_json_and_pandas(result):
     assert len(frame) >= 1 or type(result).__name__ == "CausalGraph"  # a graph may have no edges
     if hasattr(result, "__len__"):
         assert len(pd.DataFrame(result)) == len(result) == len(frame)
+
+
+def test_a_frame_without_pandas_says_what_to_install(result, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pip install 'mercer\[frames\]'"):
+        result.to_frame()
 
 
 def test_picture_and_report(result, tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import detached, to_numpy
 from mercer.causal.penalised_spline import standardized
+from mercer.frames import rows_frame
 from mercer.htest.result import described
 from mercer.htest.result_rows import summary_table
 from mercer.kernels.prepare import read
@@ -96,9 +97,7 @@ class DirectionResult:
 
     def to_frame(self) -> Any:
         """One row of a pandas data frame, entries of entries joined by dots."""
-        import pandas as pd
-
-        return pd.json_normalize(self.to_dict())
+        return rows_frame(self.to_dict())
 
 
 def numbers_of(x: Any, name: str) -> tuple[np.ndarray, str]:

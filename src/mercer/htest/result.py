@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer import validate
+from mercer.frames import rows_frame
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.intervals import EffectSize
 from mercer.htest.nulls import Bound, Judgement
@@ -83,9 +84,7 @@ class Result:
 
     def to_frame(self) -> Any:
         """One row of a pandas data frame: numbers and texts of `to_dict`, entries of entries joined by dots."""
-        import pandas as pd
-
-        return pd.json_normalize(self.to_dict())
+        return rows_frame(self.to_dict())
 
     def summary(self, level: float | None = None) -> str:
         """Statistic, p-value and verdict in plain words."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
+from mercer.frames import rows_frame
+
 _LONGEST_HEAD = (
     12  # characters before a colon that are the head of a row: "Asked", "Verdict", "Size"
 )
@@ -31,9 +33,7 @@ class Summarized(ABC):
 
     def to_frame(self) -> Any:
         """One row of a pandas data frame: entries of `to_dict`, those of entries joined by dots."""
-        import pandas as pd
-
-        return pd.json_normalize(self.to_dict())
+        return rows_frame(self.to_dict())
 
 
 class ResultRows(ABC):
@@ -48,10 +48,8 @@ class ResultRows(ABC):
 
     def to_frame(self) -> Any:
         """One row of a pandas data frame for every row; entries of entries are joined by dots."""
-        import pandas as pd
-
         rows = [row.to_dict() if hasattr(row, "to_dict") else row._asdict() for row in self]
-        return pd.json_normalize(rows)
+        return rows_frame(rows)
 
     def _repr_html_(self) -> str:
         return summary_table(type(self).__name__, str(self))

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import count
-from mercer.frames import Table
+from mercer.frames import Table, rows_frame
 from mercer.info.association import association
 from mercer.info.boundary import at_boundary, exceeds_permutations
 from mercer.info.corrected_ksg import CorrectedKSG
@@ -109,9 +109,7 @@ class InformationEstimate:
 
     def to_frame(self) -> Any:
         """One row of a pandas data frame."""
-        import pandas as pd
-
-        return pd.json_normalize(self.to_dict())
+        return rows_frame(self.to_dict())
 
 
 def estimate(
