@@ -16,7 +16,7 @@ from mercer.info import mutual_information
 from mercer.kernels import RBF, median_bandwidth
 from mercer.learn import ISA, amari_index
 from mercer.learn.separation.grouping import grouped
-from mercer.rkhs import hsic
+from mercer.rkhs import dhsic, hsic
 
 # Whether ICA converges within its rounds depends on rounding, and so on the processor.
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.NotConverged")
@@ -111,6 +111,29 @@ def test_components_are_grouped_by_any_measure():
     assert_allclose(isa.dependence_[2, 1], mutual_information(y[1], y[2]), rtol=0.01, atol=0.01)
     with pytest.raises(TypeError, match="measure must be a function of two variables"):
         ISA(2, measure="hsic").fit(s)
+
+
+@pytest.mark.parametrize("measure", [None, lambda x, y: float(abs(np.corrcoef(x**2, y**2)[0, 1]))])
+def test_the_objective_is_the_least_of_all_groupings(measure):
+    """The sum over pairs of different subspaces, by brute force; no grouping of the components has less."""
+    rng = np.random.default_rng(4)
+    s, mixing = sources(800, rng)[:, :4], rng.normal(size=(4, 4))
+    isa = ISA(2, measure=measure, random_state=0).fit(s @ mixing.T)
+    d = isa.dependence_
+    values = [
+        sum(d[i, j] for i in pair for j in range(4) if j not in pair)
+        for pair in ((0, 1), (0, 2), (0, 3))
+    ]
+    assert_allclose(isa.objective_, values[0], rtol=1e-9, atol=1e-15)
+    assert values[0] == min(values)
+    assert ISA(4, random_state=0).fit(s).objective_ == 0.0
+    # the joint objective J(W) is smaller for the sources than for components in other groups
+    y = isa.transform(s @ mixing.T)
+    joint = [
+        dhsic([RBF(1.0), RBF(1.0)], [y[:, pair], y[:, np.setdiff1d(range(4), pair)]])
+        for pair in ([0, 1], [0, 2], [0, 3])
+    ]
+    assert joint[0] < 0.2 * min(joint[1:])
 
 
 def test_one_subspace_and_another_ica():

@@ -69,6 +69,10 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
     dependence_ : array (k, k)
         Unbiased HSIC of all pairs of components, RBF with the median distance: large inside subspaces,
         near 0 elsewhere if the separation succeeded. With a `measure`, its values, and 0 on the diagonal.
+    objective_ : float
+        Sum of `dependence_` over the pairs of components of different subspaces, which the grouping minimises.
+        The joint dependence of the sources, J(W) = I(y^1, ..., y^M), is a measure of several variables at the columns
+        of ``transform(X)`` in `subspaces_`, such as `mercer.rkhs.dhsic`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -129,6 +133,7 @@ class ISA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         self.mixing_ = linalg.pinv(self.components_)
         self.dependence_ = dependence[np.ix_(order, order)]
         self.subspaces_ = tuple(np.split(np.arange(len(order)), np.cumsum(sizes)[:-1]))
+        self.objective_ = _between(self.dependence_, self.subspaces_)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -198,6 +203,12 @@ def _dependence(sources: np.ndarray, measure: Callable[[Any, Any], float] | None
         validate.number("the value of measure", value)
         values[i, j] = values[j, i] = float(value)
     return values
+
+
+def _between(dependence: np.ndarray, subspaces: Sequence[np.ndarray]) -> float:
+    """Sum over the pairs of components of different subspaces."""
+    inside = sum(float(np.sum(dependence[np.ix_(s, s)])) for s in subspaces)
+    return (float(np.sum(dependence)) - inside) / 2
 
 
 def _fast_ica(
