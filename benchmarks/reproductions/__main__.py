@@ -3,7 +3,8 @@
 The study whose poorest cell has the smallest share of its runs is continued, for five minutes at most, and in it
 always the cell with the smallest share: all studies advance evenly, however long they are given. ``--hours 12 --workers 2``
 is a night on two cores; ``--list`` shows the runs that are missing and how long they will take. Every study writes
-NAME.json and NAME.md in benchmarks/results. Names of studies continue those only.
+NAME.json and NAME.md in benchmarks/results; after a change of what a page says, ``--pages`` writes it anew. Names of
+studies continue those only.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ def main() -> int:
     parser.add_argument("studies", nargs="*", metavar="STUDY", help=f"of {', '.join(STUDIES)}")
     parser.add_argument("--list", action="store_true", help="show runs and hours, run nothing")
     parser.add_argument("--cells", action="store_true", help="with --list: all unfinished cells")
+    parser.add_argument("--pages", action="store_true", help="write pages anew, run nothing")
     parser.add_argument("--hours", type=float, default=12.0, help="stop after so long (12)")
     parser.add_argument("--workers", type=int, default=2, help="processes of one thread each (2)")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder of the records")
@@ -68,6 +70,9 @@ def main() -> int:
     if told.list:
         print("\n".join(listing(plans, told.results, told.workers)))
         print("\n".join(unfinished(plans, told.results)) if told.cells else "")
+    elif told.pages:
+        for each in plans.values():
+            each.record.save(each.record.load(told.results), told.results, ran_here=False)
     else:
         run(plans, 3600 * told.hours, told.results, told.workers)
     return 0

@@ -52,16 +52,25 @@ class Record:
         file = folder / f"{self.name}.json"
         return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {"cells": {}}
 
-    def save(self, store: Store, folder: Path = RESULTS) -> None:
-        """Both files, each replaced at once: a run that is ended leaves the earlier one or this one."""
+    def save(self, store: Store, folder: Path = RESULTS, *, ran_here: bool = True) -> None:
+        """Both files, each replaced at once: a run that is ended leaves the earlier one or this one.
+
+        They name this machine, or the one on record where nothing was run here.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         done = {key: entry for key, entry in store["cells"].items() if entry["runs"]}
         cells = {
             key: entry | {"seconds": round(entry["seconds"], 2)} for key, entry in done.items()
         }
-        kept = store | {"machine": describe(), "cells": dict(sorted(cells.items()))}
+        machine = describe() if ran_here else store.get("machine", describe())
+        kept = store | {"machine": machine, "cells": dict(sorted(cells.items()))}
         _replace(folder / f"{self.name}.json", json.dumps(kept, indent=1) + "\n")
-        _replace(folder / f"{self.name}.md", self.markdown(kept))
+        _replace(folder / f"{self.name}.md", self.page(kept))
+
+    def page(self, store: Store) -> str:
+        """The text of NAME.md, under the machine on record."""
+        here, there = map(_facts, (describe(), store.get("machine", describe())))
+        return self.markdown(store).replace("\n".join(here), "\n".join(there), 1)
 
     def run(
         self,
@@ -80,14 +89,16 @@ class Record:
         """
         saved = time.monotonic()
         end = saved + seconds
+        ran_here = False
         for key, outcome in _outcomes(store, turns, once, workers, end):
+            ran_here = True
             entry = cell(store, key)
             for name, value in outcome.items():
                 entry[name] = entry.get(name, type(value)()) + value
             if time.monotonic() - saved > EVERY:
                 self.save(store, folder)
                 saved = time.monotonic()
-        self.save(store, folder)
+        self.save(store, folder, ran_here=ran_here)
 
 
 def _outcomes(
@@ -160,7 +171,11 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
 def heading(title: str, command: str = "") -> list[str]:
     """The title, the command and the machine."""
     lines = [f"# {title}", "", *([f"    {command}", ""] if command else [])]
-    return lines + [f"* {key}: {value}" for key, value in describe().items()]
+    return lines + _facts(describe())
+
+
+def _facts(machine: Mapping[str, str]) -> list[str]:
+    return [f"* {key}: {value}" for key, value in machine.items()]
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> list[str]:

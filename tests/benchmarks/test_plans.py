@@ -1,8 +1,9 @@
 """All studies are continued by one command: the poorest first, each where it stopped."""
 
+from benchmarks.machine import describe
 from benchmarks.reproductions import __main__ as command
 from benchmarks.reproductions.plan import Plan
-from benchmarks.reproductions.records import Record, Store
+from benchmarks.reproductions.records import Record, Store, heading
 
 
 def shown(store: Store) -> str:
@@ -54,6 +55,35 @@ def test_a_study_that_lacks_a_package_is_left_out(tmp_path, capsys):
     command.run({"made": lacking}, 60.0, tmp_path, 1)
     assert capsys.readouterr().out == "made: left out, no_such_package not found\n"
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_page_written_anew_names_the_machine_of_its_runs(tmp_path):
+    """`--pages` changes what a page says, and nothing that was measured."""
+    old = Record("made", lambda store: "\n".join([*heading("Old"), shown(store), ""]))
+    other = describe() | {"CPU": "another"}
+    store = {"cells": {"a": {"runs": 2, "seconds": 1.0}}, "machine": other}
+    old.save(store, tmp_path, ran_here=False)
+    before = (tmp_path / "made.json").read_text(encoding="utf-8")
+    anew = Plan(
+        Record("made", lambda _: "\n".join([*heading("New"), ""])), once, lambda _: {"a": 2}
+    )
+    anew.complete(anew.record.load(tmp_path), folder=tmp_path)  # no run is missing
+    text = (tmp_path / "made.md").read_text(encoding="utf-8")
+    assert "# New\n\n* CPU: another\n" in text
+    assert (tmp_path / "made.json").read_text(encoding="utf-8") == before
+    anew.record.run(anew.record.load(tmp_path), ["a"], once, folder=tmp_path)
+    assert "* CPU: another\n" not in (tmp_path / "made.md").read_text(encoding="utf-8")
+
+
+def test_pages_say_what_the_studies_say_of_their_records():
+    """Words that were changed in a study, and numbers that were changed in its record, are on its page."""
+    stale = []
+    for name in command.STUDIES:
+        record = command.plan(name).record
+        page = (command.RESULTS / f"{record.name}.md").read_text(encoding="utf-8")
+        if page != record.page(record.load()):
+            stale.append(name)
+    assert not stale, f"run python -m benchmarks.reproductions --pages {' '.join(stale)}"
 
 
 def test_every_study_has_a_plan_whose_cells_are_those_of_its_record():
