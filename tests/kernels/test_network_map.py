@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.gram import Gram
+from mercer.gram.kernel_family import Family
 from mercer.htest import HSIC, MMD
 from mercer.kernels import RBF, Constant, Linear, NetworkMap, facts, is_positive_definite
 from mercer.learn import SVC
@@ -98,6 +99,37 @@ def test_equality_is_by_weights():
     assert RBF(1.0).transformed(phi) == RBF(1.0).transformed(again)
     assert phi != "phi"
     assert repr(phi) == "NetworkMap(Sequential of 52 weights)"
+
+
+class Power(nn.Module):
+    """x^p, whose only parameter is an attribute that neither its weights nor its name show."""
+
+    def __init__(self, exponent):
+        super().__init__()
+        self.exponent = exponent
+
+    def forward(self, x):
+        return x**self.exponent
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (Power(1), Power(3)),
+        (Power(torch.tensor([1, 2, 3])), Power(torch.tensor([1, 2, 4]))),
+        (nn.Sequential(Power(1)), nn.Sequential(Power(3))),
+    ],
+    ids=["number", "tensor", "layer"],
+)
+def test_networks_that_differ_in_an_attribute_are_different(first, second):
+    """A family of kernels computes what equal maps make of the points only once."""
+    one, other = NetworkMap(first), NetworkMap(second)
+    assert one != other
+    assert one == NetworkMap(first) == pickle.loads(pickle.dumps(one))
+    kernels = [RBF(1.0).transformed(one), RBF(1.0).transformed(other)]
+    tiles = Family(kernels, X).tiles(slice(0, 9), slice(0, 9))
+    for kernel, tile in zip(kernels, tiles, strict=True):
+        assert_allclose(tile, kernel(X[:9]), rtol=1e-12)
 
 
 def test_pictures_are_unflattened_and_features_flattened():

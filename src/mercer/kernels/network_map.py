@@ -84,11 +84,7 @@ class NetworkMap:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NetworkMap):
             return NotImplemented
-        if other.module is self.module:
-            return True
-        mine, theirs = self.module.state_dict(), other.module.state_dict()
-        alike = repr(self.module) == repr(other.module) and mine.keys() == theirs.keys()
-        return alike and all(same_values(mine[name], theirs[name]) for name in mine)
+        return _same(self.module, other.module)
 
     def __hash__(self) -> int:
         return hash(repr(self.module))
@@ -113,3 +109,18 @@ class NetworkMap:
             )
         flat = values.reshape(n, -1)
         return array_like(flat, x)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two networks, or values of their attributes, are equal: layers, weights and all else they consist of."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if is_torch_module(a):
+        return _same(vars(a), vars(b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(_same(a[name], b[name]) for name in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return same_values(a, b)
