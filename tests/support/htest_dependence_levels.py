@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -60,14 +61,19 @@ def featured() -> Iterator[Cell]:
 
 
 def learnt() -> Iterator[Cell]:
-    """Locations from some observations, the test on others."""
-    for problem in independents()[:2]:
+    """Locations and kernels from some observations, the test on others."""
+    for kind, n in ((NFSIC, 500), (HSIC, 100)):
+        for problem in independents()[:2]:
+            yield _learnt(kind, problem, n)
 
-        def rejects(rng: np.random.Generator, problem: Problem = problem) -> bool:
-            test = NFSIC.optimized(*problem(rng, (200,)), rng=rng)
-            return test.test(*problem(rng, (500,)), rng=rng).rejects(LEVEL)
 
-        yield Cell("NFSIC.optimized", problem.__name__, (500,), rejects)
+def _learnt(kind: Any, problem: Problem, n: int) -> Cell:
+    def rejects(rng: np.random.Generator) -> bool:
+        seed = {"rng": rng} if kind is NFSIC else {}
+        test = kind.optimized(*problem(rng, (200,)), **seed)
+        return test.test(*problem(rng, (n,)), rng=rng).rejects(LEVEL)
+
+    return Cell(f"{kind.__name__}.optimized", problem.__name__, (n,), rejects)
 
 
 def functions() -> Iterator[Cell]:

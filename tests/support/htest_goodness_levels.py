@@ -20,19 +20,23 @@ from mercer.htest import (
     ME,
     MMD,
     AgainstDraws,
+    Bound,
     Composite,
+    Gamma,
     KSDAgg,
     LinearKSD,
     LinearMMD,
     MMDAgg,
     ModelDraws,
+    Null,
     RelativeKSD,
+    Spectrum,
     WildBootstrap,
 )
 from mercer.kernels import RBF
 from mercer.rkhs import Gaussian, LogDensity, Mixture, Uniform
 from tests.support.htest_levels import LEVEL, Cell, cell, grid
-from tests.support.htest_zoo import SIGNS, ZOO, P, Problem, Samples, drawn, named, same
+from tests.support.htest_zoo import SIGNS, ZOO, P, Problem, Samples, drawn, named, same, short
 
 DIMENSIONS, SIZES = (1, 5, 10), (100, 500)
 BLOCKS = WildBootstrap(199, block=None)
@@ -152,6 +156,24 @@ def against_draws() -> Iterator[Cell]:
         yield cell(AgainstDraws(mixed(d), MMD(null=P), draws=400), drawn(mixed(d)), (100,))
 
 
+def by_embedding() -> Iterator[Cell]:
+    """MMD of a sample and the exact embedding of a distribution."""
+    for d in DIMENSIONS:
+        box = Uniform(np.zeros(d), np.linspace(1.0, 3.0, d))
+        for model, told in ((normal(d), "normal"), (mixed(d), "mixture"), (box, "uniform")):
+            for null in (P, Gamma(), Spectrum(999), Bound()):
+                yield _embedded(model, null, f"{told}, d = {d}")
+
+
+def _embedded(model: Any, null: Null, told: str) -> Cell:
+    def rejects(rng: np.random.Generator) -> bool:
+        return MMD(null=null).test(model.sample(60, rng=rng), model, rng=rng).rejects(LEVEL)
+
+    conservative = isinstance(null, Bound)
+    name = f"{short(MMD(null=null))} to its distribution"
+    return Cell(name, told, (60,), rejects, conservative=conservative)
+
+
 def of_two_models() -> Iterator[Cell]:
     """Models that are wrong by as much, clearly or hardly; one of them by its mean, one by its width."""
     for d in DIMENSIONS:
@@ -219,6 +241,7 @@ CELLS = {
         of_chains,
         of_two_models,
         against_draws,
+        by_embedding,
         of_families,
         of_fitted_supports,
         at_locations,
