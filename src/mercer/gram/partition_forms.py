@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,9 +27,9 @@ from mercer.gram.multi_kernel_forms import (
 )
 from mercer.gram.pair_forms import PairForms
 from mercer.gram.resampling_weights import CodedColumns
-from mercer.gram.stream_sums import PointReader, numbers
+from mercer.gram.stream_sums import numbers
 from mercer.gram.threads import TILE, in_order, spans, while_wanted
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, Points
 from mercer.row_streams import RowStream
 
 _MAX_BLOCK_ROWS = 2**13  # 67 million pairs in a task: seconds
@@ -39,6 +39,14 @@ _SHARE_KEPT, _MIN_BLOCKS_KEPT = (
 )  # of the memory budget, for rows that the next tasks need again
 _COPIES_OF_BLOCK = 8  # of the rows of a block: those kept, augmented and transformed ones
 _TILES_IN_USE = 6  # shared ones, and temporaries
+
+
+class Reader(Protocol):
+    """Makes points of rows, in the process that has read them."""
+
+    def read(self, rows: Any, /) -> Points:
+        """Rows as points of a kernel."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,7 @@ class PartitionedPoints:
     """The points of several samples, one after the other, in blocks that are read when they are needed."""
 
     streams: tuple[RowStream, ...]
-    readers: tuple[PointReader, ...]
+    readers: tuple[Reader, ...]
     origin: np.ndarray | None = None  # subtracted from all points
 
     def __len__(self) -> int:
@@ -81,7 +89,7 @@ class PartitionedPoints:
     @cached_property
     def blocks(self) -> tuple[RowBlock, ...]:
         """Blocks of all rows, in their order."""
-        size = min(*(stream.chunk_rows for stream in self.streams), _MAX_BLOCK_ROWS)
+        size = min(_MAX_BLOCK_ROWS, *(stream.chunk_rows for stream in self.streams))
         blocks, first = [], 0
         for sample, stream in enumerate(self.streams):
             for part, rows in enumerate(stream.lengths):

@@ -12,10 +12,12 @@ from mercer.htest.goodness.goodness_result import GoodnessResult, goodness_resul
 from mercer.htest.goodness.ksd_statistic import SteinForms
 from mercer.htest.goodness.score_models import model_of
 from mercer.htest.goodness.stein_sample import MIN_OBSERVATIONS, sample_of
+from mercer.htest.goodness.streamed_stein import streamed_stein
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Judgement, WildBootstrap
 from mercer.kernels.base import Kernel
 from mercer.kernels.stein import Stein
+from mercer.row_streams import streamed
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,11 @@ class KSD(HypothesisTest):
             "null", self.null, WildBootstrap, "a WildBootstrap, such as WildBootstrap(999)"
         )
 
+    @property
+    def reads_parts(self) -> bool:
+        """Whether observations have a sign each: blocks of them, and series, are read into memory."""
+        return self.null.block == 1
+
     def statistic(self, x: Any) -> float:
         """The squared discrepancy."""
         forms = self._forms(x)
@@ -95,9 +102,13 @@ class KSD(HypothesisTest):
         tolerance = float(signed.tolerances[0])
         judgement = Judgement.resampled(float(values[0]), values[1:], tolerance, notes)
         statistic = float(self._estimates(forms, signed.observed)[0])
-        return goodness_result(self, forms.sample, statistic, judgement)
+        return goodness_result(self, forms.sample, statistic, judgement, rows=forms.rows)
 
     def _forms(self, x: Any) -> SteinForms:
+        streams = streamed(x) if self.reads_parts else None
+        if streams is not None:
+            stein = streamed_stein(model_of(self.model), self.kernel, streams[0])
+            return SteinForms(stein.sample, [stein.sample.kernel.kernel], stein)
         sample = sample_of(model_of(self.model), self.kernel, x, MIN_OBSERVATIONS)
         return SteinForms(sample, [sample.kernel.kernel])
 

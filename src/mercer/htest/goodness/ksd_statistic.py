@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from mercer.backend import on_gpu, to_numpy
+from mercer.backend import on_gpu
 from mercer.gram import Gram, SignWeights
 from mercer.gram.device_engine import codes_at_once
-from mercer.gram.kernel_family import Family
-from mercer.gram.multi_kernel_forms import PairSums, labelled
+from mercer.gram.multi_kernel_forms import PairSums
+from mercer.gram.pair_forms import PairForms, PairsInMemory
 from mercer.gram.resampling_weights import CodedColumns, resampling_seed
 from mercer.htest.goodness.stein_chain import chain_forms
 from mercer.htest.goodness.stein_sample import SteinSample
+from mercer.htest.goodness.streamed_stein import StreamedStein, sums_of_diagonals
 from mercer.htest.nulls import WildBootstrap
 from mercer.htest.serial_dependence import across_blocks, first_lag_means
 from mercer.htest.slow_contrasts import SlowContrasts, contrasted
@@ -45,22 +46,29 @@ class SteinForms:
     break ties, they are computed again in float64.
     """
 
-    def __init__(self, sample: SteinSample, kernels: Sequence[Kernel]) -> None:
-        self.sample, self.n = sample, len(sample)
+    def __init__(
+        self, sample: SteinSample, kernels: Sequence[Kernel], stream: StreamedStein | None = None
+    ) -> None:
+        self.sample = sample  # of observations in parts, a subsample
         self.stein_kernels = [Stein(kernel, sample.kernel.score) for kernel in kernels]
-        self.family = Family(self.stein_kernels, sample.points)
+        self.n = len(sample) if stream is None else len(stream.stream)
+        self.rows = None if stream is None else self.n  # where `sample` is a subsample
+        self.pairs: PairForms
+        if stream is None:
+            self.pairs = PairsInMemory(self.stein_kernels, sample.points)
+        else:
+            self.pairs = stream.pairs(self.stein_kernels)
+            self.traces = stream.traces(self.stein_kernels)  # checks the scores
 
     @cached_property
     def traces(self) -> np.ndarray:
         """sum_i H_ii of every kernel: (k,)."""
-        scored = self.sample.kernel.move(self.sample.points)  # the scores are the same for all
-        diagonals = (kernel.scored.diag(scored) for kernel in self.stein_kernels)
-        return np.array([to_numpy(d).astype(np.float64).sum() for d in diagonals])
+        return sums_of_diagonals(self.stein_kernels, self.sample.points)
 
     @cached_property
     def observed(self) -> np.ndarray:
         """mean_ij H_ij of every kernel in full precision: (k,)."""
-        return self._observed(labelled(self.family, np.empty((self.n, 0), dtype=np.float64)).sums)
+        return self._observed(self.pairs.forms(np.empty((self.n, 0), dtype=np.float64)).sums)
 
     @property
     def unitless(self) -> np.ndarray:
@@ -77,9 +85,9 @@ class SteinForms:
         which is therefore subtracted from the observed form
         (`mercer.htest.serial_dependence.signed_forms`).
         """
-        precise = few_points(self.family.x)
+        precise = few_points(self.pairs.some_points)
         values, sums = self._signed(null, seed, precise)
-        if not precise and coincide(values, single_noise(sums, self.family.like)):
+        if not precise and coincide(values, single_noise(sums, self.pairs.like)):
             values, sums = self._signed(null, seed, precise=True)
         values[:, 0] -= self._across(null.block or 1)
         return SignedForms(values, self._observed(sums), double_noise(sums))
@@ -89,7 +97,7 @@ class SteinForms:
 
         All kernels share the mixtures, of as many cosines as every kernel allows.
         """
-        grams = [Gram(kernel, self.sample.points) for kernel in self.family.kernels]
+        grams = [Gram(kernel, self.sample.points) for kernel in self.stein_kernels]
         contrasts = SlowContrasts.of(np.ones(self.n, dtype=np.float64), (self.n,))
         forms = [chain_forms(contrasted(gram, contrasts)) for gram in grams]
         least = min(forms, key=lambda form: form.cosines)
@@ -126,9 +134,7 @@ class SteinForms:
     ) -> tuple[np.ndarray, PairSums]:
         """Forms of a chunk of signs, and the sums over pairs, which the first pass computes."""
         no_columns = np.empty((self.n, 0), dtype=np.float64)
-        forms = labelled(
-            self.family, no_columns, coded, tables=[_SIGNS], known=sums, precise=precise
-        )
+        forms = self.pairs.forms(no_columns, coded, tables=[_SIGNS], known=sums, precise=precise)
         sums = sums or forms.sums
         totals = replace(coded, table=_SIGNS).project(np.ones(self.n, dtype=np.float64))
         pairs = (totals**2 - self.n)[:, None]
@@ -141,15 +147,15 @@ class SteinForms:
         block / n of the discrepancy is subtracted, too.
         """
         means = np.zeros(self.n, dtype=np.float64)
-        share, lags = np.zeros(len(self.family), dtype=np.float64), min(block, self.n // 2)
-        for k, kernel in enumerate(self.family.kernels if block > 1 else ()):
+        share, lags = np.zeros(len(self.stein_kernels), dtype=np.float64), min(block, self.n // 2)
+        for k, kernel in enumerate(self.stein_kernels if block > 1 else ()):
             means[1:lags] = first_lag_means(Gram(kernel, self.sample.points), lags)[1:]
             share[k] = across_blocks(means, block)
         return share
 
     def _columns(self, null: WildBootstrap, seed: int, precise: bool) -> Iterator[CodedColumns]:
         """Columns of signs in chunks that fit the memory budget; the first column is all +1."""
-        like = self.family.like
+        like = self.pairs.like
         on_device = on_gpu(like) and not precise
         like = like if on_device else np.empty(0, dtype=np.float32)
         signs = SignWeights(self.n, null.resamples, block=null.block or 1, rng=seed)

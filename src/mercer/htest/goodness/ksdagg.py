@@ -16,6 +16,7 @@ from mercer.htest.goodness.goodness_result import GoodnessResult, goodness_resul
 from mercer.htest.goodness.ksd_statistic import SteinForms
 from mercer.htest.goodness.score_models import model_of
 from mercer.htest.goodness.stein_sample import MIN_OBSERVATIONS, SteinSample, sample_of
+from mercer.htest.goodness.streamed_stein import streamed_stein
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.kernel_collection import (
     CHOSEN_FOR_MODEL,
@@ -26,9 +27,10 @@ from mercer.htest.kernel_collection import (
 )
 from mercer.htest.nulls import Judgement, WildBootstrap
 from mercer.kernels.bandwidth import bandwidth_grid, usable
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, Points
 from mercer.kernels.radial import RBF, InverseMultiquadric
 from mercer.kernels.stein import Stein
+from mercer.row_streams import streamed
 
 BANDWIDTHS = 5  # of each of the two default kernels; a grid over the scales of the observations
 
@@ -120,24 +122,29 @@ class KSDAgg(HypothesisTest):
                 validate.positive(f"weights[{i}]", weight)
             shares(self.weights, len(self.weights if self.kernels is None else self.kernels))
 
+    @property
+    def reads_parts(self) -> bool:
+        """Whether observations have a sign each: blocks of them, and series, are read into memory."""
+        return self.null.block == 1
+
     def statistic(self, x: Any) -> float:
         """-log10 of the smallest weighted p-value, with random signs of a fixed seed."""
         return self.test(x, rng=0).statistic
 
     def unitless(self, x: Any) -> np.ndarray:
         """The squared discrepancy of every kernel divided by mean k_p(x_i, x_i): (k,)."""
-        return SteinForms(*self._sample_and_kernels(x)).unitless
+        return self._forms(x).unitless
 
     def test(self, x: Any, *, rng: Any = None) -> KSDAggResult:
         """The statistic and its p-value."""
-        sample, kernels = self._sample_and_kernels(x)
+        forms = self._forms(x)
+        sample, kernels = forms.sample, tuple(k.kernel for k in forms.stein_kernels)
         weights = shares(self.weights, len(kernels))
-        forms = SteinForms(sample, kernels)
         signed, notes = forms.resampled(self.null, rng)
         tests = aggregated(signed.values, signed.tolerances, weights)
         judgement = Judgement.resampled(float(tests.scores[0]), tests.scores[1:], notes=notes)
         best = replace(sample, kernel=Stein(kernels[tests.best], sample.kernel.score))
-        plain = goodness_result(self, best, judgement.observed, judgement)
+        plain = goodness_result(self, best, judgement.observed, judgement, rows=forms.rows)
         common = {f.name: getattr(plain, f.name) for f in fields(plain)}
         pvalues = tests.weighted * weights
         result = KSDAggResult(**common, kernels=kernels, pvalues=pvalues, found=tests)
@@ -146,18 +153,25 @@ class KSDAgg(HypothesisTest):
         )
         return replace(result, notes=(*result.notes, *kernel_notes))
 
-    def _sample_and_kernels(self, x: Any) -> tuple[SteinSample, tuple[Kernel, ...]]:
-        """The sample, and the kernels bound to its columns or chosen for the sample."""
+    def _forms(self, x: Any) -> SteinForms:
+        """The forms of all kernels, which are bound to the columns of the sample or chosen for it."""
         model = model_of(self.model)
+        common = None if self.kernels is None else reduce(add, self.kernels)
+        streams = streamed(x) if self.reads_parts else None
+        if streams is not None:
+            stein = streamed_stein(model, common, streams[0])
+            return SteinForms(stein.sample, self._kernels(stein.sample, stein.near), stein)
+        sample = sample_of(model, common, x, MIN_OBSERVATIONS)
+        return SteinForms(sample, self._kernels(sample, sample.points))
+
+    def _kernels(self, sample: SteinSample, points: Any) -> tuple[Kernel, ...]:
+        """The kernels; by default they cover the scales of these points."""
         if self.kernels is None:
-            sample = sample_of(model, None, x, MIN_OBSERVATIONS)
-            return sample, collection(sample)
-        sample = sample_of(model, reduce(add, self.kernels), x, MIN_OBSERVATIONS)
-        return sample, unfolded(sample.kernel.kernel, len(self.kernels))
+            return collection(points)
+        return unfolded(sample.kernel.kernel, len(self.kernels))
 
 
-def collection(sample: SteinSample, number: int = BANDWIDTHS) -> tuple[Kernel, ...]:
-    """Inverse multiquadric and Gaussian kernels whose bandwidths cover the scales of the sample."""
-    points = sample.points
+def collection(points: Points, number: int = BANDWIDTHS) -> tuple[Kernel, ...]:
+    """Inverse multiquadric and Gaussian kernels whose bandwidths cover the scales of the points."""
     bandwidths = [usable(b, points, "x") for b in bandwidth_grid(points, number)]
     return (*map(InverseMultiquadric, bandwidths), *map(RBF, bandwidths))

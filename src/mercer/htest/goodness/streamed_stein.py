@@ -1,7 +1,8 @@
-"""`FSSD` of observations that are read part by part: kernel, locations and moments of Stein features."""
+"""Observations of a goodness-of-fit test that are read part by part: kernels, Stein features, and tiles of pairs of blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from mercer.backend import astype, double, to_numpy
 from mercer.frames import Columns, Table
+from mercer.gram.partition_forms import PartitionedPairs, PartitionedPoints
 from mercer.gram.stream_sums import (
     affordable_rows,
     analysed_rows,
@@ -23,7 +25,7 @@ from mercer.htest.goodness.score_models import Model
 from mercer.htest.goodness.stein_features import SteinMoments, feature_sums
 from mercer.htest.goodness.stein_sample import MIN_OBSERVATIONS, SteinSample, sample_of
 from mercer.kernels.bandwidth import subsample_rows
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, Points
 from mercer.kernels.prepare import read
 from mercer.kernels.radial import VECTOR_KERNEL
 from mercer.kernels.stein import Stein
@@ -38,6 +40,7 @@ class StreamedStein:
     stream: RowStream
     model: Model
     sample: SteinSample  # the subsample
+    near: np.ndarray | None = None  # points whose distances give the default bandwidths
 
     @property
     def reader(self) -> _Coordinates:
@@ -61,6 +64,24 @@ class StreamedStein:
             n, total, products = n + count, total + sums, products + squares
         return SteinMoments(n, np.asarray(total) / n, np.asarray(products) / n)
 
+    def pairs(self, kernels: Sequence[Stein]) -> PartitionedPairs:
+        """The matrices of several Stein kernels, by tiles of pairs of blocks of rows."""
+        points = PartitionedPoints((self.stream,), (self.reader,))
+        return PartitionedPairs(kernels, points, to_numpy(self.sample.points))
+
+    def traces(self, kernels: Sequence[Stein]) -> np.ndarray:
+        """sum_i k(x_i, x_i) of every kernel, in one pass that checks the scores: (k,)."""
+        work = _SteinTraces(self.reader, tuple(kernels))
+        size = 8 * self.stream.width * (3 + len(kernels))
+        return np.sum(list(over_parts(work, self.stream.parts, size)), axis=0)
+
+
+def sums_of_diagonals(kernels: Sequence[Stein], points: Points) -> np.ndarray:
+    """sum_i k(x_i, x_i) of Stein kernels with one score: (k,)."""
+    scored = kernels[0].move(points)
+    diagonals = (kernel.scored.diag(scored) for kernel in kernels)
+    return np.array([to_numpy(d).astype(np.float64).sum() for d in diagonals])
+
 
 def streamed_stein(model: Model, kernel: Kernel | None, stream: RowStream) -> StreamedStein:
     """Choose a kernel as for observations in memory, and a subsample."""
@@ -78,11 +99,14 @@ def streamed_stein(model: Model, kernel: Kernel | None, stream: RowStream) -> St
     rows = np.union1d(kept, near)
     sample = picked(stream, rows, "x")
     columns = sample.columns if isinstance(sample, Table) else None
+    chosen_from = None
     if kernel is None:
         whole = _Coordinates(model, columns, 0).read(sample)
-        kernel = median_imq(whole[np.searchsorted(rows, near)])
+        chosen_from = whole[np.searchsorted(rows, near)]
+        kernel = median_imq(chosen_from)
     subset = rows_at(sample, np.searchsorted(rows, kept))
-    return StreamedStein(stream, model, sample_of(model, kernel, subset, MIN_OBSERVATIONS))
+    in_memory = sample_of(model, kernel, subset, MIN_OBSERVATIONS)
+    return StreamedStein(stream, model, in_memory, chosen_from)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +123,22 @@ class _Coordinates:
 
     def of_numbers(self, points: Any) -> np.ndarray:
         return to_numpy(self.model.coordinates(astype(points, double(points))))
+
+
+@dataclass(frozen=True, eq=False)
+class _SteinTraces:
+    """part -> sum_i k(x_i, x_i) of its points by every kernel: (k,)."""
+
+    reader: _Coordinates
+    kernels: tuple[Stein, ...]
+
+    def __call__(self, part: RowPart) -> np.ndarray:
+        total = np.zeros(len(self.kernels), dtype=np.float64)
+        for chunk in part.chunks(self.reader.rows):
+            points = self.reader.read(chunk)
+            self.kernels[0].accept(points)  # checks the scores
+            total += sums_of_diagonals(self.kernels, points)
+        return total
 
 
 @dataclass(frozen=True, eq=False)
