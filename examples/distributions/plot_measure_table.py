@@ -90,8 +90,8 @@ with warnings.catch_warnings():
     found = {v: table(v) for v in spreads}
 
 # %%
-# The published numbers next to those computed here. They are quoted from memory; only 85.2, for
-# LIN-LIN, is confirmed by a second source.
+# The numbers of Table 2 next to those computed here. The table calls its last column URBF and the
+# text of the paper NRBF; here it is the normalised kernel, as in the text.
 
 paper = np.array(
     [

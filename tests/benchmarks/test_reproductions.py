@@ -20,12 +20,12 @@ STUDY = Study("two_sample_power", "two_sample_power")
         (
             "independence_power",
             ["--problem", "turn10", "--tests", "NFSIC-rand", "NyHSIC"],
-            "| turn10 | 4,000 | NFSIC-rand | 1.00 ± 0.00 | 2 | 1.00 | 1 | yes |",
+            "| turn10 | 4,000 | NFSIC-rand | 1.00 ± 0.00 | 2 | 1.00 ± 0.00 | 1 | yes |",
         ),
         (
             "goodness_power",
             ["--problem", "variance1", "--tests", "FSSD-rand", "LKS"],
-            "| variance1 | FSSD-rand | 1.00 ± 0.00 | 2 | 1.00 | 1 | yes |",
+            "| variance1 | FSSD-rand | 1.00 ± 0.00 | 2 | 1.00 ± 0.00 | 1 | yes |",
         ),
     ],
 )
