@@ -10,6 +10,7 @@ from typing import Any
 import mercer
 from mercer.htest import (
     FSSD,
+    HSIC,
     ME,
     MMD,
     NFSIC,
@@ -69,6 +70,8 @@ QUADRATIC = {
     "htest.Energy": Energy(null=P),
     "htest.MMDFuse": MMDFuse(null=P),
     "htest.MaxMMD": MaxMMD(null=P),
+    "htest.HSIC": HSIC(null=P),
+    "htest.HSIC, several orders": HSIC(null=Permutation(999)),
 }
 LINEAR = {
     "htest.ME": ME(),

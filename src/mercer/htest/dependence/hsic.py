@@ -14,9 +14,13 @@ from mercer.htest.dependence.dependence_result import (
 )
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
 from mercer.htest.dependence.learn_kernel_pair import best_kernel_pair
+from mercer.htest.dependence.streamed_hsic import StreamedHSIC
+from mercer.htest.dependence.streamed_variables import streamed_variables
 from mercer.htest.dependence.two_variable_test import PairTest
 from mercer.htest.nulls import Null, Permutation
 from mercer.kernels.base import Kernel
+from mercer.rkhs.paired_samples import Variable
+from mercer.row_streams import RowStream, streamed
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class HSIC(PairTest):
     null : Permutation, Gamma, Spectrum or WildBootstrap
         Permutations are exact, and cost little more than the statistic: n of them, all circular
         shifts of one random order, come from one Fourier transform. WildBootstrap is for time series.
+        Variables that are not in memory, and too large for it, are read part by part with permutations:
+        circular shifts inside of blocks of a random order, which are exact too.
 
     Examples
     --------
@@ -96,14 +102,34 @@ class HSIC(PairTest):
         pair = best_kernel_pair(kernels_x, kernels_y, x, y)
         return cls(*pair) if null is None else cls(*pair, null=null)
 
+    @property
+    def reads_parts(self) -> bool:
+        """Whether the null distribution is that of permutations without blocks of labels."""
+        return isinstance(self.null, Permutation) and self.null.blocks is None
+
     def statistic(self, x: Any, y: Any) -> float:
         """HSIC of two variables."""
+        streams = streamed(x, y)
+        if streams is not None:
+            return self._streamed_evidence(streams)[0].observed
         return HSICEvidence.of(*self._variables(x, y), self.unbiased).observed
 
     def test(self, x: Any, y: Any, *, rng: Any = None) -> IndependenceResult:
         """The statistic and its p-value."""
-        variables = self._variables(x, y)
-        evidence = HSICEvidence.of(*variables, self.unbiased, self.null)
+        streams, rows = streamed(x, y) if self.reads_parts else None, None
+        if streams is None:
+            variables = self._variables(x, y)
+            evidence = HSICEvidence.of(*variables, self.unbiased, self.null)
+        else:
+            evidence, variables = self._streamed_evidence(streams)
+            rows = evidence.n
         judgement = self.null.judge(evidence, rng)
         notes = blind_kernel_notes([v.kernel for v in variables], [v.name for v in variables])
-        return independence_result(self, variables, evidence.observed, judgement, notes)
+        return independence_result(self, variables, evidence.observed, judgement, notes, rows=rows)
+
+    def _streamed_evidence(
+        self, streams: tuple[RowStream, ...]
+    ) -> tuple[StreamedHSIC, tuple[Variable, ...]]:
+        """Evidence of variables that are read part by part, and a subsample of them."""
+        both = streamed_variables((self.kernel_x, self.kernel_y), streams)
+        return StreamedHSIC(both, self.unbiased), both.variables

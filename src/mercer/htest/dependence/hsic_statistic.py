@@ -6,6 +6,7 @@ sum_ij K~_ij L~_p(i)p(j) / n^2: centring and permuting commute, and only the pai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import isqrt, log2, sqrt
@@ -199,10 +200,18 @@ class HSICEvidence:
 
     def _values(self, traces: np.ndarray, diagonals: np.ndarray | None) -> np.ndarray:
         """The statistics from tr(K~ P L~ P') and, if unbiased, sum_i K~_ii L~_p(i)p(i)."""
-        if diagonals is None:
-            return np.maximum(traces, 0.0) / self.n**2
-        total = float(self.first.diagonal.sum() * self.second.diagonal.sum())
-        return unbiased_hsic(traces, diagonals, total, self.n)
+        a, b = self.first.diagonal, self.second.diagonal
+        return hsic_values(traces, diagonals, (a, b))
+
+
+def hsic_values(
+    traces: np.ndarray, crossed: np.ndarray | None, diagonals: Sequence[np.ndarray]
+) -> np.ndarray:
+    """HSIC from tr(K~ P L~ P') and, if unbiased, sum_i K~_ii L~_p(i)p(i); `diagonals` of K~ and L~, (n,) each."""
+    n = len(diagonals[0])
+    if crossed is None:
+        return np.maximum(traces, 0.0) / n**2
+    return unbiased_hsic(traces, crossed, float(diagonals[0].sum() * diagonals[1].sum()), n)
 
 
 def hsic_tolerance(first: CenteredGram, second: CenteredGram) -> float:

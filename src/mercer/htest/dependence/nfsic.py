@@ -17,7 +17,8 @@ from mercer.htest.dependence.dependence_result import IndependenceResult, indepe
 from mercer.htest.dependence.fourier_features import check_affordable
 from mercer.htest.dependence.fsic import FeatureCovarianceEvidence, FSICEvidence
 from mercer.htest.dependence.learn_location_pairs import optimal_location_pairs
-from mercer.htest.dependence.streamed_fsic import StreamedFSIC, streamed_variables
+from mercer.htest.dependence.streamed_fsic import StreamedFSIC, streamed_fsic
+from mercer.htest.dependence.streamed_variables import streamed_variables
 from mercer.htest.feature_tests import (
     MIN_OBSERVATIONS_FOR_ASYMPTOTICS,
     SEED,
@@ -214,7 +215,7 @@ class NFSIC(WithArrays):
             public = tuple(frozen(v) for v in locations)
         else:
             public, locations = self.locations, self._given_locations(both.variables)
-        evidence = both.evidence(locations, float(self.ridge))
+        evidence = streamed_fsic(both, locations, float(self.ridge))
         return evidence, both.variables, self._used(both.variables, public)
 
     def _given_locations(self, pair: tuple[Variable, ...]) -> tuple[Points, ...]:

@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from mercer.frames import Table
 from mercer.gram.stream_sums import (
     PointReader,
     StreamMoments,
-    affordable_rows,
-    analysed_rows,
-    column_moments,
-    drawn_by_hash,
-    drawn_points,
     feature_moments,
-    picked,
-    rows_at,
 )
 from mercer.htest.dependence.fsic import (
     MIN_RIDGE,
@@ -29,77 +20,27 @@ from mercer.htest.dependence.fsic import (
     both_vary,
     rotation_of,
 )
+from mercer.htest.dependence.streamed_variables import StreamedVariables
 from mercer.htest.feature_tests import features
-from mercer.kernels.bandwidth import median_rbf, subsample_rows
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.default import default_kernel_of
-from mercer.rkhs.paired_samples import Variable, kernel_for_frame, need_variation, variables
-from mercer.row_streams import RowPairs, RowStream, row_pairs
+from mercer.row_streams import RowPairs, row_pairs
 
 _KINDS = 5  # of features for each location: k, l, kl, k^2 and l^2
 
 
-@dataclass(frozen=True, eq=False)
-class StreamedVariables:
-    """Two variables in parts, with a kernel each, and a random subsample of both."""
-
-    streams: tuple[RowStream, RowStream]
-    variables: tuple[Variable, ...]  # the subsample
-    readers: tuple[PointReader, ...]
-
-    def drawn(self, index: int, number: int, seed: int) -> np.ndarray:
-        """Some points of a variable, all different."""
-        candidates = drawn_points(self.streams[index], self.readers[index], number, seed)
-        return drawn_by_hash(candidates, number, seed)
-
-    def evidence(self, locations: Sequence[Points], ridge: float) -> StreamedFSIC:
-        """Moments of the features at these locations, in one pass."""
-        kernels = [v.kernel for v in self.variables]
-        points = [v.uncentred for v in self.variables]
-        inside = [features(*args) for args in zip(kernels, points, locations, strict=True)]
-        means = tuple(z.mean(axis=0) for z in inside)
-        work = _PairedFeatures(self.readers, tuple(kernels), tuple(locations), means)
-        center = work.features(*inside).mean(axis=0)
-        size = 8 * (sum(s.width for s in self.streams) + 2 * len(center))
-        moments = feature_moments(work, row_pairs(*self.streams), center, size)
-        return StreamedFSIC(moments, means, ridge)
-
-
-def streamed_variables(
-    kernels: Sequence[Kernel | None], streams: Sequence[RowStream], least: int = 4
-) -> StreamedVariables:
-    """Choose kernels as for variables in memory, and a subsample."""
-    first, second = streams
-    n = len(first)
-    if n != len(second):
-        raise ValueError(
-            f"x and y must have the same number of observations, got {n} and {len(second)}: "
-            "row i of each is one observation"
-        )
-    kept = analysed_rows(first if first.width >= second.width else second)
-    near = affordable_rows(subsample_rows(n), max(first.width, second.width))
-    rows = np.union1d(kept, near)
-    samples, used = [], []
-    for kernel, stream, name in zip(kernels, streams, "xy", strict=True):
-        sample = picked(stream, rows, name)
-        at_near = np.searchsorted(rows, near)
-        used.append(_default(sample, at_near, stream, name) if kernel is None else kernel)
-        samples.append(rows_at(sample, np.searchsorted(rows, kept)))
-    pair = variables(used, samples, least=least)
-    size = min(stream.chunk_rows for stream in streams)
-    readers = tuple(PointReader(v.kernel, v.columns, v.name, size) for v in pair)
-    return StreamedVariables((first, second), pair, readers)
-
-
-def _default(sample: Any, near: np.ndarray, stream: RowStream, name: str) -> Kernel:
-    subset = rows_at(sample, near)
-    if not isinstance(sample, Table):
-        need_variation(subset, name)
-        return median_rbf(subset, name=name)
-    moments = column_moments([stream], sample.columns)
-    deviations = moments.deviations.tolist()
-    choose = lambda t: default_kernel_of(t.columns, deviations, moments.mismatches, t.values)  # noqa: E731
-    return kernel_for_frame(subset, name, choose)
+def streamed_fsic(
+    both: StreamedVariables, locations: Sequence[Points], ridge: float
+) -> StreamedFSIC:
+    """Moments of the features at these locations, in one pass."""
+    kernels = [v.kernel for v in both.variables]
+    points = [v.uncentred for v in both.variables]
+    inside = [features(*args) for args in zip(kernels, points, locations, strict=True)]
+    means = tuple(z.mean(axis=0) for z in inside)
+    work = _PairedFeatures(both.readers, tuple(kernels), tuple(locations), means)
+    center = work.features(*inside).mean(axis=0)
+    size = 8 * (both.width + 2 * len(center))
+    moments = feature_moments(work, row_pairs(*both.streams), center, size)
+    return StreamedFSIC(moments, means, ridge)
 
 
 @dataclass(frozen=True, eq=False)

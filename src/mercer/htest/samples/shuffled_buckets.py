@@ -16,17 +16,15 @@ from typing import Any
 import numpy as np
 
 from mercer.config import settings
-from mercer.errors import MemoryBudgetError
-from mercer.gram.stream_sums import PointReader, numbers
+from mercer.gram.shuffled_rows import ShuffledRows, check_order_fits, shuffled_rows
+from mercer.gram.stream_sums import numbers
 from mercer.htest.mean_statistic import IndependentTerms, SkewedTerms, unskewed
 from mercer.htest.samples.pooled_sample import Pooled
 from mercer.htest.samples.streamed_samples import StreamedSamples
-from mercer.row_streams import RowStream
 
 _ORDER_SEED = 0  # as in memory
 _SHARE_OF_BUCKET = 16  # of the memory budget
 _BYTES_OF_ORDER = 8  # for each row: its position, and the order it comes from, as int32
-_MAX_ROWS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,8 @@ def summed_terms(
 
     A bucket has at least so many groups: those of the first one tell the skewness.
     """
-    _check_rows(max(samples.sizes))
+    advice = "use ME(), which reads rows in any order"
+    check_order_fits(max(samples.sizes), _BYTES_OF_ORDER, advice)
     row_bytes = 8 * sum(
         size * stream.width for size, stream in zip(samples.sizes, samples.streams, strict=True)
     )
@@ -84,10 +83,11 @@ def summed_terms(
     bounds = np.array([starts(b.start) for b in buckets])
     rng, count, mean, squares, skewness = np.random.default_rng(_ORDER_SEED), 0, 0.0, 0.0, None
     with TemporaryDirectory(prefix="mercer-shuffle-") as folder:
-        for i, (stream, reader) in enumerate(zip(samples.streams, samples.readers, strict=True)):
-            _sort_rows(stream, reader, rng, bounds[:, i], Path(folder) / "xy"[i])
+        shuffled = [
+            _shuffled(samples, i, rng, bounds[:, i], Path(folder) / "xy"[i]) for i in (0, 1)
+        ]
         for b, groups in enumerate(buckets):
-            pair = [_bucket_points(Path(folder) / name, b) for name in "xy"]
+            pair = [rows.piece(b) for rows in shuffled]
             bucket = Bucket(groups, number, (int(bounds[b, 0]), int(bounds[b, 1])), samples.sizes)
             here = terms(_pooled(samples.pooled, *pair), bucket)
             if b == 0 and isinstance(here, SkewedTerms):
@@ -100,55 +100,15 @@ def summed_terms(
     return SummedTerms(count, mean, squares, skewness)
 
 
-def _check_rows(size: int) -> None:
-    needed = _BYTES_OF_ORDER * size
-    if needed > settings().memory // 2 or size > _MAX_ROWS:
-        raise MemoryBudgetError(
-            f"the random order of {size:,} rows would take {needed / 2**20:,.0f} MiB, more than half of the memory "
-            "budget: use ME(), which reads rows in any order, or raise mercer.config(memory=...)"
-        )
-
-
-def _sort_rows(
-    stream: RowStream, reader: PointReader, rng: np.random.Generator, bounds: np.ndarray, stem: Path
-) -> None:
-    """Write the rows of a sample into files, one for each bucket, with their positions in the random order."""
+def _shuffled(
+    samples: StreamedSamples, i: int, rng: np.random.Generator, starts: np.ndarray, stem: Path
+) -> ShuffledRows:
+    """Rows of sample i in a random order, in a file for each bucket."""
+    stream, reader = samples.streams[i], samples.readers[i]
     order = np.arange(len(stream), dtype=np.int32)
     rng.shuffle(order)
-    positions = np.empty_like(order)
-    positions[order] = np.arange(len(order), dtype=np.int32)
-    del order
-    first = 0
-    for part in stream.parts:
-        for points in reader.points(part):
-            values = numbers(points)
-            here = positions[first : first + len(values)]
-            first += len(values)
-            owner = np.searchsorted(bounds, here, side="right") - 1
-            turn = np.argsort(owner, kind="stable")
-            cuts = np.searchsorted(owner[turn], np.arange(len(bounds) + 1))
-            for b in np.flatnonzero(np.diff(cuts)):
-                _append(
-                    stem,
-                    int(b),
-                    values[turn[cuts[b] : cuts[b + 1]]],
-                    here[turn[cuts[b] : cuts[b + 1]]],
-                )
-
-
-def _append(stem: Path, bucket: int, values: np.ndarray, positions: np.ndarray) -> None:
-    header = stem.with_suffix(".npy")
-    if not header.exists():
-        np.save(header, values[:0])  # dtype and width
-    for suffix, rows in (("values", values), ("positions", positions)):
-        with open(f"{stem}.{bucket}.{suffix}", "ab") as file:
-            np.ascontiguousarray(rows).tofile(file)
-
-
-def _bucket_points(stem: Path, bucket: int) -> np.ndarray:
-    like = np.load(stem.with_suffix(".npy"))
-    values = np.fromfile(f"{stem}.{bucket}.values", like.dtype).reshape(-1, like.shape[1])
-    return values[np.argsort(np.fromfile(f"{stem}.{bucket}.positions", np.int32))]
+    chunks = (numbers(points) for part in stream.parts for points in reader.points(part))
+    return shuffled_rows(chunks, order, starts.tolist(), stem)
 
 
 def _pooled(pooled: Pooled, x: np.ndarray, y: np.ndarray) -> Pooled:

@@ -30,6 +30,9 @@ class CyclicPermutations:
     those of all (j, k), or of a random choice of them, and the p-value is exact (compare Hemerik
     and Goeman 2018).
 
+    With a `period` b, shifts are inside of blocks of b places, the same k in every block: again a
+    cyclic group, of b elements, and everything above holds. Rows after the last whole block stay.
+
     Examples
     --------
     >>> permutations = CyclicPermutations(5, Permutation(9), seed=1)
@@ -39,37 +42,47 @@ class CyclicPermutations:
     2
     """
 
-    def __init__(self, n: int, null: Permutation, seed: int) -> None:
+    def __init__(self, n: int, null: Permutation, seed: int, period: int | None = None) -> None:
         refuse_paired(null)
         rng = np.random.default_rng(seed)
-        number, cosets = null.resamples + 1, -(-(null.resamples + 1) // n)
+        self.period = period or n
+        number, cosets = null.resamples + 1, -(-(null.resamples + 1) // self.period)
         self.base = rng.permutation(n)  # u
         self.coset_orders = [self.base, *(rng.permutation(n) for _ in range(cosets - 1))]  # v_j
-        resampled = 1 + rng.permutation(n * cosets - 1)[: number - 1]
-        self.positions = np.concatenate([[0], resampled])  # j n + k of every permutation
+        resampled = 1 + rng.permutation(self.period * cosets - 1)[: number - 1]
+        self.positions = np.concatenate([[0], resampled])  # j b + k of every permutation
 
     def orders(self, columns: slice) -> np.ndarray:
         """The permutations p with numbers in `columns`; p(i) takes the place of i: (b, n)."""
         n = len(self.base)
         orders = np.empty((columns.stop - columns.start, n), dtype=np.int64)
         for order, position in zip(orders, self.positions[columns], strict=True):
-            coset, shift = divmod(int(position), n)
-            order[self.base] = np.roll(self.coset_orders[coset], -shift)
+            coset, shift = divmod(int(position), self.period)
+            blocks, rest = self._blocks(self.coset_orders[coset])
+            order[self.base] = np.concatenate([np.roll(blocks, -shift, axis=-1).ravel(), rest])
         return orders
 
     def cross_correlations(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """sum_i a_i b_p(i) of every row of a (k, n) and of b (l, n), for all permutations p: (k, l, b)."""
-        spectrum_a = np.conj(np.fft.rfft(a[:, self.base]))[:, None, None]
-        spectrum_b = np.fft.rfft(np.stack([b[:, order] for order in self.coset_orders], axis=1))
-        values = np.fft.irfft(spectrum_a * spectrum_b, a.shape[1])  # (k, l, cosets, n)
+        blocks_a, rest_a = self._blocks(a[:, self.base])
+        blocks_b, rest_b = self._blocks(np.stack([b[:, o] for o in self.coset_orders], axis=1))
+        spectra = np.conj(np.fft.rfft(blocks_a)), np.fft.rfft(blocks_b)
+        spectrum = np.einsum("kmf,lcmf->klcf", *spectra)
+        values = np.fft.irfft(spectrum, self.period)  # (k, l, cosets, b)
+        values += np.einsum("ki,lci->klc", rest_a, rest_b)[..., None]
         return values.reshape(len(a), len(b), -1)[:, :, self.positions]
+
+    def _blocks(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values at all places, (..., n), as those of whole blocks, (..., blocks, b), and of the rows that stay."""
+        whole = places.shape[-1] // self.period * self.period
+        return places[..., :whole].reshape(*places.shape[:-1], -1, self.period), places[..., whole:]
 
 
 class CircularShifts(CyclicPermutations):
     """The n circular shifts of a series, as permutations; number 0 is the identity."""
 
     def __init__(self, n: int) -> None:
-        self.base = np.arange(n)
+        self.base, self.period = np.arange(n), n
         self.coset_orders = [self.base]
         self.positions = np.arange(n)
 
