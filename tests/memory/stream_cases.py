@@ -18,10 +18,12 @@ from mercer.htest import (
     UME,
     BlockMMD,
     Energy,
+    FourierHSIC,
     LinearMMD,
     MaxMMD,
     MMDAgg,
     MMDFuse,
+    NystromHSIC,
     Permutation,
 )
 from mercer.learn import Parquet
@@ -90,6 +92,11 @@ STREAM_CASES = {
     "htest.two_sample, wide files": on_files(
         lambda x, y: mercer.two_sample(x, y, resamples=99, rng=0), 2, n=800, d=2 * WIDE
     ),
+    "htest.independence, files": on_files(
+        lambda x, y: mercer.independence(x, y, resamples=99, rng=0), 2
+    ),
+    "htest.NystromHSIC, files": of_files(NystromHSIC(null=P), 2),
+    "htest.FourierHSIC, files": of_files(FourierHSIC(frequencies=20, null=P), 2),
     "htest.NFSIC, files": of_files(NFSIC(), 2),
     "htest.FSSD, files": of_files(FSSD(NORMAL), 1, n=2 * MANY),
 }

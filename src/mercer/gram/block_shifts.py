@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -22,7 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 from mercer.backend import to_numpy
 from mercer.config import settings
 from mercer.gram.kernel_family import Family
-from mercer.gram.shuffled_rows import ShuffledRows
+from mercer.gram.shuffled_rows import Pieces, PiecesInMemory, ShuffledRows
 from mercer.gram.threads import in_order, spans, while_wanted
 from mercer.kernels.base import Kernel
 
@@ -32,38 +32,38 @@ _ROWS_OF_TILE = 2**7  # of a block: tiles of 1,000 columns take 1 MiB, and stay 
 _DIAGONALS = 2**6  # transformed together
 _SHARE = 4  # of the memory budget, for a pair of blocks, and for the points of a task
 _MATRICES, _TILES, _COPIES = 2, 8, 8  # of blocks, tiles and strips that a task has in memory
-_MIN_BLOCK_ROWS = 16  # whatever the memory budget
+MIN_BLOCK_ROWS = 16  # whatever the memory budget
 _WIDEST = 5, 4  # blocks are at most 5/4 as long as they must be
-_FACTORS = (
-    2,
-    3,
-    5,
-    7,
-)  # of lengths with fast Fourier transforms: those of primes take eight times as long
+# Factors of lengths with fast Fourier transforms; those of prime lengths take eight times as long.
+_PRIMES = 2, 3, 5, 7
 
 T = TypeVar("T")
 Pair = tuple[T, T]
 
 
-def block_rows(n: int, shifts: int, width: int) -> int:
-    """Rows of blocks for so many shifts, or for as many as memory allows; `width` is the number of columns of all points.
+def block_rows(n: int, shifts: int, most: int) -> int:
+    """Rows of blocks for so many shifts, or for as many as `most` rows allow.
 
     A length whose Fourier transforms are fast, and that leaves at most a hundredth of the rows at the end.
     """
-    budget = settings().memory // _SHARE
-    tiles = _TILES * _ROWS_OF_TILE
-    most = (isqrt(tiles**2 + 4 * _MATRICES * (budget // 8)) - tiles) // (2 * _MATRICES)
-    most = max(min(most, budget // (8 * _COPIES * width), n), min(_MIN_BLOCK_ROWS, n))
+    most = max(min(most, n), min(MIN_BLOCK_ROWS, n))
     least = min(shifts, most)
     longest = min(least * _WIDEST[0] // _WIDEST[1], most)
     best = min(filter(_is_fast, range(least, longest + 1)), key=lambda b: n % b, default=least)
     return best if 100 * (n % best) <= n else n // max(n // least, -(-n // most))
 
 
+def most_block_rows(width: int) -> int:
+    """Rows of the largest block of which a pair fits into memory; `width` is the number of columns of all points."""
+    budget, tiles = settings().memory // _SHARE, _TILES * _ROWS_OF_TILE
+    entries = (isqrt(tiles**2 + 4 * _MATRICES * (budget // 8)) - tiles) // (2 * _MATRICES)
+    return min(entries, budget // (8 * _COPIES * width))
+
+
 def strip_rows(block: int | None, width: int) -> int:
     """Rows of a strip, which is read at once: whole blocks, inside the memory budget."""
     affordable = settings().memory // _SHARE // (8 * _COPIES * width)
-    rows = max(min(_STRIP_ROWS, affordable), _MIN_BLOCK_ROWS)
+    rows = max(min(_STRIP_ROWS, affordable), MIN_BLOCK_ROWS)
     return rows if block is None else max(rows // block, 1) * block
 
 
@@ -75,7 +75,7 @@ class ProductSums:
     diagonals: np.ndarray  # (2, n)
     squares: np.ndarray  # (2,), of all entries
     product: float  # sum_ij K_ij L_ij
-    shifted: np.ndarray | None  # (b,), T(t) of every shift t
+    shifted: np.ndarray  # (b,), T(t) of every shift t; without blocks, of none
 
 
 def product_sums(
@@ -91,7 +91,7 @@ def product_sums(
     """
     total = _Sums.zeros((strips[-1].stop, 0), block)
     pairs = [(i, j) for i in range(len(strips)) for j in range(i, len(strips))]
-    tasks = [_PairInFiles(points, *pair) for pair in pairs]
+    tasks = [Pieces(points, pair if pair[0] < pair[1] else pair[:1]) for pair in pairs]
     size, width = strips[0].stop - strips[0].start, sum(rows.width for rows in points)
     held = 8 * (_COPIES * size * width + _entries_of_blocks(block or _BLOCK_ROWS))
     work = _PairOfStrips(kernels, constants, block)
@@ -105,7 +105,7 @@ def product_sums(
         total.product += sums.product
         total.fixed += sums.fixed
         total.spectrum += sums.spectrum
-    shifted = None if block is None else np.fft.irfft(total.spectrum, block) + total.fixed
+    shifted = total.fixed + np.fft.irfft(total.spectrum, block) if block else np.empty(0)
     return ProductSums(total.rows, total.diagonals, total.squares, total.product, shifted)
 
 
@@ -114,44 +114,13 @@ def _entries_of_blocks(block: int) -> int:
 
 
 def _is_fast(length: int) -> bool:
-    for factor in _FACTORS:
+    for factor in _PRIMES:
         while length % factor == 0:
             length //= factor
     return length == 1
 
 
 # ---- tasks --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _PairInMemory:
-    """The points of both variables in two strips; in one, where the second is None."""
-
-    first: Pair[np.ndarray]
-    second: Pair[np.ndarray] | None
-
-    def read(self) -> _PairInMemory:
-        return self
-
-
-@dataclass(frozen=True, eq=False)
-class _PairInFiles:
-    """Two strips that are read where they are needed; to other processes, perhaps elsewhere, they travel as points."""
-
-    files: Pair[ShuffledRows]
-    first: int
-    second: int
-
-    def read(self) -> _PairInMemory:
-        x, y = self.files
-        first = x.piece(self.first), y.piece(self.first)
-        if self.second == self.first:
-            return _PairInMemory(first, None)
-        return _PairInMemory(first, (x.piece(self.second), y.piece(self.second)))
-
-    def __reduce__(self) -> Any:
-        pair = self.read()
-        return _PairInMemory, (pair.first, pair.second)
 
 
 @dataclass(eq=False)
@@ -183,14 +152,15 @@ class _PairOfStrips:
     constants: Pair[float]
     block: int | None
 
-    def __call__(self, pair: _PairInFiles | _PairInMemory) -> _Sums:
-        strips = pair.read()
-        first, second = strips.first, strips.second or (None, None)
+    def __call__(self, pieces: Pieces | PiecesInMemory) -> _Sums:
+        strips = pieces.read()
+        same = len(strips) == 1
+        points = zip(*strips, strict=True)  # one strip or two, for each variable
         matrices = [
-            _StripMatrix(*each)
-            for each in zip(self.kernels, self.constants, first, second, strict=True)
+            _StripMatrix(kernel, constant, *x)
+            for kernel, constant, x in zip(self.kernels, self.constants, points, strict=True)
         ]
-        same, sizes = strips.second is None, matrices[0].shape
+        sizes = matrices[0].shape
         sums = _Sums.zeros(sizes, self.block)
         if same:
             sums.diagonals[:] = [matrix.diagonal for matrix in matrices]
@@ -225,7 +195,7 @@ class _StripMatrix:
     """The kernel matrix of two strips, less a constant."""
 
     def __init__(
-        self, kernel: Kernel, constant: float, x: np.ndarray, y: np.ndarray | None
+        self, kernel: Kernel, constant: float, x: np.ndarray, y: np.ndarray | None = None
     ) -> None:
         self._family, self._constant = Family([kernel], x, y), constant
         self.shape = self._family.shape

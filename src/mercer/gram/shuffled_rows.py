@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,35 @@ class ShuffledRows:
         """The rows of a piece in the new order: (places, d)."""
         rows = np.fromfile(_file(self.stem, number), self.row)
         return rows["values"][np.argsort(rows["place"])]
+
+
+@dataclass(frozen=True, eq=False)
+class PiecesInMemory:
+    """Pieces of several samples."""
+
+    rows: list[tuple[np.ndarray, ...]]
+
+    def read(self) -> list[tuple[np.ndarray, ...]]:
+        """Rows of every sample, for each piece."""
+        return self.rows
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The same pieces of several samples, read where they are needed.
+
+    To other processes, which may be on machines that do not have the files, they travel as rows.
+    """
+
+    samples: tuple[ShuffledRows, ...]
+    numbers: tuple[int, ...]
+
+    def read(self) -> list[tuple[np.ndarray, ...]]:
+        """Rows of every sample, for each piece."""
+        return [tuple(rows.piece(number) for rows in self.samples) for number in self.numbers]
+
+    def __reduce__(self) -> Any:
+        return PiecesInMemory, (self.read(),)
 
 
 def shuffled_rows(

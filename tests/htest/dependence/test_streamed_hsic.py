@@ -16,9 +16,10 @@ import mercer
 from mercer import row_streams
 from mercer.errors import MemoryBudgetError
 from mercer.gram import block_shifts
-from mercer.gram.block_shifts import block_rows, strip_rows
+from mercer.gram.block_shifts import block_rows, most_block_rows, strip_rows
 from mercer.gram.cluster import batches
-from mercer.htest import HSIC, Gamma, Permutation
+from mercer.htest import HSIC, FourierHSIC, Gamma, NystromHSIC, Permutation
+from mercer.htest.dependence import streamed_feature_hsic
 from mercer.htest.dependence.streamed_hsic import StreamedHSIC
 from mercer.htest.dependence.streamed_variables import streamed_variables
 from mercer.htest.dependence.sums.cyclic_permutations import CyclicPermutations
@@ -39,6 +40,7 @@ def always_in_parts(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(row_streams, "_MAX_CHUNK_ROWS", 90)
     monkeypatch.setattr(row_streams, "_MIN_CHUNK_ROWS", 90)
     monkeypatch.setattr(block_shifts, "_STRIP_ROWS", 64)
+    monkeypatch.setattr(streamed_feature_hsic, "_STRIP_ROWS", 64)
 
 
 def mapped(x: np.ndarray, folder: Path, name: str = "x") -> Any:
@@ -64,7 +66,7 @@ def test_permuted_statistics_are_those_of_these_permutations(
     evidence = evidence_of(mapped(X, tmp_path), mapped(Y, tmp_path, "y"), KERNELS, unbiased)
     values = evidence.permuted(null, null.columns, seed)
     assert len(values) == resamples + 1
-    orders = CyclicPermutations(len(X), null, seed, block_rows(len(X), resamples + 1, 4))
+    orders = CyclicPermutations(len(X), null, seed, block_rows(len(X), resamples + 1, len(X)))
     some = slice(0, 17)
     expected = [hsic(*KERNELS, X, Y[order], unbiased=unbiased) for order in orders.orders(some)]
     assert_allclose(values[some], expected, rtol=1e-10, atol=1e-14)
@@ -76,7 +78,7 @@ def test_several_orders_of_blocks_where_memory_is_short(tmp_path: Path):
     evidence = evidence_of(mapped(X, tmp_path), mapped(Y, tmp_path, "y"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(block_shifts, "_SHARE", 2**21)  # of 2 GiB: as few rows as there may be
-        block = block_rows(n, 100, 4)
+        block = block_rows(n, 100, most_block_rows(4))
         values = evidence.permuted(null, null.columns, seed)
     assert block < 17
     orders = CyclicPermutations(n, null, seed, block).orders(null.columns)
@@ -128,6 +130,63 @@ def test_dask_arrays_beside_an_array(tmp_path: Path):
     assert_allclose(HSIC(*KERNELS).statistic(da.from_array(X, (61, 1)), Y), expected, rtol=1e-9)
 
 
+# ---- features -------------------------------------------------------------------------------------
+
+
+def in_parts(test: Any, x: Any, y: Any) -> Any:
+    """The evidence of a test by features."""
+    return test._read(x, y, row_streams.streamed(x, y), np.random.default_rng(1))[0]
+
+
+@pytest.mark.parametrize("resamples", [16, 202, 500], ids=["blocks", "one block", "three orders"])
+@pytest.mark.parametrize(
+    "test", [NystromHSIC(*KERNELS, landmarks=9), FourierHSIC(*KERNELS, frequencies=4)]
+)
+def test_features_in_blocks(test: Any, resamples: int, tmp_path: Path):
+    """Statistics from the features of all rows at once, with the same permutations."""
+    null, seed = Permutation(resamples), 7
+    evidence = in_parts(test, mapped(3 + X, tmp_path), mapped(Y, tmp_path, "y"))
+    values = evidence.permuted(null, null.columns, seed)
+    assert len(values) == resamples + 1
+    both, maps = evidence.both, evidence._maps
+    origins = [variable.origin for variable in both.variables]
+    z, w = (m(p - o) for m, p, o in zip(maps, (3 + X, Y), origins, strict=True))
+    z = z - z.mean(axis=0)
+    orders = CyclicPermutations(len(X), null, seed, block_rows(len(X), resamples + 1, len(X)))
+    some = slice(0, 17)
+    expected = [np.sum((z.T @ w[order]) ** 2) / len(X) ** 2 for order in orders.orders(some)]
+    assert_allclose(values[some], expected, rtol=1e-10)
+    assert_allclose(evidence.observed, expected[0], rtol=1e-10)
+
+
+def test_features_of_parts_are_those_in_memory(tmp_path: Path):
+    """Frequencies do not depend on the rows, nor do landmarks that are all different values."""
+    x, y = mapped(X, tmp_path), mapped(Y, tmp_path, "y")
+    fourier = FourierHSIC()
+    assert_allclose(fourier.statistic(x, y), fourier.statistic(X, Y), rtol=1e-9)
+    few = np.round(X), np.round(Y)
+    sources = mapped(few[0], tmp_path, "u"), mapped(few[1], tmp_path, "v")
+    everywhere = NystromHSIC(*KERNELS, landmarks=len(X)).statistic(*sources)
+    assert_allclose(everywhere, hsic(*KERNELS, *few), rtol=1e-7)  # small eigenvalues are divided by
+
+
+@pytest.mark.parametrize(
+    ("n", "name"), [(203, "HSIC was chosen"), (2_003, "NystromHSIC was chosen")]
+)
+def test_default_test_of_variables_beyond_memory(n: int, name: str, tmp_path: Path):
+    x = RNG.normal(size=(n, 2))
+    sources = mapped(x, tmp_path), mapped(x[:, :1] ** 2, tmp_path, "y")
+    result = mercer.independence(*sources, resamples=59, rng=0)
+    assert result.notes[0].startswith(name)
+    assert any("read part by part" in note for note in result.notes)
+    assert result.size == n
+    assert result.pvalue == 1 / 60
+    asked = mercer.independence(*sources, kernel=RBF(1.0), resamples=19, rng=0)
+    assert_allclose(asked.statistic, hsic(RBF(1.0), RBF(1.0), x, x[:, :1] ** 2), rtol=1e-9)
+    in_memory = mercer.independence(*sources, test=HSIC(null=Gamma()), rng=0)
+    assert in_memory.rows is None
+
+
 # ---- p-values ---------------------------------------------------------------------------------------
 
 
@@ -137,7 +196,7 @@ def test_permutations_are_a_group(tmp_path: Path):
     x, y = X[:n], Y[:n]
     first = mapped(x, tmp_path)
     values = evidence_of(first, mapped(y, tmp_path, "y")).permuted(null, null.columns, seed)
-    order = CyclicPermutations(n, null, seed, block_rows(n, 20, 4)).orders(slice(7, 8))[0]
+    order = CyclicPermutations(n, null, seed, block_rows(n, 20, n)).orders(slice(7, 8))[0]
     moved = evidence_of(first, mapped(y[order], tmp_path, "moved"))
     again = moved.permuted(null, null.columns, seed)
     assert_allclose(again[0], values[7], rtol=1e-10)
@@ -191,11 +250,12 @@ class _Elsewhere(Executor):
         return future
 
 
+@pytest.mark.parametrize("kind", [HSIC, NystromHSIC, FourierHSIC])
 def test_threads_and_other_processes_do_not_change_the_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(batches, "MIN_SECONDS_TO_SEND", 0)
-    x, y, test = mapped(X, tmp_path), mapped(Y, tmp_path, "y"), HSIC(null=Permutation(59))
+    x, y, test = mapped(X, tmp_path), mapped(Y, tmp_path, "y"), kind(null=Permutation(59))
     with mercer.config(threads=1):
         one = test.test(x, y, rng=0)
     for executor in (ThreadPoolExecutor(2), _Elsewhere()):
@@ -207,7 +267,7 @@ def test_threads_and_other_processes_do_not_change_the_answer(
 @pytest.mark.parametrize("shifts", [2, 100, 1_000, 10_000])
 @pytest.mark.parametrize("width", [2, 20_000])
 def test_blocks_leave_few_rows_and_fit_into_memory(n: int, shifts: int, width: int):
-    block = block_rows(n, shifts, width)
+    block = block_rows(n, shifts, most_block_rows(width))
     assert 1 <= block <= n
     assert n % block <= max(n / 100, n // block)
     assert block >= min(shifts, n) or 8 * 2 * (2 * block) ** 2 > 2**29 or width > 2
@@ -240,3 +300,9 @@ def test_orders_of_more_rows_than_fit_into_memory_are_refused(tmp_path: Path):
     many = np.lib.format.open_memmap(tmp_path / "z.npy", "w+", np.float64, (100_000, 1))
     with mercer.config(memory="16MiB"), pytest.raises(MemoryBudgetError, match="use NFSIC"):
         HSIC(*KERNELS).test(many, many)
+
+
+def test_products_of_many_features_are_refused(tmp_path: Path):
+    x = np.arange(3_000.0)[:, None]
+    with mercer.config(memory="16MiB"), pytest.raises(MemoryBudgetError, match="use fewer"):
+        NystromHSIC(landmarks=3_000).test(mapped(x, tmp_path), x)

@@ -167,7 +167,9 @@ def test_row_groups_of_several_files_are_read_side_by_side(tmp_path):
         mercer.config(memory="16MiB"),
         pytest.raises(MemoryBudgetError, match="take a sample of its rows"),
     ):
-        Energy(null=Gamma()).test(pa.dataset.dataset(pa.table({"a": np.zeros(3_000_000)})), x[:500, :1])
+        Energy(null=Gamma()).test(
+            pa.dataset.dataset(pa.table({"a": np.zeros(3_000_000)})), x[:500, :1]
+        )
     with pytest.raises(ValueError, match="which column is to be predicted"):
         NystromRidge(RBF(1.0)).fit(sample)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mercer import validate
+from mercer.htest.dependence.block_shift_evidence import has_block_shifts
 from mercer.htest.dependence.dependence_result import (
     IndependenceResult,
     blind_kernel_notes,
@@ -105,7 +106,7 @@ class HSIC(PairTest):
     @property
     def reads_parts(self) -> bool:
         """Whether the null distribution is that of permutations without blocks of labels."""
-        return isinstance(self.null, Permutation) and self.null.blocks is None
+        return has_block_shifts(self.null)
 
     def statistic(self, x: Any, y: Any) -> float:
         """HSIC of two variables."""

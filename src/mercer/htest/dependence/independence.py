@@ -25,6 +25,7 @@ from mercer.htest.nulls import WildBootstrap
 from mercer.htest.time_order import differences, ordering_notes, variables_in_time_order
 from mercer.kernels.base import Kernel
 from mercer.rkhs.sample_rows import one_sample
+from mercer.row_streams import streamed
 
 _MAX_ROWS_QUADRATIC = 2000  # observations; beyond, tests in linear time are chosen
 
@@ -59,9 +60,12 @@ def independence(
     Columns of data frames are divided by their standard deviations, and columns of categories use the
     default kernel for categories. `result.notes` say which test was chosen and why.
 
+    Two variables that are not in memory (`mercer.learn.Parquet`, memory maps, Arrow datasets, Dask and Zarr) and take more
+    than an eighth of the memory budget are read part by part: by `NystromHSIC`, and by `HSIC` up to 2,000 observations.
+
     Parameters
     ----------
-    x, y : array, tensor or data frame
+    x, y : array, tensor, data frame, or a source of rows that are not in memory
         The same number of rows; row i of each is one observation.
     given : array, tensor or data frame, optional
         Test independence conditional on these variables, which results and messages call z.
@@ -109,15 +113,21 @@ def independence(
     handed_in = (x, y) if given is None else (x, y, given)
     if time is not None:
         handed_in = variables_in_time_order(handed_in, time)
+    streams = None
+    if given is None and not (series or difference) and (asked is None or asked.reads_parts):
+        streams = streamed(*handed_in)
     reader = differences if difference else one_sample
-    samples = [reader(*pair) for pair in zip(handed_in, "xyz", strict=False)]
+    samples = streams or [reader(*pair) for pair in zip(handed_in, "xyz", strict=False)]
     sorted_by = ordering_notes(time, difference)
     if asked is not None:
         result = with_resamples(asked, resamples).test(*samples, rng=rng)
         result = _independence_result(result, asked)
         return at_level(replace(result, notes=(*sorted_by, *result.notes)), level)
     width = None if given is None else width_of(samples[2])
-    used, why = chosen_for_series() if series else chosen(count(samples[0]), width)
+    if series:
+        used, why = chosen_for_series()
+    else:
+        used, why = chosen(count(samples[0]), width, parts=streams is not None)
     result = with_resamples(used, resamples).test(*samples, rng=rng)
     first = int(_conservative(result))  # that warning stays the first note
     notes = (*result.notes[:first], why, *sorted_by, *result.notes[first:])
@@ -151,12 +161,14 @@ def _independence_result(result: Any, test: HypothesisTest) -> IndependenceResul
     )
 
 
-def chosen(n: int, given: int | None) -> tuple[Any, str]:
-    """The test for n observations, given so many columns or None, and the reason for it."""
+def chosen(n: int, given: int | None, *, parts: bool = False) -> tuple[Any, str]:
+    """The test for n observations, perhaps read part by part, given so many columns or None, and the reason for it."""
     if given is not None:
         return _chosen_given(n, given)
     quadratic = n <= _MAX_ROWS_QUADRATIC
     size = f"{n:,} observations are {'few enough' if quadratic else 'too many'} for a quadratic-time test"
+    if quadratic and parts:
+        return HSIC(), f"HSIC was chosen: it reads samples part by part, and {size}."
     if quadratic:
         return HSICAgg(), f"HSICAgg was chosen: it needs no choice of bandwidth, and {size}."
     return NystromHSIC(), f"NystromHSIC was chosen: {size}."

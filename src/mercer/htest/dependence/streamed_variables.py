@@ -53,6 +53,12 @@ class StreamedVariables:
         candidates = drawn_points(self.streams[index], self.readers[index], number, seed)
         return drawn_by_hash(candidates, number, seed)
 
+    def landmarks(self, index: int, number: int, rng: np.random.Generator) -> np.ndarray:
+        """The same, less the origin of the subsample."""
+        points = self.drawn(index, number, int(rng.integers(2**63)))
+        origin = self.variables[index].origin
+        return points if origin is None else points - to_numpy(origin)
+
     @contextmanager
     def shuffled(
         self, index: int, order: np.ndarray, strips: Sequence[slice]
@@ -64,13 +70,9 @@ class StreamedVariables:
 
     def _points(self, index: int) -> Iterator[np.ndarray]:
         """The points in float64, less the origin of the subsample, in their own order."""
-        stream, reader, origin = (
-            self.streams[index],
-            self.readers[index],
-            self.variables[index].origin,
-        )
-        for part in stream.parts:
-            for chunk in reader.points(part):
+        origin = self.variables[index].origin
+        for part in self.streams[index].parts:
+            for chunk in self.readers[index].points(part):
                 points = numbers(chunk).astype(np.float64)
                 yield points if origin is None else points - to_numpy(origin)
 
