@@ -323,7 +323,10 @@ def learner_cases() -> list[LearnerCase]:
     x, y = numbers
     scale = sets[1].astype(np.float64)
     line = x[:, :1], y
-    deep_sets = (learn.DeepSetsRegressor(networks=1, steps=20, random_state=0), sets[0], scale)
+    deep_sets = [
+        (learn.DeepSetsRegressor(networks=1, steps=20, random_state=0), sets[0], scale),
+        (learn.DeepSetsClassifier(networks=1, steps=20, random_state=0), *sets),
+    ]
     rows: list[tuple[Any, ...]] = [
         (learn.HSICSelector(2), *numbers),
         (learn.MRMR(2), *numbers),
@@ -344,7 +347,7 @@ def learner_cases() -> list[LearnerCase]:
         (learn.DistributionRegressor(), sets[0], scale, True),
         (learn.BayesianDistributionRegressor(random_state=0), sets[0], scale),
         (learn.MeanFeatures(random_state=0), sets[0], None),
-        *([deep_sets] if find_spec("torch") else []),
+        *(deep_sets if find_spec("torch") else []),
         (learn.ConditionalGaussians(), x, None),
         (learn.DomainAdaptation(learn.KernelRidge(RBF(2.0), 0.1)), *numbers),
         (learn.SecondOrderConeSVC(), *classes),

@@ -56,9 +56,14 @@ PERMUTED = [
 ]  # of the zoo, all tests of permutations
 SIZES = {e.test: e.sizes for e in ZOO}
 LANDMARKS = MMDAgg(null=P, landmarks=30)
-RANDOM = ("Wasserstein", "SpanningTree")  # lines are random, and trees where distances are equal
+# Random are the lines, the trees where distances are equal, the rows to learn from, and the order of tied values.
+RANDOM = ("Wasserstein", "SpanningTree", "DeepMMD", "MutualInformation")
 SAMPLES = [
-    *(t for t in PERMUTED if len(SIZES[t]) == 2 and not short(t).startswith("SpanningTree")),
+    *(
+        t
+        for t in PERMUTED
+        if len(SIZES[t]) == 2 and not short(t).startswith(("SpanningTree", "DeepMMD"))
+    ),
     MMD(Linear(), null=P),
     Hotelling(null=P),
     ME(null=P, locations=np.array([[0.2], [0.9]])),

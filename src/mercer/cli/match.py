@@ -154,12 +154,17 @@ def _refuse_infinite(file: File) -> None:
                 f"{file.name}, column {quoted([name])}, row {rows[0] + 1:,}: an infinite value{more}: "
                 "correct such rows or leave them out"
             )
-        if isinstance(column, NumericColumn) and (np.abs(column.values) > _LARGEST).any():
-            row = int(np.argmax(np.nan_to_num(np.abs(column.values))))
+        if isinstance(column, NumericColumn) and _largest(column) > _LARGEST:
+            row = int(np.nanargmax(np.abs(column.values)))
             raise Refused(
                 f"{file.name}, column {quoted([name])}, row {row + 1:,}: {column.values[row]:.3g}, whose square overflows "
                 "float64: divide the column by a constant, or leave it out with --exclude"
             )
+
+
+def _largest(column: NumericColumn) -> float:
+    """The largest absolute value that is not missing."""
+    return float(np.fmax.reduce(np.abs(column.values), initial=0))
 
 
 def _missing_values_message(files: Sequence[File]) -> str:

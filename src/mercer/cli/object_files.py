@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class ObjectSample:
     labels: tuple[str, ...]  # "row 3", "line 3", or the name of a series
     dropped: int = 0
     notes: tuple[str, ...] = ()
+    differenced: ClassVar[bool] = False  # as of a `FileSample`; there are no differences of objects
 
     @property
     def rows(self) -> int:

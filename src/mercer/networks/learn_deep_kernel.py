@@ -17,7 +17,6 @@ from mercer.networks.deep_kernel import (
     Numbers,
     Rows,
     estimated_power,
-    squared_distances,
     standardized,
     vector_network,
 )
@@ -199,6 +198,8 @@ def _starts(
 
 def _median_distance(points: Any) -> float:
     """Median distance of different rows; 1 where all are equal."""
-    squares = squared_distances(points, points)
-    positive = squares[squares > 1e-12 * float(squares.max())]
-    return float(positive.median()) ** 0.5 if len(positive) else 1.0
+    import torch
+
+    distances = torch.pdist(points if points.dtype == torch.float64 else points.float())
+    positive = distances[distances > 1e-6 * distances.max()]
+    return float(positive.median()) if len(positive) else 1.0
