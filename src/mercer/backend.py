@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from threading import Lock
 from typing import Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
 _WEIGHTS_OF_SMALL_NETWORKS = 100_000
+# The user's number of threads of torch, once for every block of `torch_threads` that is open in any thread. A new thread of
+# Python begins with the number that another one set last, and so knows the user's only where no block is open.
+_torch_lock, _torch_threads_before = Lock(), list[int]()
 
 
 class Array(Protocol):
@@ -117,13 +121,16 @@ def torch_threads(module: Any, workers: int) -> Iterator[None]:
     """Context in which torch uses so many threads, and one for a small network, whose threads would mostly wait."""
     import torch
 
-    before = torch.get_num_threads()
     weights = sum(p.numel() for p in module.parameters())
-    torch.set_num_threads(workers if weights > _WEIGHTS_OF_SMALL_NETWORKS else 1)
+    with _torch_lock:
+        before = _torch_threads_before[0] if _torch_threads_before else torch.get_num_threads()
+        _torch_threads_before.append(before)
+        torch.set_num_threads(workers if weights > _WEIGHTS_OF_SMALL_NETWORKS else 1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        with _torch_lock:
+            torch.set_num_threads(_torch_threads_before.pop())
 
 
 def is_jax(x: object) -> bool:

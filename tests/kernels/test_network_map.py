@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import threading
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer.backend import torch_threads
 from mercer.gram import Gram
 from mercer.gram.kernel_family import Family
 from mercer.htest import HSIC, MMD
@@ -153,6 +155,39 @@ def test_eps_keeps_the_kernel_characteristic():
     assert facts((0.9 * deep + Constant(0.0)) * RBF(2.0)).characteristic is None
     assert facts(deep * RBF(2.0)).characteristic is None
     assert facts((0.9 * deep + 0.1) * Linear()).characteristic is None
+
+
+def test_threads_of_torch_are_those_of_the_user_after_calls_that_overlap():
+    """A thread of Python that begins while another one computes sees the number that this one has set."""
+    before = torch.get_num_threads()
+    number = 2 if before != 2 else 3
+    first_in, second_in, first_out = (threading.Event() for _ in range(3))
+    seen = []
+
+    def first():
+        with torch_threads(nn.Linear(1, 1), 1):
+            first_in.set()
+            second_in.wait(10)
+        first_out.set()
+
+    def second():
+        first_in.wait(10)
+        with torch_threads(nn.Linear(1, 1), 1):
+            second_in.set()
+            first_out.wait(10)
+
+    try:
+        torch.set_num_threads(number)
+        overlapping = [threading.Thread(target=work) for work in (first, second)]
+        afterwards = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
+        for threads in (overlapping, [afterwards]):
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert [*seen, torch.get_num_threads()] == [number, number]
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_refusals():
