@@ -153,6 +153,29 @@ def test_samples_approach_their_distributions():
     assert_allclose(InverseGeneralizedVariance()([x, weighted])[0, 1], np.linalg.det(np.cov(x.T, ddof=0)) ** -0.5)  # fmt: skip
 
 
+def test_generalised_variances_of_many_columns_and_of_unlike_units():
+    """A small determinant is no singular matrix: only that of the correlations tells."""
+    rng = np.random.default_rng(0)
+    bags = [rng.normal(size=(300, 150)) for _ in range(2)]
+    covariance = (np.cov(bags[0].T, ddof=0) + np.cov(bags[1].T, ddof=0)) / 2
+    covariance += np.outer(*[(bags[0] - bags[1]).mean(axis=0)] * 2) / 4
+    expected = -np.linalg.slogdet(covariance)[1] / 2
+    kernel = InverseGeneralizedVariance()
+    assert_allclose(np.log(kernel(bags)[0, 1]), expected, rtol=1e-10)
+    units = Gaussian([0.0, 0.0], [1e-18, 1e18])
+    assert_allclose(kernel([units]), 1.0)
+    twins = rng.normal(size=(50, 1)) * [1e-9, 1e9]
+    with pytest.raises(ValueError, match="is singular"):
+        kernel([twins])
+
+
+@pytest.mark.parametrize("kernel", [InverseGeneralizedVariance(), EntropyKernel()], ids=repr)
+def test_values_that_float64_cannot_hold_are_refused(kernel):
+    x = 1e-7 * np.random.default_rng(0).normal(size=(120, 60))
+    with pytest.raises(ValueError, match="divide the data by a constant first"):
+        kernel([x, x[::-1] + 1e-8])
+
+
 def test_bags_are_classified_by_their_spread():
     rng = np.random.default_rng(1)
     spread = np.where(np.arange(40) % 2, 1.0, 2.0)

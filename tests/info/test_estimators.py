@@ -143,6 +143,14 @@ def test_graphs_of_neighbours_estimate_renyi_entropies():
     for wrong in ((), [1, 2], (1, 1), (0,)):
         with pytest.raises(ValueError, match="neighbours"):
             info.NeighbourGraph(wrong)
+    with pytest.raises(ValueError, match="all neighbours in x are at distance zero"):
+        entropy(np.repeat(x[:9], 5, axis=0), info.Renyi(0.8), estimator=rule)
+    with pytest.raises(ValueError, match="must have other units for this measure"):
+        entropy(
+            1e3 * np.random.default_rng(0).normal(size=(60, 300)),
+            estimator=rule,
+            measure=info.Renyi(0.5),
+        )
 
 
 def test_as_many_neighbours_as_the_root_of_the_sample():
@@ -167,6 +175,19 @@ def test_weighted_phi_entropies():
         entropy(Gaussian(0.0, 1.0), info.Phi(np.log, weight=np.square))
     with pytest.raises(TypeError, match="weight must be a function"):
         info.Phi(np.log, weight=2.0)
+
+
+def test_weights_of_phi_are_one_for_each_observation():
+    """A column of weights, (n, 1), times densities, (n,), would be a mean over all pairs."""
+    x = np.random.default_rng(0).standard_normal((200, 2))
+    column = info.Phi(np.log, weight=lambda rows: rows[:, :1])
+    with pytest.raises(
+        ValueError, match=r"one number for each of 200 observations, got shape \(200, 1\)"
+    ):
+        entropy(x, column, estimator=info.KNN())
+    for rule in (info.Spacing(), info.KNN()):
+        doubled = entropy(x[:, 0], info.Phi(np.log, weight=lambda _: 2.0), estimator=rule)
+        assert_allclose(doubled, 2 * entropy(x[:, 0], info.Phi(np.log), estimator=rule))
 
 
 def test_adaptive_partitions():

@@ -115,7 +115,7 @@ class VariationExplained(EffectSize):
         if first.share != first.share:
             return "there are too few rows to measure how much of one variable the other explains"
         low, high = first.interval
-        return f"{first} ({self.confidence:.0%} interval {low:.0%} to {high:.0%}), {self.word}"
+        return f"{first} ({100 * self.confidence:g}% interval {low:.0%} to {high:.0%}), {self.word}"
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def area_sentence(auc: float, interval: Interval, confidence: float) -> str:
     if np.isnan(auc):
         return "there are too few rows to measure how well a classifier tells them apart"
     return (
-        f"a classifier tells them apart {max(auc, 0.5):.0%} of the time ({confidence:.0%} interval "
+        f"a classifier tells them apart {max(auc, 0.5):.0%} of the time ({100 * confidence:g}% interval "
         f"{interval.low:.0%} to {interval.high:.0%}; 50% is guessing), {area_word(auc)}"
     )
 

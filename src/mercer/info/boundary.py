@@ -8,7 +8,7 @@ alone would exclude zero much too often.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 
 import numpy as np
 
@@ -37,7 +37,8 @@ def exceeds_permutations(
 
     Ends with the first permutation whose estimate reaches the value, or as soon as the value is clear.
     """
-    rng, draws = fixed_generator(), np.empty(0, dtype=np.float64)
+    rng = fixed_generator().spawn(1)[0]  # estimators draw from the parent, for the order of ties
+    draws = np.empty(0, dtype=np.float64)
     for count in range(1, ceil(1 / error)):
         moved = [samples[0], *(shuffled(s, rng) for s in samples[1:])]
         draw = estimator.information(moved)
@@ -50,6 +51,8 @@ def exceeds_permutations(
 
 
 def _clear(draws: np.ndarray) -> float:
-    """A value that no further permutation would reach."""
+    """A value that no further permutation would reach; infinite where draws coincide and do not show their spread."""
+    if len(np.unique(draws)) < len(draws):
+        return inf
     spread = float(draws.std(ddof=1)) * sqrt(1 + 1 / len(draws))
     return float(draws.mean()) + _CLEAR * spread

@@ -99,7 +99,7 @@ class InformationEstimate:
     def summary(self) -> str:
         """The value with its interval, and the notes, in plain words."""
         low, high = self.interval
-        first = f"{self.value:.4g} ({self.level:.0%} interval {low:.4g} to {high:.4g})"
+        first = f"{self.value:.4g} ({100 * self.level:g}% interval {low:.4g} to {high:.4g})"
         return "\n".join([first, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:

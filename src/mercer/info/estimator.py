@@ -11,6 +11,8 @@ from mercer.errors import NoRule
 from mercer.info.information_measures import Integrals, Shannon
 from mercer.info.sample import Sample, joined_columns
 
+LARGEST_LOG = 700.0  # exp of it is finite in float64, exp of minus it positive
+
 
 class Estimator:
     """An estimator of integrals of densities, from one sample or from two, or of mutual information."""
@@ -67,6 +69,15 @@ class EstimatedIntegrals(Integrals):
 
     def mixed(self, weight: float) -> tuple[Integrals, Integrals, Integrals]:
         raise self._unknown("entropies of mixtures")
+
+
+def need_moderate_units(log_integral: float, sample: Sample) -> None:
+    """Raise where float64 cannot hold an integral with this logarithm, as in many dimensions with large units."""
+    if abs(log_integral) > LARGEST_LOG:
+        raise ValueError(
+            f"{sample.name} must have other units for this measure, whose integral float64 cannot hold: "
+            "divide the data by a constant first"
+        )
 
 
 class ShannonIntegral(EstimatedIntegrals):

@@ -147,6 +147,16 @@ class SharmaMittal(PowerMeasure):
         return (positive_integral(integral) ** exponent - 1) / (self.beta - 1)
 
 
+def weights_at(weight: Callable[[Any], Any], observations: np.ndarray) -> np.ndarray:
+    """The weights that a function gives to observations: (n,)."""
+    values, n = np.asarray(weight(observations), dtype=np.float64), len(observations)
+    if values.shape not in ((), (n,)):
+        raise ValueError(
+            f"weight must return one number for each of {n} observations, got shape {values.shape}"
+        )
+    return np.broadcast_to(values, (n,))
+
+
 @dataclass(frozen=True)
 class Phi(Measure):
     """Phi-entropy E w(X) f(p(X)) = int w p f(p), with the weight w = 1 if it is None (van Es 1992).

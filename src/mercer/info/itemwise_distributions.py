@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from math import exp
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from mercer import validate
 from mercer.backend import is_array, to_numpy
 from mercer.info.closed_forms import closed_integrals, is_distribution
 from mercer.info.entropies import default_entropy_estimator
-from mercer.info.estimator import Estimator
+from mercer.info.estimator import LARGEST_LOG, Estimator
 from mercer.info.information_measures import Integrals
 from mercer.info.regions import RegionIntegrals
 from mercer.info.sample import Sample, read_sample, require_instance, same_columns
+from mercer.kernels.base import Kernel
 from mercer.kernels.objects import ItemwiseKernel
 from mercer.rkhs.embeddings.bags import Bags
 
@@ -89,6 +91,16 @@ def distribution_integrals(a: Any, b: Any, estimator: Estimator | None) -> Integ
     if isinstance(a, Sample):
         return default_entropy_estimator(estimator, a).integrals(a, b)
     return closed_integrals(a, b)
+
+
+def exponential(exponent: float, kernel: Kernel) -> float:
+    """exp of a number, where float64 holds it."""
+    if exponent > LARGEST_LOG:
+        raise ValueError(
+            f"values of {kernel!r} are as large as exp({exponent:,.0f}), which float64 cannot hold: divide the data by a "
+            "constant first"
+        )
+    return exp(exponent)
 
 
 def same_distribution(a: Any, b: Any) -> bool:

@@ -10,12 +10,10 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import namespace, scalar, to_numpy
-from mercer.info.estimator import EstimatedIntegrals, Estimator
-from mercer.info.information_measures import Integrals
+from mercer.info.estimator import EstimatedIntegrals, Estimator, need_moderate_units
+from mercer.info.information_measures import Integrals, weights_at
 from mercer.info.neighbours import kth_distances
 from mercer.info.sample import Sample, fixed_generator, more_points_than, same_columns
-
-_LARGEST_LOG = 700.0  # exp of it is finite in float64, exp of minus it positive
 
 
 @dataclass(frozen=True)
@@ -86,11 +84,7 @@ class NeighbourIntegrals(EstimatedIntegrals):
             logs += self._log_power(self.x, a - 1, len(self.x) - 1)
         if b != 0:
             logs += self._log_power(self._other, b, len(self._other))
-        if abs(np.max(logs)) > _LARGEST_LOG:
-            raise ValueError(
-                f"{self.x.name} must have other units for this measure, whose integral float64 cannot hold: "
-                "divide the data by a constant first"
-            )
+        need_moderate_units(float(np.max(logs)), self.x)
         return float(np.mean(np.exp(logs)))
 
     def mean(self, f: Callable[[np.ndarray], np.ndarray]) -> float:
@@ -100,7 +94,7 @@ class NeighbourIntegrals(EstimatedIntegrals):
         self, f: Callable[[np.ndarray], np.ndarray], weight: Callable[[np.ndarray], np.ndarray]
     ) -> float:
         points = to_numpy(self.x.numbers("KNN"))
-        weights = np.asarray(weight(points[:, 0] if self.x.dimension == 1 else points))
+        weights = weights_at(weight, points[:, 0] if self.x.dimension == 1 else points)
         return float(np.mean(weights * f(self._density())))
 
     def mean_ratio(self, f: Callable[[np.ndarray], np.ndarray]) -> float:

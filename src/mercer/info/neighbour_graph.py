@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import to_numpy
-from mercer.info.estimator import EstimatedIntegrals, Estimator
+from mercer.info.estimator import EstimatedIntegrals, Estimator, need_moderate_units
 from mercer.info.information_measures import Integrals
 from mercer.info.neighbours import kth_distances
 from mercer.info.sample import Sample, more_points_than
@@ -66,9 +66,18 @@ class GraphIntegrals(EstimatedIntegrals):
             return super().power(a, b)
         points, n, d = self.x.numbers("NeighbourGraph"), len(self.x), self.x.dimension
         lengths = np.stack([to_numpy(kth_distances(points, k)) for k in self.neighbours])
+        longest = float(lengths.max())
+        if longest == 0:
+            raise ValueError(
+                f"NeighbourGraph needs continuous data, but all neighbours in {self.x.name} are at distance zero: use "
+                "PlugIn() for discrete data"
+            )
         ball = d / 2 * log(pi) - lgamma(d / 2 + 1)
-        total = exp((1 - a) * ball) * float(np.mean(np.sum(lengths ** (d * (1 - a)), axis=0)))
-        return total / sum(_uniform_power(k, n, 1 - a) for k in self.neighbours)
+        exponent = d * (1 - a)
+        total = float(np.mean(np.sum((lengths / longest) ** exponent, axis=0)))
+        log_total = log(total) + (1 - a) * ball + exponent * log(longest)
+        need_moderate_units(log_total, self.x)
+        return exp(log_total) / sum(_uniform_power(k, n, 1 - a) for k in self.neighbours)
 
 
 def _uniform_power(k: int, n: int, exponent: float) -> float:

@@ -26,6 +26,8 @@ _WIDER = (
 
 def permuted_information(x: np.ndarray, y: np.ndarray, orders: np.ndarray, k: int) -> np.ndarray:
     """Estimates in nats of the information of x (n,) and of y (n,) in each of the orders (b, n): (b,)."""
+    if len(x) <= k:
+        raise ValueError(f"{k} neighbours need more than {k} observations, got {len(x)}")
     if not is_quick(_loop_of_orders, _SIGNATURE, _SOURCES):
         return np.array([_value(x, y[order], k) for order in orders])
     from scipy.special import digamma

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import exp
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from mercer.info.itemwise_distributions import (
     DistributionKernel,
     check_estimator,
     distribution_integrals,
+    exponential,
     same_distribution,
 )
 from mercer.info.sample import Sample, require_instance
@@ -25,6 +25,7 @@ from mercer.kernels.theory import Facts, facts_rule
 from mercer.rkhs.gaussian import Gaussian
 
 _SHANNON = Shannon()
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)  # of an eigenvalue of correlations, for each column
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,10 @@ class EntropyKernel(DistributionKernel):
                 "samples"
             )
         if same_distribution(a, b):  # the average is the distribution itself
-            return exp(
-                -self.measure.entropy(distribution_integrals(a, None, self.estimator)) / self.scale
-            )
-        mixture, _, _ = distribution_integrals(a, b, self.estimator).mixed(0.5)
-        return exp(-self.measure.entropy(mixture) / self.scale)
+            average = distribution_integrals(a, None, self.estimator)
+        else:
+            average, _, _ = distribution_integrals(a, b, self.estimator).mixed(0.5)
+        return exponential(-self.measure.entropy(average) / self.scale, self)
 
 
 @dataclass(frozen=True)
@@ -118,21 +118,24 @@ class InverseGeneralizedVariance(DistributionKernel):
                 f"x and y must have the same number of columns, got {len(m)} and {len(n)}"
             )
         covariance = (c + d) / 2 + np.outer(m - n, m - n) / 4 + self.ridge * np.eye(len(m))
-        sign, log_determinant = linalg.slogdet(covariance)
-        scale = float(np.trace(covariance)) / len(m)
-        # A singular matrix has the determinant zero up to rounding, relative to its size.
-        if sign <= 0 or log_determinant < len(m) * np.log(max(scale, 1e-300)) - _LARGEST_DROP:
-            raise ValueError(
-                "the covariance matrix of an average is singular: use InverseGeneralizedVariance(ridge=0.01), in "
-                "squared units of the data"
-            )
-        return exp(-log_determinant / 2)
+        return exponential(-_log_determinant(covariance) / 2, self)
 
     def _of_pair(self, a: Any, b: Any, /) -> float:
         return self.value(_moments(a), _moments(b))
 
 
-_LARGEST_DROP = 34.0  # log of the condition that float64 resolves, about 1 / eps
+def _log_determinant(covariance: np.ndarray) -> float:
+    """Logarithm of the determinant of a covariance matrix; that of the correlations shows whether it is singular."""
+    variances = np.diagonal(covariance)
+    if np.all(variances > 0):
+        units = np.sqrt(variances)
+        eigenvalues = linalg.eigvalsh(covariance / units / units[:, None])
+        if eigenvalues[0] > _ROUNDING * len(units) * eigenvalues[-1]:
+            return float(np.sum(np.log(eigenvalues)) + np.sum(np.log(variances)))
+    raise ValueError(
+        "the covariance matrix of an average is singular: use InverseGeneralizedVariance(ridge=0.01), in "
+        "squared units of the data"
+    )
 
 
 # ---- what theory promises -----------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.info.estimator import EstimatedIntegrals, Estimator
-from mercer.info.information_measures import Integrals
+from mercer.info.information_measures import Integrals, weights_at
 from mercer.info.sample import Sample, more_points_than
 
 _WINDOWS = 1024  # of Correa's estimator, whose sums are cumulated together
@@ -68,7 +68,7 @@ class SpacingIntegrals(EstimatedIntegrals):
     def weighted_mean(
         self, f: Callable[[np.ndarray], np.ndarray], weight: Callable[[np.ndarray], np.ndarray]
     ) -> float:
-        weights = np.asarray(weight(self.ordered))
+        weights = weights_at(weight, self.ordered)
         ends = (weights[self.m :] + weights[: -self.m]) / 2  # of every spacing
         return float(np.mean(ends * f(self._density())))
 

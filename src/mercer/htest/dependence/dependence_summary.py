@@ -59,6 +59,6 @@ def _strength_line(strength: VariationExplained) -> str:
     low, high = strength.correlation_interval
     return (
         f"Size: {strength.sentence()}. With the kernels of the test, the correlation is "
-        f"{strength.correlation:.3g} ({strength.confidence:.0%} interval {low:.3g} to {high:.3g}), and "
+        f"{strength.correlation:.3g} ({100 * strength.confidence:g}% interval {low:.3g} to {high:.3g}), and "
         f"HSIC = {strength.hsic:.3g} ({strength.interval.low:.3g} to {strength.interval.high:.3g})."
     )

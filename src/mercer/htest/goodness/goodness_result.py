@@ -328,7 +328,7 @@ def _discrepancy_sentence(result: GoodnessResult, misfit: Misfit) -> str:
     if misfit.auc is None:
         return f"Squared discrepancy {misfit.ksd2:.3g}."
     low, high = misfit.relative_interval
-    interval = f" ({misfit.confidence:.0%} interval {low:.2g} to {high:.2g})"
+    interval = f" ({100 * misfit.confidence:g}% interval {low:.2g} to {high:.2g})"
     halves = ", fitted to one half and estimated on the other" if result.fitted_here else ""
     return (
         f"With the kernel of the test, the relative Stein discrepancy is {misfit.relative:.2g}"

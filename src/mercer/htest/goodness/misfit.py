@@ -91,7 +91,7 @@ class Misfit(EffectSize):
             )
         low, high = self.relative_interval
         return (
-            f"relative Stein discrepancy {self.relative:.2g} ({self.confidence:.0%} interval {low:.2g} "
+            f"relative Stein discrepancy {self.relative:.2g} ({100 * self.confidence:g}% interval {low:.2g} "
             f"to {high:.2g}), {self.word}; it depends on the kernel, because the model has no draws to "
             "compare with"
         )

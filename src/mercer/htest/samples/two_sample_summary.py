@@ -55,7 +55,7 @@ def _verdict(result: Any, level: float, features: Features | None) -> str:
 
 
 def _size(effect: Effect) -> str:
-    sure = f"{effect.confidence:.0%} interval"
+    sure = f"{100 * effect.confidence:g}% interval"
     if isinf(effect.standardized):
         return (
             f"Size: {effect.sentence()}. MMD^2 = {effect.mmd2:.3g}; each sample is constant, so there is "
