@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from mercer import validate
 from mercer.backend import is_array, to_numpy
 from mercer.frames import Table
@@ -136,11 +138,15 @@ def _influential(result: IndependenceResult, samples: Sequence[Any]) -> dict[str
     """The table of the rows that contribute most to HSIC."""
     points = result.points(_ROWS_LISTED)
     sources = samples if samples and len(samples[0]) == result.size else None
+    kept = result.variables[0].places
+    stored = points.indices if kept is None else np.searchsorted(kept, points.indices)
     columns: list[str] = []
     values: list[list[str]] = [[] for _ in points.indices]
     for number, variable in enumerate(result.variables):
-        source = _stored_rows(variable) if sources is None else sources[number]
-        names, rows = cells(taken(source, points.indices))
+        if sources is None:
+            names, rows = cells(taken(_stored_rows(variable), stored))
+        else:
+            names, rows = cells(taken(sources[number], points.indices))
         columns += [variable.name] if names == ["column 0"] else names
         for row, more in zip(values, rows, strict=True):
             row += more

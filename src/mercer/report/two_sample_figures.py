@@ -165,10 +165,13 @@ def _spread(n: int) -> np.ndarray:
 def _witness_ranks(result: TwoSampleResult, rows: np.ndarray) -> np.ndarray:
     """Ranks of rows of the pooled sample by the witness within their sample."""
     n, m = result.pooled.n, result.pooled.m
-    ranked = result.points(max(n, m))
+    ranked, kept = result.points(max(n, m)), result.pooled.rows
+    first, second = ranked.first.indices, ranked.second.indices
+    if kept is not None:
+        first, second = np.searchsorted(kept.first, first), np.searchsorted(kept.second, second)
     ranks = np.empty(n + m, dtype=np.float64)
-    ranks[ranked.first.indices] = np.arange(n)
-    ranks[n + ranked.second.indices] = m - np.arange(m)  # the most different rows are far apart
+    ranks[first] = np.arange(n)
+    ranks[n + second] = m - np.arange(m)  # the most different rows are far apart
     return ranks[rows]
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from mercer import validate
 from mercer.backend import Array, count, detached, is_array, namespace
 from mercer.frames import Columns, Table
@@ -20,7 +22,7 @@ from mercer.kernels.default import default_kernel
 from mercer.kernels.default_objects import default_of_objects
 from mercer.kernels.prepare import as_table, bound_to, read, without_frame
 from mercer.kernels.radial import VECTOR_KERNEL
-from mercer.rkhs.sample_rows import recentred, widened
+from mercer.rkhs.sample_rows import recentred, taken, widened
 
 T = TypeVar("T")
 _MAX_COLUMNS_NAMED = 4  # in a label, which has to fit on a line
@@ -79,6 +81,7 @@ class Variable:
     points: Points
     columns: Columns | None
     origin: Array | None = None  # (d,), what was subtracted from the points
+    places: np.ndarray | None = None  # row numbers of the points, if they are a subset of the data
 
     @property
     def uncentred(self) -> Points:
@@ -99,6 +102,11 @@ class Variable:
     def described(self) -> str:
         """The name of the variable, with those of its columns where they have names."""
         return self.name if self.columns is None else f"{self.name} ({self.label})"
+
+    def subset(self, rows: np.ndarray) -> Variable:
+        """The observations of these rows."""
+        places = rows if self.places is None else self.places[rows]
+        return replace(self, points=taken(self.points, rows), places=places)
 
     def widened(self) -> Variable:
         """The same observations in float64, so that equal statistics differ by its rounding only."""

@@ -33,7 +33,6 @@ from mercer.htest.serial_hsic import serial_cautions
 from mercer.kernels import Tensor, facts
 from mercer.kernels.base import Kernel
 from mercer.rkhs.paired_samples import Variable, listed
-from mercer.rkhs.sample_rows import taken
 
 SCHEMA = "mercer/independence/1"
 _MIN_ROWS = 4  # observations: the unbiased HSIC divides by n (n - 3)
@@ -46,7 +45,7 @@ class TellingPairs:
     Attributes
     ----------
     indices : array (k,)
-        Their positions, the largest contribution first.
+        Their positions among the observations that were handed in, the largest contribution first.
     contributions : array (k,)
         mean_j k~(x_i, x_j) l~(y_i, y_j), whose mean over all observations is HSIC.
     """
@@ -117,7 +116,8 @@ class IndependenceResult(ExplainedResult):
         self._need_two("points")
         contributions = self._dependence.contributions
         indices = np.argsort(-contributions, kind="stable")[:k]
-        return TellingPairs(indices, contributions[indices])
+        places = self.variables[0].places
+        return TellingPairs(indices if places is None else places[indices], contributions[indices])
 
     def thinned(self, most: int) -> IndependenceResult:
         """The same p-value with a random subsample of at most `most` observations, of a fixed seed."""
@@ -125,8 +125,7 @@ class IndependenceResult(ExplainedResult):
         rows = thinned_rows(count(self.variables[0].points), most)
         if rows is None:
             return self
-        thinned = tuple(replace(v, points=taken(v.points, rows)) for v in self.variables)
-        return replace(self, variables=thinned)
+        return replace(self, variables=tuple(v.subset(rows) for v in self.variables))
 
     @cached_property
     def cautions(self) -> tuple[str, ...]:

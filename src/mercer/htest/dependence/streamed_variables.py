@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -97,7 +97,7 @@ def streamed_variables(
         at_near = np.searchsorted(rows, near)
         used.append(_default(sample, at_near, stream, name) if kernel is None else kernel)
         samples.append(rows_at(sample, np.searchsorted(rows, kept)))
-    pair = variables(used, samples, least=least)
+    pair = tuple(replace(v, places=kept) for v in variables(used, samples, least=least))
     size = min(stream.chunk_rows for stream in streams)
     readers = tuple(PointReader(v.kernel, v.columns, v.name, size) for v in pair)
     return StreamedVariables((first, second), pair, readers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -106,7 +106,7 @@ def streamed_stein(model: Model, kernel: Kernel | None, stream: RowStream) -> St
         kernel = median_imq(chosen_from)
     subset = rows_at(sample, np.searchsorted(rows, kept))
     in_memory = sample_of(model, kernel, subset, MIN_OBSERVATIONS)
-    return StreamedStein(stream, model, in_memory, chosen_from)
+    return StreamedStein(stream, model, replace(in_memory, places=kept), chosen_from)
 
 
 @dataclass(frozen=True, eq=False)

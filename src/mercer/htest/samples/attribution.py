@@ -223,7 +223,7 @@ def features_of(
     x, y = pooled.samples
     if pooled.weights is not None:
         x, y = Empirical(x, pooled.weights[: pooled.n]), Empirical(y, pooled.weights[pooled.n :])
-    restricted = null if isinstance(null, Permutation) else None
+    restricted = pooled.null_of_rows(null) if isinstance(null, Permutation) else None
     return feature_differences(
         x, y, correction=correction, resamples=resamples, null=restricted, rng=rng
     )

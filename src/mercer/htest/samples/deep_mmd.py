@@ -15,7 +15,7 @@ from mercer.htest.nulls import Judgement, Permutation
 from mercer.htest.samples.learn_locations import training
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.mmd_statistic import QuadraticEvidence
-from mercer.htest.samples.pooled_sample import Pooled, pool
+from mercer.htest.samples.pooled_sample import Pooled, check_null, pool
 from mercer.htest.samples.power_proxy import Training
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel
@@ -122,6 +122,7 @@ class DeepMMD(HypothesisTest):
         generator = validate.generator(rng)
         data = self._data(x, y, least=_MIN_ROWS)
         sizes = data.n, len(data.points) - data.n
+        check_null(self.null, *sizes)  # halves may have equal sizes where these do not
         halves = _halves(*sizes, self.null.paired, generator)
         folds = [halves, (halves[1], halves[0])] if self.cross_fit else [halves]
         fits = [self._fold(x, y, data, seen, unseen, generator) for seen, unseen in folds]
@@ -164,7 +165,7 @@ class DeepMMD(HypothesisTest):
         """Learn on the rows `seen`, test on the others."""
         kernel = self._kernel(data, seen, rng)
         pooled = pool(kernel, x, y).subsample(*unseen)
-        null = _restricted(self.null, np.concatenate([unseen[0], data.n + unseen[1]]))
+        null = pooled.null_of_rows(self.null)
         evidence = QuadraticEvidence(pooled, unbiased=True, null=null)
         judgement = null.judge(evidence, rng)
         return _Fold(pooled, evidence.observed, judgement)
@@ -204,16 +205,9 @@ def deep_kernel(learnt: LearntKernel, data: Training, *, raw: bool) -> Kernel:
 def _halves(n: int, m: int, paired: bool, rng: np.random.Generator) -> tuple[RowPair, RowPair]:
     """Two random halves of the rows of both samples, in order; partners stay together."""
     x = rng.permutation(n)
-    y = x if paired and n == m else rng.permutation(m)
+    y = x if paired else rng.permutation(m)
     first = np.sort(x[: n // 2]), np.sort(y[: m // 2])
     return first, (np.sort(x[n // 2 :]), np.sort(y[m // 2 :]))
-
-
-def _restricted(null: Permutation, rows: np.ndarray) -> Permutation:
-    """The null of these rows of the pooled sample."""
-    if null.blocks is None:
-        return null
-    return replace(null, blocks=tuple(null.blocks[i] for i in rows))
 
 
 def _notes(fits: list[_Fold], best: _Fold) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ class Standouts:
     Attributes
     ----------
     indices : array (k,)
-        Their positions in the sample, the most telling first.
+        Their positions in the sample that was handed in, the most telling first.
     witness : array (k,)
         The witness function there, the observation itself left out; for kernels with an origin
         (linear, energy) it is that of the centred points.
@@ -78,10 +78,14 @@ def standouts(pooled: Pooled, witness: np.ndarray, k: int) -> Points:
     """The k observations of each sample that the witness singles out."""
     n = pooled.n
     samples = pooled.samples or (pooled.unmoved[:n], pooled.unmoved[n:])
+    kept = (None, None) if pooled.rows is None else (pooled.rows.first, pooled.rows.second)
     sides = []
-    for sample, values, sign in zip(samples, (witness[:n], witness[n:]), (1, -1), strict=True):
-        indices = np.argsort(-sign * values, kind="stable")[:k]
-        sides.append(Standouts(indices, values[indices], taken(sample, indices)))
+    for sample, rows, values, sign in zip(
+        samples, kept, (witness[:n], witness[n:]), (1, -1), strict=True
+    ):
+        here = np.argsort(-sign * values, kind="stable")[:k]
+        indices = here if rows is None else rows[here]
+        sides.append(Standouts(indices, values[here], taken(sample, here)))
     return Points(*sides)
 
 

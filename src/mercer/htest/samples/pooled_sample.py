@@ -37,6 +37,20 @@ from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import moved_together, one_sample, taken
 
 
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """Rows of two samples that a result keeps, by their positions in each, in order, and the sizes of the samples."""
+
+    first: np.ndarray
+    second: np.ndarray
+    sizes: tuple[int, int]
+
+    def blocks(self, blocks: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Labels of these rows, of those for all rows of both samples."""
+        rows = np.concatenate([self.first, self.sizes[0] + self.second])
+        return tuple(blocks[i] for i in rows)
+
+
 @dataclass(frozen=True)
 class Pooled:
     """Two samples as one: the first `n` points are the first sample's."""
@@ -49,9 +63,7 @@ class Pooled:
     columns: Columns | None
     samples: tuple[Any, Any] | None = None  # as they were handed in
     origin: Array | None = None  # (d,), what was subtracted from the points of both samples
-    rows: tuple[np.ndarray, np.ndarray] | None = (
-        None  # of the samples that were handed in; None: all
-    )
+    rows: KeptRows | None = None  # of the samples that were handed in; None: all
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -91,6 +103,9 @@ class Pooled:
         if self.samples is not None:
             samples = taken(self.samples[0], first), taken(self.samples[1], second)
         points = taken(self.points, np.concatenate([first, self.n + second]))
+        rows = KeptRows(first, second, (self.n, self.m))
+        if self.rows is not None:  # positions in the samples that were handed in, not in these
+            rows = KeptRows(self.rows.first[first], self.rows.second[second], self.rows.sizes)
         return replace(
             self,
             given_kernel=self.kernel,
@@ -98,8 +113,14 @@ class Pooled:
             n=len(first),
             m=len(second),
             samples=samples,
-            rows=(first, second),
+            rows=rows,
         )
+
+    def null_of_rows(self, null: Permutation) -> Permutation:
+        """The null distribution of all rows of the samples that were handed in, for those that are kept."""
+        if self.rows is None or null.blocks is None:
+            return null
+        return replace(null, blocks=self.rows.blocks(null.blocks))
 
 
 def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
@@ -246,23 +267,25 @@ def _weights(given: Sequence[Any], sizes: tuple[int, int]) -> np.ndarray | None:
 
 def labellings(n: int, m: int, null: Permutation, seed: int) -> Resamples:
     """Labels +1 and -1 of the pooled sample as the null permutes them; column 0 is the observed one."""
-    if null.blocks is not None:
-        _check_blocks(null.blocks, n, m)
+    check_null(null, n, m)
     if not null.paired:
         labels = np.repeat([1.0, -1.0], [n, m])
         return PermutedWeights(
             labels, null.resamples + 1, rng=seed, blocks=null.blocks, keep_first=True
         )
-    if n != m:
+    return PairedWeights(n, null.resamples + 1, rng=seed, keep_first=True)
+
+
+def check_null(null: Permutation, n: int, m: int) -> None:
+    """Pairs of samples of one size; blocks with a label for each observation, one of them with observations of both samples."""
+    if null.paired and n != m:
         raise ValueError(
             f"x and y must have the same size where they are paired, got {n} and {m}: drop what "
             "has no partner, or leave out paired=True"
         )
-    return PairedWeights(n, null.resamples + 1, rng=seed, keep_first=True)
-
-
-def _check_blocks(blocks: tuple[Any, ...], n: int, m: int) -> None:
-    """One label for each observation, and at least one block with observations of both samples."""
+    blocks = null.blocks
+    if blocks is None:
+        return
     if len(blocks) != n + m:
         raise ValueError(
             f"blocks must have {n + m} labels, one for each of the {n} observations of x and then "

@@ -21,6 +21,7 @@ from mercer.htest.samples.landmark_mmd import (
     landmark_rows,
     sums_at_landmarks,
 )
+from mercer.htest.samples.pooled_sample import check_null
 from mercer.htest.samples.streamed_samples import StreamedSamples
 from mercer.kernels.base import Kernel
 from mercer.row_streams import RowPart
@@ -63,11 +64,7 @@ class StreamedLandmarks(LandmarkStatistics):
                 "mercer.config(memory=...)"
             )
         sizes = self._samples.sizes
-        if null.paired and sizes[0] != sizes[1]:
-            raise ValueError(
-                f"x and y must have the same size where they are paired, got {sizes[0]} and {sizes[1]}: drop what "
-                "has no partner, or leave out paired=True"
-            )
+        check_null(null, *sizes)
         labels = BlockwisePermutations.drawn(sizes, null.resamples, seed, paired=null.paired)
         some = self._some_points.astype(self._landmarks.dtype)
         basis = LandmarkBasis(Family(self._kernels, self._landmarks, some), self._landmarks)

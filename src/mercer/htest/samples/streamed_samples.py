@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -33,7 +33,7 @@ from mercer.htest.samples.mean_difference import (
     squared_difference,
     whitening,
 )
-from mercer.htest.samples.pooled_sample import Pooled
+from mercer.htest.samples.pooled_sample import KeptRows, Pooled
 from mercer.htest.samples.streamed_kernels import KernelRule, OneKernel, SomeRows
 from mercer.kernels.base import Kernel, Points
 from mercer.row_streams import RowPart, RowStream
@@ -111,10 +111,12 @@ def streamed_samples(
         if size < least:
             raise ValueError(f"{name} must have at least {least} points, got {size}")
     rule = kernel if isinstance(kernel, KernelRule) else OneKernel(kernel)
-    kept = np.concatenate([analysed_rows(first), n + analysed_rows(second)])
+    analysed = analysed_rows(first), analysed_rows(second)
+    kept = np.concatenate([analysed[0], n + analysed[1]])
     rows = SomeRows.picked((first, second), np.union1d(kept, rule.positions(n + m, first.width)))
     x, y = rows.at(kept)
     pooled, kernels, low_order = rule.pooled(rows, x, y)
+    pooled = replace(pooled, rows=KeptRows(*analysed, (n, m)))
     columns = x.columns if isinstance(x, Table) else None
     wide = any(isinstance(s, np.ndarray) and s.dtype == np.float64 for s in (x, y))
     size = min(first.chunk_rows, second.chunk_rows)

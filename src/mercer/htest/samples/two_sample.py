@@ -196,7 +196,7 @@ def chosen_for_series() -> tuple[MMD, str]:
 def _with_samples(pooled: Pooled, x: Any, y: Any) -> Pooled:
     """The pooled sample with the rows that a result shows; a test may have held out some of them."""
     if pooled.rows is not None:
-        x, y = taken(x, pooled.rows[0]), taken(y, pooled.rows[1])
+        x, y = taken(x, pooled.rows.first), taken(y, pooled.rows.second)
     return replace(pooled, samples=(x, y))
 
 

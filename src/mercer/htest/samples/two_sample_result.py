@@ -135,7 +135,7 @@ class TwoSampleResult(ExplainedResult):
         """
         null = getattr(self.test, "null", None)
         if isinstance(self.pooled.points, Objects):
-            restricted = null if isinstance(null, Permutation) else None
+            restricted = self.pooled.null_of_rows(null) if isinstance(null, Permutation) else None
             return object_feature_differences(self.pooled, restricted, correction, resamples, rng)
         return features_of(self.pooled, null, correction, resamples, rng)
 
@@ -155,6 +155,8 @@ class TwoSampleResult(ExplainedResult):
         first, second = (thinned_rows(size, most, rng) for size in (pooled.n, pooled.m))
         first = np.arange(pooled.n) if first is None else first
         second = np.arange(pooled.m) if second is None else second
+        if getattr(getattr(self.test, "null", None), "paired", False):
+            second = first
         return replace(self, pooled=pooled.subsample(first, second))
 
     @cached_property
@@ -283,5 +285,6 @@ def _sample_notes(test: HypothesisTest, pooled: Pooled, judgement: Judgement) ->
     null, sizes = getattr(test, "null", None), (pooled.n, pooled.m)
     notes: tuple[str, ...] = ()
     if null is None or isinstance(null, Permutation):
+        null = None if null is None else pooled.null_of_rows(null)
         notes = attainable_note(log_labellings(sizes, null), len(judgement.draws), "labellings")
     return (*notes, *sample_rows_notes(pooled.first, pooled.second))
