@@ -112,6 +112,27 @@ def test_categories_weights_and_many_columns():
     assert area(genes[:30], genes[30:]).auc > 0.8
 
 
+@pytest.mark.parametrize(("moved", "best"), [(5.0, 1.0), (1.5, 0.856)])
+def test_one_column_of_a_thousand_that_differs_is_told_apart(moved, best):
+    """Phi(1.5 / sqrt 2) = 0.856; among a thousand columns with one variance for all effects it was 0.6, "small"."""
+    rng = np.random.default_rng(11)
+    x, y = rng.normal(size=(2, 100, 1000))
+    y[:, 500] += moved
+    told = area(x, y)
+    assert best - 0.09 < told.auc <= 1
+    assert told.interval(0.95).low > 0.6
+
+
+def test_one_column_of_many_that_explains_counts():
+    """y is a column of five hundred plus noise of the same variance: it explains half."""
+    rng = np.random.default_rng(12)
+    x = rng.normal(size=(120, 500))
+    y = x[:, 7] + rng.normal(size=120)
+    strength = HSIC().test(x, y, rng=0).effect()
+    shares = {(e.of, e.what): e.share for e in strength.explained}
+    assert 0.3 < shares["y", "level"] < 0.65
+
+
 def test_shares_of_variation_against_closed_forms():
     rng = np.random.default_rng(6)
     x, noise = rng.normal(size=400), rng.normal(size=400)

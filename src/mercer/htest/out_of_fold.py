@@ -19,6 +19,7 @@ from mercer.frames import Columns
 from mercer.gram import Gram, cholesky
 from mercer.htest.conditional.basis import (
     EffectBasis,
+    EffectBlock,
     NumericTable,
     additive_basis,
     block_of,
@@ -35,6 +36,8 @@ FOLDS = 5
 MOST_ROWS = 2000  # of a sample that are predicted; more hardly shorten the intervals
 _MOST_ROWS_WIDE = 500  # where there are so many columns that all pairs of rows are computed
 _MOST_COLUMNS = 60  # that get effects of their own
+_MOST_TELLING = 8  # of more columns: those that get effects of their own, too
+_TELLING_LEVEL = 0.05  # of the tests, corrected for all columns, that choose them
 _BYTES_PER_ROW = 2**15  # of features, factors and predictions: 20 to 27 KiB were measured
 _ROWS_FOR_ONE_SPLIT = 200  # with fewer, several splits are averaged
 _MOST_SPLITS = 5
@@ -50,6 +53,7 @@ class Predictors:
 
     table: NumericTable | None
     basis: EffectBasis
+    many: NumericTable | None = None  # more columns than get effects of their own
 
     @classmethod
     def of(cls, points: Points, columns: Columns | None, kernel: Kernel) -> Predictors:
@@ -60,7 +64,7 @@ class Predictors:
             return cls(None, EffectBasis(() if block is None else (block,)))
         table = _scored(np.asarray(to_numpy(points), dtype=np.float64), columns)
         if table.values.shape[1] > _MOST_COLUMNS:
-            return cls(None, wide_basis(table))
+            return cls(None, wide_basis(table), table)
         return cls(table, additive_basis(table))
 
     def beside(self, other: Predictors) -> Predictors:
@@ -70,7 +74,9 @@ class Predictors:
             if table.values.shape[1] <= _MOST_COLUMNS:
                 return Predictors(table, additive_basis(table))
         blocks = [block for p in (self, other) for block in p._with_joint_effects().blocks]
-        return Predictors(None, EffectBasis(tuple(blocks)))
+        wide = [p.many for p in (self, other) if p.many is not None]
+        many = wide[0].beside(wide[1]) if len(wide) > 1 else next(iter(wide), None)
+        return Predictors(None, EffectBasis(tuple(blocks)), many)
 
     def _with_joint_effects(self) -> EffectBasis:
         return (
@@ -87,8 +93,43 @@ class Predictors:
         if self.table is not None:
             predicted = fitted_on_part(self.table, scaled, train, self.basis, _UPDATES)
             return centre + scale * predicted
-        fitted = fitted_components(self.basis.rows(train), scaled[train], sum(_UPDATES))
-        return centre + scale * (self.basis.features @ fitted.coefficients(scaled[train]))
+        basis = self.basis
+        if self.many is not None:
+            basis = EffectBasis((*basis.blocks, *_telling_blocks(self.many, scaled, train)))
+        fitted = fitted_components(basis.rows(train), scaled[train], sum(_UPDATES))
+        return centre + scale * (basis.features @ fitted.coefficients(scaled[train]))
+
+
+def _telling_blocks(
+    table: NumericTable, target: np.ndarray, train: np.ndarray
+) -> tuple[EffectBlock, ...]:
+    """Effects of the columns that tell of a target in the rows `train`; of many columns, few or none.
+
+    A column counts if its correlation with the target, or that of its square, is significant after Bonferroni's
+    correction for all of them: P(|r| > t) <= 2 exp(-n t^2 / 2) where there is nothing.
+    """
+    values, known = table.values[train], _unit(target[train])
+    linear = np.abs(known @ _unit(values))
+    scores = np.maximum(linear, np.abs(known @ _unit((values - values.mean(axis=0)) ** 2)))  # (d,)
+    limit = np.sqrt(2 * np.log(4 * len(scores) / _TELLING_LEVEL) / len(train))
+    best = np.argsort(-scores, kind="stable")[:_MOST_TELLING]
+    telling = np.sort(best[scores[best] > limit])
+    if not len(telling):
+        return ()
+    labels = tuple(table.categorical[j] for j in telling)
+    singles = additive_basis(NumericTable(table.values[:, telling], labels)).blocks
+    together = []  # one variance for all of a kind: with one each, few rows would overrate them
+    for kind in ("line", "smooth", "levels"):
+        features = [block.features for block in singles if block.kind == kind]
+        together += [block_of(kind, np.hstack(features))] if features else []
+    return tuple(block for block in together if block is not None)
+
+
+def _unit(values: np.ndarray) -> np.ndarray:
+    """Columns of mean 0 and norm 1; those that do not vary are 0."""
+    centred = values - values.mean(axis=0)
+    norms = np.linalg.norm(centred, axis=0)
+    return centred / np.where(norms > 0, norms, 1.0)
 
 
 def out_of_fold(
