@@ -182,7 +182,7 @@ def test_a_header_of_numbers_is_data(put):
 @pytest.mark.parametrize("cells", [1, 2, 5, 1000])
 @pytest.mark.parametrize("other", ["", ",0"])
 def test_words_late_in_a_column_make_all_of_it_labels(put, monkeypatch, cells, other):
-    monkeypatch.setattr("mercer.cli.text._BATCH_CELLS", cells)
+    monkeypatch.setattr("mercer.cli.text_header._BATCH_CELLS", cells)
     rows = [f"{i % 7}{other}\n" for i in range(300)] + [f"late{i % 5}{other}\n" for i in range(200)]
     column = read(put(f"code{other}\n" + "".join(rows)), Selection(columns=("code",))).columns[
         "code"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import pytest
 
 from tests.support import cli_runs
@@ -48,6 +49,74 @@ def test_what_cannot_be_read_is_refused(folder, content, said):
 def test_names_may_be_numbers_or_words_of_the_data(folder, header):
     (folder / "a.csv").write_text(lines(header))
     cli_runs.run("independence", "a.csv")
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_limit_is_that_of_the_precision(folder):
+    """A comparison with a limit of float64 warned of an overflow for every file of float32."""
+    x = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+    np.save("a.npy", x)
+    np.save("b.npy", x * np.float32(1e18))
+    assert cli_runs.run("two-sample", "a.npy", "a.npy").stderr == ""
+    assert "whose square overflows float32" in refused("two-sample", "a.npy", "b.npy").stderr
+
+
+def spaced(header, row_name):
+    """A table with spaces as R writes it: words in quotes, and names of rows that have no name themselves."""
+    rows = [f'{row_name(i)}{a} "{c} town"\n' for i, (a, c) in enumerate(ROWS)]
+    return header + "\n" + "".join(rows)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        spaced("age city", lambda i: ""),
+        spaced('"age" "city"', lambda i: ""),
+        spaced('"age" "city"', lambda i: f'"{i + 1}" '),
+        spaced("age city", lambda i: f"{i}   "),
+        '"age"\t"city"\n'
+        + "".join(f'"{i}"\t{a}\t"{c} town"\n' for i, (a, c) in enumerate(ROWS, 1)),
+    ],
+)
+def test_tables_of_r_are_the_columns_that_they_are(folder, content):
+    (folder / "r.txt").write_text(content)
+    (folder / "plain.csv").write_text(
+        lines().replace("Rome", "Rome town").replace("Oslo", "Oslo town")
+    )
+    told = [cli_runs.run("independence", name).stdout for name in ("r.txt", "plain.csv")]
+    assert told[0].split("  Note")[0].strip() == told[1].strip()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (spaced('"age" "city"', lambda i: f'"row {i}" '), "--exclude 'Unnamed: 0'"),
+        ("age\tcity\n" + "3\t4\t\n" * 9, "3 values, but the header has 2"),
+        ("age,city\n" + "3,5,4\n" * 9, "3 values, but the header has 2"),
+        ("age city\n" + "3 Rome\n4 New York\n" * 9, "put words that belong together in quotes"),
+    ],
+    ids=["words", "end", "comma", "ragged"],
+)  # fmt: skip
+def test_rows_with_more_values_than_names(folder, content, said):
+    (folder / "a.txt").write_text(content)
+    assert said in " ".join(refused("independence", "a.txt").stderr.split())
+
+
+def test_the_word_among_numbers_is_named_and_not_a_number(folder):
+    """A full stop in 12% of the rows, for missing values: the message called the numbers no numbers."""
+    rows = [f"{i % 30}.25,{i / 7:.2f}" if i % 8 else f".,{i / 7:.2f}" for i in range(48)]
+    (folder / "a.csv").write_text("\n".join(["x,y", *rows]) + "\n")
+    told = refused("independence", "a.csv").stderr
+    assert "column 'x': '.' among 29 different numbers" in told
+    assert "--na ." in told
+    cli_runs.run("independence", "a.csv", "--na", ".", "--missing", "drop")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_other_encodings_are_refused_with_the_option_that_reads_them(folder, encoding):
+    (folder / "a.csv").write_bytes(lines(header="größe,city").encode(encoding))
+    assert f"--encoding {encoding}" in refused("independence", "a.csv").stderr
+    cli_runs.run("independence", "a.csv", "--encoding", encoding)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n"])

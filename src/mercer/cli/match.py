@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from mercer.frames import Columns, Table, category_codes
 _MISSING_LABEL = "(missing)"  # imputed for a missing label
 _DISTINCT_SHARE = 0.9  # a column with this share of distinct labels holds names, dates or free text
 _MIN_ROWS_FOR_SHARE = 20  # in fewer rows most labels may be distinct by chance
-_LARGEST = 1e150  # the squares of larger numbers, summed over columns, overflow float64
+_SQUARES = 1e8  # of the largest number: as many as squared distances of rows may sum
 _COLUMNS_SHOWN = 8  # of those with missing values: a message stays one line
 
 Column = NumericColumn | LabelColumn
@@ -154,12 +155,17 @@ def _refuse_infinite(file: File) -> None:
                 f"{file.name}, column {quoted([name])}, row {rows[0] + 1:,}: an infinite value{more}: "
                 "correct such rows or leave them out"
             )
-        if isinstance(column, NumericColumn) and _largest(column) > _LARGEST:
+        if isinstance(column, NumericColumn) and _largest(column) > _limit(column):
             row = int(np.nanargmax(np.abs(column.values)))
             raise Refused(
                 f"{file.name}, column {quoted([name])}, row {row + 1:,}: {column.values[row]:.3g}, whose square overflows "
-                "float64: divide the column by a constant, or leave it out with --exclude"
+                f"{column.values.dtype}: divide the column by a constant, or leave it out with --exclude"
             )
+
+
+def _limit(column: NumericColumn) -> float:
+    """The largest value whose squares, summed over columns, do not overflow."""
+    return math.sqrt(float(np.finfo(column.values.dtype).max) / _SQUARES)
 
 
 def _largest(column: NumericColumn) -> float:

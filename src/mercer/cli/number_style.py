@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -93,12 +94,20 @@ def refuse_numbers_as_labels(levels: Iterable[str], rows: int, place: str) -> No
             "with --exclude, convert the dates to numbers (days), or treat them as labels with --categories"
         )
     many = len(known) > max(_MIN_LEVELS, _MIN_DISTINCT_SHARE * rows)
-    if many and _share(known, _LIKE_NUMBER) >= _NUMERIC_SHARE:
+    if not many or _share(known, _LIKE_NUMBER) < _NUMERIC_SHARE:
+        return
+    words = [word for word in known if not _ENGLISH.fullmatch(word.strip())]
+    numbers = len(known) - len(words)
+    if words and numbers > len(words):
         raise Refused(
-            f"{place}: {len(known):,} different values that look like numbers but are none, such as "
-            f"{quoted(known, 3)}: say how they are written (--decimal, --thousands, --na), leave the column out "
-            "with --exclude, or treat it as labels with --categories"
+            f"{place}: {quoted(words, 3)} among {numbers:,} different numbers: if that stands for missing values, say so with "
+            f"--na {shlex.quote(words[0])}; else fix it, or treat the column as labels with --categories"
         )
+    raise Refused(
+        f"{place}: {len(known):,} different values that look like numbers but are none, such as "
+        f"{quoted(known, 3)}: say how they are written (--decimal, --thousands, --na), leave the column out "
+        "with --exclude, or treat it as labels with --categories"
+    )
 
 
 def _by_marks(cores: list[str], comma: bool, place: str) -> NumberStyle | None:
@@ -140,3 +149,14 @@ def _core(cell: str) -> str:
 def _share(words: list[str], *patterns: re.Pattern[str]) -> float:
     """Share of the words that match one of the patterns."""
     return sum(any(p.fullmatch(word) for p in patterns) for word in words) / len(words)
+
+
+def is_number(cell: str, comma: bool = False) -> bool:
+    """Whether Python reads the cell as a number, with a decimal comma if `comma`."""
+    if "_" in cell:
+        return False
+    try:
+        float(cell.replace(",", ".") if comma else cell)
+    except ValueError:
+        return False
+    return True

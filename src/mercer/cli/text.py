@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 
 import numpy as np
 
-from mercer.cli.byte_source import ByteSource, gib
-from mercer.cli.exits import Refused, one_line
+from mercer.cli.byte_source import ByteSource
+from mercer.cli.exits import Refused
 from mercer.cli.number_style import (
     NumberStyle,
     TextFormat,
+    is_number,
     number_style,
     refuse_numbers_as_labels,
 )
@@ -30,30 +30,24 @@ from mercer.cli.table import (
     NumericColumn,
     Selection,
     affordable,
-    checked_header,
     quoted,
     refuse_data_as_names,
     short,
 )
-from mercer.cli.text_lines import BadRow, BoundedLines, lines_of
-from mercer.config import settings
-from mercer.errors import MemoryBudgetError
+from mercer.cli.text_header import Header, header_of
+from mercer.cli.text_lines import BadRow, BoundedLines, Row, cells_of, lines_of
 
-_BATCH_CELLS = 1 << 18  # cells in memory as text: about 20 MB as Python strings
 _BATCH_BYTES = 4 << 20  # fewer cells than that if they are long
-_LINES_FOR_SPACES = 20  # after the first, by which spaces are known to separate values
-_BYTES_PER_NAME = 100  # memory of one column name, roughly
 _NUMERIC_SHARE = 0.9  # with this share of numbers a column is numeric, and its words are errors
 _BYTES_PER_LABEL = 100  # memory of one label in a dictionary, beside its characters
 _MAX_EXACT_INTEGER = 2**53  # float64 represents every integer up to here
 
 Progress = Callable[[float], object]
-Row = tuple[int, list[str]]  # number of its first line, and its cells
 
 
 def read_text(source: ByteSource, selection: Selection, progress: Progress) -> File:
     """Selected columns of a text table."""
-    header, name = _header(source, selection), source.name
+    header, name = header_of(source, selection), source.name
     columns = [
         _TextColumn(
             header.names[i],
@@ -86,67 +80,9 @@ def read_text(source: ByteSource, selection: Selection, progress: Progress) -> F
     return File(name, read, notes=notes)
 
 
-@dataclass(frozen=True)
-class _Header:
-    """Column names and separator of a text table."""
-
-    names: list[str]
-    separator: str
-    named: bool  # False: the first line is data, and the names are x1, x2, ...
-    form: TextFormat
-
-    @property
-    def comma(self) -> bool:
-        """Whether numbers have decimal commas: they do where semicolons separate values, unless told."""
-        return self.separator == ";" if self.form.decimal is None else self.form.decimal == ","
-
-    @property
-    def batch_rows(self) -> int:
-        """Number of rows in a batch."""
-        return max(1, _BATCH_CELLS // len(self.names))
-
-
-def _header(source: ByteSource, selection: Selection) -> _Header:
-    lines, name = lines_of(source), source.name
-    first = next((line for line in lines if line.strip()), None)
-    if first is None:
-        raise Refused(f"{name}: the file is empty")
-    bare, form = re.sub(r'"[^"]*"', "", first), selection.text
-    others = list(islice(lines, _LINES_FOR_SPACES))
-    separator = form.separator or _separator(bare, others)
-    if bare.count(separator) * _BYTES_PER_NAME > settings().memory:
-        raise MemoryBudgetError(
-            f"{name}: the first line has {bare.count(separator) + 1:,} columns, whose names alone "
-            f"exceed the memory limit of {gib(settings().memory)}; is the table transposed?"
-        )
-    whole = chain([first], others, lines)
-    cells = [cell.strip() for cell in next(_cells(whole, separator, name))[1]]
-    if all(_is_number(cell, separator == ";") for cell in cells) and not _counted(cells):
-        return _Header([f"x{i}" for i in range(1, len(cells) + 1)], separator, False, form)
-    return _Header(checked_header(cells, selection, name), separator, True, form)
-
-
-def _counted(cells: list[str]) -> bool:
-    """Whether the first line is 0, 1, 2, ...: the names that pandas gives to columns without names."""
-    return len(cells) > 1 and cells == [str(i) for i in range(len(cells))]
-
-
-def _separator(first: str, others: list[str]) -> str:
-    """Separator of the first line, without what is quoted: spaces if other lines have as many, with numbers."""
-    if "\t" in first:
-        return "\t"
-    separator = max(",;|", key=first.count)
-    width = len(first.split())
-    if separator in first or width < 2 or not others:
-        return separator
-    rows = [line.split() for line in others if line.strip()]
-    alike = bool(rows) and all(len(row) == width and any(map(_is_number, row)) for row in rows)
-    return " " if alike else separator
-
-
 def _feed(
     source: ByteSource,
-    header: _Header,
+    header: Header,
     columns: list[_TextColumn],
     progress: Progress,
     *,
@@ -168,7 +104,7 @@ def _feed(
 # ---- rows: in batches, or one by one with their line numbers ------------------------------------
 
 
-def _batches(source: ByteSource, header: _Header) -> Iterator[list[list[str]]]:
+def _batches(source: ByteSource, header: Header) -> Iterator[list[list[str]]]:
     """Batches of rows, split by the csv module; after an error `_rows` finds the line to report."""
     width, skip = len(header.names), header.named
     if width == 1:  # blank lines are missing values
@@ -182,12 +118,11 @@ def _batches(source: ByteSource, header: _Header) -> Iterator[list[list[str]]]:
     reader = csv.reader(text, delimiter=header.separator, skipinitialspace=True, strict=True)
     try:
         while rows := _next_batch(reader, header, lambda: bounded.consumed):
-            if set(map(len, rows)) != {width}:
+            if skip or set(map(len, rows)) != {width}:
                 rows = [row for row in rows if row not in ([], [""])]
+                skip, rows = skip and not rows, rows[1:] if skip else rows
                 if not set(map(len, rows)) <= {width}:
                     raise BadRow
-            if skip and rows:
-                skip, rows = False, rows[1:]
             if rows:
                 yield rows
     except (csv.Error, UnicodeDecodeError, BadRow):
@@ -197,7 +132,7 @@ def _batches(source: ByteSource, header: _Header) -> Iterator[list[list[str]]]:
 
 
 def _next_batch(
-    rows: Iterator[list[str]], header: _Header, consumed: Callable[[], int]
+    rows: Iterator[list[str]], header: Header, consumed: Callable[[], int]
 ) -> list[list[str]]:
     """The next rows, fewer if they are long; `consumed` returns the number of bytes read so far."""
     batch: list[list[str]] = []
@@ -212,11 +147,11 @@ def _next_batch(
     return batch
 
 
-def _rows(source: ByteSource, header: _Header) -> Iterator[Row]:
+def _rows(source: ByteSource, header: Header) -> Iterator[Row]:
     """Line number and cells of each row, without blank lines, which in a single column are missing values."""
     width, skip, number = len(header.names), header.named, 0
     blank = range(0)
-    for line, cells in _cells(lines_of(source), header.separator, source.name):
+    for line, cells in cells_of(lines_of(source), header.separator, source.name):
         if cells in ([], [""]):
             blank = range(blank.start or line, line + 1)
             continue
@@ -234,26 +169,6 @@ def _rows(source: ByteSource, header: _Header) -> Iterator[Row]:
                 f"{first} has {width:,}"
             )
         yield line, cells
-
-
-def _cells(lines: Iterator[str], separator: str, name: str) -> Iterator[Row]:
-    """Line number and cells of each row, split by the csv module, whose errors become `Refused`."""
-    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
-    while True:
-        start = reader.line_num + 1
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as problem:
-            hint = "; is a quotation mark missing?" if re.search("field|end", str(problem)) else ""
-            if "new-line character" in str(problem):  # old Macintosh, or an export with a mistake
-                raise Refused(
-                    f"{name}, line {start}: a carriage return within the line: lines must end with a line feed; "
-                    "convert the file (tr '\\r' '\\n')"
-                ) from None
-            raise Refused(f"{name}, line {start}: {one_line(str(problem))}{hint}") from None
-        yield start, cells
 
 
 # ---- one column -------------------------------------------------------------------------------
@@ -305,7 +220,7 @@ class _TextColumn:
         """Discard the values, and start over with labels or numbers."""
         self.as_labels, self.parts, self.numbers, self.words = as_labels, [], 0, 0
 
-    def feed(self, cells: list[str], start: int, source: ByteSource, header: _Header) -> None:
+    def feed(self, cells: list[str], start: int, source: ByteSource, header: Header) -> None:
         """Append the cells of the rows from `start` on."""
         if self.as_labels:
             self.parts.append(self._codes(cells))
@@ -317,7 +232,7 @@ class _TextColumn:
         """Whether the values so far are numbers, with a few words at most."""
         return self.numbers >= _NUMERIC_SHARE * (self.numbers + self.words)
 
-    def needs_labels(self, source: ByteSource, header: _Header) -> bool:
+    def needs_labels(self, source: ByteSource, header: Header) -> bool:
         """Whether the column must be read again as labels; raises `Refused` for a few words among numbers."""
         if not self.words:
             return False
@@ -345,13 +260,13 @@ class _TextColumn:
         return np.array(codes, dtype=np.int64)
 
     def _values(
-        self, cells: list[str], start: int, source: ByteSource, header: _Header
+        self, cells: list[str], start: int, source: ByteSource, header: Header
     ) -> np.ndarray:
         style = NumberStyle(",") if self.style is None and header.comma else self.style
         raw, cells = cells, cells if style is None else [style.plain(c) for c in cells]
         values = _floats(cells, self.form.missing)
         for i in np.flatnonzero(np.isnan(values)):
-            if cells[i].strip() not in self.form.missing and not _is_number(cells[i]):
+            if cells[i].strip() not in self.form.missing and not is_number(cells[i]):
                 self.first_word = self.first_word if self.words else (start + int(i), raw[i])
                 self.words += 1
         if self.words and start == 0:
@@ -367,7 +282,7 @@ class _TextColumn:
         return values
 
 
-def _place(source: ByteSource, header: _Header, column: str, row: int) -> str:
+def _place(source: ByteSource, header: Header, column: str, row: int) -> str:
     """File, column, row and line, for a message."""
     line = next(islice(_rows(source, header), row, None))[0]
     return f"{source.name}, column {quoted([column])}, row {row + 1:,} (line {line:,})"
@@ -380,15 +295,5 @@ def _floats(cells: list[str], missing: frozenset[str]) -> np.ndarray:
             return np.fromiter(map(float, cells), np.float64, len(cells))
         except ValueError:
             pass
-    kept = (c if c.strip() not in missing and _is_number(c) else "nan" for c in cells)
+    kept = (c if c.strip() not in missing and is_number(c) else "nan" for c in cells)
     return np.fromiter(map(float, kept), np.float64, len(cells))
-
-
-def _is_number(cell: str, comma: bool = False) -> bool:
-    if "_" in cell:
-        return False
-    try:
-        float(cell.replace(",", ".") if comma else cell)
-    except ValueError:
-        return False
-    return True

@@ -1,13 +1,17 @@
-"""Lines of a text file: UTF-8, of bounded length, without zero bytes."""
+"""Lines of a text file, and their cells: UTF-8, of bounded length, without zero bytes."""
 
 from __future__ import annotations
 
+import csv
 import io
+import re
 from collections.abc import Iterator
 from typing import IO, Any
 
 from mercer.cli.byte_source import ByteSource
-from mercer.cli.exits import Refused
+from mercer.cli.exits import Refused, one_line
+
+Row = tuple[int, list[str]]  # number of its first line, and its cells
 
 _MAX_LINE_BYTES = 32 << 20  # a longer line is binary data, or a file without line ends
 
@@ -56,13 +60,33 @@ def lines_of(source: ByteSource) -> Iterator[str]:
             byte, position = line[problem.start], problem.start + 1
             raise Refused(
                 f"{name}, line {number}: byte 0x{byte:02x} at position {position} is not UTF-8; "
-                "save the file as UTF-8 (from Latin-1: iconv -f latin1 -t utf-8)"
+                "name its encoding, such as --encoding latin-1, or save it as UTF-8"
             ) from None
 
 
 def _sniff(line: bytes, name: str) -> None:
     """Refuse UTF-16 and binary files by their first line."""
     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Refused(f"{name}: this is UTF-16; save the file as UTF-8 (iconv -f utf-16 -t utf-8)")
+        raise Refused(f"{name}: this is UTF-16: use --encoding utf-16, or save it as UTF-8")
     if any(byte < 32 and byte not in b"\t\r\n\x0b\x0c\x1b" for byte in line[:4096]):
         raise Refused(f"{name}: this is a binary file of a format that mercer does not read")
+
+
+def cells_of(lines: Iterator[str], separator: str, name: str) -> Iterator[Row]:
+    """Line number and cells of each row, split by the csv module, whose errors become `Refused`."""
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    while True:
+        start = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as problem:
+            hint = "; is a quotation mark missing?" if re.search("field|end", str(problem)) else ""
+            if "new-line character" in str(problem):  # old Macintosh, or an export with a mistake
+                raise Refused(
+                    f"{name}, line {start}: a carriage return within the line: lines must end with a line feed; "
+                    "convert the file (tr '\\r' '\\n')"
+                ) from None
+            raise Refused(f"{name}, line {start}: {one_line(str(problem))}{hint}") from None
+        yield start, cells
