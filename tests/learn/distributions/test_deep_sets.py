@@ -101,6 +101,14 @@ def test_several_targets_and_kinds_of_distributions():
     assert_allclose(again.predict(tensors[60:]), MODEL.predict(ASKED), rtol=1e-3)
 
 
+def test_a_column_that_is_constant_up_to_rounding_keeps_its_unit():
+    """The standard deviation of 600 times 0.1 is 1e-15: a unit in which 0.2 would be 1e14 away."""
+    bags = [np.column_stack([bag, np.full(len(bag), 0.1)]) for bag in BAGS]
+    model = clone(FAST).set_params(steps=20).fit(bags, SPREAD)
+    moved = [bag + np.array([0.0, 0.0, 0.1]) for bag in bags]
+    assert_allclose(model.predict(moved), model.predict(bags), atol=1.0)
+
+
 def test_saved_models_predict_without_torch(tmp_path, monkeypatch):
     again = load(save(MODEL, tmp_path / "sets.mercer"))
     monkeypatch.setattr(training, "find_spec", lambda name: None)

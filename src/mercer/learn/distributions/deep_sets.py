@@ -29,6 +29,7 @@ from mercer.rkhs.embeddings.as_bags import as_bags
 
 _MIN_PARTS = 4  # of the bags, of which every network holds out one to stop its training
 _POINTS_AT_ONCE = 4096  # of all bags of a step
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)  # relative; columns that vary by less are constant
 _DRAWS = 1000  # points of each distribution that is known in closed form
 
 
@@ -115,7 +116,9 @@ class DeepSets(KernelPredictor):
         xp = namespace(values)
         self.center_ = to_numpy(xp.mean(values, axis=0))
         spread = to_numpy(xp.std(values, axis=0))
-        self.scale_ = np.where(spread > 0, spread, 1.0)
+        low, high = (to_numpy(extreme(values, axis=0)) for extreme in (xp.min, xp.max))
+        rounding = _ROUNDING * np.maximum(np.abs(low), np.abs(high))
+        self.scale_ = np.where(high - low > rounding, spread, 1.0)  # constant columns keep their unit
         scaled = (values - array_like(self.center_, values)) / array_like(self.scale_, values)
         return TrainingSets(scaled, bags.offsets, bags.segments.shares, targets)
 
