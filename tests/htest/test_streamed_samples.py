@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from mercer import row_streams
 from mercer.errors import MemoryBudgetError, NoRule
 from mercer.gram.blockwise_permutations import BlockwisePermutations
 from mercer.gram.resampling_weights import Resamples
-from mercer.gram.stream_sums import drawn_by_hash
+from mercer.gram.stream_sums import ColumnMoments, drawn_by_hash
 from mercer.htest import (
     FSSD,
     ME,
@@ -344,3 +346,13 @@ def test_rows_drawn_by_hash_are_uniform():
     draws = np.concatenate([drawn_by_hash(iter([values]), 10, seed) for seed in range(500)])
     counts = np.bincount(draws[:, 0].astype(int), minlength=100)  # 50 each, sd 6.7
     assert 20 < counts.min() <= counts.max() < 85  # 4.5 and 5.2 standard deviations
+
+
+def test_moments_of_columns_and_of_constant_ones():
+    """A sum of rows one by one makes 0.1 vary by 1e-15, more than the rounding of a value."""
+    values = np.column_stack([X, np.full(len(X), 0.1)])
+    parts = [ColumnMoments.of(part, (False,) * 3) for part in np.array_split(values, 7)]
+    moments = reduce(add, parts)
+    np.testing.assert_allclose(moments.means, values.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(moments.deviations[:2], X.std(axis=0), rtol=1e-12)
+    assert moments.deviations[2] == 0

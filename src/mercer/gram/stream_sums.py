@@ -133,7 +133,8 @@ class ColumnMoments:
     @classmethod
     def of(cls, values: np.ndarray, categorical: Sequence[bool]) -> Self:
         """The moments of some rows."""
-        means = values.mean(axis=0, dtype=np.float64)
+        first = values[0].astype(np.float64)  # a constant column has exactly this mean
+        means = first + (values - first).mean(axis=0)
         squares = np.sum((values - means) ** 2, axis=0)
         counts = tuple(
             dict(zip(*(a.tolist() for a in np.unique(column, return_counts=True)), strict=True))

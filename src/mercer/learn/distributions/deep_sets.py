@@ -118,7 +118,9 @@ class DeepSets(KernelPredictor):
         spread = to_numpy(xp.std(values, axis=0))
         low, high = (to_numpy(extreme(values, axis=0)) for extreme in (xp.min, xp.max))
         rounding = _ROUNDING * np.maximum(np.abs(low), np.abs(high))
-        self.scale_ = np.where(high - low > rounding, spread, 1.0)  # constant columns keep their unit
+        self.scale_ = np.where(
+            high - low > rounding, spread, 1.0
+        )  # constant columns keep their unit
         scaled = (values - array_like(self.center_, values)) / array_like(self.scale_, values)
         return TrainingSets(scaled, bags.offsets, bags.segments.shares, targets)
 
