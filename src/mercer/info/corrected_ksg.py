@@ -16,7 +16,7 @@ from mercer.info.ksg import KSG, local_information
 from mercer.info.paired_surrogates import measured, paired_correction, without_noise
 from mercer.info.sample import Sample, fixed_generator, more_points_than
 
-_TIED = 0.05  # share of repeated numbers up to which a column counts as continuous
+TIED = 0.05  # share of repeated numbers up to which a column counts as continuous
 _FEW_COLUMNS, _OBSERVATIONS, _MOST_COPIES = 2, 4000, 4  # of Gaussian samples
 _SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is treated as regular
 
@@ -194,7 +194,7 @@ def has_ties(points: Any) -> bool:
     xp = namespace(points)
     ordered = xp.sort(points, axis=0)
     repeated = xp.astype(ordered[1:, :] == ordered[:-1, :], xp.float64)
-    return bool(xp.any(xp.sum(repeated, axis=0) > _TIED * points.shape[0]))
+    return bool(xp.any(xp.sum(repeated, axis=0) > TIED * points.shape[0]))
 
 
 def _normal_scores(points: Any) -> Any:

@@ -12,11 +12,10 @@ import numpy as np
 from mercer import validate
 from mercer.backend import array_like, to_numpy
 from mercer.errors import NoRule
-from mercer.info.corrected_ksg import CorrectedKSG
+from mercer.info.corrected_ksg import TIED, CorrectedKSG
 from mercer.info.estimator import Estimator
 from mercer.info.sample import Sample, fixed_generator, require_instance
 
-_TIED = 0.05  # share of repeated numbers up to which a column counts as continuous
 _REPEATS = 20  # observations of each value from which on a column is as good as one of categories
 _CELL = 10  # and of each pair of values of two such columns
 
@@ -82,7 +81,7 @@ def columns_with_ties(samples: Sequence[Sample]) -> list[list[int]]:
             distinct = len(np.unique(values[:, j]))
             if categorical or distinct * _REPEATS <= n:
                 few.append((i, j, distinct))
-            elif n - distinct > _TIED * n:
+            elif n - distinct > TIED * n:
                 places[i].append(j)
     for (i, j, first), (a, b, second) in combinations(few, 2):
         if i != a and first * second * _CELL > n:
