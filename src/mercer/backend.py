@@ -248,8 +248,12 @@ def array_like(values: Any, like: ArrayT, dtype: Any = None) -> ArrayT:
         values = np.asarray(values)
     elif not is_numpy(values) and type(values) is not type(like):
         values = to_numpy(values)
-    if isinstance(values, np.ndarray) and not values.flags.writeable:
-        values = values.copy()  # torch warns about read-only memory
+    if isinstance(values, np.ndarray):
+        backwards = is_torch(like) and min(values.strides, default=0) < 0
+        if backwards or not values.flags.writeable:
+            values = (
+                values.copy()
+            )  # torch warns about read-only memory, and has no negative strides
     return namespace(like).asarray(values, dtype=dtype, device=device(like))
 
 

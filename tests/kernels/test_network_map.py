@@ -190,6 +190,13 @@ def test_threads_of_torch_are_those_of_the_user_after_calls_that_overlap():
         torch.set_num_threads(before)
 
 
+def test_rows_in_reverse():
+    """Views with negative strides, which torch does not take."""
+    kernel = RBF(1.0).transformed(network())
+    assert_allclose(kernel(X[::-1, ::-1]), kernel(X[::-1, ::-1].copy()))
+    assert MMD(kernel).statistic(X[::-1], Y) == pytest.approx(MMD(kernel).statistic(X, Y))
+
+
 def test_refusals():
     with pytest.raises(TypeError, match=r"module must be a torch.nn.Module"):
         NetworkMap(np.tanh)
