@@ -234,7 +234,7 @@ def _refuse_beyond_budget(nbytes: int, name: str) -> None:
         raise MemoryBudgetError(
             f"{name} would take {nbytes / 2**20:,.0f} MiB in memory, and the budget is {budget / 2**20:,.0f} MiB: "
             "take a sample of its rows, or raise mercer.config(memory=...); ME, SCF, UME, LinearMMD, BlockMMD, NFSIC, "
-            "FSSD and MMD read a sample from files part by part, and so do NystromRidge and NystromLogistic"
+            "FSSD and MMD read a sample from files part by part, and so do NystromRidge, NystromLogistic and NystromSVC"
         )
 
 

@@ -364,6 +364,7 @@ def learner_cases() -> list[LearnerCase]:
         (learn.KernelQuantile(ridge=0.1), *numbers, True),
         (learn.FourierRidge(n_components=50, random_state=0), *numbers, True),
         (learn.NystromLogistic(landmarks=20, tolerance=1e-3, random_state=0), *classes),
+        (learn.NystromSVC(landmarks=20, random_state=0), *classes),
         (learn.NystromRidge(ridge=0.1, landmarks=30, random_state=0), *numbers, True, 5e-3),
     ]
     return [LearnerCase(*row) for row in rows]

@@ -101,7 +101,7 @@ def test_clusters_of_a_file(tmp_path: Path):
     [
         (KernelPCA(2), r"use KernelPCA\(landmarks=1000\)"),
         (KernelKMeans(2), r"use KernelKMeans\(landmarks=1000\)"),
-        (SVC(), "use NystromLogistic"),
+        (SVC(), "use NystromSVC"),
     ],
     ids=lambda p: type(p).__name__,
 )

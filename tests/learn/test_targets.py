@@ -18,6 +18,7 @@ from mercer.learn import (
     LocalLinear,
     NadarayaWatson,
     NystromLogistic,
+    NystromSVC,
     SmoothingSpline,
 )
 
@@ -32,6 +33,7 @@ CLASSIFIERS = [
     KernelLogistic(RBF(1.0)),
     KernelMachine(Hinge(), RBF(1.0)),
     NystromLogistic(RBF(1.0), landmarks=5, random_state=0),
+    NystromSVC(RBF(1.0), landmarks=5, random_state=0),
 ]
 REGRESSORS = [
     KernelRidge(RBF(1.0)),

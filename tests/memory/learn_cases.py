@@ -40,6 +40,7 @@ from mercer.learn import (
     NadarayaWatson,
     NystromLogistic,
     NystromRidge,
+    NystromSVC,
     OneClassSMM,
     OneClassSVC,
     RidgePath,
@@ -113,6 +114,7 @@ POINT_CASES = {
     "learn.FourierRidge": fit(FourierRidge(n_components=200, random_state=0), numbers, n=10_000),
     "learn.FourierRidge, refused": fit(FourierRidge(random_state=0), numbers),
     "learn.NystromLogistic": fit(NystromLogistic(landmarks=200, random_state=0), classes),
+    "learn.NystromSVC": fit(NystromSVC(landmarks=200, random_state=0), classes),
     "learn.NystromRidge": fit(NystromRidge(landmarks=200, random_state=0), numbers, n=10_000),
     "learn.NystromRidge, refused": fit(NystromRidge(random_state=0), numbers),
     "learn.NystromRidge, iterative": fit(

@@ -44,6 +44,7 @@ from mercer.learn import (
     NadarayaWatson,
     NystromLogistic,
     NystromRidge,
+    NystromSVC,
     OneClassSMM,
     OneClassSVC,
     OneVsRest,
@@ -120,6 +121,7 @@ ZOO = [
     KernelQuantile(0.8, RBF(2.0), 0.1, intercept=False),
     FourierRidge(n_components=50, random_state=0),
     NystromLogistic(landmarks=200, tolerance=1e-10, random_state=0),
+    NystromSVC(landmarks=200, random_state=0),
     NystromRidge(landmarks=200, random_state=0),
     NystromRidge(
         RBF(2.0), 0.1, landmarks=200, solver=ConjugateGradients(200, 1e-12), random_state=0

@@ -39,6 +39,7 @@ from mercer.learn.landmarks.batch_source import Batches, Parquet, Source
 from mercer.learn.landmarks.fourier_ridge import FourierRidge
 from mercer.learn.landmarks.nystrom_logistic import NystromLogistic
 from mercer.learn.landmarks.nystrom_ridge import NystromRidge
+from mercer.learn.landmarks.nystrom_svc import NystromSVC
 from mercer.learn.landmarks.ridge_solvers import ConjugateGradients, NormalEquations, Solver
 from mercer.learn.machines.kernel_search import KernelSearchCV
 from mercer.learn.machines.oneclass import OneClassSVC
@@ -118,6 +119,7 @@ __all__ = [
     "NormalEquations",
     "NystromLogistic",
     "NystromRidge",
+    "NystromSVC",
     "OneClassSMM",
     "OneClassSVC",
     "OneVsOne",

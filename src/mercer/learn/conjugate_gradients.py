@@ -39,11 +39,14 @@ def conjugate_gradients(
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Local model of a function at a point: value, gradient, and Hessian product v -> Hv."""
+    """Local model of a function at a point: value, gradient, and Newton's direction.
+
+    The system of the direction is solved up to the relative residual that `direction` is given.
+    """
 
     value: float
     gradient: Array
-    curvature: Callable[[Array], Array]
+    direction: Callable[[float], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +58,27 @@ class Minimum:
     left: float
 
 
+def by_conjugate_gradients(
+    gradient: Array, curvature: Callable[[Array], Array]
+) -> Callable[[float], Array]:
+    """Newton's direction for a `Look`, from products v -> Hv with the Hessian."""
+    xp, shape = namespace(gradient), tuple(gradient.shape)
+
+    def system(v: Array) -> Array:
+        return xp.reshape(curvature(xp.reshape(v, shape)), (-1, 1))
+
+    def direction(tolerance: float) -> Array:
+        right = xp.reshape(-gradient, (-1, 1))
+        solved, _, _ = conjugate_gradients(system, right, _MAX_INNER_ITERATIONS, tolerance)
+        return xp.reshape(solved, shape)
+
+    return direction
+
+
 def newton(
     look: Callable[[Array], Look], start: Array, iterations: int, tolerance: float
 ) -> Minimum:
-    """Minimise a convex function by Newton's method with conjugate gradients.
+    """Minimise a convex function by Newton's method.
 
     Stops where the gradient is below `tolerance` times the first one. Steps are halved until the
     function decreases sufficiently (Nocedal and Wright 2006, alg. 7.1).
@@ -66,19 +86,9 @@ def newton(
     xp = namespace(start)
     current = look(start)
     first = _norm(current.gradient) or 1.0
-    residual, step, shape = _norm(current.gradient) / first, 0, tuple(start.shape)
-
-    def flat(v: Array) -> Array:
-        return xp.reshape(v, (-1, 1))
-
+    residual, step = _norm(current.gradient) / first, 0
     while step < iterations and residual > tolerance:
-        solved, _, _ = conjugate_gradients(
-            lambda v, image=current.curvature: flat(image(xp.reshape(v, shape))),
-            flat(-current.gradient),
-            _MAX_INNER_ITERATIONS,
-            min(0.1, residual**0.5),
-        )
-        direction = xp.reshape(solved, shape)
+        direction = current.direction(min(0.1, residual**0.5))
         promised = scalar(xp.sum(current.gradient * direction))
         length = 1.0
         for _ in range(_MAX_HALVINGS):

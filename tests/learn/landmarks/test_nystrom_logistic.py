@@ -13,7 +13,7 @@ from mercer.errors import NotConverged
 from mercer.features import KMeansPlusPlus
 from mercer.kernels import RBF, Exponential, Linear
 from mercer.learn import Batches, KernelLogistic, NystromLogistic, Parquet
-from mercer.learn.landmarks import nystrom_logistic
+from mercer.learn.landmarks import landmark_classifier
 from tests.support.arrays import torch
 
 RNG = np.random.default_rng(8)
@@ -62,7 +62,7 @@ def test_kernel_values_in_memory_and_recomputed_ones_give_the_same(y, intercept,
         KERNEL, 0.3, landmarks=LANDMARKS, intercept=intercept, tolerance=1e-10
     )
     stored = clone(learner).fit(X, y, sample_weight=weights)
-    monkeypatch.setattr(nystrom_logistic, "_STORED_SHARE", 2**50)
+    monkeypatch.setattr(landmark_classifier, "_STORED_SHARE", 2**50)
     streamed = clone(learner).fit(X, y, sample_weight=weights)
     assert_allclose(stored.decision_function(X), streamed.decision_function(X), atol=1e-8)
 

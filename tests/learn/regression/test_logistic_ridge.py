@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from mercer.kernels import RBF
 from mercer.learn import Batches, KernelLogistic, NystromLogistic
 from mercer.learn.regression import logistic_ridge
-from mercer.learn.regression.links import Bernoulli, Categorical
+from mercer.learn.regression.class_losses import Bernoulli, Categorical
 
 KERNEL = RBF(1.0)
 

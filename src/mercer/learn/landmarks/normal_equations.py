@@ -112,21 +112,11 @@ class NormalSums:
         definite. Where all rows are nearly equal the sums are nearly 0, so e has a lower bound too,
         relative to the trace of the matrix itself.
         """
-        xp = namespace(self.matrix)
         matrix = self._centred() if intercept else self._uncentred()
         matrix += ridge * penalty
-        tiles_trace, trace = (scalar(xp.sum(xp.linalg.diagonal(a))) for a in (self.matrix, matrix))
-        noise = max(self.precision * tiles_trace, _MIN_SUM_NOISE * eps(matrix) * trace)
-        shift = _NOISE_FACTOR * noise / int(penalty.shape[0]) ** 0.5
-        for power in range(_MAX_DOUBLINGS):
-            regularized = xp.asarray(matrix, copy=True)
-            add_to_diagonal(regularized, shift * 2.0**power)
-            solve = factored(regularized)
-            if solve is not None:
-                return solve
-        raise ValueError(
-            "the normal equations are not positive definite: use a larger ridge, or a kernel that "
-            "is positive definite"
+        noise = self.precision * _trace(self.matrix)
+        return factored_with_noise(
+            matrix, max(noise, _MIN_SUM_NOISE * eps(matrix) * _trace(matrix))
         )
 
     def right_side(self, *, intercept: bool) -> Array:
@@ -170,6 +160,27 @@ class Means:
         return self.target - self.rows @ c
 
 
+def factored_with_noise(matrix: Array, noise: float) -> Callable[[Array], Array]:
+    """v -> (A + e I)^-1 v for normal equations A, with the smallest e that rounding by about `noise` requires."""
+    xp = namespace(matrix)
+    shift = _NOISE_FACTOR * noise / int(matrix.shape[0]) ** 0.5
+    for power in range(_MAX_DOUBLINGS):
+        regularized = xp.asarray(matrix, copy=True)
+        add_to_diagonal(regularized, shift * 2.0**power)
+        solve = factored(regularized)
+        if solve is not None:
+            return solve
+    raise ValueError(
+        "the normal equations are not positive definite: use a larger ridge, or a kernel that "
+        "is positive definite"
+    )
+
+
+def _trace(matrix: Array) -> float:
+    xp = namespace(matrix)
+    return scalar(xp.sum(xp.linalg.diagonal(matrix)))
+
+
 def transposed_times_changed(design: LazyMatrix, v: Array, change: Change) -> tuple[Array, Array]:
     """Z'r for r = change(Zv) in one pass over the tiles, and the sum of extra numbers, in float64.
 
@@ -186,6 +197,28 @@ def transposed_times_changed(design: LazyMatrix, v: Array, change: Change) -> tu
         total = product if total is None else total + product
         extras = extra if extras is None else extras + extra
     return total, extras
+
+
+def weighted_products(
+    design: LazyMatrix, outer: Array | None, v: Array, weigh: Callable[[Array, slice], Array]
+) -> list[Array]:
+    """(ZM 1)'D_j(ZM 1) for every column j of D = weigh(Zv), in one pass over the tiles, in float64.
+
+    M is `outer` (m, r), or 1 if there is none. `weigh` maps rows of Zv (b, k) and their slice to weights (b, k), which
+    are not negative; rows of weight 0 cost no products.
+    """
+    work = _WeightedProducts(design, outer, v, weigh)
+    tasks = spans(design.shape[0], _task_rows(design))
+    width = design.shape[1] if outer is None else int(outer.shape[1])
+    held = 8 * int(v.shape[1]) * (width + 1) ** 2
+    total: list[Array] = []
+    for products in in_order(work, tasks, parallel=is_numpy(design.like), held=held):
+        if not total:
+            total = products
+            continue
+        for sums, here in zip(total, products, strict=True):
+            sums += here
+    return total
 
 
 def transposed_product(design: LazyMatrix, u: Array) -> Array:
@@ -216,6 +249,43 @@ class _Products:
             right += transposed(tile) @ self.y[span, :]
             z[span.start - first : span.stop - first, :] = tile
         return transposed(z) @ z, right  # NumPy computes one triangle of z'z and copies it
+
+
+@dataclass(frozen=True)
+class _WeightedProducts:
+    """rows -> (ZM 1)'D_j(ZM 1) of these rows for every j."""
+
+    design: LazyMatrix
+    outer: Array | None
+    v: Array
+    weigh: Callable[[Array, slice], Array]
+
+    def __call__(self, rows: slice) -> list[Array]:
+        m, first, like = self.design.shape[1], rows.start, self.design.like
+        z = zeros((rows.stop - first, m), like)
+        for span in spans(rows.stop, _tile_rows(self.design), first=first):
+            z[span.start - first : span.stop - first, :] = self.design.block(span, slice(0, m))
+        weights = self.weigh(z @ self.v, rows)
+        xp = namespace(weights)
+        z, weights = _rows_where(z, weights, xp.any(weights > 0, axis=1))
+        z = z if self.outer is None else z @ self.outer
+        z = xp.concat([z, ones((int(z.shape[0]), 1), z)], axis=1)
+        return [self._product(z, weights[:, j]) for j in range(int(weights.shape[1]))]
+
+    @staticmethod
+    def _product(z: Array, weights: Array) -> Array:
+        part, weights = _rows_where(z, weights, weights > 0)
+        part = part * astype(weights**0.5, z.dtype)[:, None]
+        product = transposed(part) @ part  # NumPy computes one triangle and copies it
+        return astype(product, double(product))
+
+
+def _rows_where(z: Array, weights: Array, wanted: Array) -> tuple[Array, Array]:
+    xp = namespace(z)
+    (at,) = xp.nonzero(wanted)
+    if int(at.shape[0]) == int(z.shape[0]):
+        return z, weights
+    return xp.take(z, at, axis=0), xp.take(weights, at, axis=0)
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 
 from mercer import validate
 from mercer.features.random_state import state
 from mercer.kernels.base import Kernel
 from mercer.kernels.precomputed import Precomputed
+from mercer.learn.class_weights import class_factors
 from mercer.learn.landmark_features import refuse_beyond_memory
 from mercer.learn.machines.labelled_points import LabelledPoints, stratified_folds
 from mercer.learn.machines.platt import PlattSigmoid
@@ -239,20 +239,10 @@ class SVC(ClassifierMixin, Machine):
 
     def _weight_factors(self, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """Factor of C at every point, from its class and its weight: (n,)."""
-        by_class = self.class_weight
-        if by_class is None:
-            return np.ones(len(codes), dtype=np.float64) if weights is None else weights
-        if isinstance(by_class, dict):
-            unknown = [label for label in by_class if label not in self.classes_]
-            if unknown:
-                raise ValueError(f"class_weight has classes that are not in y: {unknown}")
-            labels = enumerate(self.classes_.tolist())
-            by_class = {i: by_class[c] for i, c in labels if c in by_class}
-        factors = compute_class_weight(by_class, classes=np.arange(len(self.classes_)), y=codes)
-        if not np.all(factors > 0):
-            raise ValueError(
-                f"class_weight must be positive for every class, got {factors.tolist()}"
-            )
+        if self.class_weight is None and weights is not None:
+            return weights
+        counts = np.bincount(codes, minlength=len(self.classes_))
+        factors = class_factors(self.class_weight, self.classes_, counts)
         return factors[codes] * (1.0 if weights is None else weights)
 
     def _train(self, data: LabelledPoints, C: Sequence[float]) -> list[SupportExpansion]:
@@ -333,7 +323,7 @@ def _fit_all(machines: list[SVC], X: Any, y: Any, sample_weight: Any) -> list[An
     for machine in machines:
         machine._check()
     first = machines[0]
-    refuse_beyond_memory(X, "SVC", "use NystromLogistic, which reads them part by part")
+    refuse_beyond_memory(X, "SVC", "use NystromSVC, which reads them part by part")
     kernel, points, codes, weights = first._accept_labels(X, y, sample_weight)
     points = first._precise_points(points)
     check_definite(kernel, points, hard=any(inf == m.C for m in machines))

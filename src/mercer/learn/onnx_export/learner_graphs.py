@@ -35,6 +35,7 @@ from mercer.learn.kernel_learner import with_intercept
 from mercer.learn.landmarks.fourier_ridge import FourierRidge
 from mercer.learn.landmarks.nystrom_logistic import NystromLogistic
 from mercer.learn.landmarks.nystrom_ridge import NystromRidge
+from mercer.learn.landmarks.nystrom_svc import NystromSVC
 from mercer.learn.machines.oneclass import OneClassSVC
 from mercer.learn.machines.svc import SVC
 from mercer.learn.machines.svr import SVR
@@ -159,6 +160,11 @@ def _logistic(model: KernelLogistic, at: LearnerInput) -> Outputs:
 def _nystrom_logistic(model: NystromLogistic, at: LearnerInput) -> Outputs:
     values = _with_intercept(model, at)
     return classified(model.classes_, values, np.exp(log_probabilities(values)))
+
+
+@outputs(NystromSVC)
+def _nystrom_svc(model: NystromSVC, at: LearnerInput) -> Outputs:
+    return classified(model.classes_, _with_intercept(model, at))
 
 
 @outputs(NadarayaWatson)
@@ -329,6 +335,9 @@ def _needs_double(model: Any) -> bool:
     """Whether the learner would compute kernel values of float32 points in float64, as its ridge is small."""
     if getattr(model, "_doubled", False):
         return True
+    if isinstance(model, NystromSVC):  # coefficients are large where landmarks are nearly dependent
+        weights = to_numpy(model.function_.weights)
+        return shows_rounding(model._bound, model.landmarks_, weights, np.dtype(np.float32))
     ridge = getattr(model, "ridge_", None)
     if ridge is None or isinstance(model, NystromRidge | NystromLogistic):
         return False

@@ -14,9 +14,9 @@ from mercer.gram import Gram
 from mercer.gram.positive_definite import eigenpairs
 from mercer.kernels.base import Kernel, Points
 from mercer.learn.conjugate_gradients import newton
+from mercer.learn.regression.class_losses import Categorical, log_sum_exp
 from mercer.learn.regression.kernel_machine import RepresenterMachine, chosen_class
 from mercer.learn.regression.landmark_matrix import LandmarkMatrix
-from mercer.learn.regression.links import Categorical, log_sum_exp
 from mercer.learn.regression.logistic_ridge import ridge_for_points
 from mercer.learn.regression.losses import Logistic
 from mercer.learn.regression.multinomial import Multinomial

@@ -12,7 +12,7 @@ from mercer.gram import Gram, cholesky
 from mercer.kernels.base import Kernel, Points
 from mercer.kernels.take import taken
 from mercer.learn.conjugate_gradients import newton
-from mercer.learn.regression.links import Bernoulli, Categorical, Link
+from mercer.learn.regression.class_losses import Bernoulli, Categorical, Link
 from mercer.learn.regression.multinomial import Multinomial
 from mercer.rkhs.sample_rows import widened_for
 

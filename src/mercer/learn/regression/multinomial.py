@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.backend import Array, namespace, transposed
-from mercer.learn.conjugate_gradients import Look
-from mercer.learn.regression.links import Link
+from mercer.learn.conjugate_gradients import Look, by_conjugate_gradients
+from mercer.learn.regression.class_losses import Link
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Multinomial:
         def curvature(v: Array) -> Array:
             return self._adjoint(weights * link.change(p, self._image(v))) + 2 * ridge * v
 
-        return Look(value, gradient, curvature)
+        return Look(value, gradient, by_conjugate_gradients(gradient, curvature))
 
     def mean_curvature(self, point: Array) -> float:
         """Mean of w p (1 - p) over points and classes."""
