@@ -130,9 +130,11 @@ def test_wrong_arguments():
         AgainstDraws(Gaussian(0.0, 1.0), draws=0)
     with pytest.raises(TypeError, match="got the class GaussianMixture; pass an instance"):
         AgainstDraws(GaussianMixture)
-    with pytest.raises(TypeError, match="with its parameters"):
+    with pytest.raises(TypeError, match=r"Composite\(norm\).test\(x\)"):
         AgainstDraws(scipy.stats.norm)
-    with pytest.raises(ValueError, match="must be fitted, got GaussianMixture"):
+    with pytest.raises(TypeError, match=r"the family poisson: .*write poisson\(...\)"):
+        AgainstDraws(scipy.stats.poisson)
+    with pytest.raises(ValueError, match=r"unfitted GaussianMixture: .*Composite\("):
         AgainstDraws(GaussianMixture(2))
     with pytest.raises(TypeError, match="model must be something that can be sampled"):
         AgainstDraws(3)

@@ -4,6 +4,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from sklearn.mixture import GaussianMixture
 
 import mercer
 from mercer.gram import Gram
@@ -88,6 +89,15 @@ class TestChoice:
             TypeError, match="'b' of x is categorical, but models need numeric columns"
         ):
             mercer.goodness_of_fit(PLANE, frame)
+
+    def test_estimators_say_that_they_must_not_have_seen_the_rows(self):
+        x = island(60)
+        fitted = GaussianMixture(2, random_state=0).fit(x)
+        (note,) = (n for n in mercer.goodness_of_fit(fitted, x, rng=0).notes if "Composite" in n)
+        assert "only if this GaussianMixture was not fitted to these rows" in note
+        assert "Composite(GaussianMixture(...))" in note
+        known = mercer.goodness_of_fit(Gaussian([0.0, 0.0], 1.0), x, rng=0)
+        assert not any("Composite" in n for n in known.notes)
 
 
 class TestUnits:

@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import array_like, count, is_array, is_numpy
+from mercer.htest.goodness.unknown_parameters import is_family, unfitted, without_parameters
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
 from mercer.htest.result import Result
@@ -81,10 +82,8 @@ def sampler_of(model: Any) -> Sampler:
             f"model must be {_NEEDED}; got the class {model.__name__}; pass an instance, for example "
             f"{model.__name__}()"
         )
-    if hasattr(model, "freeze") and type(model).__module__.startswith("scipy.stats"):
-        raise TypeError(
-            "model must be a frozen distribution with its parameters, such as norm(0, 1)"
-        )
+    if is_family(model):
+        raise without_parameters(model)
     sample = getattr(model, "sample", None)
     if callable(sample):
         return _by_sample(model, sample)
@@ -122,7 +121,7 @@ def _by_sample(model: Any, sample: Callable[..., Any]) -> Sampler:
             "would not be reproducible"
         )
     if not (hasattr(model, "means_") or hasattr(model, "tree_")):
-        raise ValueError(f"model must be fitted, got {type(model).__name__}: call .fit(data) first")
+        raise unfitted(model)
     if "random_state" in known:
         return lambda n, rng: sample(n, random_state=_state(rng))
     return lambda n, rng: _seeded(model, rng).sample(n)[0]

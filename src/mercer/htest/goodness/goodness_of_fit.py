@@ -27,6 +27,7 @@ from mercer.htest.goodness.score_models import (
     model_of,
     units_of,
 )
+from mercer.htest.goodness.unknown_parameters import fit_note
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import WildBootstrap
 from mercer.kernels.base import Kernel
@@ -105,6 +106,9 @@ def goodness_of_fit(
     make = _asked(test, kernel, chain)
     run = partial(_tested, chain=chain, make=make, resamples=resamples, rng=validate.generator(rng))
     result = in_units(one_sample(x, "x"), lambda z, units: run(_divided(model, units), z))
+    note = fit_note(model)
+    if note is not None:
+        result = replace(result, notes=(*result.notes, note))
     return at_level(result, level)
 
 

@@ -13,6 +13,7 @@ from mercer.backend import Array, array_like, is_numpy, to_numpy
 from mercer.frames import Table
 from mercer.htest.goodness.against_draws import drawn
 from mercer.htest.goodness.kde_score import GaussianKDE
+from mercer.htest.goodness.unknown_parameters import is_family, unfitted, without_parameters
 from mercer.kernels.default import varying
 from mercer.rkhs.charts import Chart, chart_of
 from mercer.rkhs.densities import Density
@@ -225,10 +226,8 @@ def _of_scipy(model: Any) -> Model:
         return _on_host(density.score, model.d)
     if hasattr(model, "support") and hasattr(model, "logpdf") and not hasattr(model, "freeze"):
         return _of_continuous(model)
-    if hasattr(model, "freeze"):
-        raise TypeError(
-            "model must be a frozen distribution with its parameters, such as norm(0, 1)"
-        )
+    if is_family(model):
+        raise without_parameters(model)
     kind = getattr(getattr(model, "dist", None), "name", name)
     why = "is discrete and has no density" if hasattr(model, "pmf") else "is not supported"
     raise TypeError(
@@ -329,7 +328,7 @@ def _unbound_score(x: Array) -> Array:
 def _of_mixture(model: Any) -> Model:
     """A fitted GaussianMixture: full, tied, diag or spherical covariances."""
     if not hasattr(model, "covariances_"):
-        raise ValueError(f"model must be fitted, got {type(model).__name__}: call .fit(data) first")
+        raise unfitted(model)
     means, weights = np.asarray(model.means_), np.asarray(model.weights_)
     covariances = np.asarray(model.covariances_)
     if model.covariance_type == "tied":
@@ -355,7 +354,7 @@ def _of_kernel_density(model: Any) -> Model:
             "kernel='gaussian' and metric='euclidean'"
         )
     if not hasattr(model, "tree_"):
-        raise ValueError(f"model must be fitted, got {name}: call .fit(data) first")
+        raise unfitted(model)
     points = np.asarray(model.tree_.data, dtype=np.float64)
     weights = np.ones(len(points), np.float64)
     if model.tree_.sample_weight is not None:
