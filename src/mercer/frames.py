@@ -77,6 +77,13 @@ class Table:
         }
 
 
+def with_categories(
+    seen: Mapping[str, frozenset[str]], more: Mapping[str, frozenset[str]]
+) -> dict[str, frozenset[str]]:
+    """Categories by column, with those of more rows."""
+    return {**seen, **{name: seen.get(name, frozenset()) | new for name, new in more.items()}}
+
+
 def table(x: object, name: str) -> Table | None:
     """`x` as a `Table` if it is a data frame or series of any library, else None."""
     import narwhals.stable.v1 as nw

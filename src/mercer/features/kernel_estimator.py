@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, Self, cast
 
@@ -166,8 +167,7 @@ class KernelEstimator(VersionedEstimator):
         with a warning: to a kernel it differs from all categories of `fit`.
         """
         if reset:
-            seen = {} if frame is None else frame.categories()
-            self._categories = {name: sorted(labels) for name, labels in seen.items()}
+            self._keep_categories({} if frame is None else frame.categories())
         known = getattr(self, "_categories", {})
         if reset or not known:
             return
@@ -188,6 +188,10 @@ class KernelEstimator(VersionedEstimator):
                     UnseenCategory,
                     stacklevel=4,
                 )
+
+    def _keep_categories(self, seen: Mapping[str, Iterable[str]]) -> None:
+        """Store the categories of the data of `fit`, by column."""
+        self._categories = {name: sorted(labels) for name, labels in seen.items()}
 
     def _is_grouped(self, X: Any) -> bool:
         """Whether X is a tuple with one sample for each kernel of a `Tensor`."""

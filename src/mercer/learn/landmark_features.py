@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from mercer.errors import MemoryBudgetError
 from mercer.features.kernel_estimator import KernelEstimator
 from mercer.features.nystrom import NystromMap, inverse_root
 from mercer.features.random_state import generator
+from mercer.frames import Table, with_categories
 from mercer.gram.stream_sums import (
     PointReader,
     StreamMoments,
+    as_rows,
     feature_moments,
     over_parts,
     picked,
@@ -81,7 +84,10 @@ def landmark_features(learner: KernelEstimator, X: Any, number: int) -> Landmark
     stream = _stream(learner, X)
     n = len(stream)
     rows = np.sort(rng.choice(n, min(n, max(number, _SAMPLE_ROWS)), replace=False, shuffle=False))
-    kernel, sample = learner._learn_from(picked(stream, rows, "X"))
+    drawn = picked(stream, rows, "X")
+    kernel, sample = learner._learn_from(drawn)
+    if is_streamable(X):  # else the learner has seen them
+        learner._keep_categories(_categories(stream, drawn))
     learner._check_width(stream.width, reset=True)
     learner._keep_names()
     m = min(number, len(rows))
@@ -151,6 +157,23 @@ def _stream(learner: KernelEstimator, X: Any) -> RowStream:
     if len(stream) < 2:
         raise ValueError(f"X must have at least two rows, got {len(stream)}")
     return stream
+
+
+def _categories(stream: RowStream, drawn: Any) -> dict[str, frozenset[str]]:
+    """Categories by column, in one pass where some rows show that there are any."""
+    if not isinstance(drawn, Table) or not any(drawn.columns.categorical):
+        return {}
+    tables = over_parts(_CategoriesOfPart(stream.chunk_rows), stream.parts, 8 * stream.width)
+    return reduce(with_categories, tables, {})
+
+
+@dataclass(frozen=True)
+class _CategoriesOfPart:
+    rows: int
+
+    def __call__(self, part: RowPart) -> dict[str, frozenset[str]]:
+        chunks = (as_rows(chunk, "X") for chunk in part.chunks(self.rows))
+        return reduce(lambda seen, rows: with_categories(seen, rows.categories()), chunks, {})
 
 
 def _bytes_per_row(width: int, features: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from glob import glob
 from itertools import chain
@@ -15,6 +15,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count, is_array, on_gpu, take_rows
 from mercer.config import settings
+from mercer.frames import Table, with_categories
 from mercer.gram.threads import spans
 from mercer.rkhs.sample_rows import settled, stacked, taken
 from mercer.row_streams import (
@@ -254,11 +255,14 @@ def batch_rows(points: Any) -> int:
     return _MAX_BATCH_ROWS
 
 
-def sampled(source: Source, size: int, rng: np.random.Generator) -> tuple[Any, Source]:
-    """A uniform sample of points drawn in one pass, and the complete source.
+def sampled(
+    source: Source, size: int, rng: np.random.Generator
+) -> tuple[Any, Source, Mapping[str, frozenset[str]]]:
+    """A uniform sample of points drawn in one pass, the complete source, and the categories of its columns.
 
     Every point gets a random key, and those with the smallest keys are kept. For a source that can be
-    read only once, the points come from its first batch.
+    read only once, the points come from its first batch, and the categories are not known. Those of data in memory
+    are not looked for.
     """
     if source.once:
         batches = source.batches()
@@ -266,16 +270,19 @@ def sampled(source: Source, size: int, rng: np.random.Generator) -> tuple[Any, S
         if first is None:
             raise ValueError("there must be at least one batch, got none")
         complete = Batches((x, y) for x, y, _ in chain([first], batches))
-        return _drawn(first[0], size, rng), complete
+        return _drawn(first[0], size, rng), complete, {}
     if isinstance(source, InMemory):
-        return _drawn(source.points, size, rng), source
+        return _drawn(source.points, size, rng), source, {}
     sample, keys = None, np.empty(0, dtype=np.float64)
+    seen: dict[str, frozenset[str]] = {}
     for x, _, _ in source.batches():
         new_keys = rng.random(count(x) if is_array(x) else len(x))
         rows = (
             np.arange(len(new_keys)) if len(keys) < size else np.flatnonzero(new_keys < keys.max())
         )
-        candidates = taken(settled(x, "X"), rows)
+        points = settled(x, "X")
+        seen = with_categories(seen, points.categories() if isinstance(points, Table) else {})
+        candidates = taken(points, rows)
         _need_width(sample, candidates)
         sample = candidates if sample is None else stacked(sample, candidates)
         keys = np.concatenate([keys, new_keys[rows]])
@@ -284,7 +291,7 @@ def sampled(source: Source, size: int, rng: np.random.Generator) -> tuple[Any, S
             sample, keys = taken(sample, smallest), keys[smallest]
     if sample is None:
         raise ValueError("there must be at least one batch, got none")
-    return sample, source
+    return sample, source, seen
 
 
 def _need_width(before: Any, points: Any) -> None:

@@ -39,6 +39,8 @@ from mercer.rkhs.function import Function
 # Share of the memory budget below which the kernel values are computed once for all passes.
 _STORED_SHARE = 4
 
+_TEXT = "OSTU"  # kinds of arrays of labels that are text
+
 
 @dataclass(frozen=True, eq=False)
 class MatrixRows:
@@ -165,6 +167,10 @@ class LandmarkClassifier(ClassifierMixin, OnLandmarks):
         seen = [np.unique(_checked(y)) for _, y, _ in source.batches()]
         if not seen:
             raise ValueError("there must be at least one batch, got none")
+        if len({labels.dtype.kind in _TEXT for labels in seen}) > 1:
+            raise ValueError(
+                "y must hold labels of one kind, got batches of text and batches of numbers: convert all of them to text"
+            )
         self.classes_ = np.unique(np.concatenate(seen))
         if len(self.classes_) < 2:
             raise ValueError(
@@ -197,7 +203,9 @@ def codes_of(y: Any, classes: np.ndarray) -> np.ndarray:
 
 
 def _labels(y: Any) -> np.ndarray:
-    return to_numpy(y) if is_array(y) else np.asarray(y)
+    """Labels as an array, (n,) where they are a single column."""
+    labels = to_numpy(y) if is_array(y) else np.asarray(y)
+    return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
 
 def _checked(y: Any) -> np.ndarray:

@@ -81,10 +81,8 @@ class StreamedLearner(KernelPredictor):
             source: Source = InMemory(points, target, weights)
             return source, self._prepare(kernel, sampled(source, self._pool(), drawing)[0], rng)
         _need_no_target(y, sample_weight)
-        self._check_categories(
-            None, reset=True
-        )  # of batches that are read later, not all are known
-        sample, source = sampled(X, self._pool(), drawing)
+        sample, source, categories = sampled(X, self._pool(), drawing)
+        self._keep_categories(categories)
         kernel, points = self._learn_from(sample)
         if is_array(points) and points.ndim == 2:
             self._check_width(int(points.shape[1]), reset=True)
