@@ -39,6 +39,7 @@ X = np.random.default_rng(0).normal(size=(20, 2))
         (lambda: KSD(Gaussian(np.zeros(2), 1.0)).test(X, n_permutations=9), "KSD.test takes no"),
         (lambda: ConditionalMutualInformation(reps=99), "write resamples=99"),
         (lambda: mercer.two_sample(X, X, reps=99), "two_sample takes no 'reps': write resamples=99"),
+        (lambda: mercer.two_sample(X, by="arm"), r"x, y = \(rows.drop\(columns='arm'\) for _, rows in frame.groupby\('arm'\)\)"),
         (lambda: mercer.two_sample(X, X, alpha=0.01), "write level=0.05"),
         (lambda: mercer.independence(X, X, seed=1), "independence takes no 'seed': the seed is rng=1"),
         (lambda: mercer.goodness_of_fit(Gaussian(np.zeros(2), 1.0), X, n_jobs=4), "goodness_of_fit takes no"),

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import mercer
 from mercer.cli import options
-from mercer.cli.exits import say, tell
+from mercer.cli.exits import one_line, say, tell
 from mercer.cli.match import FileSample
 from mercer.cli.table import LabelColumn, short
 from mercer.htest.result import Result
@@ -208,6 +208,13 @@ def column_kinds(sample: FileSample) -> list[dict[str, str]]:
 
 
 # ---- text -----------------------------------------------------------------------------------
+
+
+def sample_names(samples: Sequence[Any]) -> list[str]:
+    """Names of samples: those of their levels, or of their files without folders."""
+    names = [sample.name for sample in samples]
+    grouped = any(sample.grouped for sample in samples)
+    return [one_line(name) for name in names] if grouped else display_names(names)
 
 
 def display_names(paths: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 
 from mercer.cli import options
 from mercer.cli.exits import WrongUse
+from mercer.cli.groups import Grouping
 from mercer.cli.number_style import MISSING_WORDS, TextFormat
 from mercer.cli.options import TestName
 from mercer.cli.read import read
@@ -173,13 +174,46 @@ class SampleOptions(ComparisonOptions):
     text: options.Text = None
     text_kernel: options.TextKernel = None
     series_of: options.SeriesOf = None
+    by: options.By = None
+    levels: options.Levels = None
+
+    @property
+    def grouping(self) -> Grouping | None:
+        """Column that says to which sample a row of the only file belongs."""
+        return None if self.by is None else Grouping(self.by, options.column_names(self.levels))
+
+    def paths(self, a: str, b: str | None) -> tuple[str, ...]:
+        """The files to read: two, or one with --by."""
+        if self.levels and self.by is None:
+            raise WrongUse("--levels names levels of the column of --by: give --by too")
+        if b is None and self.by is None:
+            raise WrongUse(
+                "two-sample needs two files, or one with the column that tells its samples apart, as in "
+                "--by group"
+            )
+        if b is not None and self.by is not None:
+            raise WrongUse(
+                f"--by compares groups of rows of one file, and there are two: {a} and {b}"
+            )
+        return (a,) if b is None else (a, b)
+
+    def selection(self, columns: Sequence[str]) -> Selection:
+        """Columns to read, and what they hold."""
+        selection = super().selection(columns)
+        return selection if self.grouping is None else self.grouping.selected(selection)
+
+    def samples(self, *paths: str) -> Iterator[File]:
+        """Read the files one by one, or the groups of rows of one file."""
+        files = super().samples(*paths)
+        return files if self.grouping is None else iter(self.grouping.samples(next(files)))
 
     def line(
         self, command: str, paths: Sequence[str], lists: Mapping[str, Sequence[str]], **more: Any
     ) -> str:
         """Command line that repeats the run; `lists` and `more` are options of the command itself."""
         words = {"text": self.text, "text-kernel": self.text_kernel, "series-of": self.series_of}
-        return super().line(command, paths, lists, **more, **words)
+        lists = {**lists, "levels": options.column_names(self.levels)}
+        return super().line(command, paths, lists, **more, **words, by=self.by)
 
 
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -53,7 +53,7 @@ def demo(report: options.Report = None, copy: Copy = None, seed: options.Seed = 
         shutil.copy(file, target)
     tell(_STORY.format(first=files[0].name, second=files[1].name))
     with mercer.config(progress=options.on_terminal()):
-        answer = compare(str(files[0]), str(files[1]), TwoSampleOptions(seed=seed), 0.05)
+        answer = compare([str(file) for file in files], TwoSampleOptions(seed=seed), 0.05)
         command = f"mercer two-sample {files[0].name} {files[1].name} --seed {seed}"
         write_two_sample(answer, 0.0, None, report, command)
     tell(_NEXT)

@@ -43,11 +43,13 @@ class FileSample:
     imputed: int = 0  # values
     sorted_by: str | None = None  # the column of times by which rows are sorted
     differenced: bool = False  # whether rows are changes from one row of the file to the next
+    grouped: bool = False  # whether it is a level of a column of a file, and has its name
 
     @property
     def original_rows(self) -> bool:
         """Whether row i is row i of the file."""
-        return not self.dropped and self.sorted_by is None and not self.differenced
+        moved = self.dropped or self.sorted_by is not None or self.differenced or self.grouped
+        return not moved
 
     def is_constant(self, name: str) -> bool:
         """Whether a column has one value."""
@@ -66,7 +68,7 @@ def matched(
     first = files[0]
     files = [first, *(_aligned(first, other) for other in files[1:])]
     for file in files:
-        _refuse_infinite(file)
+        refuse_infinite(file)
     dropped, imputed = [0] * len(files), [0] * len(files)
     if any(_incomplete(file).any() for file in files):
         if missing is None:
@@ -81,7 +83,16 @@ def matched(
     notes += _remarks(files, dropped, imputed)
     array = all(file.array for file in files)
     return [
-        FileSample(file.name, _points(file, array), file.columns, array, d, i, file.sorted_by)
+        FileSample(
+            file.name,
+            _points(file, array),
+            file.columns,
+            array,
+            d,
+            i,
+            file.sorted_by,
+            grouped=file.grouped,
+        )
         for file, d, i in zip(files, dropped, imputed, strict=True)
     ]
 
@@ -146,7 +157,8 @@ def _points(file: File, array: bool) -> np.ndarray | Table:
 # ---- infinite and missing values ----------------------------------------------------------------
 
 
-def _refuse_infinite(file: File) -> None:
+def refuse_infinite(file: File) -> None:
+    """Refuse infinite values, and those whose squares overflow."""
     for name, column in file.columns.items():
         if isinstance(column, NumericColumn) and np.isinf(column.values).any():
             rows = np.flatnonzero(np.isinf(column.values))

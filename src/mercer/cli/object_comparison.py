@@ -119,10 +119,10 @@ def compares_objects(chosen: SampleOptions, paths: Sequence[str]) -> bool:
     return bool(chosen.text or chosen.series_of) or all(map(is_json_lines, paths))
 
 
-def compare_objects(a: str, b: str, chosen: SampleOptions, level: float) -> ObjectAnswer:
+def compare_objects(paths: Sequence[str], chosen: SampleOptions, level: float) -> ObjectAnswer:
     """Read two files of texts or series, test them, and find what tells them apart."""
-    _check_options(chosen, (a, b))
-    first, second = (_sample(path, chosen) for path in (a, b))
+    _check_options(chosen, paths)
+    first, second = (_sample(path, chosen) for path in paths)
     if first.kind != second.kind:
         raise Refused(f"{first.name} holds {first.kind} and {second.name} {second.kind}")
     if first.kind == "series" and first.points.channels != second.points.channels:
@@ -179,6 +179,8 @@ def _sample(path: str, chosen: SampleOptions) -> ObjectSample:
 
 def _check_options(chosen: SampleOptions, paths: Sequence[str]) -> None:
     """Refuse options that only tables of numbers have."""
+    if chosen.by is not None:
+        raise WrongUse("--by is for tables: write a file for each group of texts or series")
     if chosen.text and chosen.series_of:
         raise WrongUse("give --text or --series-of, not both")
     if chosen.series_of and any(map(is_json_lines, paths)):

@@ -35,6 +35,7 @@ class ObjectSample:
     dropped: int = 0
     notes: tuple[str, ...] = ()
     differenced: ClassVar[bool] = False  # as of a `FileSample`; there are no differences of objects
+    grouped: ClassVar[bool] = False
 
     @property
     def rows(self) -> int:

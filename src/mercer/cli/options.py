@@ -137,6 +137,21 @@ Only = Annotated[
     ),
 ]
 Second = Annotated[str, typer.Argument(metavar="B", help="File to compare with A.")]
+SecondOrNone = Annotated[
+    str | None, typer.Argument(metavar="B", help="File to compare with A.", show_default=False)
+]
+By = Annotated[
+    str | None,
+    typer.Option(
+        "--by",
+        metavar="COLUMN",
+        help="Compare two groups of rows of one file: those of the two levels of this column.",
+    ),
+]
+Levels = Annotated[
+    list[str] | None,
+    typer.Option(help="With --by: the two levels to compare, where the column has more: a,b."),
+]
 Test = Annotated[TestName, typer.Option(help="Test to run; auto chooses one for the data.")]
 Kernel_ = Annotated[KernelName | None, typer.Option("--kernel", help="Kernel for numeric columns.")]
 Bandwidth = Annotated[

@@ -61,6 +61,7 @@ class File:
     array: bool = False
     notes: tuple[str, ...] = ()
     sorted_by: str | None = None  # the column of times by which rows are sorted
+    grouped: bool = False  # whether it is a level of a column of a file, and has its name
 
     @property
     def rows(self) -> int:

@@ -13,7 +13,7 @@ import typer
 import mercer
 from mercer.cli import options
 from mercer.cli.answer import (
-    display_names,
+    sample_names,
     write_answer,
     write_report,
 )
@@ -35,8 +35,8 @@ from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS, ranked
 @expanded
 def two_sample(
     a: options.First,
-    b: options.Second,
     chosen: SampleOptions,
+    b: options.SecondOrNone = None,
     level: options.Level = 0.05,
     json_to: options.Json = None,
     report: options.Report = None,
@@ -46,33 +46,36 @@ def two_sample(
 ) -> None:
     """Test whether two files come from the same distribution, and show where they differ.
 
+    With --by, A alone: two groups of its rows are compared.
+
     Exit codes: 0 done, 1 the samples differ (with --gate), 2 wrong use,
     3 data refused, 4 over the memory limit, 5 a bug, 130 interrupted.
     """
     options.check_gate(gate, min_effect)
-    options.check_one_pipe([a, b])
-    options.check_outputs(json_to, report, inputs=(a, b))
+    paths = chosen.paths(a, b)
+    options.check_one_pipe(paths)
+    options.check_outputs(json_to, report, inputs=paths)
     options.check_report_packages(report)
     with mercer.config(**chosen.settings):
         started = perf_counter()
-        compared = compare_objects if compares_objects(chosen, (a, b)) else compare
-        answer = replace(compared(a, b, chosen, level), show_all=show_all)
+        compared = compare_objects if compares_objects(chosen, paths) else compare
+        answer = replace(compared(paths, chosen, level), show_all=show_all)
         seconds = perf_counter() - started
-        command = chosen.command_line("two-sample", (a, b), level=f"{level:g}")
+        command = chosen.command_line("two-sample", paths, level=f"{level:g}")
         write_two_sample(answer, seconds, json_to, report, command)
     if gate and answer.at_least(min_effect):
         raise typer.Exit(DIFFER)
 
 
-def compare(a: str, b: str, chosen: TwoSampleOptions, level: float) -> TwoSampleAnswer:
-    """Read two files, test them, and measure how much and where they differ."""
+def compare(paths: Sequence[str], chosen: TwoSampleOptions, level: float) -> TwoSampleAnswer:
+    """Read two files, or two groups of one, test them, and measure how much and where they differ."""
     notes: list[str] = []
-    large = chosen.streams(a, b, notes=notes)
+    large = chosen.streams(*paths, notes=notes)
     if large is not None:
         first, second = large
         result = chosen.choice.streamed(first, second, notes)
     else:
-        first, second = matched(list(chosen.samples(a, b)), chosen.missing, notes)
+        first, second = matched(list(chosen.samples(*paths)), chosen.missing, notes)
         first, second, result = tested(first, second, chosen, chosen.choice, notes)
     notes += in_time((first, second), result)
     return two_sample_answer((first, second), result, level, chosen.seed, notes)
@@ -102,7 +105,7 @@ def in_time(samples: Sequence[FileSample], result: TwoSampleResult) -> tuple[str
 
 def _named(samples: Sequence[FileSample]) -> list[tuple[str, Any]]:
     """Points of samples with the names of their files."""
-    names = display_names([sample.name for sample in samples])
+    names = sample_names(samples)
     return [(name, sample.points) for name, sample in zip(names, samples, strict=True)]
 
 

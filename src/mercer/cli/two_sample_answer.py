@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 from mercer.cli.answer import (
     Answer,
     column_kinds,
-    display_names,
     file_summary,
     known,
     line_length,
     listed_names,
+    sample_names,
 )
 from mercer.cli.match import FileSample
 from mercer.cli.table import LabelColumn, short
@@ -55,7 +55,7 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
     @property
     def names(self) -> tuple[str, str]:
         """Names of the samples: those of their files."""
-        first, second = display_names([sample.name for sample in self.samples])
+        first, second = sample_names(self.samples)
         return first, second
 
     @property
@@ -120,7 +120,8 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
         if features is None:
             return []
         most = len(features) if self.show_all else _COLUMNS_SHOWN
-        lines = _feature_table(features.features[:most], self.level, self.noun)
+        source = "group" if self.samples[0].grouped else "file"
+        lines = _feature_table(features.features[:most], self.level, self.noun, source)
         if len(features) > most:
             lines.append(f"  and {len(features) - most:,} more (--all shows them)")
         return lines
@@ -160,12 +161,12 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
         return none
 
 
-def _feature_table(features: Sequence[Feature], level: float, noun: str) -> list[str]:
+def _feature_table(features: Sequence[Feature], level: float, noun: str, source: str) -> list[str]:
     """Columns or features with their distances; a star marks those that differ."""
     names = [short(f.name, 28) for f in features]
     width = max(len(noun), *map(len, names))
     room = max(20, line_length() - width - 30)
-    lines = [f"  {noun:{width}}  distance  corrected p  first file, second file"]
+    lines = [f"  {noun:{width}}  distance  corrected p  first {source}, second {source}"]
     for name, f in zip(names, features, strict=True):
         star = "*" if f.adjusted <= level else ""
         description = short(f.describe(), room)

@@ -19,7 +19,8 @@ _THREADS = ("n_jobs", "workers", "num_workers", "n_threads", "num_threads")
 _KERNELS = ("compute_kernel", "compute_distance", "compute_distk", "metric")
 _LEVELS = ("alpha", "p_val", "significance_level")
 _FORMULAS = ("auto", "fast", "is_fast")
-KEYWORDS = frozenset((*_RESAMPLES, *_RANDOM, *_THREADS, *_KERNELS, *_LEVELS, *_FORMULAS))
+_GROUPS = ("by", "group", "groupby")
+KEYWORDS = frozenset((*_RESAMPLES, *_RANDOM, *_THREADS, *_KERNELS, *_LEVELS, *_FORMULAS, *_GROUPS))
 
 
 def foreign_keyword(
@@ -63,6 +64,12 @@ def _advice(name: str, value: Any, known: set[str], test: str | None) -> str:
         return (
             "kernels are objects, as in kernel=RBF(1.0), and distances have Energy() of mercer.kernels; FromCallable makes "
             "one of a function of two arrays"
+        )
+    if name in _GROUPS:
+        column = value if isinstance(value, str) else "group"
+        return (
+            "samples are handed in one by one; those of a data frame that holds both are "
+            f"x, y = (rows.drop(columns={column!r}) for _, rows in frame.groupby({column!r}))"
         )
     if name in _LEVELS:
         if "level" in known:
