@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer import independence, two_sample
-from mercer.htest import HSIC, MMD, Permutation, ShiftHSIC, WildBootstrap
+from mercer.htest import HSIC, MMD, Permutation, ShiftHSIC, WildBootstrap, drift
 from tests.support.cli_runs import run
 
 pd = pytest.importorskip("pandas")
@@ -86,6 +86,9 @@ def test_series_have_tests_of_their_own(put):
         told = run(*command, "--series", "--json", "-").stdout
         assert "WildBootstrap" in told
         assert "depend on those before them (SerialHSIC" not in told
+    put("short.csv", autoregressive(120, 0.8, 10))
+    short = run("drift", "a.csv", "short.csv", "--series").stdout
+    assert "Caution: the series are worth about" in short  # as two-sample says
     put("both.csv", np.hstack([a, b]))
     asked = ("independence", "both.csv", "--x", "c0", "--y", "c1")
     assert (
@@ -97,6 +100,13 @@ def test_series_have_tests_of_their_own(put):
     refused = run("two-sample", "a.csv", "b.csv", "--series", "--test", "mmdfuse", code=2).stderr
     assert "with --series use --test mmd, --test energy" in refused
     assert "give both --x and --y" in run("independence", "both.csv", "--series", code=2).stderr
+
+
+def test_drift_in_python_names_the_reference_and_the_batches():
+    a, b = autoregressive(120, 0.8, 8), autoregressive(120, 0.8, 9)
+    (caution,) = drift(a, {"May": b, "June": b[::-1]}, resamples=99, rng=0).cautions(0.1)
+    assert caution.startswith("Caution: the rows of reference, May and June depend on those before")
+    assert "use drift(..., series=True)" in caution
 
 
 def test_results_in_python_say_it_first():

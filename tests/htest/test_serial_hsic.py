@@ -97,6 +97,24 @@ def test_words_and_notes():
     assert serial_cautions([("x", slow[::-1]), ("y", rng.normal(size=300))], least=2) == ()
 
 
+def test_one_of_many_samples_may_be_found_by_chance(monkeypatch):
+    """Thirteen samples at level 0.01 gave a caution in one of eight cases: here one of them has p = 0.007."""
+    pvalues = {"July": (0.01, 0.007), "August": (0.005, 0.0005)}
+    asked = []
+
+    def known(x, name="x", resamples=199):
+        asked.append(resamples)
+        return pvalues.get(name, (0.5, 0.5))[resamples > 199]
+
+    monkeypatch.setattr("mercer.htest.serial_hsic.serial_pvalue", known)
+    months = [("July", 0), *((f"month {i}", 0) for i in range(12))]
+    assert serial_cautions(months) == ()
+    assert max(asked) >= 13 / 0.02  # permutations enough for the level over the number of samples
+    (caution,) = serial_cautions([*months, ("August", 0)])
+    assert caution.startswith("Caution: the rows of July and August depend")
+    assert serial_cautions(months[:2]) != ()  # two samples are looked at without a correction
+
+
 def test_refusals():
     with pytest.raises(NoRule, match="SerialHSIC permutes all observations"):
         SerialHSIC(null=Permutation(9, paired=True))

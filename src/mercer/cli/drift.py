@@ -120,18 +120,22 @@ def drift(
         corrected = _corrected(
             [_compare(base, batch, choice, chosen, level, notes) for batch in tables]
         )
+        cautions = _cautions(corrected, level)
         seconds = perf_counter() - started
     for note in dict.fromkeys(notes):
         say(f"note: {note}")
     write_answer(
         json_to,
-        lambda: {**_document(reference, corrected, level, chosen.seed), **files.to_dict()},
-        lambda: _text(corrected, level),
+        lambda: {
+            **_document(reference, corrected, cautions, level, chosen.seed),
+            **files.to_dict(),
+        },
+        lambda: _text(corrected, cautions, level),
         seconds,
     )
     if report is not None:
         command = chosen.command_line("drift", [reference, *batches], level=f"{level:g}")
-        result, facts = _result(corrected, level, notes), {"seed": str(chosen.seed)}
+        result, facts = _result(corrected, level, [*cautions, *notes]), {"seed": str(chosen.seed)}
         write_page(report, drift_report(result, level=level, facts=facts, again=command))
     if gate and any(batch.drifted(level, min_effect) for batch in corrected):
         raise typer.Exit(DIFFER)
@@ -149,20 +153,23 @@ def _compare(
     remarks: list[str] = []
     first, second = matched([base, batch], chosen.missing, remarks)
     first, second, result = tested(first, second, chosen, choice, remarks)
-    remarks += in_time((first, second), result)
-    notes += [remark for remark in remarks if not is_caution(remark)]
+    notes += remarks
     return two_sample_answer((first, second), result, level, choice.seed, remarks)
 
 
 def _cautions(batches: Sequence[BatchAnswer], level: float) -> list[str]:
-    """Reasons not to trust p-values: too few resamples, rows in time; those of all batches once."""
+    """Reasons not to trust p-values: too few resamples, rows in time, short series; those of all batches once."""
     fewest = min(len(batch.answer.result.null) for batch in batches)
     rule = BenjaminiHochberg()
     few = resolution_caution(rule, len(batches), fewest, level, "batches", option=True)
-    serial = [c for batch in batches for c in batch.answer.cautions() if "depend on those" in c]
-    more = len(dict.fromkeys(serial)) - 1
-    others = [f"The same holds for {more:,} other batches."] if more > 0 else []
-    return [*few, *serial[:1], *others]
+    independent = [b.answer for b in batches if not b.answer.result.test.for_series]
+    samples = [answer.samples[1] for answer in independent]
+    if samples:
+        samples.insert(0, independent[0].samples[0])
+    of_tests = [note for b in batches for note in b.answer.result.notes if is_caution(note)]
+    distinct = list(dict.fromkeys(of_tests))
+    more = [f"{len(distinct) - 1:,} other batches have such a caution."] if distinct[1:] else []
+    return [*few, *in_time(samples), *distinct[:1], *more]
 
 
 def _result(batches: Sequence[BatchAnswer], level: float, notes: Sequence[str]) -> DriftResult:
@@ -175,8 +182,7 @@ def _result(batches: Sequence[BatchAnswer], level: float, notes: Sequence[str]) 
         (name, answer.result, answer.effect, answer.features)
         for name, answer in zip(names, answers, strict=True)
     ]
-    every = [*_cautions(batches, level), *dict.fromkeys(notes)]
-    return drift_result(reference, compared, level, every)
+    return drift_result(reference, compared, level, [*dict.fromkeys(notes)])
 
 
 def _corrected(answers: Sequence[TwoSampleAnswer]) -> list[BatchAnswer]:
@@ -185,7 +191,7 @@ def _corrected(answers: Sequence[TwoSampleAnswer]) -> list[BatchAnswer]:
 
 
 def _document(
-    reference: str, batches: Sequence[BatchAnswer], level: float, seed: int
+    reference: str, batches: Sequence[BatchAnswer], cautions: list[str], level: float, seed: int
 ) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
@@ -194,13 +200,13 @@ def _document(
         "level": level,
         "correction": "Benjamini-Hochberg",
         "seed": seed,
-        "cautions": _cautions(batches, level),
+        "cautions": cautions,
         "drifted": [batch.name for batch in batches if batch.drifted(level)],
         "batches": [batch.to_dict(level) for batch in batches],
     }
 
 
-def _text(batches: Sequence[BatchAnswer], level: float) -> str:
+def _text(batches: Sequence[BatchAnswer], cautions: list[str], level: float) -> str:
     """How many batches differ, and a line for each."""
     number = sum(batch.drifted(level) for batch in batches)
     reference, *names = display_names(
@@ -214,7 +220,7 @@ def _text(batches: Sequence[BatchAnswer], level: float) -> str:
     width = max(5, *map(len, names))
     lines = [
         f"{head} (false-discovery rate {level:g}).",
-        *map(wrapped, _cautions(batches, level)),
+        *map(wrapped, cautions),
         "",
         f"  {'batch':{width}}  rows      p        corrected  told apart  differs  columns",
     ]

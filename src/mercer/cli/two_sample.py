@@ -77,7 +77,8 @@ def compare(paths: Sequence[str], chosen: TwoSampleOptions, level: float) -> Two
     else:
         first, second = matched(list(chosen.samples(*paths)), chosen.missing, notes)
         first, second, result = tested(first, second, chosen, chosen.choice, notes)
-    notes += in_time((first, second), result)
+    if not result.test.for_series:
+        notes += in_time((first, second))
     return two_sample_answer((first, second), result, level, chosen.seed, notes)
 
 
@@ -95,10 +96,8 @@ def tested(
     return first, second, choice.run(first, second, notes)
 
 
-def in_time(samples: Sequence[FileSample], result: TwoSampleResult) -> tuple[str, ...]:
-    """A caution, where the rows of a file depend on those before them and the test ignores that."""
-    if result.test.for_series:
-        return ()
+def in_time(samples: Sequence[FileSample]) -> tuple[str, ...]:
+    """A caution for a test that takes rows for independent, where those of a file depend on those before them."""
     known = all(sample.sorted_by is not None for sample in samples)
     return serial_cautions(_named(samples), remedy="use --series", ordered=known)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -172,13 +173,22 @@ def serial_cautions(
 ) -> tuple[str, ...]:
     """A caution where the rows of at least `least` named samples depend on those before them, else nothing.
 
-    At most 1,000 consecutive rows of each are looked at, at level 0.01 and with a fixed seed. Tests of two variables are
-    valid if the rows of one of them are independent: for those, `least` is 2. `ordered`: rows are known to be in
-    the order of time.
+    At most 1,000 consecutive rows of each are looked at, at level 0.01 and with a fixed seed. Of more than two samples one
+    must be found at that level after a correction for their number, because each of them may be found by chance. Tests of
+    two variables are valid if the rows of one of them are independent: for those, `least` is 2. `ordered`: rows are
+    known to be in the order of time.
     """
     pvalues = {name: serial_pvalue(sample, name) for name, sample in samples}
     serial = [name for name, pvalue in pvalues.items() if pvalue <= _LEVEL_OF_CAUTION]
     if not serial or len(serial) < least:
+        return ()
+    share = _LEVEL_OF_CAUTION * min(2 / len(samples), 1.0)
+    found = (
+        serial_pvalue(sample, name, ceil(2 / share) - 1)
+        for name, sample in samples
+        if name in serial
+    )
+    if len(samples) > 2 and not any(pvalue <= share for pvalue in found):
         return ()
     consequence = f"its p-value is too small: {remedy}."
     if not ordered:
@@ -197,14 +207,14 @@ def _listed_briefly(names: list[str]) -> str:
     return listed(names if hidden <= 0 else [*names[:_MAX_NAMES], f"{hidden} more"])
 
 
-def serial_pvalue(x: Any, name: str = "x") -> float:
+def serial_pvalue(x: Any, name: str = "x", resamples: int = _CAUTION_RESAMPLES) -> float:
     """P-value of `SerialHSIC` on the first 1,000 rows of a sample or variable; 1 where they are too few, or all equal."""
     sample = x.points if isinstance(x, Variable) else one_sample(x, name)
     if count(sample) < _MIN_ROWS:
         return 1.0
     if count(sample) > _MAX_ROWS_FOR_CAUTION:
         sample = taken(sample, np.arange(_MAX_ROWS_FOR_CAUTION))
-    test = SerialHSIC(null=Permutation(_CAUTION_RESAMPLES))
+    test = SerialHSIC(null=Permutation(resamples))
     if isinstance(x, Variable):
         evidence = SerialEvidence(replace(x, points=sample).widened(), test.lags)
         return float(test.null.judge(evidence, 0).pvalue)

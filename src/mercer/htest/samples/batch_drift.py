@@ -20,6 +20,7 @@ from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.effect import Effect
 from mercer.htest.samples.two_sample import two_sample
 from mercer.htest.samples.two_sample_result import TwoSampleResult
+from mercer.htest.serial_hsic import serial_cautions
 from mercer.kernels.base import Kernel
 
 SCHEMA = "mercer/drift/1"
@@ -214,9 +215,17 @@ def drift_result(
         for (label, result, effect, features), p in zip(comparisons, adjusted, strict=True)
     )
     if notes is None:
-        every = (n for b in batches for n in (*b.result.cautions, *b.result.notes))
-        notes = [*dict.fromkeys(every)]
+        every = (note for batch in batches for note in batch.result.notes)
+        notes = [*_serial_cautions(reference, batches), *dict.fromkeys(every)]
     return DriftResult(reference, batches, float(level), tuple(notes))
+
+
+def _serial_cautions(reference: str, batches: Sequence[Batch]) -> tuple[str, ...]:
+    """A caution where rows of the reference or of batches depend on those before them, and tests ignore that."""
+    named: dict[str, Any] = {}
+    for batch in batches:
+        named |= zip((reference, batch.name), batch.result.taken_for_independent, strict=False)
+    return serial_cautions([*named.items()], remedy="use drift(..., series=True)")
 
 
 def _named(batches: Mapping[str, Any] | Sequence[Any]) -> Iterator[tuple[str, Any]]:

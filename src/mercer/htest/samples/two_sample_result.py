@@ -162,11 +162,16 @@ class TwoSampleResult(ExplainedResult):
     @cached_property
     def cautions(self) -> tuple[str, ...]:
         """A caution, where rows depend on those before them and the test takes them for independent."""
+        remedy = "use two_sample(x, y, series=True), or null=WildBootstrap(block=None)"
+        named = zip("xy", self.taken_for_independent, strict=False)
+        return serial_cautions([*named], remedy=remedy)
+
+    @property
+    def taken_for_independent(self) -> tuple[Any, ...]:
+        """Both samples in their order, where the test takes their rows for independent; else nothing."""
         if self.test.for_series or self.width is None or self.pooled.weights is not None:
             return ()
-        x, y = self.pooled.samples or (self.pooled.first, self.pooled.second)
-        remedy = "use two_sample(x, y, series=True), or null=WildBootstrap(block=None)"
-        return serial_cautions([("x", x), ("y", y)], remedy=remedy)
+        return self.pooled.samples or (self.pooled.first, self.pooled.second)
 
     # ---- words and figures ------------------------------------------------------------
 
