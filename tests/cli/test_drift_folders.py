@@ -56,6 +56,17 @@ def test_each_file_of_a_pattern_is_a_batch():
     assert "no file matches" in run("months/ref.csv", "months/*.arrow", code=3).stderr
 
 
+def test_files_of_one_name_in_several_folders_are_in_the_order_of_the_folders(folder):
+    for month in ("m10", "m9", "m1"):
+        (folder / month).mkdir()
+        (folder / "ref.csv").rename(folder / month / "data.csv")
+        (folder / "ref.csv").write_text((folder / month / "data.csv").read_text())
+    done = run("months/ref.csv", "months/m*/data.csv", "--json", "-")
+    names = [batch["files"][1]["name"] for batch in json.loads(done.stdout)["batches"]]
+    assert names == [f"months/{month}/data.csv" for month in ("m1", "m9", "m10")]
+    assert "months/m1/data.csv, months/m9/data.csv, months/m10/data.csv" in done.stderr
+
+
 def test_what_holds_no_batch_is_refused(folder):
     assert "no table in this folder" in run("months/ref.csv", "months/old", code=3).stderr
     twice = run("months/ref.csv", "months", "months/month1.csv", code=3)

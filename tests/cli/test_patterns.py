@@ -35,6 +35,13 @@ def test_files_of_a_pattern_are_one_sample(folder: Path):
     assert [labels.levels[code] for code in labels.codes] == list(whole["b"])
 
 
+def test_rows_are_in_the_order_of_the_months_and_not_of_the_alphabet(folder: Path):
+    for month in (10, 9, 1):
+        np.savetxt(folder / f"m{month}.csv", [month, month], header="a", comments="")
+    values = read(str(folder / "m*.csv"), Selection()).columns["a"].values
+    assert list(values) == [1, 1, 9, 9, 10, 10]
+
+
 def test_the_command_takes_patterns(folder: Path):
     done = run(
         "two-sample", str(folder / "before*.parquet"), str(folder / "after*.parquet"), "--json", "-"

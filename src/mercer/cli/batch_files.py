@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from glob import glob, has_magic
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
-from mercer.cli.byte_source import PIPE, label
+from mercer.cli.answer import display_names
+from mercer.cli.byte_source import PIPE, label, matching, natural
 from mercer.cli.exits import Refused
 from mercer.cli.table import short
 
@@ -38,10 +38,11 @@ class BatchFiles:
         if not self.found:
             return ()
         files = "file" if len(self.read) == 1 else "files"
-        listed = f"{len(self.read):,} {files} read as batches, in this order: {_listed(self.read)}"
+        listed = f"{len(self.read):,} {files} read as batches, in this order: {_listed(display_names(self.read))}"
         if not self.left_out:
             return (listed,)
-        names = [f"{Path(path).name} ({reason})" for path, reason in self.left_out]
+        paths = display_names([path for path, _ in self.left_out])
+        names = [f"{name} ({why})" for name, (_, why) in zip(paths, self.left_out, strict=True)]
         return (listed, f"not read: {_listed(names)}")
 
 
@@ -56,7 +57,7 @@ def batch_files(paths: Sequence[str], reference: str) -> BatchFiles:
             read.append(path)
             continue
         found = True
-        names = [str(p) for p in Path(path).iterdir()] if folder else glob(path)
+        names = [str(p) for p in Path(path).iterdir()] if folder else matching(path)
         before = len(read)
         for name in sorted(names, key=natural):
             reason = _reason(name, reference, folder)
@@ -70,12 +71,6 @@ def batch_files(paths: Sequence[str], reference: str) -> BatchFiles:
     if found and twice:
         raise Refused(f"{label(twice[0])} is named twice among the batches: name it once")
     return BatchFiles(tuple(read), tuple(left_out), found)
-
-
-def natural(path: str) -> list[tuple[int, int, str]]:
-    """Key of an order in which batch2 comes before batch10."""
-    words = re.split(r"(\d+)", Path(path).name.casefold())
-    return [(0, int(word), "") if word.isdecimal() else (1, 0, word) for word in words if word]
 
 
 def _reason(path: str, reference: str, folder: bool) -> str | None:
@@ -103,6 +98,6 @@ def _refuse_empty(path: str, folder: bool, left_out: Sequence[tuple[str, str]]) 
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = [short(Path(name).name, 48) for name in names[:_NAMED]]
+    shown = [short(name, 48) for name in names[:_NAMED]]
     hidden = len(names) - _NAMED
     return ", ".join(shown) + (f" and {hidden:,} more" if hidden > 0 else "")

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -14,6 +15,8 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
 from typing import IO, cast
 
 from mercer.cli.exits import Refused, one_line
@@ -32,6 +35,20 @@ _DECOMPRESSION_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError,
 def label(path: str) -> str:
     """Name of a file in messages."""
     return "standard input" if path == PIPE else one_line(path)
+
+
+def matching(pattern: str) -> list[str]:
+    """The files that match a pattern, in natural order, which is that of their rows."""
+    return sorted(glob(pattern), key=natural)
+
+
+def natural(path: str) -> list[list[tuple[int, int, str]]]:
+    """Key of an order in which batch2 comes before batch10, and the files of month2 before those of month10."""
+    parts = (re.split(r"(\d+)", part) for part in Path(path.casefold()).parts)
+    return [
+        [(0, int(word), "") if word.isdecimal() else (1, 0, word) for word in words if word]
+        for words in parts
+    ]
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from glob import glob, has_magic
+from glob import has_magic
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.cli.byte_source import label, opened
+from mercer.cli.byte_source import label, matching, natural, opened
 from mercer.cli.exits import Refused, one_line
 from mercer.cli.match import Missing
 from mercer.cli.read import read, transcoded
@@ -203,9 +203,10 @@ def files_sample(path: str, selection: Selection) -> ObjectSample:
     """One series for each file of a folder or of a pattern: rows in the order of time, columns as channels."""
     folder = Path(path)
     if folder.is_dir():
-        names = sorted(str(p) for p in folder.iterdir() if p.is_file() and p.name[0] != ".")
+        files = (str(p) for p in folder.iterdir() if p.is_file() and p.name[0] != ".")
+        names = sorted(files, key=natural)
     else:
-        names = sorted(glob(path)) if has_magic(path) else [path]
+        names = matching(path) if has_magic(path) else [path]
     if len(names) < 2:
         raise Refused(
             f"{label(path)}: {len(names)} files; name a folder or a pattern with at least 2 files, a series each"

@@ -6,13 +6,13 @@ import codecs
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from glob import glob, has_magic
+from glob import has_magic
 from pathlib import Path
 from tempfile import TemporaryFile
 from time import monotonic
 
 from mercer.cli import columnar, npy, parquet_layout
-from mercer.cli.byte_source import ByteSource, label, opened
+from mercer.cli.byte_source import ByteSource, label, matching, opened
 from mercer.cli.exits import Refused
 from mercer.cli.file_time import in_time_order
 from mercer.cli.join_files import joined
@@ -51,7 +51,7 @@ _UNSUPPORTED = (
 def read(path: str, selection: Selection, *, progress: bool = False) -> File:
     """Selected columns of a file, of standard input (`-`), of an archive with one file, or of all files of a pattern."""
     if has_magic(path) and not Path(path).exists():
-        files = sorted(glob(path))
+        files = matching(path)
         if not files:
             raise Refused(f"{label(path)}: no file matches this pattern")
         together = joined(label(path), [_read_one(file, selection, progress) for file in files])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from glob import glob, has_magic
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mercer.cli.arrow_columns import ArrowColumn
-from mercer.cli.byte_source import gib, label, opened
+from mercer.cli.byte_source import gib, label, matching, opened
 from mercer.cli.columnar import damage_refused, parquet_types
 from mercer.cli.exits import Refused
 from mercer.cli.match import FileSample
@@ -126,7 +126,7 @@ class _Shape:
 
 def _shape(path: str, selection: Selection) -> _Shape | None:
     """From the footers of Parquet files; None where one is in another format or does not exist."""
-    files = sorted(glob(path)) if has_magic(path) and not Path(path).exists() else [path]
+    files = matching(path) if has_magic(path) and not Path(path).exists() else [path]
     if not files or not all(map(_is_parquet, files)):
         return None
     footers = []
