@@ -11,6 +11,10 @@ from mercer.htest.samples.two_sample import two_sample
 __all__ = ["assert_same_distribution"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def assert_same_distribution(
     a: Any,
     b: Any,

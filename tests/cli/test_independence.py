@@ -144,7 +144,12 @@ def test_notes_name_the_columns_and_the_number_beside_them(tmp_path):
     words = " ".join(run(data, "--x", "dose", "--y", "w").stdout.split())
     assert "The kernel correlation uses the pair of kernels that rejected most clearly" in words
     assert "kernel distance" not in words
-    for asked in ((), ("--x", "dose", "--y", "one"), ("--x", "dose", "--y", "w", "--given", "one")):
+    for asked, remedy in (
+        ((), "--exclude one"),
+        (("--x", "dose", "--y", "one"), "name others with --y"),
+        (("--x", "dose,one", "--y", "w"), "name others with --x"),  # beside a column that varies
+        (("--x", "dose", "--y", "w", "--given", "one"), "name others with --given"),
+    ):
         line = run(data, *asked, code=3).stderr
         assert "d.csv, column 'one': constant" in line
-        assert "--exclude one" in line
+        assert remedy in line

@@ -105,5 +105,6 @@ def test_tables_can_be_shown_whole_and_demo_makes_its_folder(put, tmp_path):
 def test_power_says_where_the_pilot_shows_nothing(put):
     x, y = np.random.default_rng(5).normal(size=(2, 40))
     a, b = (put("v\n" + "\n".join(map(str, v)), f"{n}.csv") for v, n in ((x, "a"), (y, "b")))
+    assert "a.csv and a.csv, the pilot, do not differ" in run("power", a, a, code=3).stderr
     told = run("power", a, b, "--sizes", "50").stdout
     assert told.startswith("Caution: the pilot shows no difference (p = ")

@@ -120,11 +120,3 @@ def test_pairs_and_columns_are_data_frames():
     columns = RESULTS["two samples"]().features(rng=0)
     assert set(columns.to_frame().name) == {"column 0", "column 1"}
     assert "column 0" in columns._repr_html_()
-
-
-@pytest.mark.parametrize(
-    "name", ["", ".htest", ".kernels", ".learn", ".rkhs", ".gram", ".features"]
-)
-def test_tab_completion_shows_public_names_only(name):
-    module = pytest.importorskip(f"mercer{name}")
-    assert set(dir(module)) == set(module.__all__)

@@ -282,13 +282,16 @@ def _remarks(files: Sequence[File], dropped: Sequence[int], imputed: Sequence[in
     return [*remarks, *time_remarks(files)]
 
 
-def refuse_constant(sample: FileSample, names: Sequence[str] | None = None) -> None:
+def refuse_constant(
+    sample: FileSample, names: Sequence[str] | None = None, remedy: str | None = None
+) -> None:
     """Refuse a column, of these or of all, that has one value: nothing depends on it."""
     for name in sample.columns if names is None else names:
         if sample.is_constant(name):
+            leave_out = f"leave it out with --exclude {shlex.quote(name)}"
             raise Refused(
-                f"{sample.name}, column {quoted([name])}: constant, and a constant is independent of everything: leave it "
-                f"out with --exclude {shlex.quote(name)}"
+                f"{sample.name}, column {quoted([name])}: constant, and a constant is independent of everything: "
+                f"{remedy or leave_out}"
             )
 
 

@@ -184,7 +184,8 @@ def _estimate(
     try:
         return sample_size(test, x, y, power=target, **how)
     except ValueError as problem:
-        raise Refused(str(problem)) from None
+        names = " and ".join(display_names([first.name, second.name]))
+        raise Refused(str(problem).replace("x and y, the pilot,", f"{names}, the pilot,")) from None
 
 
 def _draw(answer: Any, path: Path) -> None:

@@ -120,7 +120,7 @@ def two_sample_answer(
     features = None if series else ranked(result, seed)
     subset = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
     remarks = list(notes)
-    if series:
+    if series and len(samples[0].columns) > 1:
         remarks.append(
             "columns are not tested one by one with --series: select some with --columns"
         )

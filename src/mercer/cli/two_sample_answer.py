@@ -152,8 +152,8 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
         if differing:
             names = listed_names([short(f.name) for f in differing], _COLUMNS_SHOWN)
             differ = "differs on its own" if len(differing) == 1 else "differ on their own"
-            return f"{len(differing)} of {len(features)} {self.noun}s {differ}: {names}"
-        none = f"none of {len(features)} {self.noun}s differs on its own"
+            return f"{len(differing):,} of {len(features):,} {self.noun}s {differ}: {names}"
+        none = f"none of {len(features):,} {self.noun}s differs on its own"
         if self.result.rows is not None:  # read part by part
             return f"{none} in the {self.result.pooled.n + self.result.pooled.m:,} rows looked at"
         if self.rejected:

@@ -123,10 +123,12 @@ class Question:
         return (*self.x, *self.y, *self.given)
 
     def refuse_constant(self, sample: FileSample) -> None:
-        """Refuse a variable of which every column is constant."""
-        for names in filter(None, (self.x, self.y, self.given)):
-            if all(sample.is_constant(name) for name in names):
-                refuse_constant(sample, names)
+        """Refuse a constant column of x or y, and given columns that are all constant."""
+        constant = [name for name in self.columns if sample.is_constant(name)]
+        for option, names in (("--x", self.x), ("--y", self.y), ("--given", self.given)):
+            of_these = [name for name in names if name in constant]
+            if of_these and (option != "--given" or len(of_these) == len(names)):
+                refuse_constant(sample, of_these, f"name others with {option}")
 
     def variables(self, sample: FileSample) -> list[Any]:
         """x, y and the given columns: tables, or arrays where the file is an array."""

@@ -79,7 +79,7 @@ class Result:
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(
-            f"a {type(self).__name__} cannot be unpacked: use result.statistic, result.pvalue"
+            f"{type(self).__name__} cannot be unpacked: use result.statistic, result.pvalue"
         )
 
     def to_frame(self) -> Any:
@@ -197,6 +197,7 @@ def verdict_line(result: Result, level: float, rejected: str, accepted: str, cau
     rejects = result.rejects(level)
     special = result.test.verdict(rejects)
     verdict = special or (rejected if rejects else accepted)
+    verdict = verdict[:1].lower() + verdict[1:]
     p = f"p {'<=' if result.bounded else '='} {result.pvalue:.3g}"
     how = f"{type(result.test).__name__}, {result.null_in_words()}; level {level:g}"
     line = f"Verdict: {verdict}, {p} ({how})."
