@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.htest import MMD, Bound, Gamma, Monitor, Permutation, power, sample_size
+from mercer.htest import (
+    MMD,
+    Bound,
+    Gamma,
+    KernelGCM,
+    Monitor,
+    Permutation,
+    power,
+    sample_size,
+)
 from mercer.kernels import RBF
 from mercer.plot import plot_null, plot_shares
 
@@ -87,8 +96,21 @@ def test_a_bound_and_discrete_nulls_have_pictures():
     rng = np.random.default_rng(4)
     bound = MMD(RBF(1.0), null=Bound()).test(rng.normal(size=30), rng.normal(size=30))
     assert "no null distribution" in texts(bound.plot())[0]
+    assert texts(bound.plot())[0].startswith("p \N{LESS-THAN OR EQUAL TO} ")
+    given = KernelGCM().test(*rng.normal(size=(3, 60)))
+    assert texts(given.plot())[0].startswith("p = ")  # not a bound
     constant = MMD(RBF(1.0), null=Permutation(19)).test(np.zeros(4), np.zeros(4), rng=0)
     assert drawn(constant.plot()) > 0.001
+
+
+def test_the_observed_value_stands_above_the_bars():
+    x, y = np.random.default_rng(6).normal(size=(2, 80))
+    figure, ax = plt.subplots(figsize=(4.6, 2.4))
+    ax = MMD(RBF(1.0), null=Permutation(199)).test(x, y, rng=0).plot(ax=ax)
+    figure.canvas.draw()
+    (text,) = [t for t in ax.texts if t.get_text().startswith("observed")]
+    lowest = text.get_window_extent().y0
+    assert lowest >= max(bar.get_window_extent().y1 for bar in ax.patches)
 
 
 def test_an_axes_may_be_given(result):
@@ -121,12 +143,13 @@ def test_one_column_shows_both_samples(result, mixed):
 
 def test_categories_are_shares(mixed):
     ax = mixed.plot_witness()  # the column that differs most
-    assert ax.get_title(loc="left") == "town"
+    assert ax.get_xlabel() == "town (share of the sample)"
+    assert ax.get_title(loc="left") == ""  # the legend is there
     assert {t.get_text() for t in ax.get_yticklabels()} == {"Rome", "Oslo", "Bern"}
     widths = [b.get_width() for b in ax.patches]
     assert_allclose(sum(widths), 2.0)
     many = plot_shares([f"level {i}" for i in range(30)], np.full(30, 1 / 30), np.full(30, 1 / 30))
-    assert many.get_xlabel() == "share of the sample (10 of 30 categories)"
+    assert many.get_xlabel() == "x (share of the sample, 10 of 30 categories)"
 
 
 def test_features_are_bars(mixed):

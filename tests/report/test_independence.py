@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from mercer.htest import HSIC, pairwise_independence
+from mercer.htest import HSIC, KernelGCM, pairwise_independence
 from mercer.report import independence_report
 
 pytest.importorskip("jinja2")
@@ -37,6 +37,14 @@ def test_everything_is_escaped_and_pictures_have_words():
     assert "Which columns depend on each other?" in page
     for picture in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
         assert re.search(r"<title[^>]*>[^<]{20,}</title>|aria-label=\"[^\"]{20,}\"", picture)
+
+
+def test_no_figure_where_there_is_no_null_distribution():
+    """There was an empty picture, with a caption about an area beyond a line."""
+    page = independence_report(KernelGCM().test(*np.random.default_rng(0).normal(size=(3, 60))))
+    assert 'id="null"' not in page
+    assert "Could this be chance?" not in page
+    assert "its limiting null distribution" in page
 
 
 def test_large_samples_stay_small(monkeypatch):

@@ -105,6 +105,18 @@ def test_no_difference_is_no_proof():
     assert "This does not prove that they are the same" in page.text
 
 
+def test_an_area_below_one_half_is_a_guess_as_in_the_terminal():
+    """The card said 41% beside the interval "50% to 59%"; the terminal said 50%."""
+    rng = np.random.default_rng(1)
+    results = (
+        MMD(null=Permutation(19)).test(*rng.normal(size=(2, 40, 2)), rng=0) for _ in range(9)
+    )
+    result = next(r for r in results if r.effect().auc < 0.49)
+    (told,) = re.findall(r"told apart by a classifier</dt><dd>(\d+)%", two_sample_report(result))
+    assert told == "50"
+    assert "tells them apart 50% of the time" in result.summary()
+
+
 def test_every_picture_has_a_text():
     page = Page(usual())
     pictures = page.named("svg")

@@ -141,10 +141,12 @@ class PC:
         marks, conflicts = oriented(skeleton.adjacent, skeleton.colliders())
         notes = ()
         if conflicts:
-            notes = (
-                f"{conflicts} colliders contradict surer ones and were left out: there may be hidden common causes, or "
-                "too few observations.",
+            left_out = (
+                "1 collider contradicts surer ones and was left out"
+                if conflicts == 1
+                else f"{conflicts} colliders contradict surer ones and were left out"
             )
+            notes = (f"{left_out}: there may be hidden common causes, or too few observations.",)
         corrected = self._corrected(skeleton)
         return CausalGraph(
             names, marks, skeleton.pvalues, corrected, self, size, skeleton.tests, notes

@@ -56,7 +56,7 @@ def plot_features(features: Any, *, ax: Any = None, level: float = 0.05, most: i
     ax.set_xlabel(f"standardized distance{count}")
     ax.set_title(
         f"coloured: corrected p-value at most {level:g}", fontsize="small", color="#666666",
-        loc="left",
+        loc="right",  # there is room to the left where names are long
     )  # fmt: skip
     for side in ("right", "top"):
         ax.spines[side].set_visible(False)

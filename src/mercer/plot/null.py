@@ -11,6 +11,7 @@ from mercer.plot.style import FAINT, INK, POSITIVE, axes
 _BINS = 40  # enough to show the shape of 200 to 1,000 resamples
 _GRID_POINTS = 400  # of a density; smooth at the width of a page
 _QUIET = "#666666"  # of a tail that is larger than the level
+_HEADROOM = 1.35  # height of the axes over that of the bars, for the observed value and its p-value
 _MAX_DISTANCE = 3.0  # ranges of the null; a statistic farther out is shown by an arrow
 
 
@@ -39,7 +40,7 @@ def plot_null(result: Any, *, ax: Any = None, level: float | None = None) -> Any
     observed = float(result.statistic if result.observed is None else result.observed)
     draws = np.asarray(result.null, dtype=np.float64)
     if len(draws) == 0 and result.law is None:
-        return _draw_bound(ax, result)
+        return _write_pvalue(ax, result)
     low, high = _range(draws, result.law)
     right = (
         observed if observed <= high + _MAX_DISTANCE * (high - low) else high + 0.6 * (high - low)
@@ -108,19 +109,20 @@ def _draw_observed(ax: Any, result: Any, observed: float, right: float, colour: 
     """Mark the observed statistic by a line, or an arrow if it is outside, with the p-value."""
     text = f"observed {observed:.3g}\np = {result.pvalue:.3g}"
     top = ax.get_ylim()[1]
-    ax.set_ylim(0, 1.12 * top)
     if observed > right:
+        ax.set_ylim(0, 1.12 * top)
         ax.annotate(
             "", (right, 0.5 * top), (right - 0.12 * (right - ax.get_xlim()[0]), 0.5 * top),
             arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.6},
         )  # fmt: skip
         ax.text(right, 0.56 * top, text, color=colour, ha="right", va="bottom")
         return
-    ax.axvline(observed, ymax=0.94, color=colour, linewidth=1.6)
+    ax.set_ylim(0, _HEADROOM * top)  # two lines of text above the bars
+    ax.axvline(observed, ymax=0.97, color=colour, linewidth=1.6)
     low, high = _data_range(ax, observed)
     beyond = (observed - low) / (high - low) > 0.6
     ax.annotate(
-        text, (observed, 1.04 * top), (-5 if beyond else 5, 0), textcoords="offset points",
+        text, (observed, 0.97 * _HEADROOM * top), (-5 if beyond else 5, 0), textcoords="offset points",
         ha="right" if beyond else "left", va="top", color=colour,
         bbox={"facecolor": "#ffffff", "alpha": 0.7, "edgecolor": "none", "pad": 1.0},
     )  # fmt: skip
@@ -132,11 +134,12 @@ def _data_range(ax: Any, observed: float) -> tuple[float, float]:
     return min(low, observed), max(high, observed) + 1e-300
 
 
-def _draw_bound(ax: Any, result: Any) -> Any:
-    """Write the bound on the p-value, for a test without a null distribution."""
+def _write_pvalue(ax: Any, result: Any) -> Any:
+    """Write the p-value, or the bound on it, for a test without a null distribution."""
+    relation = "\N{LESS-THAN OR EQUAL TO}" if result.bounded else "="
     ax.set_axis_off()
     ax.text(
-        0.5, 0.5, f"p \N{LESS-THAN OR EQUAL TO} {result.pvalue:.3g}\n(no null distribution to show)",
+        0.5, 0.5, f"p {relation} {result.pvalue:.3g}\n(no null distribution to show)",
         ha="center", va="center", transform=ax.transAxes, color=INK,
     )  # fmt: skip
     return ax

@@ -76,9 +76,8 @@ def plot_shares(
     ax.set_yticks(places, [short(levels[int(i)]) for i in order], parse_math=False)
     ax.invert_yaxis()
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    count = f" ({len(order)} of {len(levels)} categories)" if len(levels) > len(order) else ""
-    ax.set_xlabel(f"share of the sample{count}", color=INK)
-    ax.set_title(short(label), loc="left", fontsize="medium", parse_math=False, pad=20)
+    count = f", {len(order)} of {len(levels)} categories" if len(levels) > len(order) else ""
+    ax.set_xlabel(f"{short(label)} (share of the sample{count})", color=INK, parse_math=False)
     # The legend is above the bars, which may leave no room for it.
     place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
     ax.legend(**place, ncols=2, frameon=False)

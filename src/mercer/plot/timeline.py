@@ -87,7 +87,7 @@ def plot_drift_columns(result: Any, *, ax: Any = None, level: float | None = Non
     ax.set_yticks(range(len(names)), [short(name) for name in names], parse_math=False)
     ax.tick_params(length=0)
     name_batches(ax, [batch.name for batch in result.batches])
-    bar = ax.figure.colorbar(image, ax=ax, location="top", aspect=40, pad=0.02)
+    bar = ax.figure.colorbar(image, ax=ax, location="top", aspect=40, pad=0.06)
     bar.set_label("standardized distance (blank: not different)")
     return ax
 

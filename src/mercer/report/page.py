@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import Any
 
 import mercer
@@ -30,11 +31,16 @@ def page_about(
             "level": level,
             "rejected": rejected,
             "comparison": compared_with_level(result.pvalue, level),
-            "test_verdict": result.test.verdict(rejected),
+            "test_verdict": _sentence(result.test.verdict(rejected)),
             **values,
         },
         notes=[*notes, *result.notes],
     )
+
+
+def _sentence(text: str | None) -> str | None:
+    """The text with a capital letter; None stays None."""
+    return text and text[0].upper() + text[1:]
 
 
 def checked_page(template: str, values: Mapping[str, Any], *, notes: Sequence[str]) -> str:
@@ -74,6 +80,7 @@ def rendered(template: str, values: Mapping[str, Any]) -> str:
     )
     environment.filters["brief"] = brief
     environment.filters["kernels_in_words"] = kernels_in_words
+    environment.filters["told_apart"] = told_apart
     return environment.get_template(template).render(values)
 
 
@@ -89,6 +96,11 @@ def brief(value: object, most: int = _MAX_CELL_CHARACTERS) -> str:
     text = f"{value:.5g}" if isinstance(value, float) else str(value)
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def told_apart(auc: float) -> str:
+    """Format an area under the curve as per cent: 50% where it is below, which is chance, as its interval begins there."""
+    return "too few rows" if isnan(auc) else f"{max(auc, 0.5):.0%}"
 
 
 def compared_with_level(pvalue: float, level: float) -> str:

@@ -44,8 +44,13 @@ class ReportFigure:
         return cls(safe_svg(svg), caption, alt, round(width) if width > PHONE_WIDTH else None)
 
 
-def null_figure(result: Result, level: float, hypothesis: str) -> ReportFigure:
-    """Draw the null distribution with the statistic; `hypothesis` states the null hypothesis."""
+def null_figure(result: Result, level: float, hypothesis: str) -> ReportFigure | None:
+    """Draw the null distribution with the statistic; None where the test has none.
+
+    `hypothesis` states the null hypothesis.
+    """
+    if not len(result.null) and result.law is None:
+        return None
     observed = result.statistic if result.observed is None else result.observed
     alt = (
         f"Null distribution of the {type(result.test).__name__} statistic "
