@@ -102,6 +102,15 @@ def test_series_have_tests_of_their_own(put):
     assert "give both --x and --y" in run("independence", "both.csv", "--series", code=2).stderr
 
 
+def test_the_report_of_drift_says_once_that_resamples_are_few(put, tmp_path):
+    x = np.random.default_rng(11).normal(size=(3, 40, 1))
+    files = [put(f"{i}.csv", v) for i, v in enumerate(x)]
+    run("drift", *files, "--resamples", "9", "--report", "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count("with 9 resamples no corrected p-value of 2 batches") == 1
+    assert "WestfallYoung" not in page  # the correction is fixed
+
+
 def test_drift_in_python_names_the_reference_and_the_batches():
     a, b = autoregressive(120, 0.8, 8), autoregressive(120, 0.8, 9)
     (caution,) = drift(a, {"May": b, "June": b[::-1]}, resamples=99, rng=0).cautions(0.1)

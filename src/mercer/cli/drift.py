@@ -120,7 +120,8 @@ def drift(
         corrected = _corrected(
             [_compare(base, batch, choice, chosen, level, notes) for batch in tables]
         )
-        cautions = _cautions(corrected, level)
+        few, others = _few_resamples(corrected, level), _cautions(corrected)
+        cautions = [*few, *others]
         seconds = perf_counter() - started
     for note in dict.fromkeys(notes):
         say(f"note: {note}")
@@ -135,7 +136,7 @@ def drift(
     )
     if report is not None:
         command = chosen.command_line("drift", [reference, *batches], level=f"{level:g}")
-        result, facts = _result(corrected, level, [*cautions, *notes]), {"seed": str(chosen.seed)}
+        result, facts = _result(corrected, level, [*others, *notes]), {"seed": str(chosen.seed)}
         write_page(report, drift_report(result, level=level, facts=facts, again=command))
     if gate and any(batch.drifted(level, min_effect) for batch in corrected):
         raise typer.Exit(DIFFER)
@@ -157,11 +158,16 @@ def _compare(
     return two_sample_answer((first, second), result, level, choice.seed, remarks)
 
 
-def _cautions(batches: Sequence[BatchAnswer], level: float) -> list[str]:
-    """Reasons not to trust p-values: too few resamples, rows in time, short series; those of all batches once."""
+def _few_resamples(batches: Sequence[BatchAnswer], level: float) -> tuple[str, ...]:
+    """A caution, where there are too few resamples to find anything; the report adds its own."""
     fewest = min(len(batch.answer.result.null) for batch in batches)
-    rule = BenjaminiHochberg()
-    few = resolution_caution(rule, len(batches), fewest, level, "batches", option=True)
+    return resolution_caution(
+        BenjaminiHochberg(), len(batches), fewest, level, "batches", option=True
+    )
+
+
+def _cautions(batches: Sequence[BatchAnswer]) -> list[str]:
+    """Other reasons not to trust p-values: rows in time, short series; those of all batches once."""
     independent = [b.answer for b in batches if not b.answer.result.test.for_series]
     samples = [answer.samples[1] for answer in independent]
     if samples:
@@ -169,7 +175,7 @@ def _cautions(batches: Sequence[BatchAnswer], level: float) -> list[str]:
     of_tests = [note for b in batches for note in b.answer.result.notes if is_caution(note)]
     distinct = list(dict.fromkeys(of_tests))
     more = [f"{len(distinct) - 1:,} other batches have such a caution."] if distinct[1:] else []
-    return [*few, *in_time(samples), *distinct[:1], *more]
+    return [*in_time(samples), *distinct[:1], *more]
 
 
 def _result(batches: Sequence[BatchAnswer], level: float, notes: Sequence[str]) -> DriftResult:

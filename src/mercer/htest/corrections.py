@@ -126,10 +126,11 @@ def resolution_caution(
     noun: str,
     *,
     option: bool = False,
+    fixed: bool = False,
 ) -> tuple[str, ...]:
     """A caution, where so few resamples keep every corrected p-value above the level.
 
-    With `option` it names the option of the command instead of arguments.
+    With `option` it names the option of the command instead of arguments; where the correction is `fixed`, no other one.
 
     Examples
     --------
@@ -143,10 +144,9 @@ def resolution_caution(
     smallest = correction.smallest(tests, resamples)
     if resamples == 0 or smallest <= level:
         return ()
-    if isinstance(correction, WestfallYoung):
-        enough, instead = ceil(1 / level) - 1, ""
-    else:
-        enough, instead = ceil(tests / level) - 1, ", or correction=WestfallYoung()"
+    joint = isinstance(correction, WestfallYoung)
+    enough = ceil((1 if joint else tests) / level) - 1
+    instead = "" if joint or fixed else ", or correction=WestfallYoung()"
     remedy = f"{enough:,} resamples or more{instead}"
     if option:
         remedy = f"--resamples {enough} or more"

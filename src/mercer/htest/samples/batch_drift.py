@@ -109,7 +109,8 @@ class DriftResult(ResultRows, Reportable):
         """Reasons not to trust p-values: too few resamples, or rows that depend on those before them."""
         fewest = min(len(batch.result.null) for batch in self.batches)
         rule = BenjaminiHochberg()
-        few = resolution_caution(rule, len(self), fewest, self._level_or(level), "batches")
+        level = self._level_or(level)
+        few = resolution_caution(rule, len(self), fewest, level, "batches", fixed=True)
         return (*few, *(note for note in self.notes if note.startswith("Caution:")))
 
     def to_dict(self) -> dict[str, Any]:
