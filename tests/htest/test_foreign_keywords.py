@@ -9,6 +9,7 @@ import pytest
 
 import mercer
 from mercer.htest import (
+    DHSIC,
     HSIC,
     KSD,
     MMD,
@@ -45,6 +46,13 @@ X = np.random.default_rng(0).normal(size=(20, 2))
         (lambda: mercer.goodness_of_fit(Gaussian(np.zeros(2), 1.0), X, n_jobs=4), "goodness_of_fit takes no"),
         (lambda: drift(X, [X], n_permutations=99), "drift takes no 'n_permutations': write resamples=99"),
         (lambda: pairwise_independence(X, reps=99), r"MMD\(null=Permutation\(99\)\)"),
+        (lambda: mercer.independence(X, X, X), r"two variables, x and y, got 3: .*DHSIC\(\).test\(x, y, z\).*given=z"),
+        (lambda: mercer.independence(X), r"got 1: .*pairwise_independence\(frame\)"),
+        (lambda: HSIC().test(X, X, X, rng=0), r"HSIC.test takes two variables.*DHSIC"),
+        (lambda: MMD().test(X, X, X), r"two samples, x and y, got 3: .*KSample\(\)"),
+        (lambda: mercer.two_sample(X), "got 1: the groups of one table"),
+        (lambda: mercer.independence(X, X, given="z"), r"given=frame\[\['z'\]\]"),
+        (lambda: mercer.independence(X, X, given=["z", "w"]), r"given=frame\[\['z', 'w'\]\]"),
         (lambda: MMD("gaussian"), r"got 'gaussian'.*so write RBF"),
         (lambda: mercer.two_sample(X, X, kernel="laplacian"), "so write Laplac"),
     ],
@@ -52,6 +60,11 @@ X = np.random.default_rng(0).normal(size=(20, 2))
 def test_the_error_names_what_to_write(call, said):
     with pytest.raises(TypeError, match=said):
         call()
+
+
+def test_one_frame_for_a_joint_test_names_its_columns():
+    with pytest.raises(ValueError, match=r"got 1: .*\*\(frame\[name\] for name in frame\)"):
+        DHSIC().test(X)
 
 
 def test_other_errors_and_signatures_are_as_ever():

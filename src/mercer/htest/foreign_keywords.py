@@ -1,4 +1,4 @@
-"""Arguments under the names that other packages have for them: errors that say what mercer calls them."""
+"""Arguments under the names that other packages have for them, or too many: errors that say what mercer takes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from mercer.htest.number_of_samples import other_number
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -79,11 +81,12 @@ def _advice(name: str, value: Any, known: set[str], test: str | None) -> str:
 
 
 def in_our_words(function: Function, test: str | None = None) -> Function:
-    """The function, whose error on an argument under a foreign name says what it is called here."""
+    """The function, whose errors on an argument under a foreign name, or on one or three samples, say what to write."""
     parameters = inspect.signature(function).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return function
     known = {p.name for p in parameters}
+    positional = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
     where = function.__name__ if test is None else f"{test}.{function.__name__}"
 
     @wraps(function)
@@ -92,6 +95,9 @@ def in_our_words(function: Function, test: str | None = None) -> Function:
             problem = foreign_keyword(where, given, known, test)
             if problem is not None:
                 raise problem
+        problem = other_number(where, function.__module__, positional, args, given)
+        if problem is not None:
+            raise problem
         return function(*args, **given)
 
     return run  # type: ignore[return-value]

@@ -220,7 +220,10 @@ def matched(
     """A kernel or None for each of several variables, and the names x1, x2, ... for messages."""
     names = tuple(f"x{i}" for i in range(1, len(samples) + 1))
     if len(samples) < 2:
-        raise ValueError(f"joint independence needs at least 2 variables, got {len(samples)}")
+        raise ValueError(
+            f"joint independence needs at least 2 variables, got {len(samples)}: pass each of them, as in (x, y, z); the "
+            "columns of a data frame are *(frame[name] for name in frame)"
+        )
     if kernels is None:
         return (None,) * len(samples), names
     checked = several(kernels)

@@ -198,7 +198,7 @@ class IndependenceResult(ExplainedResult):
         if not self.two:
             raise NoRule(
                 f"{what} is defined for two variables, and this test had {len(self.variables)}: "
-                "test pairs of them with HSIC()"
+                "test pairs of them with HSIC(), or some of them together against another, as columns of one frame"
             )
 
 

@@ -28,6 +28,7 @@ from mercer.rkhs.sample_rows import one_sample
 from mercer.row_streams import streamed
 
 _MAX_ROWS_QUADRATIC = 2000  # observations; beyond, tests in linear time are chosen
+_MAX_NAMES = 3  # that an error repeats
 
 
 @in_our_words
@@ -109,6 +110,7 @@ def independence(
     if series and given is not None:
         raise ValueError(f"series and given cannot be used together: {NO_SERIES_GIVEN}")
     _check_asked(test, kernel, given, series)
+    _check_given(given)
     asked = asked_test(test, kernel, partial(_by_kernel, series), "HSIC(RBF(1.0), RBF(1.0))")
     handed_in = (x, y) if given is None else (x, y, given)
     if time is not None:
@@ -149,6 +151,19 @@ def _check_asked(test: Any, kernel: Any, given: Any, series: bool) -> None:
         raise ValueError(
             "kernel and given cannot be used together: the variables may differ in kind, so pass "
             "test=KCI(kernel_x, kernel_y, kernel_z)"
+        )
+
+
+def _check_given(given: Any) -> None:
+    """Raise where `given` is the names of columns instead of their values."""
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        return
+    if names and len(set(names)) == len(names):  # labels of observations would repeat
+        shown = repr(names[0]) if len(names) == 1 else repr([*names[:_MAX_NAMES]])
+        raise TypeError(
+            f"given must hold values, a row for each row of x and y, got names, {shown}: pass the columns themselves, as in "
+            f"given=frame[{list(names[:_MAX_NAMES])!r}]"
         )
 
 
