@@ -127,6 +127,17 @@ def test_a_pilot_without_a_difference_is_no_plan():
         sample_size(FAST, draw(rng, 300), draw(rng, 300, 0.6), power=0.99, asymptotic=True, most=20)
 
 
+def test_nothing_is_simulated_far_beyond_a_pilot_that_may_differ_by_chance():
+    rng = np.random.default_rng(13)
+    found = ((draw(rng, 30), draw(rng, 30)) for _ in range(100))
+    sizes = ((pair, FAST.test(*pair, rng=0).effect().mmd2) for pair in found)
+    pair = next(pair for pair, mmd2 in sizes if 0 < mmd2 < 0.005)  # a power of 0.8 takes hundreds
+    vague = sample_size(FAST, *pair, asymptotic=True)
+    assert vague.n > 4 * 30
+    with pytest.raises(ValueError, match=f"no clear difference.*about {vague.n:,} points"):
+        sample_size(FAST, *pair)
+
+
 # ---- curves -------------------------------------------------------------------------------
 
 

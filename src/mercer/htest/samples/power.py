@@ -24,6 +24,7 @@ from mercer.rkhs.sample_rows import stacked, taken
 _CONFIDENCE = 0.95  # of the intervals for the uncertainty of a small pilot
 _MIN_SAMPLE_SIZE = 5  # of a planned study
 _MAX_SIZES_TRIED = 8  # in search of the sample size
+_FARTHEST = 4  # sizes of a pilot without a clear difference, beyond which nothing is simulated
 
 
 @in_our_words
@@ -109,7 +110,9 @@ def sample_size(
     """Sample size at which `test` detects the difference between these samples.
 
     Sizes are tried from the one that the asymptotic formula of `MMD` suggests, a curve is fitted
-    to what is found, and read where it reaches `power`.
+    to what is found, and read where it reaches `power`. Nothing is tried for a pilot that may differ by
+    chance alone where the formula suggests more than four times its size: that raises an error, and
+    `asymptotic=True` gives what the formula knows.
 
     Parameters
     ----------
@@ -142,6 +145,7 @@ def sample_size(
         )
         curve = pilot.curve(around)
     else:
+        pilot.require_difference(needed)
         needed, curve = _searched(pilot, power, needed, most)
     low, high = pilot.interval
     interval = Interval(
@@ -183,6 +187,17 @@ class _Pilot:
 
     def second(self, n: int) -> int:
         return max(2, round(self.ratio * n))
+
+    def require_difference(self, needed: int) -> None:
+        """Raise where long simulations would follow from a difference that may be none."""
+        low, high = self.interval
+        if low > 0 or needed <= _FARTHEST * count(self.x):
+            return
+        raise ValueError(
+            f"x and y, the pilot, show no clear difference (MMD^2 = {self.distance:.3g}, {100 * _CONFIDENCE:.0f}% interval "
+            f"0 to {high:.3g}): about {needed:,} points are needed if it is what it seems, any number if it is none. "
+            "Take a larger pilot; sample_size(MMD(), x, y, asymptotic=True) gives the interval of that number at once"
+        )
 
     def formula(self, n: int, distance: float | None = None) -> float:
         distance = max(self.distance, 0.0) if distance is None else distance
