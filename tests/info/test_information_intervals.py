@@ -7,10 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.info import (
+    KL,
     KSG,
     MixedKSG,
     PlugIn,
     RandomTies,
+    divergence,
+    entropy,
     estimate,
     mutual_information,
     transfer_entropy,
@@ -115,6 +118,23 @@ def test_permuted_columns_need_more_rows_than_neighbours():
 def test_levels_are_written_with_their_digits():
     x, noise = np.random.default_rng(0).normal(size=(2, 200))
     assert "(99.5% interval" in estimate(mutual_information, x, noise, level=0.995).summary()
+
+
+def test_rows_of_both_samples_are_counted():
+    x, y, z = np.random.default_rng(0).normal(size=(3, 300))
+    shared = estimate(divergence, x, np.concatenate([x[:120], y[:150]]))
+    assert shared.notes[0].startswith("120 of the 300 rows of x are in y as well")
+    assert estimate(divergence, x, z).notes == ()  # one column, and no row in common
+    words = [pd.DataFrame({"v": v}) for v in np.random.default_rng(1).choice(["a", "b"], (2, 300))]
+    assert estimate(divergence, *words).notes == ()  # categories have no neighbours
+    several = estimate(entropy, np.stack([x, y, z], axis=1)).notes
+    assert "many dimensions" in several[0]
+
+
+def test_a_measure_is_no_sample():
+    x, y = np.random.default_rng(0).normal(size=(2, 200))
+    with pytest.raises(TypeError, match=r"write measure=KL\(\)"):
+        estimate(divergence, x, y, KL())
 
 
 @pytest.mark.parametrize(("n", "k"), [(30, 3), (300, 30)])

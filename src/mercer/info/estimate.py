@@ -18,7 +18,7 @@ from mercer.info.boundary import at_boundary, exceeds_permutations
 from mercer.info.corrected_ksg import CorrectedKSG
 from mercer.info.entropies import conditional_entropy, cross_entropy, divergence, entropy
 from mercer.info.indicator_metrics import kolmogorov, total_variation
-from mercer.info.information_measures import KL, Shannon
+from mercer.info.information_measures import KL, Measure, Shannon
 from mercer.info.mutual_information import (
     default_estimator,
     interaction_information,
@@ -26,6 +26,7 @@ from mercer.info.mutual_information import (
     transfer_entropy,
     transfer_variables,
 )
+from mercer.info.neighbour_notes import NEIGHBOURS, neighbour_notes
 from mercer.info.plug_in import PlugIn
 from mercer.info.random_ties import RandomTies, columns_with_ties, ties_broken
 from mercer.info.sample import fixed_generator, read_sample
@@ -48,7 +49,6 @@ _PAIRED = (
 )
 _METRICS = (wasserstein, sliced_wasserstein, dudley, kantorovich, total_variation, kolmogorov)
 _UNPAIRED = (entropy, divergence, cross_entropy, *_METRICS)
-_NEIGHBOURS = "Estimates from neighbours are biased in many dimensions; the interval ignores it."
 _DISTANCES = (
     "Distances of samples are biased upwards: those of two samples of one distribution are positive. The interval "
     "ignores it, and does not tell whether the distributions differ: use a test of mercer.htest."
@@ -172,6 +172,7 @@ def estimate_with_error(
         raise TypeError(
             f"function must be a function of mercer.info such as mutual_information, got {function!r}"
         )
+    _refuse_measures(samples)
     value = float(function(*samples, **options))
     kernels = samples[:2] if function in _WITH_KERNELS else ()
     samples = samples[len(kernels) :]
@@ -189,6 +190,15 @@ def estimate_with_error(
         pieces = [taken(s, r) for s, r in zip(checked, rows, strict=True)]
         values.append(float(function(*kernels, *pieces, **more, **options)))
     return _with_interval(function, samples, {**options, "given": given}, value, values, level)
+
+
+def _refuse_measures(samples: tuple[Any, ...]) -> None:
+    """Raise where a measure stands among the samples, as the function itself takes it."""
+    measure = next((s for s in samples if isinstance(s, Measure)), None)
+    if measure is not None:
+        raise TypeError(
+            f"samples must be observations, got the measure {measure!r}: in estimate write measure={measure!r}"
+        )
 
 
 def _is_information(function: Callable[..., float], options: dict[str, Any]) -> bool:
@@ -237,8 +247,10 @@ def _with_interval(
         notes = [_DISTANCES]
     elif function in _WITH_KERNELS:
         notes = [_KERNEL_SUMS]
+    elif function in (entropy, conditional_entropy, divergence, cross_entropy):
+        notes = neighbour_notes(function, samples, options.get("estimator"))
     elif function is not association and not isinstance(options.get("estimator"), PlugIn):
-        notes = [_NEIGHBOURS]
+        notes = [NEIGHBOURS]
     interval = (value - width, value + width)
     return InformationEstimate(value, error, interval, level, correction, saturated, tuple(notes))
 
