@@ -82,7 +82,7 @@ def test_large_files_are_thinned_for_what_looks_at_all_pairs(folder, monkeypatch
 
 
 def test_many_columns_are_not_ranked(folder, monkeypatch):
-    monkeypatch.setattr("mercer.report.affordable._FLOATS_PER_VALUE", 10**9)
+    monkeypatch.setattr("mercer.report.affordable.FLOATS_PER_RANKED_VALUE", 10**9)
     told = run("two-sample", "a.csv", "b.csv", "--report", "out.html")
     assert "too many columns to rank" in one_line(told.stdout)
     assert "Which columns differ?" not in Path("out.html").read_text("utf-8")

@@ -85,3 +85,34 @@ def test_rows_that_depend_on_those_before_them_are_noticed(large: Path):
     walk = np.cumsum(np.random.default_rng(1).normal(size=(_ROWS, 5)), axis=0)
     pd.DataFrame(walk, columns=list("vwxyz")).to_parquet(large / "g0.parquet")
     assert any("depend on those before them" in c for c in compared(large, "g", "b")["cautions"])
+
+
+def test_columns_are_compared_in_more_rows_which_are_named(large: Path, tmp_path: Path):
+    page = tmp_path / "page.html"
+    told = compared(large, "a", "b", "--resamples", "99", "--report", str(page))
+    sizes = told["features"]["sizes"]
+    assert 2000 < sizes[0] < _ROWS  # of 2,000 rows a shift by 0.1 is not found surely, as here
+    assert told["features"]["features"][0]["name"] == "y"
+    assert told["features"]["features"][0]["adjusted"] <= 0.01
+    rows = f"{sizes[0]:,} and {sizes[1]:,} random rows"
+    text = page.read_text()
+    assert f"Columns by how much they differ, in {rows}" in text
+    assert "figures are computed from 2,000 and 2,000 rows" in text
+
+
+def test_a_page_of_a_subsample_says_nothing_about_all_rows(large: Path):
+    pytest.importorskip("jinja2")
+    from dataclasses import replace
+
+    from mercer.htest import MMD
+    from mercer.report import two_sample_report
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 2))
+    y = rng.normal(size=(200, 2)) @ np.linalg.cholesky([[1, 0.9], [0.9, 1]]).T
+    result = replace(MMD().test(x, y, rng=0), rows=(20_000, 20_000))
+    assert result.rejects(0.05)
+    text = two_sample_report(result)
+    assert "No column differs on its own" not in text
+    assert "No difference of a column on its own was found in 200 and 200 random rows" in text
+    assert "none of 2 differs by itself among 200 and 200 random rows" in result.summary()

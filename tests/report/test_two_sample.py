@@ -216,3 +216,20 @@ def test_weighted_samples():
             MMD(RBF(1.0), null=Permutation(99)).test(x, rng.normal(size=(50, 2)), rng=0)
         )
     )
+
+
+def test_the_rows_listed_are_those_around_which_a_sample_outweighs_the_other():
+    rng = np.random.default_rng(3)
+    narrow, wide = rng.normal(0, 1, (200, 1)), rng.normal(0, 4, (200, 1))
+    result = MMD().test(narrow, wide, rng=0)
+    page = Page(two_sample_report(result)).text
+    points = result.points(5)
+    for side, sample, other in ((points.first, narrow, wide), (points.second, wide, narrow)):
+        for row in side.rows:  # a mean of kernel values is large where many rows are near
+            near = [np.exp(-np.abs(s - row)).mean() for s in (sample, other)]
+            assert near[0] > near[1]
+    assert np.abs(result.points(5).first.rows).max() < 1  # in the middle of both samples
+    assert "Rows where the samples differ most" in page
+    assert "fewest similar rows" not in page
+    assert "row (from 1)" in page
+    assert f" {result.points(1).first.indices[0] + 1} " in page

@@ -70,11 +70,11 @@ class ObjectAnswer(TwoSampleAnswer):
         }
 
     def facts(self) -> list[tuple[str, str]]:
-        """Also the observations that are least like those of the other file."""
+        """Also the observations around which its file outweighs the other one most."""
         facts = super().facts()
         lines = [
             (
-                "Unlike" if i == 0 else "",
+                "Telling" if i == 0 else "",
                 f"{name}: " + "; ".join(f"{t['name']} ({t['value']})" for t in telling),
             )
             for i, (name, telling) in enumerate(zip(self.names, self.telling(), strict=True))
@@ -82,7 +82,7 @@ class ObjectAnswer(TwoSampleAnswer):
         return [*facts[:-1], *(lines if self.rejected else []), facts[-1]]
 
     def telling(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Observations of each file that are least like those of the other one."""
+        """Observations of each file around which it outweighs the other one most."""
         n = self.result.sizes
         if (self.samples[0].rows, self.samples[1].rows) != n:
             return [], []  # the test used a part of the rows

@@ -20,11 +20,15 @@ from mercer.cli.table import INDEX, PANDAS_INDEX, NumericColumn, Selection, quot
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.frames import Columns, Table
-from mercer.gram.stream_sums import analysed_rows, picked
+from mercer.gram.stream_sums import ANALYSED_ROWS, analysed_rows, picked
+from mercer.htest.samples.attribution import Features, feature_differences
+from mercer.report.affordable import FLOATS_PER_RANKED_VALUE
 from mercer.row_streams import RowPart, RowStream, chunk_rows, runs_of_groups, streamed
 
 _HEAD_ROWS = 1000  # consecutive ones, in which dependence on the row before is looked for
 _BUFFER_BYTES = 1 << 16  # of a column: pyarrow would otherwise read its whole row group
+_COLUMN_ROWS, _COLUMN_VALUES = 50_000, 1_000_000  # of a sample, to compare columns one by one
+_MIN_COLUMN_ROWS = 100
 _COPIES = 2  # of a sample in memory, at least: columns, and points
 
 
@@ -89,9 +93,19 @@ class StreamedSample(FileSample):
         """Number of points."""
         return len(self.stream)
 
-    def drawn(self) -> Table:
+    def drawn(self, most: int = ANALYSED_ROWS) -> Table:
         """Some random rows."""
-        return picked(self.stream, analysed_rows(self.stream), self.name)
+        return picked(self.stream, analysed_rows(self.stream, most), self.name)
+
+
+def streamed_features(first: StreamedSample, second: StreamedSample, rng: int) -> Features | None:
+    """Differences of the columns in random rows, more than a result keeps; None for one, or beyond memory."""
+    width = first.stream.width
+    affordable = settings().memory // (2 * 8 * FLOATS_PER_RANKED_VALUE * width)
+    most = min(_COLUMN_ROWS, max(_COLUMN_VALUES // width, ANALYSED_ROWS), affordable)
+    if width < 2 or most < _MIN_COLUMN_ROWS:
+        return None
+    return feature_differences(first.drawn(most), second.drawn(most), rng=rng)
 
 
 def streamed_files(

@@ -21,6 +21,7 @@ from mercer.cli.common_options import SampleOptions, SeriesOptions, TwoSampleOpt
 from mercer.cli.exits import DIFFER, guarded
 from mercer.cli.match import FileSample, matched
 from mercer.cli.object_comparison import compare_objects, compares_objects
+from mercer.cli.streamed_files import StreamedSample, streamed_features
 from mercer.cli.test_registry import TwoSampleChoice
 from mercer.cli.time_series import as_series, differenced
 from mercer.cli.two_sample_answer import TwoSampleAnswer
@@ -117,7 +118,13 @@ def two_sample_answer(
 ) -> TwoSampleAnswer:
     """The result with its effect size and its differing columns."""
     series = result.test.for_series
-    features = None if series else ranked(result, seed)
+    first, second = samples
+    if series:
+        features = None
+    elif isinstance(first, StreamedSample) and isinstance(second, StreamedSample):
+        features = streamed_features(first, second, seed)
+    else:
+        features = ranked(result, seed)
     subset = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
     remarks = list(notes)
     if series and len(samples[0].columns) > 1:

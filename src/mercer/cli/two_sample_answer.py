@@ -122,6 +122,8 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
         most = len(features) if self.show_all else _COLUMNS_SHOWN
         source = "group" if self.samples[0].grouped else "file"
         lines = _feature_table(features.features[:most], self.level, self.noun, source)
+        if some := features.subsample(self.result.sizes):
+            lines.insert(0, f"  Columns of {some}:")
         if len(features) > most:
             lines.append(f"  and {len(features) - most:,} more (--all shows them)")
         return lines
@@ -148,14 +150,15 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
         )
 
     def _where(self, features: Features) -> str:
-        differing = features.differing(self.level)
+        differing, some = features.differing(self.level), features.subsample(self.result.sizes)
+        among = f" in {some}" if some else ""
         if differing:
             names = listed_names([short(f.name) for f in differing], _COLUMNS_SHOWN)
             differ = "differs on its own" if len(differing) == 1 else "differ on their own"
-            return f"{len(differing):,} of {len(features):,} {self.noun}s {differ}: {names}"
-        none = f"none of {len(features):,} {self.noun}s differs on its own"
-        if self.result.rows is not None:  # read part by part
-            return f"{none} in the {self.result.pooled.n + self.result.pooled.m:,} rows looked at"
+            return f"{len(differing):,} of {len(features):,} {self.noun}s {differ}{among}: {names}"
+        none = f"none of {len(features):,} {self.noun}s differs on its own{among}"
+        if some:
+            return f"{none}; --columns NAME tests a single one in all rows"
         if self.rejected:
             return f"{none}: the difference is in how they vary together, or too small in each"
         return none

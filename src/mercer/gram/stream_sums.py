@@ -19,7 +19,7 @@ from mercer.kernels.prepare import aligned, read
 from mercer.kernels.take import taken
 from mercer.row_streams import RowPart, RowStream, chunk_rows
 
-_ANALYSED_ROWS, _ANALYSED_SEED = 2000, 0  # of a sample, for effects and witness
+ANALYSED_ROWS, _ANALYSED_SEED = 2000, 0  # of a sample, for effects and witness
 _SHARE_OF_ROWS, _MIN_ROWS_KEPT = 32, 100  # of the memory budget, and of rows however wide
 _COPIES_OF_CHUNK = 8  # of a chunk and its features, in memory while one part is read
 
@@ -104,10 +104,10 @@ def rows_at(x: Any, positions: np.ndarray) -> Any:
     return replace(x, values=x.values[positions]) if isinstance(x, Table) else x[positions]
 
 
-def analysed_rows(stream: RowStream) -> np.ndarray:
+def analysed_rows(stream: RowStream, most: int = ANALYSED_ROWS) -> np.ndarray:
     """Positions of the rows that a result keeps of a sample that was read part by part."""
     rng, n = np.random.default_rng(_ANALYSED_SEED), len(stream)
-    rows = np.sort(rng.choice(n, min(n, _ANALYSED_ROWS), replace=False, shuffle=False))
+    rows = np.sort(rng.choice(n, min(n, most), replace=False, shuffle=False))
     return affordable_rows(rows, stream.width)
 
 

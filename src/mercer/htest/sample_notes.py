@@ -39,7 +39,7 @@ def attainable_note(distinct: float, resamples: int, what: str) -> tuple[str, ..
 def subsample_note(size: int) -> str:
     """Note on a sample that was read part by part, of which the result keeps some rows."""
     return (
-        "The p-value is that of all rows, which were read part by part; effect, witness and columns are those of "
+        "The p-value is that of all rows, which were read part by part; effect and witness are those of "
         f"{size:,} random rows."
     )
 

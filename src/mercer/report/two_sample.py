@@ -86,7 +86,8 @@ def two_sample_report(
     features = ranked(result, 0) if features is None else features
     noun = "feature" if compares_objects(result) else "column"
     reduced = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
-    columns = _columns(features, level, noun)
+    columns = _columns(features, level, noun, result.sizes)
+    kept = reduced.pooled.n, reduced.pooled.m
     quiet = not result.rejects(level) and not columns["differing"]
     return page_about(
         result,
@@ -104,7 +105,7 @@ def two_sample_report(
             **({"power": None, "needed": None} if quiet else _power(reduced, level)),
             "facts": _facts(result, level) | dict(facts or {}),
             "numbered": numbered and reduced is result,
-            "thinned": None if reduced is result else reduced.sizes,
+            "thinned": None if kept == result.sizes else kept,
             "again": again,
         },
         level=level,
@@ -119,16 +120,24 @@ def _locations(result: TwoSampleResult) -> list[str]:
     return [four_digits(str(place)) for place in result.locations()[:_COLUMNS_RANKED]]
 
 
-def _columns(features: Features | None, level: float, noun: str) -> dict[str, Any]:
+def _columns(
+    features: Features | None, level: float, noun: str, sizes: tuple[int, int]
+) -> dict[str, Any]:
     """The ranking of the columns or features of objects, as a table and as a figure."""
     if features is None:
-        empty: dict[str, Any] = {"features": [], "more_features": 0, "differing": ()}
+        empty: dict[str, Any] = {
+            "features": [],
+            "more_features": 0,
+            "differing": (),
+            "some_rows": "",
+        }
         return {"noun": noun, "ranking": None, **empty}
     return {
         "noun": noun,
         "features": list(features)[:_COLUMNS_RANKED],
         "more_features": max(len(features) - _COLUMNS_RANKED, 0),
         "differing": features.differing(level),
+        "some_rows": features.subsample(sizes),
         "ranking": ranking_figure(features, level, noun) if features.differing(level) else None,
     }
 
@@ -166,7 +175,7 @@ def _pilot(sample: Any) -> Any:
 def _outlying(
     result: TwoSampleResult, features: Features | None, names: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """For each sample, the table of the rows that are least like the other sample."""
+    """For each sample, the table of the rows around which it outweighs the other sample most."""
     points = result.points(_ROWS_LISTED)
     tables = []
     for name, side in zip(names, (points.first, points.second), strict=True):

@@ -91,6 +91,7 @@ class Features(ResultRows):
     correction: Correction
     resamples: int
     noun: str = "column"  # or "feature", of objects
+    sizes: tuple[int, int] | None = None  # of the samples that were compared
 
     def __len__(self) -> int:
         return len(self.features)
@@ -114,6 +115,12 @@ class Features(ResultRows):
         validate.between("level", level, 0.0, 1.0)
         return tuple(f for f in self.features if f.adjusted <= level)
 
+    def subsample(self, sizes: tuple[int, int]) -> str:
+        """Which rows were compared, in words, where they are some of samples of these sizes; else nothing."""
+        if self.sizes is None or self.sizes == tuple(sizes):
+            return ""
+        return f"{self.sizes[0]:,} and {self.sizes[1]:,} random rows"
+
     def cautions(self, level: float = 0.05) -> tuple[str, ...]:
         """A caution, where so few resamples cannot find anything at this level."""
         return resolution_caution(
@@ -130,6 +137,7 @@ class Features(ResultRows):
             "features": [f.to_dict() for f in self.features],
             "correction": repr(self.correction),
             "resamples": self.resamples,
+            "sizes": None if self.sizes is None else list(self.sizes),
             "notes": list(self.cautions()),
         }
 
@@ -211,7 +219,8 @@ def feature_differences(
     order = sorted(
         range(number), key=lambda j: (adjusted[j], pvalues[j], -features[j].standardized)
     )
-    return Features(tuple(features[j] for j in order), correction, resamples)
+    sizes = len(first), len(second)
+    return Features(tuple(features[j] for j in order), correction, resamples, sizes=sizes)
 
 
 def features_of(

@@ -14,14 +14,13 @@ _COLUMNS_NAMED = 5  # columns or locations that a summary lists
 
 def told(result: Any, level: float, effect: Effect, features: Features | None) -> str:
     """Question, verdict, size of the difference, columns, locations and notes, a line each."""
-    rejected = result.rejects(level)
     lines = [
         *result.cautions,
         _question(result),
         _verdict(result, level, features),
         _size(effect),
         *(features.cautions(level) if features is not None else ()),
-        *([_columns(features, rejected, level)] if features is not None else []),
+        *([_columns(features, result, level)] if features is not None else []),
         *_locations(result),
         *result.notes,
     ]
@@ -69,7 +68,9 @@ def _size(effect: Effect) -> str:
     )
 
 
-def _columns(features: Features, rejected: bool, level: float) -> str:
+def _columns(features: Features, result: Any, level: float) -> str:
+    some = features.subsample(result.sizes)
+    among = f" among {some}" if some else ""
     differing = features.differing(level)
     by = type(features.correction).__name__
     title = f"{features.noun.capitalize()}s"
@@ -82,11 +83,15 @@ def _columns(features: Features, rejected: bool, level: float) -> str:
         )
         differ = "differs by itself" if len(differing) == 1 else "differ by themselves"
         return (
-            f"{title}: {len(differing)} of {len(features)} {differ} (p-values corrected by {by}): "
+            f"{title}: {len(differing)} of {len(features)} {differ}{among} (p-values corrected by {by}): "
             f"{named}{more}."
         )
-    alone = f"{title}: none of {len(features)} differs by itself (p-values corrected by {by})"
-    if rejected:
+    alone = (
+        f"{title}: none of {len(features)} differs by itself{among} (p-values corrected by {by})"
+    )
+    if result.rejects(level) and some:
+        return f"{alone}: the difference is in the dependence between {features.noun}s, or too small for so few rows."
+    if result.rejects(level):
         return f"{alone}: the difference is in the dependence between {features.noun}s, or spread too thinly over them."
     return f"{alone}."
 
