@@ -25,13 +25,13 @@ from mercer.htest.corrections import (
 from mercer.htest.format_number import figure
 from mercer.htest.nulls import Null, Permutation
 from mercer.htest.result_rows import ResultRows
+from mercer.htest.samples.column_descriptions import moments, shares
 from mercer.htest.samples.column_features import Embedded, embedded
 from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, two_samples
 from mercer.kernels.prepare import aligned
 from mercer.plot import plot_features
 from mercer.rkhs.distributions import Empirical
 
-_CATEGORIES_SHOWN = 3  # those whose shares changed most
 _MIN_RESAMPLES, _MAX_RESAMPLES = 999, 9999  # of the default, 50 for each column
 _LABELS_PER_CHUNK = 4096  # points whose labels are decoded to floats at a time
 _SUMS_PER_CHUNK = 2**20  # sums over points at a time: 8 MiB, which stay in cache
@@ -363,9 +363,9 @@ def _feature(
     a, b = first.values[:, j], second.values[:, j]
     p, q = weights[: len(a)] / len(a), weights[len(a) :] / len(b)
     if categorical:
-        descriptions = _shares(a, b, p, q, {**first.labels, **second.labels})
+        descriptions = shares(a, b, p, q, {**first.labels, **second.labels})
     else:
-        descriptions = _moments(a, p), _moments(b, q)
+        descriptions = moments(a, p), moments(b, q)
     return Feature(
         name=first.columns.names[j],
         categorical=categorical,
@@ -383,25 +383,3 @@ def distance(mmd2: float, within: float) -> float:
     if mmd2 <= 1e-15:
         return 0.0
     return sqrt(mmd2 / within) if within > 1e-15 else inf
-
-
-def _moments(values: np.ndarray, weights: np.ndarray) -> dict[str, float]:
-    values = values.astype(np.float64)
-    mean = float(weights @ values)
-    spread = float(weights @ (values - mean) ** 2) / max(1 - float(weights @ weights), 1e-300)
-    return {"mean": mean, "sd": sqrt(spread)}
-
-
-def _shares(
-    a: np.ndarray, b: np.ndarray, p: np.ndarray, q: np.ndarray, labels: Mapping[float, str]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """The shares of the categories that changed most, in each sample."""
-    levels, place = np.unique(np.concatenate([a, b]), return_inverse=True)
-    before = np.bincount(place[: len(a)], p, len(levels))
-    after = np.bincount(place[len(a) :], q, len(levels))
-    most = np.argsort(-np.abs(after - before), kind="stable")[:_CATEGORIES_SHOWN]
-    names = {i: labels.get(float(levels[i]), f"{levels[i]:g}") for i in most}
-    return (
-        {names[i]: float(before[i]) for i in most},
-        {names[i]: float(after[i]) for i in most},
-    )
