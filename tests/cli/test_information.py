@@ -97,6 +97,9 @@ def test_one_of_many_pairs_is_found_and_too_few_resamples_are_named():
     x[:, 1] = x[:, 0]
     pd.DataFrame(x, columns=[*"abcdefgh"]).to_csv("wide.csv", index=False)
     assert "1 of 28 pairs tell about each other" in run("wide.csv").stdout
+    told = " ".join(run("wide.csv").stdout.split())  # 2 * 28 / 0.05 - 1 resamples
+    assert "no resample reached the information of 1 pair: 0.025 is the smallest" in told
+    assert "1,119 resamples, the number that --level and the number of pairs ask for" in told
     first = run("wide.csv", "--resamples", "99").stdout
     assert first.startswith("Caution: with 99 resamples no corrected p-value of 28 pairs")
     assert "Use --resamples 559 or more." in " ".join(first.split())

@@ -55,6 +55,7 @@ _MAX_ROWS_OF_TEST = 2000  # a permutation of them takes ten milliseconds
 _FEWEST_RESAMPLES = 199  # of every pair
 _PROMISING = 0.05  # p-values up to this are found again with all resamples
 _PAIRS_SHOWN = 12
+_JUST_ABOVE_ONE = 1.5  # number of draws that are as large, the observed one among them
 
 Lags = Annotated[
     int | None,
@@ -149,7 +150,7 @@ def _answer(data: str, chosen: DataOptions, task: Task, json_to: Any, report: Pa
     cautions = resolution_caution(Holm(), len(pairs), resamples, task.level, "pairs", option=True)
     pvalues = _pvalues(pairs, task.lags, resamples, chosen.seed)
     told = _corrected([_told(pair, task.lags, p) for pair, p in zip(pairs, pvalues, strict=True)])
-    notes += _remarks(sample, task.lags)
+    notes += [*_at_floor(told, resamples, chosen.resamples), *_remarks(sample, task.lags)]
     document = {
         **_measured(task.question, task.lags),
         "level": task.level,
@@ -173,6 +174,22 @@ def _answer(data: str, chosen: DataOptions, task: Task, json_to: Any, report: Pa
         command = chosen.line("information", [data], lists, lags=task.lags, level=f"{task.level:g}")
         _write_report(report, told, document, command)
     return any(t.corrected <= task.level for t in told)
+
+
+def _at_floor(told: Sequence[Told], resamples: int, asked: int | None) -> list[str]:
+    """A note on p-values that are as small as the number of resamples allows."""
+    at_floor = [t for t in told if t.pvalue * (resamples + 1) < _JUST_ABOVE_ONE]
+    if not at_floor:
+        return []
+    corrected = max(t.corrected for t in at_floor)
+    number = f"{resamples:,} resamples"
+    if asked is None:
+        number += ", the number that --level and the number of pairs ask for,"
+    pairs = "1 pair" if len(at_floor) == 1 else f"{len(at_floor):,} pairs"
+    return [
+        f"no resample reached the information of {pairs}: {corrected:.2g} is the smallest corrected p-value that {number} can "
+        "give, not a measure of how clear the dependence is; more --resamples can make it smaller"
+    ]
 
 
 def _remarks(sample: FileSample, lags: int | None) -> list[str]:

@@ -35,6 +35,15 @@ def test_what_it_says(result):
     assert len(result.to_frame()) == len(result) == 2
 
 
+def test_notes_of_some_batches_have_their_names(result):
+    of_all = set(result.batches[0].result.notes) & set(result.batches[1].result.notes)
+    for name, batch in zip(BATCHES, result, strict=True):
+        own = [note for note in batch.result.notes if note not in of_all]
+        assert all(f"{name}: {note}" in result.notes for note in own)
+        assert own or name == "calm"  # how many kernels reject
+    assert all(note in result.notes for note in of_all)
+
+
 def test_batches_of_a_list_have_numbers_and_enough_resamples():
     result = drift(REFERENCE, [REFERENCE + 0.0] * 15, test=MMD(), resamples=99, rng=0)
     assert [batch.name for batch in result][:2] == ["batch 1", "batch 2"]

@@ -22,6 +22,7 @@ from mercer.htest.samples.two_sample import two_sample
 from mercer.htest.samples.two_sample_result import TwoSampleResult
 from mercer.htest.serial_hsic import serial_cautions
 from mercer.kernels.base import Kernel
+from mercer.rkhs.paired_samples import listed
 
 SCHEMA = "mercer/drift/1"
 _MAX_ROWS_FOR_EFFECT = 10_000  # of each sample: all pairs are compared
@@ -216,9 +217,16 @@ def drift_result(
         for (label, result, effect, features), p in zip(comparisons, adjusted, strict=True)
     )
     if notes is None:
-        every = (note for batch in batches for note in batch.result.notes)
-        notes = [*_serial_cautions(reference, batches), *dict.fromkeys(every)]
+        notes = [*_serial_cautions(reference, batches), *_named_notes(batches)]
     return DriftResult(reference, batches, float(level), tuple(notes))
+
+
+def _named_notes(batches: Sequence[Batch]) -> Iterator[str]:
+    """The notes of all batches once, and those of some of them with their names."""
+    every = dict.fromkeys(note for batch in batches for note in batch.result.notes)
+    for note in every:
+        names = [batch.name for batch in batches if note in batch.result.notes]
+        yield note if len(names) == len(batches) else f"{listed(names)}: {note}"
 
 
 def _serial_cautions(reference: str, batches: Sequence[Batch]) -> tuple[str, ...]:
