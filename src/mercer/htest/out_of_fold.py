@@ -30,6 +30,7 @@ from mercer.htest.conditional.regression import fitted_on_part
 from mercer.htest.conditional.variance_components import fitted_components
 from mercer.htest.normal_scores import NormalScores
 from mercer.kernels.base import Kernel, Points
+from mercer.linalg import one_blas_thread
 from mercer.rkhs.sample_rows import taken
 
 FOLDS = 5
@@ -139,18 +140,23 @@ def out_of_fold(
 
     Without predictors they are the means of the other rows. For a `series` folds are stretches of time.
     """
-    predictions = []
-    for folds in splits((len(targets),), series):
-        predicted = np.empty_like(targets)
-        for fold in range(int(folds.max()) + 1):
-            test, train = folds == fold, np.flatnonzero(folds != fold)
-            for j, target in enumerate(targets.T):
-                if predictors is None:
-                    predicted[test, j] = target[train].mean()
-                else:
-                    predicted[test, j] = predictors.predicted(target, train)[test]
-        predictions.append(predicted)
-    return np.stack(predictions)
+    with one_blas_thread():  # hundreds of small fits, in which threads wait for each other
+        return np.stack(
+            [_by_folds(predictors, targets, folds) for folds in splits((len(targets),), series)]
+        )
+
+
+def _by_folds(predictors: Predictors | None, targets: np.ndarray, folds: np.ndarray) -> np.ndarray:
+    """Predictions of targets by fits without the fold of each row: (n, k)."""
+    predicted = np.empty_like(targets)
+    for fold in range(int(folds.max()) + 1):
+        test, train = folds == fold, np.flatnonzero(folds != fold)
+        for j, target in enumerate(targets.T):
+            if predictors is None:
+                predicted[test, j] = target[train].mean()
+            else:
+                predicted[test, j] = predictors.predicted(target, train)[test]
+    return predicted
 
 
 def splits(sizes: tuple[int, ...], series: bool = False) -> Iterator[np.ndarray]:
