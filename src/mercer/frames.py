@@ -226,6 +226,8 @@ def in_memory(x: Any, name: str) -> Any:
         width = len(x.columns) if hasattr(x, "columns") else int(np.prod(x.shape[1:]))
         _refuse_beyond_budget(8 * len(x) * width, name)
         return x.compute()
+    if hasattr(x, "row_stream"):
+        return _of_stream(x.row_stream(), name)
     x = x.arrow_dataset() if hasattr(x, "arrow_dataset") else x
     if type(x).__module__.startswith("pyarrow") and hasattr(x, "count_rows"):
         _refuse_beyond_budget(8 * len(x.schema.names) * x.count_rows(), name)
@@ -233,6 +235,15 @@ def in_memory(x: Any, name: str) -> Any:
     if type(x).__module__.partition(".")[0] == "zarr" and hasattr(x, "chunks"):
         _refuse_beyond_budget(8 * int(np.prod(x.shape)), name)
     return x
+
+
+def _of_stream(stream: Any, name: str) -> Any:
+    """The rows of a `RowStream` of Arrow batches as one table."""
+    import pyarrow
+
+    _refuse_beyond_budget(stream.nbytes, name)
+    chunks = (part.chunks(stream.chunk_rows) for part in stream.parts)
+    return pyarrow.Table.from_batches([batch for batches in chunks for batch in batches])
 
 
 def _refuse_beyond_budget(nbytes: int, name: str) -> None:

@@ -1,6 +1,6 @@
 """Samples that are not in memory, as parts that are read when they are needed.
 
-Memory maps, Zarr arrays, Dask arrays and data frames, Arrow datasets and Parquet files. A part can be pickled, so that
+Memory maps, Zarr arrays, Dask arrays and data frames, Arrow datasets, Parquet and CSV files. A part can be pickled, so that
 the process that needs its rows reads them: it carries the place of the rows, not the rows.
 """
 
@@ -153,13 +153,15 @@ def streamed(*samples: Any) -> tuple[RowStream, ...] | None:
 def is_streamable(x: Any) -> bool:
     """Whether the rows of `x` are elsewhere: on disk, in an object store, or in a graph of Dask."""
     lazy = isinstance(x, RowStream) or is_dask(x) or _is_map(x) or _is_zarr(x)
-    return lazy or _is_dataset(_dataset_of(x))
+    return lazy or hasattr(x, "row_stream") or _is_dataset(_dataset_of(x))
 
 
 def stream_of(x: Any) -> RowStream | None:
     """`x` as a stream; None for what has no rows of numbers or names, such as a list."""
     if isinstance(x, RowStream):
         return x
+    if hasattr(x, "row_stream"):
+        return x.row_stream()
     if is_dask(x):
         return _of_dask_array(x) if hasattr(x, "rechunk") else _of_dask_frame(x)
     if _is_zarr(x) or _is_map(x):

@@ -32,6 +32,7 @@ FUNCTION_REASONS = {
     "mercer.learn.load": "takes a path; tests/learn/test_saved_models.py has damaged files",
     "mercer.learn.to_onnx": "takes an estimator; tests/learn/test_onnx_models.py has wrong ones",
     "mercer.learn.Batches": "takes a function; tests/learn/landmarks tries others",
+    "mercer.learn.CSV": "takes a path; tests/learn/landmarks/test_csv.py tries others",
     "mercer.learn.Parquet": "takes a path; tests/learn/landmarks tries others",
     "mercer.learn.ConjugateGradients": "takes numbers; tests/learn/landmarks tries others",
     "mercer.learn.NormalEquations": "takes nothing",

@@ -35,7 +35,8 @@ from mercer.learn.distributions.missing_features import ConditionalGaussians
 from mercer.learn.distributions.risk_deviation import RiskDeviation, risk_deviation
 from mercer.learn.distributions.second_order_cone import SecondOrderConeSVC
 from mercer.learn.image_registration import Registration, register_images
-from mercer.learn.landmarks.batch_source import Batches, Parquet, Source
+from mercer.learn.landmarks.batch_source import Batches, Source
+from mercer.learn.landmarks.file_sources import CSV, Parquet
 from mercer.learn.landmarks.fourier_ridge import FourierRidge
 from mercer.learn.landmarks.nystrom_logistic import NystromLogistic
 from mercer.learn.landmarks.nystrom_ridge import NystromRidge
@@ -71,6 +72,7 @@ from mercer.learn.smoothers.local import LocalLinear, NadarayaWatson
 from mercer.learn.smoothers.spline import SmoothingSpline
 
 __all__ = [
+    "CSV",
     "GCV",
     "ISA",
     "KCCA",

@@ -1,13 +1,11 @@
-"""Sources of data in batches: arrays and memory maps, Parquet files, iterators."""
+"""Sources of data in batches: arrays, what is not in memory, iterators."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from glob import glob
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +17,10 @@ from mercer.frames import Table, with_categories
 from mercer.gram.threads import spans
 from mercer.rkhs.sample_rows import settled, stacked, taken
 from mercer.row_streams import (
-    ParquetRows,
     RowPairs,
     RowStream,
     is_streamable,
     row_pairs,
-    runs_of_groups,
     stream_of,
     streamed,
 )
@@ -118,84 +114,6 @@ class Batches(Source):
             yield pair[0], pair[1], None
 
 
-@dataclass(frozen=True)
-class Parquet(Source):
-    """A Parquet file, or several, read batch by batch with pyarrow.
-
-    Row groups are read side by side by threads, or by the workers of a cluster, which then need the same path.
-
-    Parameters
-    ----------
-    path : str or Path
-        A file, a folder of files, or a pattern such as ``"2024/*.parquet"``.
-    target : str, sequence of str or None
-        Column to predict, or several. None: a sample without a target, for hypothesis tests.
-    columns : sequence of str, optional
-        Columns to predict from, or of the sample; None: all others.
-    """
-
-    path: str | Path
-    target: str | Sequence[str] | None = None
-    columns: Sequence[str] | None = None
-
-    def batches(self) -> Iterator[Batch]:
-        for part in self.parts():
-            yield from part.batches()
-
-    def parts(self) -> Sequence[Source]:
-        """Runs of row groups, of at least a batch each."""
-        data = _dataset(self.path)
-        targets, features = self._targets_and_features(data)
-        parts = []
-        for fragment in data.get_fragments():
-            for groups, _ in runs_of_groups(fragment, _rows(8 * len(features))):
-                flat, names = isinstance(self.target, str), (*features, *targets)
-                rows = ParquetRows(fragment.path, fragment.filesystem, groups, names)
-                parts.append(_RowGroups(rows, features, targets, flat))
-        return parts
-
-    def arrow_dataset(self) -> Any:
-        """The sample as a dataset of pyarrow, which tests read into memory."""
-        if self.target is not None:
-            raise ValueError(f"a test takes a sample: leave target={self.target!r} out")
-        import pyarrow
-
-        data = _dataset(self.path)
-        names = data.schema.names if self.columns is None else list(self.columns)
-        _refuse_missing(self.path, names, data.schema.names)
-        return data.replace_schema(pyarrow.schema([data.schema.field(name) for name in names]))
-
-    def _targets_and_features(self, data: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        if self.target is None:
-            raise ValueError(
-                f'which column is to be predicted? Parquet({str(self.path)!r}, target="...")'
-            )
-        targets = [self.target] if isinstance(self.target, str) else list(self.target)
-        names = [n for n in data.schema.names if n not in targets]
-        features = names if self.columns is None else list(self.columns)
-        repeated = [n for n in features if n in targets]
-        if repeated:
-            raise ValueError(f"{repeated[0]!r} is the target, so it cannot be among the columns")
-        _refuse_missing(self.path, [*features, *targets], data.schema.names)
-        return tuple(targets), tuple(features)
-
-
-@dataclass(frozen=True)
-class _RowGroups(Source):
-    """Some row groups of a Parquet file."""
-
-    rows: ParquetRows
-    features: tuple[str, ...]
-    targets: tuple[str, ...]
-    flat: bool  # whether y has one dimension
-
-    def batches(self) -> Iterator[Batch]:
-        for batch in self.rows.chunks(_rows(8 * len(self.features))):
-            y = [batch.column(name).to_numpy(zero_copy_only=False) for name in self.targets]
-            numbers = y[0] if self.flat else np.stack(y, axis=1)
-            yield batch.select(list(self.features)), numbers, None
-
-
 @dataclass(frozen=True, eq=False)
 class InParts(Source):
     """Points and targets that are not in memory: Dask collections, Arrow datasets, Zarr arrays and memory maps."""
@@ -209,7 +127,7 @@ class InParts(Source):
 
     def parts(self) -> Sequence[Source]:
         """The parts of the points, with their targets."""
-        rows = _rows(8 * self.points.width)
+        rows = rows_of_batch(8 * self.points.width)
         return [_PairsOfRows(pairs, rows) for pairs in row_pairs(self.points, self.target)]
 
 
@@ -240,18 +158,12 @@ def opened(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
     return InParts(streams[0], target), None
 
 
-def _refuse_missing(path: str | Path, names: Sequence[str], known: Sequence[str]) -> None:
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise ValueError(f"no column {missing[0]!r} in {Path(path).name}: use {', '.join(known)}")
-
-
 def batch_rows(points: Any) -> int:
     """Rows of a batch of such points."""
     if on_gpu(points):
         return _GPU_BATCH_ROWS
     if is_array(points) and points.ndim == 2:
-        return _rows(8 * int(points.shape[1]))
+        return rows_of_batch(8 * int(points.shape[1]))
     return _MAX_BATCH_ROWS
 
 
@@ -309,18 +221,6 @@ def _drawn(points: Any, size: int, rng: np.random.Generator) -> Any:
     return taken(points, np.sort(rng.choice(n, size, replace=False, shuffle=False)))
 
 
-def _rows(bytes_each: int, most: int = _MAX_BATCH_ROWS) -> int:
+def rows_of_batch(bytes_each: int, most: int = _MAX_BATCH_ROWS) -> int:
+    """Rows of a batch, inside the memory budget."""
     return max(min(settings().memory // 32 // max(bytes_each, 1), most), _MIN_BATCH_ROWS)
-
-
-def _dataset(path: str | Path) -> Any:
-    try:
-        import pyarrow.dataset
-    except ImportError:
-        raise ImportError("Parquet needs pyarrow: pip install 'mercer[frames]'") from None
-    if not isinstance(path, str | Path):
-        raise TypeError(f"path must be a path, got {validate.shown(path)}")
-    files = str(path) if Path(path).exists() else sorted(glob(str(path)))
-    if not files:
-        raise FileNotFoundError(f"no file {str(path)!r}: give the path of a Parquet file")
-    return pyarrow.dataset.dataset(files, format="parquet")

@@ -129,7 +129,8 @@ def _need_no_target(y: Any, sample_weight: Any) -> None:
 def _need_source(X: Any, y: Any) -> None:
     """Name the way in for files and iterators, which came as they are."""
     if y is None and isinstance(X, str | Path):
-        raise TypeError(f'X is a path: use fit(Parquet({str(X)!r}, target="..."))')
+        kind = "CSV" if str(X).endswith(".csv") else "Parquet"
+        raise TypeError(f'X is a path: use fit({kind}({str(X)!r}, target="..."))')
     if y is None and (isinstance(X, Iterator) or callable(X)):
         raise TypeError(f"X is {type(X).__name__!r}, not points: use fit(Batches(X))")
 
