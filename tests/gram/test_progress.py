@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import mercer
 from mercer.gram import progress
 from mercer.gram.threads import in_order
+from mercer.htest import KSD
 
 
 @pytest.fixture
@@ -52,6 +54,17 @@ def test_one_bar_names_the_steps_of_a_job_and_not_their_insides(drawn, monkeypat
         list(in_order(_inner, range(5), parallel=False, what="first"))
         list(in_order(_inner, range(5), parallel=True, what="second"))
     assert drawn == [["first"] * 6 + ["second"] * 5]
+
+
+def test_columns_of_a_model_are_a_step(drawn, monkeypatch):
+    """They took longer than the refits, whose bar stood at 100% meanwhile."""
+    for name in ("_SECONDS_BEFORE_SHOWN", "_SECONDS_OF_A_STEP", "_SECONDS_BETWEEN_UPDATES"):
+        monkeypatch.setattr(progress, name, 0.0)
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    result = KSD(lambda z: -z).test(x, rng=0)
+    with mercer.config(progress=True), progress.job():
+        result.columns()
+    assert drawn == [["misfit of columns"] * 4]
 
 
 def test_the_bar_leaves_before_results_are_written(monkeypatch):

@@ -38,7 +38,7 @@ class RandomizedCausation(DirectionMethod):
     Parameters
     ----------
     pairs : int
-        Made pairs to learn from; each is used in both directions.
+        Simulated pairs to learn from; each is used in both directions.
     rows : int
         Observations of each simulated pair.
     features : int

@@ -118,7 +118,7 @@ def _sequential(
 ) -> np.ndarray:
     """P-values of statistics (k,) with one null distribution, from as few draws as they need: (k,).
 
-    Of a statistic that _ENOUGH of the first l draws reach, the p-value is _ENOUGH / l; else it is
+    Where _ENOUGH of the first l draws reach a statistic, its p-value is _ENOUGH / l; else it is
     (1 + hits) / (1 + resamples). Both are valid together (Besag and Clifford 1991).
     """
     draws, step = np.empty(0, dtype=np.float64), _FIRST

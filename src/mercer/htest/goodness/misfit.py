@@ -12,6 +12,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import Array, to_numpy, zeros
 from mercer.gram import Gram, top_eigenpairs
+from mercer.gram.threads import in_order
 from mercer.htest.format_number import area_word, discrepancy_word
 from mercer.htest.goodness.stein_sample import SteinSample
 from mercer.htest.intervals import EffectSize, Estimate, Interval, variance_slope
@@ -191,10 +192,11 @@ def misfit_columns(sample: SteinSample, confidence: float) -> tuple[MisfitColumn
     """Misfit of every column, largest first, with simultaneous confidence intervals."""
     validate.between("confidence", confidence, 0.0, 1.0)
     each = 1 - (1 - confidence) / sample.width  # Bonferroni
-    columns = [
-        MisfitColumn(name, Discrepancy(_column_gram(sample, j)).misfit(each))
-        for j, name in enumerate(sample.names)
-    ]
+
+    def column(j: int) -> MisfitColumn:
+        return MisfitColumn(sample.names[j], Discrepancy(_column_gram(sample, j)).misfit(each))
+
+    columns = in_order(column, range(sample.width), parallel=False, what="misfit of columns")
     return tuple(sorted(columns, key=lambda column: -column.misfit.relative))
 
 

@@ -65,7 +65,7 @@ class DeepMMD(HypothesisTest):
         Pictures and sequences are rows, too: begin with ``torch.nn.Unflatten(1, (1, 28, 28))``, or the
         like. None: three hidden layers of rectified linear units, on rows in units of their scale.
     null : Permutation
-        Of the held-out rows.
+        Permutations of the held-out rows.
     cross_fit : bool
         Whether both halves are tested, in turn.
     steps : int
@@ -73,7 +73,7 @@ class DeepMMD(HypothesisTest):
     batch : int
         Rows of each sample in a minibatch.
     learning_rate, weight_decay : float
-        Of AdamW. Bandwidths and eps do not decay.
+        Step size and shrinkage of AdamW. Bandwidths and eps do not decay.
 
     Examples
     --------

@@ -168,7 +168,7 @@ class DeepSetsRegressor(MultiOutputMixin, RegressorMixin, DeepSets):
     points : int
         Points that are drawn from a bag in a step; predictions use all of them.
     learning_rate, weight_decay : float
-        Of AdamW.
+        Step size and shrinkage of AdamW.
     random_state : int, Generator, RandomState or None
 
     Attributes

@@ -37,9 +37,9 @@ def to_onnx(
     dtype : "float32", "float64" or None
         Dtype of input and outputs. None: that of the points of `fit`.
     std : bool
-        Of `KernelRidge`: whether there is an output `std`, the standard deviations of ``predict(X, return_std=True)``.
+        Whether a `KernelRidge` gets an output `std`, the standard deviations of ``predict(X, return_std=True)``.
     interval : float or None
-        Of `KernelRidge`: the level of an output `interval`, the ends of ``predict_interval(X, level=...)``. Like `std`
+        Level of an output `interval` of a `KernelRidge`, the ends of ``predict_interval(X, level=...)``. Like `std`
         it stores the inverse of the kernel matrix, n^2 numbers.
 
     Returns
