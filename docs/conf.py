@@ -12,6 +12,7 @@ import mercer
 
 sys.path.insert(0, str(Path(__file__).parent))
 import reference_groups
+import unreleased_changes
 
 project = "mercer"
 author = "The mercer developers"
@@ -130,10 +131,12 @@ _ACCESSIBLE = (
 )
 
 
-def _list_names(app, docname, source):
-    """The index of the reference names everything that is public."""
+def _complete(app, docname, source):
+    """The index of the reference names everything that is public, and the changelog what is not released yet."""
     if docname == "api/index":
         source[0] = source[0].replace("% names", "\n\n".join(reference_groups.listing()))
+    if docname == "changelog":
+        source[0] = source[0].replace(unreleased_changes.MARK, unreleased_changes.section())
 
 
 def _check_names(app, env):
@@ -194,7 +197,7 @@ def _make_accessible(app, exception):
 
 def setup(app):
     """Hook into Sphinx."""
-    app.connect("source-read", _list_names)
+    app.connect("source-read", _complete)
     app.connect(
         "html-page-context", _only_the_open_branch, priority=400
     )  # before the theme makes the menu
