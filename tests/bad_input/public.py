@@ -232,6 +232,7 @@ NO_DATA: dict[str, str] = {
     "mercer.htest.PairwiseResult": _MADE,
     "mercer.htest.PairwiseResult.cautions": _NUMBERS,
     "mercer.htest.PairwiseResult.dependent": _NUMBERS,
+    "mercer.htest.PairwiseResult.dependent_across": _NUMBERS,
     "mercer.htest.PairwiseResult.plot": "takes Axes",
     "mercer.htest.PairwiseResult.summary": _NUMBERS,
     "mercer.htest.Batch": _MADE,

@@ -117,6 +117,23 @@ def test_an_area_below_one_half_is_a_guess_as_in_the_terminal():
     assert "tells them apart 50% of the time" in result.summary()
 
 
+def test_a_column_that_differs_alone_is_in_the_headline():
+    """The page said that no difference was found, in green, above the column that differs by three deviations."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 40, 300))
+    y[:, 17] += 3.0
+    result = MMD(RBF(0.1), null=Permutation(99)).test(x, y, rng=0)
+    assert not result.rejects()
+    page = two_sample_report(result, names=("a", "b"))
+    headline = re.sub(r"\s+", " ", re.sub("<[^>]+>", "", page.split("<h1>")[1].split("</h1>")[0]))
+    alone = "1 of 300 columns differs on its own"
+    assert (
+        headline == f"No difference was found between a and b in all columns together, but {alone}"
+    )
+    assert "only that the test found no difference" not in page
+    assert '<header class="same">' not in page
+
+
 def test_every_picture_has_a_text():
     page = Page(usual())
     pictures = page.named("svg")

@@ -171,13 +171,11 @@ class IndependenceAnswer(Answer[IndependenceResult]):
             ("Test", self.test_description()),
         ]
 
-    def _crossed(self) -> list[Pair]:
+    def _crossed(self) -> tuple[Pair, ...]:
         """Dependent pairs of a column of x and one of y; none with given columns, which pairs ignore."""
         if self.pairs is None or self.question.given:
-            return []
-        sides = {*self.question.x}
-        dependent = self.pairs.dependent(self.level)
-        return [pair for pair in dependent if (pair.first in sides) != (pair.second in sides)]
+            return ()
+        return self.pairs.dependent_across(self.question.x, self.level)
 
     def more_found(self) -> bool:
         """Whether pairs of columns depend on each other by themselves."""

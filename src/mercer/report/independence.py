@@ -11,7 +11,7 @@ from mercer import validate
 from mercer.backend import is_array, to_numpy
 from mercer.frames import Table
 from mercer.htest.dependence.dependence_result import IndependenceResult
-from mercer.htest.dependence.pairwise_result import PairwiseResult
+from mercer.htest.dependence.pairwise_result import Pair, PairwiseResult
 from mercer.htest.explained_variation import VariationExplained
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 from mercer.report.cells import cells, versions
@@ -89,6 +89,7 @@ def independence_report(
             "given": result.variables[-1].label if result.given else None,
             "strength": _strength(reduced) if result.has_effect else None,
             "null": null_figure(result, level, _null_hypothesis(result)),
+            "crossed": _crossed(result, pairs, level),
             "matrix": matrix_figure(pairs, level) if pairs and pairs.dependent(level) else None,
             "pairs": [] if pairs is None else strongest(pairs, _PAIRS_LISTED),
             "more_pairs": 0 if pairs is None else max(len(pairs.pairs) - _PAIRS_LISTED, 0),
@@ -102,6 +103,16 @@ def independence_report(
         level=level,
         notes=notes,
     )
+
+
+def _crossed(
+    result: IndependenceResult, pairs: PairwiseResult | None, level: float
+) -> tuple[Pair, ...]:
+    """Dependent pairs of a column of x and one of y; none with given columns, which pairs ignore."""
+    columns = result.variables[0].columns
+    if pairs is None or columns is None or not result.two or result.rejects(level):
+        return ()
+    return pairs.dependent_across(columns.names, level)
 
 
 def _strength(result: IndependenceResult) -> VariationExplained:

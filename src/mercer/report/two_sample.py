@@ -131,9 +131,12 @@ def _columns(
             "differing": (),
             "some_rows": "",
         }
-        return {"noun": noun, "ranking": None, **empty}
+        return {"noun": noun, "alone": "", "ranking": None, **empty}
+    number = len(features.differing(level))
+    differ = "differs on its own" if number == 1 else "differ on their own"
     return {
         "noun": noun,
+        "alone": f"{number:,} of {len(features):,} {noun}s {differ}" if number else "",
         "features": list(features)[:_COLUMNS_RANKED],
         "more_features": max(len(features) - _COLUMNS_RANKED, 0),
         "differing": features.differing(level),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -82,6 +82,12 @@ class PairwiseResult(ResultRows, Reportable):
         validate.between("level", level, 0.0, 1.0)
         rejected = [pair for pair in self.pairs if pair.pvalue <= level]
         return tuple(sorted(rejected, key=lambda pair: -pair.effect))
+
+    def dependent_across(self, names: Collection[str], level: float = 0.05) -> tuple[Pair, ...]:
+        """The dependent pairs of one of these columns and one that is not among them, the strongest first."""
+        known = {*names}
+        dependent = self.dependent(level)
+        return tuple(pair for pair in dependent if (pair.first in known) != (pair.second in known))
 
     def summary(self, level: float = 0.05) -> str:
         """The pairs that depend on each other, in plain words."""
