@@ -70,6 +70,8 @@ OPEN = {"characteristic": None, "universal": None, "integrally_strict": None}
         (Linear() + 1, {"characteristic": False, "universal": None, "bounded": False}),
         (RBF(1.0) * Cosine(1.0), YES | {"stationary": True}),
         (RBF(1.0) * Sinc(1.0), YES),
+        ((RBF(1.0).transformed(abs) + 0.5) * RBF(1.0), YES | {"analytic": None}),
+        ((Constant(0.5) + RBF(1.0).transformed(abs)) * RBF(1.0), YES | {"analytic": None}),
         (Sinc(1.0) * Cosine(3.0), {"characteristic": None, "universal": True}),
         (RBF(1.0) * Linear(), OPEN | {"bounded": False, "stationary": False}),
         (ExponentialDot(1.0) * RBF(1.0), YES | {"bounded": False}),

@@ -71,9 +71,8 @@ def facts(kernel: Kernel) -> Facts:
 
     Nothing is guessed: a property is None where none of the theorems applies, and all are None for
     kernels that mercer does not know. The theorems: Steinwart (2001) on Taylor kernels; Micchelli, Xu & Zhang (2006);
-    Sriperumbudur et al. (2010, 2011) on stationary and on integrally strictly positive definite
-    kernels; Christmann & Steinwart (2010) on kernels of kernels, Ziegel, Ginsbourger & Dumbgen
-    (2024) on Hilbert spaces; Szabo & Sriperumbudur (2018) on products over column groups.
+    Sriperumbudur et al. (2010, 2011) on stationary and on integrally strictly positive definite kernels; Christmann &
+    Steinwart (2010), Ziegel, Ginsbourger & Dumbgen (2024) on kernels of kernels; Szabo & Sriperumbudur (2018) on tensors.
 
     Examples
     --------
@@ -139,8 +138,7 @@ def _power(kernel: Power) -> Facts:
     n, base = kernel.exponent, facts(kernel.kernel)
     if n < 2:
         return base if n else facts(Constant(1.0))
-    result = reduce(_product_of, [base] * n)
-    odd = n % 2 == 1  # an odd power can be undone
+    result, odd = reduce(_product_of, [base] * n), n % 2 == 1  # an odd power can be undone
     return replace(
         result,
         bounded=base.bounded,
@@ -259,9 +257,8 @@ def _sum(kernel: Sum) -> Facts:
     result = _sum_of(left, right)
     if not comparable(a, b) or within(a, b) or within(b, a):
         return result
-    return replace(
-        result, **(_BLIND | {"separates": None})
-    )  # marginals: couplings all look the same
+    only_marginals = _BLIND | {"separates": None}  # couplings all look the same
+    return replace(result, **only_marginals)
 
 
 @facts_rule(Product)
@@ -271,16 +268,19 @@ def _product(kernel: Product) -> Facts:
     for factor, other in ((kernel.left, kernel.right), (kernel.right, kernel.left)):
         if isinstance(other, Constant):
             return facts(factor)
-        if (
-            isinstance(other, Sum)
-            and isinstance(other.right, Constant)
-            and not _is_zero(other.right)
-        ):
-            return _sum_of(facts(factor), facts(Product(other.left, factor)))
+        if (rest := _besides_constant(other)) is not None:
+            return _sum_of(facts(factor), facts(Product(rest, factor)))
     a, b = reads(kernel.left), reads(kernel.right)
     if a is not None and b is not None and comparable(a, b) and not a & b:
         return _tensor_of([facts(kernel.left), facts(kernel.right)])
     return _product_of(*_side_by_side(kernel.left, kernel.right))
+
+
+def _besides_constant(kernel: Kernel) -> Kernel | None:
+    """What a sum with a positive constant has besides it; None: this is no such sum."""
+    both = isinstance(kernel, Sum)
+    terms = ((kernel.left, kernel.right), (kernel.right, kernel.left)) if both else ()
+    return next((a for a, b in terms if isinstance(b, Constant) and not _is_zero(b)), None)
 
 
 @facts_rule(Tensor)

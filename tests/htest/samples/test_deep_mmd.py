@@ -36,6 +36,14 @@ def test_p_is_twice_the_smaller_of_two_halves():
     assert len(first.notes) == 1
 
 
+def test_so_few_resamples_that_nothing_can_be_found_are_told():
+    few = DeepMMD(steps=5, null=Permutation(19)).test(X, Y, rng=3)
+    assert "With 19 resamples it cannot be below 0.1, however clear" in few.notes[1]
+    assert "use 39 or more, or cross_fit=False" in few.notes[1]
+    enough = DeepMMD(steps=5, null=Permutation(39)).test(X, Y, rng=3)
+    assert "cannot" not in enough.notes[1]
+
+
 def test_the_statistic_is_mmd_of_the_rows_that_were_held_out():
     result = DeepMMD(steps=5, null=P, cross_fit=False).test(X, Y, rng=0)
     rows = result.pooled.rows

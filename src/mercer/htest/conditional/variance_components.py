@@ -159,7 +159,8 @@ def fitted_components(basis: EffectBasis, target: np.ndarray, updates: int = UPD
     """The variances of a target of mean 0 and variance 1."""
     number = len(basis.blocks)
     start = Components(basis, np.full(number, 0.5 / number), 0.5)
-    return _converged(start, target, np.ones(number, dtype=bool), updates)
+    with threads_for(basis.features):  # many small products, in which threads wait for each other
+        return _converged(start, target, np.ones(number, dtype=bool), updates)
 
 
 def extended_components(
@@ -169,6 +170,13 @@ def extended_components(
 
     A block of the others takes part where the likelihood rises with its variance.
     """
+    with threads_for(basis.features):
+        return _extended(basis, target, start, updates)
+
+
+def _extended(
+    basis: EffectBasis, target: np.ndarray, start: Components, updates: int
+) -> Components:
     known, number = len(start.weights), len(basis.blocks)
     active = np.zeros(number, dtype=bool)
     active[:known] = start.weights > _NEGLIGIBLE * np.max(start.weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from mercer.rkhs.distributions import Empirical
 
 _MIN_ROWS = 10  # of each sample: a half of five has rows to learn from and rows to validate by
 _MATRIX_COPIES = 24  # of a batch against a batch: kernel values, distances and their gradients
+_USUAL_LEVEL = 0.05  # the level that notes name
 _SEED = 0  # makes `statistic`, which has no rng, deterministic
 
 RowPair = tuple[np.ndarray, np.ndarray]  # positions in the first and in the second sample
@@ -220,4 +222,11 @@ def _notes(fits: list[_Fold], best: _Fold) -> tuple[str, ...]:
     if len(fits) == 1:
         return (told,)
     values = " and ".join(f"{fit.judgement.pvalue:.2g}" for fit in fits)
-    return (told, f"Each half was tested: p is twice the smaller of {values}.")
+    combined = f"Each half was tested: p is twice the smaller of {values}."
+    draws = len(best.judgement.draws)
+    if draws and len(fits) / (draws + 1) > _USUAL_LEVEL:
+        combined += (
+            f" With {draws} resamples it cannot be below {len(fits) / (draws + 1):.2g}, however clear the difference "
+            f"is: use {ceil(len(fits) / _USUAL_LEVEL) - 1} or more, or cross_fit=False."
+        )
+    return (told, combined)
