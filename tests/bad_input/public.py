@@ -196,7 +196,7 @@ NO_DATA: dict[str, str] = {
     "mercer.htest.Features": _MADE,
     "mercer.htest.Features.cautions": _NUMBERS,
     "mercer.htest.Features.differing": _NUMBERS,
-    "mercer.htest.Features.subsample": _NUMBERS,
+    "mercer.htest.Features.subsample": "takes the sizes of the samples",
     "mercer.htest.Features.plot": "takes Axes",
     "mercer.htest.GoodnessResult": _MADE,
     "mercer.htest.GoodnessResult.points": _NUMBERS,
