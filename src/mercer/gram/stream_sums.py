@@ -197,15 +197,18 @@ class _Moments:
         return reduce(lambda a, b: a + b, map(self._of, part.chunks(self.rows)))
 
     def _of(self, chunk: Any) -> ColumnMoments:
-        rows, columns = as_rows(chunk, "x"), self.columns
-        if isinstance(rows, Table):
-            values = rows.values if columns is None else aligned(rows, columns)
-        else:
-            values = rows
-        values = validate.finite(to_numpy(values).astype(np.float64), "x")
+        values, columns = _values(chunk, self.columns), self.columns
         values = values if self.transform is None else to_numpy(self.transform(values))
         categorical = (False,) * values.shape[1] if columns is None else columns.categorical
         return ColumnMoments.of(values, categorical)
+
+
+def _values(chunk: Any, columns: Columns | None) -> np.ndarray:
+    """The rows of a chunk as numbers and codes: (b, d) in float64."""
+    rows: Any = as_rows(chunk, "x")
+    if isinstance(rows, Table):
+        rows = rows.values if columns is None else aligned(rows, columns)
+    return validate.finite(to_numpy(rows).astype(np.float64), "x")
 
 
 # ---- features -----------------------------------------------------------------------------------
@@ -281,6 +284,35 @@ class _HashedPoints:
     def __call__(self, part: RowPart) -> np.ndarray:
         chunks = (numbers(points) for points in self.reader.points(part))
         return drawn_by_hash(chunks, self.number, self.seed)
+
+
+def varied_rows(
+    rows: np.ndarray, streams: Sequence[RowStream], columns: Columns | None
+) -> np.ndarray:
+    """Some rows of the streams as numbers and codes, or different ones, in one more pass, where their numbers are equal.
+
+    Bandwidths are medians of distances, and a column that is 0 in all but a few of a million rows may be 0 in a subsample.
+    """
+    numeric = rows if columns is None else rows[:, ~np.array(columns.categorical)]
+    if numeric.shape[1] == 0 or np.any(numeric != numeric[:1]):
+        return rows
+    size = min(stream.chunk_rows for stream in streams)
+    parts = [part for stream in streams for part in stream.parts]
+    found = over_parts(_DifferentRows(columns, size), parts, 8 * rows.shape[1])
+    different = drawn_by_hash(found, ANALYSED_ROWS, _ANALYSED_SEED)
+    return different if len(different) > 1 else rows
+
+
+@dataclass(frozen=True)
+class _DifferentRows:
+    """part -> some of its rows, all different."""
+
+    columns: Columns | None
+    rows: int
+
+    def __call__(self, part: RowPart) -> np.ndarray:
+        chunks = (_values(chunk, self.columns) for chunk in part.chunks(self.rows))
+        return drawn_by_hash(chunks, ANALYSED_ROWS, _ANALYSED_SEED)
 
 
 def numbers(points: Points) -> np.ndarray:

@@ -24,6 +24,7 @@ from mercer.gram.stream_sums import (
     numbers,
     picked,
     rows_at,
+    varied_rows,
 )
 from mercer.kernels.bandwidth import median_rbf, subsample_rows
 from mercer.kernels.base import Kernel
@@ -105,9 +106,11 @@ def streamed_variables(
 
 def _default(sample: Any, near: np.ndarray, stream: RowStream, name: str) -> Kernel:
     subset = rows_at(sample, near)
-    if not isinstance(sample, Table):
+    if not isinstance(subset, Table):
+        subset = varied_rows(subset, [stream], None)
         need_variation(subset, name)
         return median_rbf(subset, name=name)
+    subset = replace(subset, values=varied_rows(subset.values, [stream], subset.columns))
     moments = column_moments([stream], sample.columns)
     deviations = moments.deviations.tolist()
     choose = lambda t: default_kernel_of(t.columns, deviations, moments.mismatches, t.values)  # noqa: E731

@@ -14,7 +14,14 @@ import numpy as np
 from mercer import validate
 from mercer.backend import to_numpy
 from mercer.frames import Columns, Table
-from mercer.gram.stream_sums import ColumnMoments, affordable_rows, column_moments, picked, rows_at
+from mercer.gram.stream_sums import (
+    ColumnMoments,
+    affordable_rows,
+    column_moments,
+    picked,
+    rows_at,
+    varied_rows,
+)
 from mercer.htest.kernel_collection import (
     collection,
     collection_of_columns,
@@ -63,9 +70,15 @@ class SomeRows:
         x, y = self.at(positions)
         if isinstance(x, Table):
             return to_numpy(stacked_table(x, y).values)
+        if not np.any(positions >= len(self.streams[0])):  # y has few rows, and none of these
+            return x
         values = validate.points(y, "y")
         validate.same_width(x, values)
         return np.concatenate([x, to_numpy(values)])
+
+    def varied(self, positions: np.ndarray) -> np.ndarray:
+        """The same, or other rows where the numbers of these are equal: bandwidths are chosen from them."""
+        return varied_rows(self.values(positions), self.streams, self.columns)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -122,7 +135,7 @@ class OneKernel(KernelRule):
         return ChosenKernels(pooled, (pooled.kernel,))
 
     def _default(self, rows: SomeRows) -> Kernel:
-        sample = rows.values(self.positions(*rows.shape))
+        sample = rows.varied(self.positions(*rows.shape))
         if rows.columns is None:
             return median_rbf(sample, name="x and y")
         moments = rows.moments
@@ -177,7 +190,7 @@ class SeveralKernels(KernelRule):
         """The subsamples with these kernels."""
         if self.kernels is not None:
             return _pooled_by(self.kernels, x, y)
-        scales = rows.values(affordable_rows(scale_rows(rows.shape[0]), rows.shape[1]))
+        scales = rows.varied(affordable_rows(scale_rows(rows.shape[0]), rows.shape[1]))
         ranked = rows.values(self._ranked(*rows.shape)) if self.low_order else None
         if rows.columns is None:
             return self._of_arrays(scales, ranked, x, y)
