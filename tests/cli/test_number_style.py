@@ -50,6 +50,23 @@ def test_what_can_be_read_in_two_ways_is_refused_until_told(put):
         column(put("v,w\n12%,1\n0.5,2\n"))
 
 
+@pytest.mark.parametrize(
+    ("usual", "odd"),
+    [("1,234.5", "12,5"), ("1,234.5", "1,2345.0"), ("$1,200.50", "$12,5"), ("1 234.5", "12 34"), ("1'234.5", "12'5")],
+)  # fmt: skip
+def test_separators_of_thousands_elsewhere_than_before_three_digits_are_refused(put, usual, odd):
+    name = put("v|w\n" + f"{usual}|1\n" * 30 + f"{odd}|2\n")
+    with pytest.raises(
+        Refused, match=r"row 31 \(line 32\): .* is not a number, but 30 other values"
+    ):
+        column(name)
+
+
+def test_numbers_are_grouped_by_three_digits_or_in_the_indian_way(put):
+    name = put("v|w\n1,00,000|1\n12,34,567.5|1\n999|1\n")
+    assert column(name, TextFormat(thousands=",")) == [100_000.0, 1_234_567.5, 999.0]
+
+
 def test_numbers_do_not_become_labels_in_silence(put):
     weights = "\n".join(f"{i} kg,1" for i in range(40))
     with pytest.raises(Refused, match="40 different values that look like numbers but are none"):
@@ -74,6 +91,7 @@ def test_numbers_of_columns_are_names(put):
     file = read(put("0,1,2\n0.5,3,8\n0.1,2,4\n"), Selection())
     assert list(file.columns) == ["0", "1", "2"]
     assert file.rows == 2
+    assert "the first line, 0, 1, 2, was taken for names of columns" in file.notes[0]
     assert read(put("0,2,1\n0.5,3,8\n"), Selection()).rows == 2  # values, in a file without names
 
 

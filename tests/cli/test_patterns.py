@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mercer.cli.byte_source import natural
 from mercer.cli.exits import Refused
 from mercer.cli.read import read
 from mercer.cli.table import Selection
@@ -40,6 +41,14 @@ def test_rows_are_in_the_order_of_the_months_and_not_of_the_alphabet(folder: Pat
         np.savetxt(folder / f"m{month}.csv", [month, month], header="a", comments="")
     values = read(str(folder / "m*.csv"), Selection()).columns["a"].values
     assert list(values) == [1, 1, 9, 9, 10, 10]
+
+
+def test_names_that_differ_by_case_or_zeros_alone_have_one_order():
+    """File systems list them in any order, and rows and batches followed it."""
+    names = ["A1.csv", "a01.csv", "a1.csv", "a2.csv"]
+    for seed in range(5):
+        shuffled = np.random.default_rng(seed).permutation(names).tolist()
+        assert sorted(shuffled, key=natural) == names
 
 
 def test_the_command_takes_patterns(folder: Path):

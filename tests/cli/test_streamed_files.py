@@ -66,6 +66,10 @@ def test_tests_that_need_all_rows_are_refused_at_the_door(large: Path):
     line = compared(large, "d", "d", "--test", "hotelling", code=4)
     assert "or --test me" in line
     assert "the limit is 16 MiB" in line
+    pd.concat([frame] * 2, ignore_index=True).to_parquet(large / "twice.parquet")
+    both = run("two-sample", str(large / "twice.parquet"), "--by", "v", "--memory", _MEMORY, code=4)
+    assert "twice.parquet needs at least" in both.stderr  # one file, and no other test takes --by
+    assert "compare two files of numbers" in " ".join(both.stderr.split())
 
 
 def test_missing_and_infinite_values_are_refused_with_their_place(large: Path):

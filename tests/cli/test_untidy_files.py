@@ -7,6 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
+from mercer.cli.read import read
+from mercer.cli.table import Selection
 from tests.support import cli_runs
 
 refused = partial(cli_runs.run, code=3)
@@ -92,10 +94,11 @@ def test_tables_of_r_are_the_columns_that_they_are(folder, content):
     [
         (spaced('"age" "city"', lambda i: f'"row {i}" '), "--exclude 'Unnamed: 0'"),
         ("age\tcity\n" + "3\t4\t\n" * 9, "3 values, but the header has 2"),
-        ("age,city\n" + "3,5,4\n" * 9, "3 values, but the header has 2"),
+        ("age,city\n" + "3,5,4\n" * 9, "3 values, but the header has 2: if the rows begin with their names or numbers"),
+        ("# a comment\nage,city\n" + "3,5\n" * 9, "if the first line is a comment, remove it"),
         ("age city\n" + "3 Rome\n4 New York\n" * 9, "put words that belong together in quotes"),
     ],
-    ids=["words", "end", "comma", "ragged"],
+    ids=["words", "end", "comma", "comment", "ragged"],
 )  # fmt: skip
 def test_rows_with_more_values_than_names(folder, content, said):
     (folder / "a.txt").write_text(content)
@@ -110,6 +113,12 @@ def test_the_word_among_numbers_is_named_and_not_a_number(folder):
     assert "column 'x': '.' among 29 different numbers" in told
     assert "--na ." in told
     cli_runs.run("independence", "a.csv", "--na", ".", "--missing", "drop")
+
+
+def test_a_missing_value_with_spaces_around_it_is_no_label(folder):
+    (folder / "a.csv").write_text("city,age\nNA ,1\nRome,2\n  ,3\nOslo,4\n")
+    city = read("a.csv", Selection()).columns["city"]
+    assert city.missing().tolist() == [True, False, True, False]
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])

@@ -42,13 +42,17 @@ def matching(pattern: str) -> list[str]:
     return sorted(glob(pattern), key=natural)
 
 
-def natural(path: str) -> list[list[tuple[int, int, str]]]:
-    """Key of an order in which batch2 comes before batch10, and the files of month2 before those of month10."""
+def natural(path: str) -> tuple[list[list[tuple[int, int, str]]], str]:
+    """Key of an order in which batch2 comes before batch10, and the files of month2 before those of month10.
+
+    The path itself decides between names that differ by case or by leading zeros only, which file systems list in any order.
+    """
     parts = (re.split(r"(\d+)", part) for part in Path(path.casefold()).parts)
-    return [
-        [(0, int(word), "") if word.isdecimal() else (1, 0, word) for word in words if word]
-        for words in parts
+    words = [
+        [(0, int(word), "") if word.isdecimal() else (1, 0, word) for word in part if word]
+        for part in parts
     ]
+    return words, path
 
 
 @dataclass(frozen=True)

@@ -88,10 +88,11 @@ def graph(
 ) -> None:
     """Learn which columns may cause which, from tests of conditional independence (PC algorithm).
 
-    An edge remains where no test separates two columns: its p-value is the largest of theirs. Arrows are directions
-    that all graphs with these independences share; edges without one are open.
-    Exit codes: 0 done, 1 there are edges (with --gate), 2 wrong use, 3 data refused, 4 over the
-    memory limit, 5 a bug, 130 interrupted.
+    An edge remains where no test separates two columns: its p-value is the
+    largest of theirs. Arrows are directions that all graphs with these
+    independences share; the direction of other edges is open.
+    Exit codes: 0 done, 1 there are edges (with --gate), 2 wrong use,
+    3 data refused, 4 over the memory limit, 5 a bug, 130 interrupted.
     """
     options.check_outputs(json_to, report, inputs=(data,))
     options.check_report_packages(report)

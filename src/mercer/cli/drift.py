@@ -100,9 +100,10 @@ def drift(
 ) -> None:
     """Test each batch against a reference; controls the false-discovery rate.
 
-    A folder stands for the tables in it, and a pattern in quotes, such as 'months/*.csv', for the files that match it: each
-    is a batch, in the order of their names with numbers as numbers. P-values are corrected by the method of Benjamini and
-    Hochberg.
+    A folder stands for the tables in it, and a pattern in quotes, such as
+    'months/*.csv', for the files that match it: each file is a batch, in the
+    order of the names, in which numbers count as numbers. P-values are
+    corrected by the method of Benjamini and Hochberg.
     Exit codes: those of two-sample; with --gate 1 if a batch differs.
     """
     options.check_gate(gate, min_effect)

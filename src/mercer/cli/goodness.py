@@ -84,8 +84,9 @@ def goodness(
 ) -> None:
     """Test whether the rows of a file come from a model, and show where they do not.
 
-    --model gaussian, gmm:K and families of SciPy are fitted to the rows; module:function is a Python
-    function in the working directory that returns a score, a model, or a model fitted to the rows.
+    --model gaussian, gmm:K and families of SciPy are fitted to the rows;
+    module:function is a Python function in the working directory that returns
+    a score, a model, or a model fitted to the rows.
     Exit codes: 0 done, 1 the model does not fit (with --gate), 2 wrong use,
     3 data refused, 4 over the memory limit, 5 a bug, 130 interrupted.
     """

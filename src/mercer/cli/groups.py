@@ -102,6 +102,9 @@ class Grouping:
 def _counted(sizes: dict[str, int]) -> str:
     """Levels with their numbers of rows, the largest first."""
     largest = sorted((level for level in sizes if sizes[level]), key=lambda level: -sizes[level])
-    shown = [f"{short(level)!r} ({sizes[level]:,} rows)" for level in largest[:_LEVELS_SHOWN]]
+    shown = [
+        f"{short(level)!r} ({sizes[level]:,} {'row' if sizes[level] == 1 else 'rows'})"
+        for level in largest[:_LEVELS_SHOWN]
+    ]
     more = f" and {len(largest) - len(shown):,} more" if len(largest) > len(shown) else ""
     return ", ".join(shown) + more

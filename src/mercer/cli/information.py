@@ -84,11 +84,14 @@ def information(
 ) -> None:
     """Estimate the mutual information of columns, with p-values and 95% intervals.
 
-    With --x and --y: of these (given --given). Without: of every pair of columns. With --lags: the transfer entropy
-    from the first to the second, of every ordered pair. Values are in nats; p-values are corrected for all pairs.
-    Intervals contain zero unless the p-value before the correction is at most 0.025.
-    Exit codes: 0 done, 1 some tell about each other (with --gate), 2 wrong use, 3 data refused, 4 over the
-    memory limit, 5 a bug, 130 interrupted.
+    With --x and --y: of these (given --given). Without: of every pair of
+    columns. With --lags: the transfer entropy from the first to the second, of
+    every ordered pair. Values are in nats; p-values are corrected for all
+    pairs. Intervals contain zero unless the p-value before the correction is
+    at most 0.025.
+    Exit codes: 0 done, 1 some pair shares information (with --gate),
+    2 wrong use, 3 data refused, 4 over the memory limit, 5 a bug,
+    130 interrupted.
     """
     options.check_outputs(json_to, report, inputs=(data,))
     options.check_report_packages(report)

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from mercer.cli.exits import Refused
 from mercer.cli.table import quoted, short
@@ -54,9 +55,19 @@ class NumberStyle:
                 if self.thousands == "." and _EUROPEAN.fullmatch(core)
                 else core
             )
-        for mark in self.thousands:
-            core = core.replace(mark, "")
+        if any(mark in core for mark in self.thousands):
+            if not _grouped(self.thousands, self.decimal).fullmatch(core):
+                return cell  # 12,5 is not 125
+            for mark in self.thousands:
+                core = core.replace(mark, "")
         return core.replace(",", ".") if self.decimal == "," else core
+
+
+@cache
+def _grouped(marks: str, decimal: str) -> re.Pattern[str]:
+    """Numbers whose separators stand before three digits, or before two in the Indian way (1,00,000)."""
+    mark = f"[{re.escape(marks)}]"
+    return re.compile(rf"[+-]?\d{{1,3}}({mark}\d{{2,3}})*{mark}\d{{3}}({re.escape(decimal)}\d*)?")
 
 
 def number_style(

@@ -203,10 +203,13 @@ def _refuse_beyond_memory(shapes: Sequence[_Shape]) -> None:
     limit = settings().memory
     needed = sum(8 * _COPIES * sum(shape.rows) * len(shape.types[0]) for shape in shapes)
     if needed > limit:
-        names = " and ".join(shape.name for shape in shapes)
+        names, need = (
+            " and ".join(shape.name for shape in shapes),
+            "need" if shapes[1:] else "needs",
+        )
         raise MemoryBudgetError(
-            f"{names} need at least {gib(needed)} of memory for this test, the limit is {gib(limit)}: use another one, "
-            "which reads columns of numbers part by part (the default test, or --test me, scf, ume, linear, block, mmd, "
-            "energy, mmdfuse or maxmmd; without --missing, --categories, --time, --series), select --columns, or raise "
-            "--memory"
+            f"{names} {need} at least {gib(needed)} of memory for this comparison, the limit is {gib(limit)}: select "
+            "--columns, raise --memory, or compare two files of numbers by a test that reads them part by part (the "
+            "default test, or --test me, scf, ume, linear, block, mmd, mmdagg, energy, mmdfuse or maxmmd; without --missing, "
+            "--categories, --by, --time, --series)"
         )

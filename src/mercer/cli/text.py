@@ -73,11 +73,7 @@ def read_text(source: ByteSource, selection: Selection, progress: Progress) -> F
     read = {c.name: c.column() for c in columns}
     if header.named:
         refuse_data_as_names(read, name)
-    notes = ()
-    if not header.named:
-        names = ", ".join(header.names[:3]) + (", ..." if len(header.names) > 3 else "")
-        notes = (f"{name}: no header (the first line holds only numbers); columns named {names}",)
-    return File(name, read, notes=notes)
+    return File(name, read, notes=header.notes(name))
 
 
 def _feed(
@@ -166,7 +162,7 @@ def _rows(source: ByteSource, header: Header) -> Iterator[Row]:
             first = "the header" if header.named else "the first line"
             raise Refused(
                 f"{source.name}, row {number} (line {line}): {len(cells):,} values, but "
-                f"{first} has {width:,}"
+                f"{first} has {width:,}{header.hint(cells)}"
             )
         yield line, cells
 
@@ -253,7 +249,7 @@ class _TextColumn:
     def _codes(self, cells: list[str]) -> np.ndarray:
         levels, before = self.levels, len(self.levels)
         missing = self.form.missing
-        codes = [-1 if c in missing else levels.setdefault(c, len(levels)) for c in cells]
+        codes = [-1 if c.strip() in missing else levels.setdefault(c, len(levels)) for c in cells]
         self.label_bytes += sum(
             _BYTES_PER_LABEL + len(level) for level in islice(levels, before, None)
         )

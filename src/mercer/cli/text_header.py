@@ -39,6 +39,28 @@ class Header:
         """Number of rows in a batch."""
         return max(1, _BATCH_CELLS // len(self.names))
 
+    def notes(self, file: str) -> tuple[str, ...]:
+        """Remark on a first line of numbers, taken for a row, or for names where it is 0, 1, 2, ..."""
+        names = ", ".join(self.names[:3]) + (", ..." if len(self.names) > 3 else "")
+        if not self.named:
+            return (
+                f"{file}: no header (the first line holds only numbers); columns named {names}",
+            )
+        if not _counted(self.names):
+            return ()
+        return (
+            f"{file}: the first line, {names}, was taken for names of columns, as pandas writes them: if it is a row, add "
+            "a line with names",
+        )
+
+    def hint(self, cells: list[str]) -> str:
+        """What may be wrong with a row of too few or too many values, for the end of a message."""
+        if self.names[0].startswith("#"):
+            return ": if the first line is a comment, remove it"
+        if self.named and len(cells) == len(self.names) + 1 and cells[-1].strip():
+            return ": if the rows begin with their names or numbers, give that column a name in the header"
+        return ""
+
 
 def header_of(source: ByteSource, selection: Selection) -> Header:
     """Names of the columns, or x1, x2, ..., and the separator, by the first lines."""
