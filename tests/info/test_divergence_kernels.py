@@ -98,6 +98,15 @@ def test_kernels_of_entropies_of_averages_and_products_by_their_definitions():
     renyi = np.log(np.sum(average**3)) / (1 - 3)
     assert_allclose(EntropyKernel(2.0, measure=Renyi(3))([P, Q])[0, 1], np.exp(-renyi / 2))
     assert facts(EntropyKernel(measure=Renyi(3))).positive_definite is None
+
+
+def test_the_jensen_tsallis_kernel_of_small_order_has_no_bound():
+    """k(p, p) is proportional to the sum of p^q, which grows with the number of values."""
+    kernel = JensenTsallisKernel(0.5)
+    few, many = (kernel([np.full(d, 1 / d)])[0, 0] for d in (4, 4096))
+    assert many == pytest.approx(32 * few)
+    assert not facts(kernel).bounded
+    assert facts(JensenTsallisKernel(1.0)).bounded
     assert_allclose(DensityProduct(0.8)([P, Q])[0, 1], np.sum((P * Q) ** 0.8))
     assert_allclose(DensityProduct(0.8)([P, Q])[0, 0], np.sum(P**1.6))
     a, b = Gaussian(0.0, 1.0), Gaussian(1.0, 2.0)

@@ -207,6 +207,21 @@ def test_energy_and_brownian_kernels_become_universal_with_a_constant():
     assert np.linalg.eigvalsh(k)[0] > 0.05
 
 
+def test_a_product_with_a_sum_of_a_constant_sees_no_more_than_its_terms():
+    """k (k' + c) = k k' + c k: with k of one column alone, c k does not see the other one."""
+    for sum_of_both in (Linear().select([1]) + 1, Linear() + 1):
+        kernel = RBF(1.0).select([0]) * sum_of_both
+        x, y = np.array([[0.0, -1.0], [0.0, 1.0]]), np.array([[0.0, -2.0], [0.0, 2.0]])
+        difference = np.r_[0.5, 0.5, -0.5, -0.5]
+        k = kernel(np.concatenate([x, y]))
+        assert difference @ k @ difference == pytest.approx(0, abs=1e-12)
+        for name in ("characteristic", "universal", "integrally_strict"):
+            assert not getattr(facts(kernel), name), name
+    seen = (RBF(1.0).select([0]) + 1) * (RBF(1.0).select([1]) + 1)
+    assert facts(seen).characteristic
+    assert facts(RBF(1.0) * (Linear().select([1]) + 1)).characteristic
+
+
 def error_of_expansion(kernel, degree=24):
     """How far k(., 0.4) on [0.1, 0.7] is from its Chebyshev interpolation."""
     centre, half = 0.4, 0.3

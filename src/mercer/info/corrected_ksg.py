@@ -31,7 +31,7 @@ class CorrectedKSG(Estimator):
 
         KSG(data) + c max(0, 1 - s^2 / c^2),   c = I(C) - KSG(Gaussian sample),
 
-    where s is the standard error of KSG on the Gaussian sample; so no noise is added where there is no bias. Of one plus one
+    where s is the standard error of KSG on the Gaussian sample; so no noise is added where there is no bias. For one plus one
     column, where that bias is small, there are up to four such samples, and their mean counts.
     For data that are Gaussian up to a monotone transformation of each column this is right in any number of
     dimensions, where KSG alone loses most of the information.

@@ -199,8 +199,9 @@ def _exponentiated(kernel: ExponentiatedDivergence) -> Facts:
 
 @facts_rule(JensenTsallisKernel)
 def _jensen_tsallis(kernel: JensenTsallisKernel) -> Facts:
+    """k(p, p) is proportional to int p^q, which is 1 for q = 1 and otherwise grows with the width or the height of p."""
     return Facts(
-        bounded=True if kernel.q <= 1 else None, positive_definite=True, domain=DISTRIBUTIONS
+        bounded=True if kernel.q == 1 else None, positive_definite=True, domain=DISTRIBUTIONS
     )
 
 

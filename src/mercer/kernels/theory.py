@@ -269,7 +269,7 @@ def _product(kernel: Product) -> Facts:
         if isinstance(other, Constant):
             return facts(factor)
         if (rest := _besides_constant(other)) is not None:
-            return _sum_of(facts(factor), facts(Product(rest, factor)))
+            return facts(Sum(factor, Product(rest, factor)))  # up to positive multiples
     a, b = reads(kernel.left), reads(kernel.right)
     if a is not None and b is not None and comparable(a, b) and not a & b:
         return _tensor_of([facts(kernel.left), facts(kernel.right)])
