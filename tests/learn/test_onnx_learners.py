@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import is_classifier
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -203,6 +203,25 @@ def test_pipelines_and_searches(model):
     model.fit(X, Y > 0 if is_classifier(model) else Y)
     for x, outputs in exports(model):
         assert_agrees(model, x, outputs)
+
+
+def test_a_component_without_variance_is_whitened_as_scikit_learn_does():
+    """The standard deviation 0 is a division by zero; scikit-learn replaces it by the smallest number above rounding."""
+    flat, new = (np.column_stack([x, np.zeros(len(x))]) for x in (X, NEW))
+    model = make_pipeline(PCA(whiten=True), Ridge()).fit(flat, Y)
+    assert model[0].explained_variance_[-1] == 0
+    for runtime in RUNTIMES:
+        ours = run(to_onnx(model), new, runtime)["variable"][:, 0]
+        assert_allclose(ours, model.predict(new), atol=1e-9)
+
+
+def test_several_labels_for_each_row_are_refused():
+    """The graph gave one label, that of the largest score."""
+    model = make_pipeline(StandardScaler(), RidgeClassifier())
+    labels = np.stack([Y > 0, X[:, 0] > 0], axis=1).astype(int)
+    with pytest.raises(NoRule, match="RidgeClassifier with several labels for each row"):
+        to_onnx(model.fit(X, labels))
+    assert to_onnx(model.fit(X, labels[:, 0]))
 
 
 def test_steps_without_a_rule_are_named():

@@ -110,7 +110,10 @@ def _robust_scaler(model: RobustScaler, at: LearnerInput) -> Any:
 @transformed(PCA)
 def _pca(model: PCA, at: LearnerInput) -> Any:
     scores = (at.array - model.mean_) @ np.asarray(model.components_).T
-    return scores / np.sqrt(model.explained_variance_) if model.whiten else scores
+    if not model.whiten:
+        return scores
+    deviations = np.sqrt(np.asarray(model.explained_variance_))
+    return scores / np.maximum(deviations, np.finfo(deviations.dtype).eps)  # as scikit-learn does
 
 
 # ---- linear models --------------------------------------------------------------------------------
@@ -132,6 +135,10 @@ def _linear_scores(model: Any, at: LearnerInput) -> Any:
 
 
 def _linear_classifier(model: Any, at: LearnerInput) -> Outputs:
+    if np.asarray(model.predict(np.zeros((1, model.n_features_in_)))).ndim > 1:
+        raise NoRule(
+            f"no ONNX graph of {type(model).__name__} with several labels for each row: fit one for each column of y"
+        )
     return classified(model.classes_, _linear_scores(model, at))
 
 
