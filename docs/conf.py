@@ -108,6 +108,12 @@ _PAGE_FIGURE = (
 _GALLERY_FIGURE = r'(<img src="([^"]*)"[^>]*class = "sphx-glr-single-img"[^>]*>)'
 _AS_LINK = r'<div class="scrolls"><a class="image-reference" href="\2">\1</a></div>'
 
+
+def _breakable(path):
+    """A path may break after each of its folders, so that it fits into a column of a table."""
+    return re.sub(r"/(?=\w)", "/<wbr>", path[0])
+
+
 # What the theme leaves out and axe-core asks for: levels of headings in the menu, names of landmarks, and blocks that
 # scroll sideways can be reached with the keyboard.
 _ACCESSIBLE = (
@@ -124,6 +130,8 @@ _ACCESSIBLE = (
     (r'<div class="table-wrapper([^"]*)">', r'<div class="table-wrapper\1" tabindex="0">'),
     (_PAGE_FIGURE, r'<div class="scrolls">\1</div>'),
     (_GALLERY_FIGURE, _AS_LINK),
+    (r'(<div id="search-results"></div>)', r"<h1>Search</h1>\1"),
+    (r'<span class="pre">(?:[\w.]+/)+[\w.]*</span>', _breakable),
     (  # thumbnails of the gallery hide the text of their links
         r'(<a class="reference internal" href="[^"]*")(><span class="doc">([^<"]*)</span></a></p>\s*<div class="sphx-glr-thumbnail-title">)',
         r'\1 aria-label="\3"\2',
@@ -162,10 +170,20 @@ def _link_names(app, doctree, docname):
         entry = objects.get(_TARGETS.get(match[1], ""))
         if entry is None or entry.docname == docname or _within(literal, _NO_LINKS):
             continue
+        if docname.startswith("migration/") and _in_first_column(literal):
+            continue  # of the other library
         uri = app.builder.get_relative_uri(docname, entry.docname) + "#" + entry.node_id
         link = nodes.reference("", "", internal=True, refuri=uri, classes=["name"])
         literal.replace_self(link)
         link += literal
+
+
+def _in_first_column(node):
+    while node.parent is not None:
+        if isinstance(node, nodes.entry):
+            return node.parent.index(node) == 0
+        node = node.parent
+    return False
 
 
 def _within(node, kinds):
@@ -202,6 +220,7 @@ def setup(app):
         "html-page-context", _only_the_open_branch, priority=400
     )  # before the theme makes the menu
     app.connect("env-check-consistency", _check_names)
+    app.connect("doctree-resolved", _link_names)
     app.connect("build-finished", _make_accessible)
     app.connect("autodoc-skip-member", _without_requests)
     app.connect("autodoc-process-docstring", _plain_bars)

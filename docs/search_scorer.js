@@ -2,7 +2,8 @@
 var Scorer = {
   score: result => {
     const page = result[0], score = result[4];
-    if (/^(questions|guide|tutorials|migration|conventions|quickstart)/.test(page)) return score + 8;
+    if (/^(questions|guide|tutorials|conventions|quickstart)/.test(page)) return score + 8;
+    if (/^migration/.test(page)) return score + 4;
     if (/^(architecture|changelog|coverage|contributing|sg_execution_times|gallery\/.*sg_execution_times)/.test(page)) return score - 8;
     return score;
   },

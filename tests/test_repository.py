@@ -166,6 +166,15 @@ def test_every_public_name_is_in_the_reference(monkeypatch):
     assert [name for name in own if not re.search(rf"^   {name}$", page, re.MULTILINE)] == []
 
 
+def test_every_hook_of_the_site_is_connected():
+    """Functions of docs/conf.py that take the application are called by Sphinx, or by nobody."""
+    source = text("docs/conf.py")
+    hooks = set(re.findall(r"^def (\w+)\(app,", source, re.MULTILINE))
+    connected = set(re.findall(r"app\.connect\(\s*\"[\w-]+\", (\w+)", source))
+    assert len(hooks) > 5
+    assert hooks - connected == set()
+
+
 def test_tests_that_the_pages_recommend_exist():
     """What the picture calls and what the tables of the questions name, apart from their own results."""
     calls = re.findall(r"(\w+)\(", text("docs/_static/which_test.svg"))
