@@ -108,39 +108,39 @@ def drift(
     """
     options.check_gate(gate, min_effect)
     files = batch_files(batches, reference)
-    batches = list(files.read)
-    options.check_one_pipe([reference, *batches])
-    options.check_outputs(json_to, report, inputs=(reference, *batches))
+    paths = [reference, *files.read]
+    options.check_one_pipe(paths)
+    options.check_outputs(json_to, report, inputs=paths)
     options.check_report_packages(report)
     with mercer.config(**chosen.settings):
         started, notes = perf_counter(), [*files.notes()]
-        # The smallest corrected p-value must be able to fall well below the level.
-        choice = chosen.choice.with_at_least(ceil(4 * len(batches) / level) - 1)
-        base, *_ = chosen.samples(reference)
-        tables = chosen.samples(*batches)
-        corrected = _corrected(
-            [_compare(base, batch, choice, chosen, level, notes) for batch in tables]
-        )
-        few, others = _few_resamples(corrected, level), _cautions(corrected)
-        cautions = [*few, *others]
+        choice = chosen.choice.with_at_least(_needed_resamples(len(files.read), level))
+        tables = chosen.samples(*paths)
+        base = next(tables)
+        answers = [_compare(base, batch, choice, chosen, level, notes) for batch in tables]
+        corrected = _corrected(answers)
+        others = _cautions(corrected)
+        cautions = [*_few_resamples(corrected, level), *others]
         seconds = perf_counter() - started
     for note in dict.fromkeys(notes):
         say(f"note: {note}")
     write_answer(
         json_to,
-        lambda: {
-            **_document(reference, corrected, cautions, level, chosen.seed),
-            **files.to_dict(),
-        },
+        lambda: _document(reference, corrected, cautions, level, chosen.seed) | files.to_dict(),
         lambda: _text(corrected, cautions, level),
         seconds,
     )
     if report is not None:
-        command = chosen.command_line("drift", [reference, *batches], level=f"{level:g}")
+        command = chosen.command_line("drift", paths, level=f"{level:g}")
         result, facts = _result(corrected, level, [*others, *notes]), {"seed": str(chosen.seed)}
         write_page(report, drift_report(result, level=level, facts=facts, again=command))
     if gate and any(batch.drifted(level, min_effect) for batch in corrected):
         raise typer.Exit(DIFFER)
+
+
+def _needed_resamples(batches: int, level: float) -> int:
+    """Number of resamples with which the smallest corrected p-value can fall well below the level."""
+    return ceil(4 * batches / level) - 1
 
 
 def _compare(

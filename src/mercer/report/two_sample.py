@@ -84,9 +84,8 @@ def two_sample_report(
     validate.instance("result", result, TwoSampleResult, "the result of a two-sample test")
     labels = str(names[0]), str(names[1])
     features = ranked(result, 0) if features is None else features
-    noun = "feature" if compares_objects(result) else "column"
     reduced = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
-    columns = _columns(features, level, noun, result.sizes)
+    columns = _columns(features, level, result)
     kept = reduced.pooled.n, reduced.pooled.m
     quiet = not result.rejects(level) and not columns["differing"]
     return page_about(
@@ -120,10 +119,9 @@ def _locations(result: TwoSampleResult) -> list[str]:
     return [four_digits(str(place)) for place in result.locations()[:_COLUMNS_RANKED]]
 
 
-def _columns(
-    features: Features | None, level: float, noun: str, sizes: tuple[int, int]
-) -> dict[str, Any]:
+def _columns(features: Features | None, level: float, result: TwoSampleResult) -> dict[str, Any]:
     """The ranking of the columns or features of objects, as a table and as a figure."""
+    noun = "feature" if compares_objects(result) else "column"
     if features is None:
         empty: dict[str, Any] = {
             "features": [],
@@ -140,7 +138,7 @@ def _columns(
         "features": list(features)[:_COLUMNS_RANKED],
         "more_features": max(len(features) - _COLUMNS_RANKED, 0),
         "differing": features.differing(level),
-        "some_rows": features.subsample(sizes),
+        "some_rows": features.subsample(result.sizes),
         "ranking": ranking_figure(features, level, noun) if features.differing(level) else None,
     }
 
