@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -13,12 +14,24 @@ import pytest
 
 import mercer
 from mercer.gram import Gram
-from mercer.gram.cluster import batches, in_batches, workers_of
+from mercer.gram.cluster import batches, in_batches, shipped_work, workers_of
 from mercer.gram.cluster.batches import Workers
 from mercer.gram.cluster.sent_arrays import SentArrays
 from mercer.gram.cluster.shipped_work import PackedWork, SentWork, packed, run_batch
-from mercer.htest import DHSIC, HSIC, KSD, MMD, Permutation
-from mercer.kernels import RBF, Laplace
+from mercer.htest import (
+    DHSIC,
+    HSIC,
+    KSD,
+    MMD,
+    NFSIC,
+    ConditionalMutualInformation,
+    NystromHSIC,
+    Permutation,
+    WildBootstrap,
+)
+from mercer.info import CharacteristicFunction
+from mercer.kernels import RBF, Energy, Laplace
+from mercer.learn import KCCA
 from mercer.rkhs import Gaussian
 
 
@@ -46,6 +59,7 @@ class Picky:
 
 
 POINTS = np.random.default_rng(0).normal(size=(5_000, 4))
+NORMAL = Gaussian(np.zeros(4), 1.0)
 
 
 class SameProcess(Workers):
@@ -161,6 +175,42 @@ def test_tests_give_the_same_elsewhere(test: Any, samples: tuple[np.ndarray, ...
         there = test.test(*samples, rng=3)
     assert workers.submitted
     assert (here.statistic, here.pvalue) == (there.statistic, there.pvalue)
+
+
+X, Y, Z = (POINTS[:300, j : j + 1] for j in range(3))
+HALVES = ["a", "b"] * 150
+WORKS: dict[str, Callable[[], Any]] = {
+    "columns of a model": lambda: (
+        KSD(NORMAL, null=WildBootstrap(9)).test(POINTS[:200], rng=0).columns()
+    ),
+    "factors": lambda: NystromHSIC(null=Permutation(39, blocks=HALVES)).test(X, Y, rng=0).null,
+    "features": lambda: NFSIC(null=Permutation(999, blocks=HALVES)).test(X, Y, rng=0).null,
+    "numbers": lambda: (
+        HSIC(Energy(), Energy(), null=Permutation(999, blocks=HALVES)).test(X, Y, rng=0).null
+    ),
+    "neighbours": lambda: ConditionalMutualInformation(resamples=9).test(X, Y, Z, rng=0).null,
+    "waves": lambda: CharacteristicFunction(POINTS)(POINTS[:300]),
+    "folds": lambda: KCCA(cv=3, random_state=0).fit(X, Y).ridge_,
+}
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_work_is_made_of_what_pickle_knows(name: str, monkeypatch: pytest.MonkeyPatch):
+    """Functions inside of functions would need cloudpickle, which may not be installed."""
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    shipped_work._packer_class.cache_clear()
+    workers = SameProcess()
+    try:
+        with everything_to(workers):
+            there = WORKS[name]()
+    finally:
+        shipped_work._packer_class.cache_clear()
+    assert workers.submitted
+    here = WORKS[name]()
+    if name == "columns of a model":
+        assert here == there
+    else:
+        np.testing.assert_array_equal(here, there)
 
 
 def test_products_and_dense_matrices_are_the_same_elsewhere():

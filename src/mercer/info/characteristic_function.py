@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -107,13 +108,17 @@ def _numbers(sample: Sample) -> Sample:
 def _(sample: Sample, omega: np.ndarray) -> np.ndarray:
     n = len(sample)
     shares = np.full(n, 1 / n) if sample.weights is None else sample.weights
-
-    def stripe(rows: slice) -> np.ndarray:
-        phases = omega[rows] @ sample.values.T  # (rows, n)
-        return np.cos(phases) @ shares + 1j * (np.sin(phases) @ shares)
-
+    work = partial(_mean_waves, omega, to_numpy(sample.values), shares)
     parts = spans(len(omega), max(_STRIPE_ENTRIES // n, 1))
-    return np.concatenate([*in_order(stripe, parts, parallel=True, what="averaging waves")])
+    return np.concatenate([*in_order(work, parts, parallel=True, what="averaging waves")])
+
+
+def _mean_waves(
+    omega: np.ndarray, values: np.ndarray, shares: np.ndarray, rows: slice
+) -> np.ndarray:
+    """Weighted means of exp(i w'x) for some of the frequencies."""
+    phases = omega[rows] @ values.T  # (rows, n)
+    return np.cos(phases) @ shares + 1j * (np.sin(phases) @ shares)
 
 
 @values_rule(Gaussian)

@@ -121,19 +121,31 @@ def distance_sums(x: np.ndarray, y: np.ndarray, orders: np.ndarray) -> np.ndarra
     rank = np.empty(len(y), dtype=np.int64)
     rank[by_y] = np.arange(len(y))
     x, y = x[by_x], y[by_y]
-    forms = _forms(len(x), len(orders))
+    work = _DistanceSums(x, y, orders, rank, by_x, _forms(len(x), len(orders)))
     batch_size = max(_ENTRIES_PER_TASK // len(x), 1)
-
-    def sums(batch: slice) -> np.ndarray:
-        ranks = rank[orders[batch][:, by_x]]  # of y, in the order of x
-        pairs = len(x) * (y[ranks] @ x) - x.sum() * y.sum()
-        return 4 * forms(x, y, ranks) - 2 * pairs
-
     parallel = len(orders) * len(x) > _ENTRIES_PER_TASK
     task_bytes = _ARRAYS_PER_TASK * 8 * max(_ENTRIES_PER_TASK, len(x))
     batches = spans(len(orders), batch_size)
-    results = in_order(sums, batches, parallel=parallel, shown=False, held=task_bytes)
+    results = in_order(work, batches, parallel=parallel, shown=False, held=task_bytes)
     return np.concatenate(list(results))
+
+
+@dataclass(frozen=True, eq=False)
+class _DistanceSums:
+    """Some permutations -> sum_ij |x_i - x_j| |y_p(i) - y_p(j)|: (b,)."""
+
+    x: np.ndarray  # in increasing order
+    y: np.ndarray  # in increasing order
+    orders: np.ndarray  # (B, n)
+    rank: np.ndarray  # of every y
+    by_x: np.ndarray  # positions in the order of x
+    forms: Callable[..., np.ndarray]
+
+    def __call__(self, batch: slice) -> np.ndarray:
+        x, y = self.x, self.y
+        ranks = self.rank[self.orders[batch][:, self.by_x]]  # of y, in the order of x
+        pairs = len(x) * (y[ranks] @ x) - x.sum() * y.sum()
+        return 4 * self.forms(x, y, ranks) - 2 * pairs
 
 
 def distance_sum(x: np.ndarray, y: np.ndarray) -> float:

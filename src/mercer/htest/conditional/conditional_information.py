@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -55,16 +56,22 @@ class _LocallyPermuted(HypothesisTest):
         self, samples: tuple[Sample, Sample, Sample], rng: Any
     ) -> tuple[Judgement, tuple[str, ...]]:
         """The p-value, and a note on how x was permuted."""
-        x, y, z = samples
+        x, _, z = samples
         permute, note = _local(z, int(self.neighbours))
         seeds = validate.generator(rng).integers(2**63, size=int(self.resamples))
-
-        def value(seed: int) -> float:
-            return self._estimate((x.take(permute(np.random.default_rng(seed))), y, z))
-
-        parallel = len(x) > SERIAL_ROWS
-        draws = [*in_order(value, seeds.tolist(), parallel=parallel, what="permuting")]
+        work, parallel = partial(self._permuted, samples, permute), len(x) > SERIAL_ROWS
+        draws = [*in_order(work, seeds.tolist(), parallel=parallel, what="permuting")]
         return Judgement.resampled(self._estimate(samples), np.array(draws), 1e-12), (note,)
+
+    def _permuted(
+        self,
+        samples: tuple[Sample, Sample, Sample],
+        permute: Callable[[np.random.Generator], np.ndarray],
+        seed: int,
+    ) -> float:
+        """The estimate with x permuted."""
+        x, y, z = samples
+        return self._estimate((x.take(permute(np.random.default_rng(seed))), y, z))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -142,9 +142,13 @@ class FSICEvidence(FeatureCovarianceEvidence):
         for order in permutations(self.n, null, columns, seed):
             tasks = spans(len(order), max(_TILE_NUMBERS // max(self.k.size, 1), 1))
             parallel = order.size * self.k.shape[1] > _MIN_NUMBERS_FOR_THREADS
-            work = lambda batch, order=order: self._values(self._permuted(order[batch]))  # noqa: E731
+            work = partial(self._of_orders, order)
             values.extend(in_order(work, tasks, parallel=parallel, shown=False))
         return np.concatenate(values)
+
+    def _of_orders(self, order: np.ndarray, batch: slice) -> np.ndarray:
+        """The statistics of some of the permutations, the rows of `order`."""
+        return self._values(self._permuted(order[batch]))
 
     def tolerance(self) -> float:
         """Largest difference by rounding between resampled statistics that are equal."""

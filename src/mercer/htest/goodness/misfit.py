@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import isnan, sqrt
 from typing import Any
 
@@ -192,12 +192,14 @@ def misfit_columns(sample: SteinSample, confidence: float) -> tuple[MisfitColumn
     """Misfit of every column, largest first, with simultaneous confidence intervals."""
     validate.between("confidence", confidence, 0.0, 1.0)
     each = 1 - (1 - confidence) / sample.width  # Bonferroni
-
-    def column(j: int) -> MisfitColumn:
-        return MisfitColumn(sample.names[j], Discrepancy(_column_gram(sample, j)).misfit(each))
-
-    columns = in_order(column, range(sample.width), parallel=False, what="misfit of columns")
+    work = partial(_misfit_of_column, sample, each)
+    columns = in_order(work, range(sample.width), parallel=False, what="misfit of columns")
     return tuple(sorted(columns, key=lambda column: -column.misfit.relative))
+
+
+def _misfit_of_column(sample: SteinSample, confidence: float, column: int) -> MisfitColumn:
+    misfit = Discrepancy(_column_gram(sample, column)).misfit(confidence)
+    return MisfitColumn(sample.names[column], misfit)
 
 
 def _column_gram(sample: SteinSample, column: int) -> Gram:

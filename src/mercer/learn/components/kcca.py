@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -332,7 +333,7 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         splitter: Any = check_cv(cv, y=None)
         folds = list(splitter.split(features[0]))
         scores = in_order(
-            lambda fold: _held_out(features, total, fold, self.n_components, ridges),
+            partial(_held_out, features, total, self.n_components, ridges),
             folds,
             parallel=True,
             held=_FOLD_ARRAYS * 8 * sum(f.shape[1] for f in features) ** 2,
@@ -343,9 +344,9 @@ class KCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
 def _held_out(
     features: Sequence[np.ndarray],
     total: Moments,
-    fold: tuple[np.ndarray, np.ndarray],
     number: int,
     ridges: np.ndarray,
+    fold: tuple[np.ndarray, np.ndarray],
 ) -> np.ndarray:
     """Mean correlation of the test points for every ridge: (R,)."""
     train, test = fold

@@ -7,6 +7,7 @@ resampled statistics of HSIC, in time linear in the number of observations.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,18 +60,30 @@ def permuted_products(
     r, (n, s) = len(transposed), gathered.shape
     if r == 0 or s == 0:
         return np.zeros(len(order), dtype=np.float64)
-
-    def values(batch: slice) -> np.ndarray:
-        rows = _inverse(order[batch]) if swapped else order[batch]
-        product = np.zeros((r, len(rows) * s), dtype=transposed.dtype)
-        for span in spans(n):
-            tile = gathered.take(rows[:, span].T, axis=0)  # (span, b, s)
-            product += transposed[:, span] @ tile.reshape(len(tile), -1)
-        return reduction(product.reshape(r, -1, s))
-
+    work = _ReducedProducts(transposed, gathered, order, swapped, reduction)
     batches = spans(len(order), max(_TILE_COLUMNS // s, 1))
     parallel = len(order) * n * r * s > _MIN_PRODUCTS_FOR_THREADS
-    return np.concatenate([*in_order(values, batches, parallel=parallel, shown=False)])
+    return np.concatenate([*in_order(work, batches, parallel=parallel, shown=False)])
+
+
+@dataclass(frozen=True, eq=False)
+class _ReducedProducts:
+    """Some permutations -> their reduced products: (b,)."""
+
+    transposed: np.ndarray  # (r, n), the factor whose rows stay
+    gathered: np.ndarray  # (n, s)
+    order: np.ndarray  # (B, n)
+    inverse: bool  # whether rows are gathered by the inverse permutations
+    reduction: Reduction
+
+    def __call__(self, batch: slice) -> np.ndarray:
+        r, (n, s) = len(self.transposed), self.gathered.shape
+        rows = _inverse(self.order[batch]) if self.inverse else self.order[batch]
+        product = np.zeros((r, len(rows) * s), dtype=self.transposed.dtype)
+        for span in spans(n):
+            tile = self.gathered.take(rows[:, span].T, axis=0)  # (span, b, s)
+            product += self.transposed[:, span] @ tile.reshape(len(tile), -1)
+        return self.reduction(product.reshape(r, -1, s))
 
 
 def _inverse(order: np.ndarray) -> np.ndarray:
