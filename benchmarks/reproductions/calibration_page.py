@@ -34,7 +34,8 @@ counts, categories and heavy tails, for small and large samples.
 
 * A **cell** is a test, a problem and a sample size, with {RUNS} runs unless a section says otherwise. By chance alone, the
   rate of an exact test is outside {LEAST:.2%} to {MOST:.0%} in about one of 5,000 cells. That is the shaded band of the pictures; a cell that is outside after
-  {RUNS} runs is run on to {MORE:,}, and the rate of all of them counts.
+  {RUNS} runs is run on to {MORE:,}, and the rate of all of them counts. A cell with fewer runs has a wider band of its own, which the
+  pictures do not show.
 * **Hollow** dots are tests whose level is an upper bound: some nulls are conservative and say so. Only the upper end
   of the band counts for them. A **red** dot is a cell outside of what it has to keep.
 * Rows are tests with all of their nulls and options; the records in `benchmarks/results` name each of them.
@@ -43,6 +44,15 @@ counts, categories and heavy tails, for small and large samples.
 on those before them are in the guide to [time series](guide/time_series.md), and those of the default conditional test on
 a grid of problems that it was not tuned on in the guide to [conditional independence](guide/conditional.md).
 """
+
+
+@dataclass(frozen=True)
+class Level:
+    """The rate of a cell, whether its level is an upper bound, and whether chance explains the rate."""
+
+    share: float
+    bound: bool
+    holds: bool
 
 
 @dataclass(frozen=True)
@@ -63,13 +73,15 @@ class Family:
         entries = Record(self.record, str).load()["cells"]
         return sum(0 < entries.get(name, {"runs": 0})["runs"] < RUNS for name in self.cells)
 
-    def rates(self) -> dict[str, list[tuple[Cell, float]]]:
-        """Cells on record with their rates, by the class of the test."""
+    def levels(self) -> dict[str, list[Level]]:
+        """What is on record of every cell, by the class of the test."""
         entries = Record(self.record, str).load()["cells"]
-        by_class: dict[str, list[tuple[Cell, float]]] = {}
+        by_class: dict[str, list[Level]] = {}
         for name, cell in self.cells.items():
-            if entries.get(name, {"runs": 0})["runs"]:
-                by_class.setdefault(cell.test.split("(")[0], []).append((cell, rate(entries[name])))
+            if runs := entries.get(name, {"runs": 0})["runs"]:
+                share = rate(entries[name])
+                level = Level(share, cell.conservative, cell.holds(share, runs))
+                by_class.setdefault(cell.test.split("(")[0], []).append(level)
         return by_class
 
 
@@ -88,23 +100,22 @@ FAMILIES = (
 
 def draw(family: Family) -> Figure:
     """Rates of all cells, a row for each class of tests, over the band in which they belong."""
-    rates = family.rates()
-    figure = Figure(figsize=(8, 1.0 + 0.3 * len(rates)), layout="constrained")
+    levels = family.levels()
+    figure = Figure(figsize=(8, 1.0 + 0.3 * len(levels)), layout="constrained")
     axes = figure.subplots()
     axes.axvspan(100 * LEAST, 100 * MOST, color=_BAND, lw=0)
     axes.axvline(100 * LEVEL, color=_INK, lw=0.8, ls="--")
-    for y, cells in enumerate(rates.values()):
-        for i, (cell, share) in enumerate(cells):
-            colour = _DOT if cell.holds(share) else _OUTSIDE
-            face = "none" if cell.conservative else colour
+    for y, cells in enumerate(levels.values()):
+        for i, level in enumerate(cells):
+            colour = _DOT if level.holds else _OUTSIDE
+            face = "none" if level.bound else colour
             height = y + 0.3 * ((0.618 * i) % 1 - 0.5)  # spread evenly, the same in every picture
-            axes.plot(100 * share, height, "o", ms=4, mec=colour, mfc=face, alpha=0.8)
-    axes.set(yticks=range(len(rates)), xlabel="true hypotheses rejected at level 0.05, %")
-    axes.set_yticklabels(rates, color=_INK)
-    axes.set_xlim(
-        0, 100 * max(0.1, *(share for cells in rates.values() for _, share in cells)) + 0.3
-    )
-    axes.set_ylim(len(rates) - 0.5, -0.5)
+            axes.plot(100 * level.share, height, "o", ms=4, mec=colour, mfc=face, alpha=0.8)
+    axes.set(yticks=range(len(levels)), xlabel="true hypotheses rejected at level 0.05, %")
+    axes.set_yticklabels(levels, color=_INK)
+    highest = max(level.share for cells in levels.values() for level in cells)
+    axes.set_xlim(0, 100 * max(0.1, highest) + 0.3)
+    axes.set_ylim(len(levels) - 0.5, -0.5)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     return figure
@@ -112,20 +123,20 @@ def draw(family: Family) -> Figure:
 
 def section(family: Family) -> list[str]:
     """Picture and table of one family."""
-    rates = family.rates()
-    total = sum(map(len, rates.values()))
-    outside = sum(not cell.holds(share) for cells in rates.values() for cell, share in cells)
+    levels = family.levels()
+    total = sum(map(len, levels.values()))
+    outside = sum(not level.holds for cells in levels.values() for level in cells)
     fewer = f" Cells with fewer than {RUNS} runs: {family.fewer}." if family.fewer else ""
     lines = [f"## {family.title}", "", f"{total} cells, {outside} outside.{fewer}", ""]
     lines += [f"```{{image}} _static/{family.picture.name}"]
     lines += [f":alt: Rates of rejection of {total} cells, {outside} of them outside the band"]
     lines += [":width: 100%", "```", ""]
-    return [*lines, *table([_row(name, cells) for name, cells in rates.items()]), ""]
+    return [*lines, *table([_row(name, cells) for name, cells in levels.items()]), ""]
 
 
-def _row(name: str, cells: list[tuple[Cell, float]]) -> dict[str, str]:
-    shares = [share for _, share in cells]
-    bounds = sum(cell.conservative for cell, _ in cells)
+def _row(name: str, cells: list[Level]) -> dict[str, str]:
+    shares = [level.share for level in cells]
+    bounds = sum(level.bound for level in cells)
     return {
         "test": f"`{name}`",
         "cells": str(len(cells)),
@@ -133,7 +144,7 @@ def _row(name: str, cells: list[tuple[Cell, float]]) -> dict[str, str]:
         "lowest": f"{min(shares):.2%}",
         "median": f"{median(shares):.2%}",
         "highest": f"{max(shares):.2%}",
-        "outside": str(sum(not cell.holds(share) for cell, share in cells)),
+        "outside": str(sum(not level.holds for level in cells)),
     }
 
 

@@ -47,7 +47,11 @@ class Levels:
         plan.complete(store, told.seconds, told.results, told.workers)
         part = {each.name: cell(store, each.name) for each in chosen}
         print(self.markdown({"cells": part}))
-        return 0 if all(each.holds(rate(part[each.name])) for each in chosen) else 1
+        return (
+            0
+            if all(each.holds(rate(found := part[each.name]), found["runs"]) for each in chosen)
+            else 1
+        )
 
     def markdown(self, store: Store) -> str:
         """The table."""
@@ -61,7 +65,8 @@ class Levels:
             "",
             f"Rejected: null hypotheses that are true, at level {LEVEL}. Inside: {LEAST:.2%} to "
             f'{MOST:.0%}; "at most": the level is an upper bound (the largest of several p-values, a '
-            "null that is conservative there and says so), and only the upper end counts. "
+            "null that is conservative there and says so), and only the upper end counts. With fewer "
+            f"than {RUNS} runs the band is as wide as theirs. "
             f"One rate in some thousands is outside by chance: what is after {RUNS} runs "
             f"is run on to {MORE:,}. The standard error of a rate of 5% is 1.1% after {RUNS} runs and 0.5% after {MORE:,}. "
             "Milliseconds of processor time.",
@@ -85,7 +90,7 @@ def row(cell: Cell, entry: Mapping[str, Any]) -> dict[str, str]:
         "sizes": "/".join(map(str, cell.sizes)),
         "rejected": f"{rate(entry):.2%}{more}",
         "runs": str(entry["runs"]),
-        "inside": ("yes" if cell.holds(rate(entry)) else "NO") + bound,
+        "inside": ("yes" if cell.holds(rate(entry), entry["runs"]) else "NO") + bound,
         "ms a run": f"{1000 * entry['seconds'] / entry['runs']:.1f}",
     }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -21,6 +23,7 @@ from mercer.kernels import RBF
 from mercer.learn import NystromRidge, Parquet
 
 _PERMUTATIONS = 999
+_TURNS = 3
 
 
 def run(options: Options) -> Report:
@@ -29,19 +32,23 @@ def run(options: Options) -> Report:
     n = 8_000 if options.quick else 40_000
     rows = 200_000 if options.quick else 20_000_000
     kills = 2 if options.quick else 20
+    _warm_up()
     with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as single,
+        Client(single, set_as_default=False) as alone,
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local,
         Client(local, set_as_default=False) as client,
     ):
+        alone.run(_warm_up)
         client.run(_warm_up)
-        _warm_up()
+        permutations = _permutations(n, alone, client, options)
         with tempfile.TemporaryDirectory() as folder:
             source = _written(rows, Path(folder))
             files = _files(rows, source, client, options)
             killed = _killed(kills, source, client, options)
         paused = _paused(client, options)
-        permutations = _permutations(n, client, options)
-    tables = [permutations, files, killed, paused, _model(permutations)]
+    command = _command(rows // 10, options)
+    tables = [permutations, files, killed, paused, _model(permutations), command]
     return Report(
         "Beyond one machine",
         tables,
@@ -51,9 +58,9 @@ def run(options: Options) -> Report:
 
 
 def _bars(
-    permutations: Table, files: Table, killed: Table, paused: Table, model: Table
+    permutations: Table, files: Table, killed: Table, paused: Table, model: Table, command: Table
 ) -> list[Bar]:
-    workers, near = permutations.rows[2], [row for row in model.rows if "measured" in row]
+    workers, near = permutations.rows[3], [row for row in model.rows if "measured" in row]
     off = max(abs(row["predicted seconds"] / row["measured"] - 1) for row in near)
     wrong = killed.rows[0]["runs"] - killed.rows[0]["equal answers"]
     return [
@@ -64,6 +71,11 @@ def _bars(
         Bar("answers that a killed worker changed", 0, wrong),
         Bar("answers that a stopped worker changed", 0, 1 - paused.rows[0]["equal answers"]),
         Bar("model beside measured, relative error", 0.25, off),
+        Bar(
+            "the command on globs of files: memory / budget",
+            1.0,
+            max(row["growth / budget"] for row in command.rows),
+        ),
     ]
 
 
@@ -76,24 +88,24 @@ def _warm_up() -> None:
     NystromRidge(RBF(3.0), 1e-3, landmarks=50, random_state=0).fit(x, x[:, 0])
 
 
-def _permutations(n: int, client: Any, options: Options) -> Table:
-    """The exact MMD test by one and two threads and by two workers, in turns; the best of each."""
+def _permutations(n: int, alone: Any, client: Any, options: Options) -> Table:
+    """The exact MMD test by one and two threads and by one and two workers, in turns; the best of each."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(n // 2, 10)), rng.normal(size=(n // 2, 10)) + 0.01
     test = MMD(RBF(3.0), null=Permutation(_PERMUTATIONS))
     ways = {
-        "one thread": {"threads": 1, "executor": None},
-        "two threads": {"threads": 2, "executor": None},
-        "two workers": {"executor": client},
+        "one thread": ({"threads": 1, "executor": None}, client),
+        "two threads": ({"threads": 2, "executor": None}, client),
+        "one worker": ({"executor": alone}, alone),
+        "two workers": ({"executor": client}, client),
     }
-    workers_of(client).forget()  # what other tables sent
     best, results = {}, set()
-    for turn in range(2):
-        for name, settings in ways.items():
-            if name == "one thread" and turn > 0:
+    for turn in range(_TURNS):
+        for name, (settings, watched) in ways.items():
+            if name.startswith("one") and turn > 1:
                 continue
             options.console.print(f"[dim]{name}[/]")
-            clock = _Clock(client)
+            clock = _Clock(watched)
             with mercer.config(**settings):
                 result = test.test(x, y, rng=1)
             taken = clock.seconds()
@@ -109,9 +121,10 @@ def _permutations(n: int, client: Any, options: Options) -> Table:
             row["processor seconds"] / rows[1]["processor seconds"]
         )
     sent = sum(size for size, _ in workers_of(client)._arrays._handles.values())
-    rows[2]["bytes sent / points"] = sent / (x.nbytes + y.nbytes)
+    rows[3]["bytes sent / points"] = sent / (x.nbytes + y.nbytes)
     note = (
-        f"In turns, the best of two. Results {'are' if len(results) == 1 else 'ARE NOT'} bit-equal."
+        "In turns, the best of two (one thread, one worker) or three. "
+        f"Results {'are' if len(results) == 1 else 'ARE NOT'} bit-equal."
     )
     return Table("Permutation test", rows, note)
 
@@ -262,23 +275,81 @@ def _paused(client: Any, options: Options) -> Table:
 
 def _model(measured: Table) -> Table:
     """Predicted beside measured seconds here, and predictions for larger clusters."""
-    one = measured.rows[0]
+    one, two, one_worker, two_workers = measured.rows
     n = one["n"]
-    rate = n * n / 2 / one["seconds"]
+    pairs = n * n / 2
+    alone, beside = pairs / one["seconds"], pairs / two["seconds"] / 2
     rows = []
     for name, threads, machines, points, per_second in (
-        ("1 worker of this machine", 1, 1, n, rate),
-        ("2 workers of this machine", 2, 2, n, rate),
-        ("100 nodes of 32 cores", 3_200, 100, 10**7, rate),
-        ("100 nodes of 32 cores", 3_200, 100, 10**8, rate),
+        ("1 worker of this machine", 1, 1, n, alone),
+        ("2 workers of this machine", 2, 2, n, beside),
+        ("100 nodes of 32 cores", 3_200, 100, 10**7, beside),
+        ("100 nodes of 32 cores", 3_200, 100, 10**8, beside),
         ("8 GPUs (H200)", 8, 8, 10**7, 2.1e11),
         ("8 GPUs (H200)", 8, 8, 10**8, 2.1e11),
     ):
         seconds, sent = permutation_test(points, 10, _PERMUTATIONS, per_second, threads, machines)
         rows.append({"": name, "n": points, "predicted seconds": seconds, "GB sent": sent / 1e9})
-    rows[0]["measured"], rows[1]["measured"] = one["seconds"], measured.rows[2]["seconds"]
+    rows[0]["measured"], rows[1]["measured"] = one_worker["seconds"], two_workers["seconds"]
     note = (
-        "Pairs per second of a core are those of the first row above; of a GPU those of MMD at 10^6 points "
-        "(many_cores and gpu records). Memory of a node: its points and tiles."
+        f"{alone / 1e6:.1f} million pairs a second by one thread alone, and {beside / 1e6:.1f} by each of two side by side, "
+        "which share memory and clock; nodes have cores of the second kind. Pairs per second of a GPU are those of MMD at "
+        "10^6 points (many_cores and gpu records). Memory of a node: its points and tiles."
     )
     return Table("Model", rows, note)
+
+
+_CHILD = """
+import resource, subprocess, sys, time
+start = time.perf_counter()
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(code, time.perf_counter() - start, 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+def _command(rows: int, options: Options) -> Table:
+    """`mercer two-sample` on globs of Parquet files with a budget of a quarter of their size as numbers."""
+    out = []
+    with tempfile.TemporaryDirectory() as folder:
+        few, many = Path(folder) / "few", Path(folder) / "many"
+        _two_folders(few, 2_000)
+        _two_folders(many, rows)
+        budget = 2 * rows * 10 * 8 // 4
+        for test in ("default", "me", "linear"):
+            options.console.print(f"[dim]command: {test}[/]")
+            chosen = [] if test == "default" else ["--test", test]
+            _, _, before = _peak(few, chosen)
+            code, seconds, peak = _peak(many, [*chosen, "--memory", f"{budget // 2**20}MiB"])
+            row = {"test": test, "rows of a sample": rows, "seconds": seconds, "exit code": code}
+            out.append({**row, "growth / budget": (peak - before) / budget})
+    note = (
+        "`mercer two-sample 'before/*.parquet' 'after/*.parquet' --memory ...`, ten columns, the budget a quarter of the samples "
+        "in memory. Growth of the peak of the process over that of the same command on 2,000 rows, in units of the budget."
+    )
+    return Table("The command on globs of Parquet files", out, note)
+
+
+def _two_folders(folder: Path, rows: int) -> None:
+    """Two folders of two Parquet files each; all columns of the second sample are shifted a little."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for k, name in enumerate(("before", "after")):
+        (folder / name).mkdir(parents=True)
+        for part in range(2):
+            x = np.random.default_rng([k, part]).normal(0.02 * k, size=(rows // 2, 10)).round(3)
+            columns = {f"x{j}": column for j, column in enumerate(x.T)}
+            pq.write_table(
+                pa.table(columns), folder / name / f"{part}.parquet", row_group_size=2**17
+            )
+
+
+def _peak(folder: Path, more: list[str]) -> tuple[int, float, float]:
+    """Exit code, seconds and largest resident size of the command."""
+    files = [str(folder / name / "*.parquet") for name in ("before", "after")]
+    command = [sys.executable, "-m", "mercer", "two-sample", *files, *more]
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, *command], capture_output=True, text=True, check=True
+    )
+    code, seconds, peak = done.stdout.split()
+    return int(code), float(seconds), float(peak)

@@ -1,7 +1,9 @@
 """The study of levels can be run in parts, goes on where it stopped, and tells what is outside."""
 
+from scipy.stats import binom
+
 from benchmarks.reproductions import calibration_page, levels
-from tests.support.htest_levels import Cell
+from tests.support.htest_levels import Cell, band
 from tests.support.studies import Study
 
 STUDY = Study("two_sample_level", "two_sample_calibration")
@@ -33,6 +35,19 @@ def test_a_rate_outside_after_400_runs_is_run_on_to_2000():
     assert levels.wanted_runs(cells, store)[outside] == 2000
     assert store["cells"][outside]["first"] == 0.15
     assert levels.wanted_runs(cells, store, 100) == dict.fromkeys((inside, outside, new), 100)
+
+
+def test_rates_of_few_runs_are_judged_by_the_band_of_so_many():
+    """None of 16 runs, or three of them, is no evidence against a level of 5%; none of 400, or half of them, is."""
+    cell = Cell("test", "problem", (30,), lambda seed: False)
+    assert cell.holds(0.0, 16)
+    assert cell.holds(3 / 16, 16)
+    assert not cell.holds(8 / 16, 16)
+    assert not cell.holds(0.0, 400)
+    for runs in (20, 100, 399):
+        least, most = band(runs)
+        assert binom.cdf(least * runs - 1, runs, 0.05) <= 1e-4
+        assert binom.sf(most * runs, runs, 0.05) <= 1e-4
 
 
 def test_bounds_have_no_lower_end_and_intervals_a_table_of_their_own(tmp_path):

@@ -14,6 +14,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+from scipy.stats import binom
 
 import mercer
 from mercer.frames import Columns, Table
@@ -62,7 +63,9 @@ from tests.support.htest_zoo import (
 )
 
 LEVEL = 0.05
+RUNS, MORE = 400, 2000  # what is outside after the first runs is looked at more closely
 LEAST, MOST = 0.0175, 0.09  # of 400 runs at level 0.05: about one in 5,000 is outside by chance
+_TAIL = 1e-4  # on each side, for fewer runs
 SMALL, EQUAL, UNEQUAL = (60, 40), (500, 500), (800, 500)
 FIVE = nulls(1, 5, 50)
 
@@ -85,8 +88,18 @@ class Cell:
         """Run `number`, the same whenever it is asked for."""
         return self.rejects(np.random.default_rng([number, zlib.crc32(self.name.encode())]))
 
-    def holds(self, rate: float) -> bool:
-        return (self.conservative or rate >= LEAST) and rate <= MOST
+    def holds(self, rate: float, runs: int = RUNS) -> bool:
+        """Whether the rate of so many runs is one that a test of the level may have by chance."""
+        least, most = band(runs)
+        return (self.conservative or rate >= least) and rate <= most
+
+
+def band(runs: int) -> tuple[float, float]:
+    """The lowest and the highest rate of so many runs that chance explains, where the level is kept."""
+    if runs >= RUNS:
+        return LEAST, MOST
+    ends = binom.ppf(_TAIL, runs, LEVEL), binom.isf(_TAIL, runs, LEVEL)
+    return float(ends[0]) / runs, float(ends[1]) / runs
 
 
 # ---- samples whose null hypothesis holds -----------------------------------------------------
@@ -365,9 +378,6 @@ CELLS = {
     )
     for found in part()
 }
-
-
-RUNS, MORE = 400, 2000  # what is outside after the first runs is looked at more closely
 
 
 def rate(found: Cell, runs: int) -> float:
