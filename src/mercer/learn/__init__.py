@@ -22,7 +22,7 @@ from mercer.learn.components.kcca import KCCA
 from mercer.learn.components.pca import KernelPCA
 from mercer.learn.components.preimage import FixedPoint, LearnedMap, Preimage
 from mercer.learn.distributions.bayesian import BayesianDistributionRegressor
-from mercer.learn.distributions.deep_sets import DeepSetsClassifier, DeepSetsRegressor
+from mercer.learn.distributions.deep_sets_learners import DeepSetsClassifier, DeepSetsRegressor
 from mercer.learn.distributions.distribution_ridge import DistributionRegressor
 from mercer.learn.distributions.machines import (
     AugmentedSVC,
