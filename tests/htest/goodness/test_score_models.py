@@ -1,6 +1,9 @@
 """Models of every kind: their scores are the gradients of their log-densities, or they are refused."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats as stats
 from numpy.testing import assert_allclose
@@ -10,7 +13,7 @@ from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.neighbors import KernelDensity
 
 import mercer
-from mercer.htest import FSSD, KSD, ModelDraws, WildBootstrap
+from mercer.htest import FSSD, KSD, AgainstDraws, KSDAgg, LinearKSD, ModelDraws, WildBootstrap
 from mercer.htest.goodness.score_models import model_of
 from mercer.rkhs import Gaussian, LogDensity, Mixture, Scores, Uniform
 from tests.support.arrays import needs_torch, torch
@@ -45,6 +48,40 @@ def test_fitted_estimators(model):
     assert found.dimension == 2
     assert_allclose(found.score(x), by_differences(model.score_samples, x), rtol=1e-5, atol=1e-6)
     assert_allclose(found.score(torch.tensor(x)).numpy(), found.score(x), rtol=1e-12)
+
+
+class TestEstimatorsFittedOnFrames:
+    """scikit-learn keeps the names of columns; the same numbers in another order are other observations."""
+
+    frame = pd.DataFrame(DATA, columns=["height", "width"])
+    model = GaussianMixture(2, random_state=0).fit(frame)
+
+    @pytest.mark.parametrize("test", [KSD, KSDAgg, FSSD, LinearKSD, AgainstDraws])
+    def test_columns_in_another_order_are_refused(self, test):
+        exchanged = self.frame[["width", "height"]]
+        with pytest.raises(
+            ValueError, match=r"x must have the columns .* height, width in this order, got width"
+        ):
+            test(self.model).test(exchanged, rng=0)
+
+    def test_other_columns_are_refused(self):
+        other = self.frame.rename(columns={"width": "weight"})
+        density = KernelDensity(bandwidth=0.4).fit(self.frame)
+        with pytest.raises(ValueError, match="in this order, got height, weight"):
+            mercer.goodness_of_fit(density, other, rng=0)
+
+    def test_a_single_column_may_be_a_series_without_a_name(self):
+        model = GaussianMixture(2, random_state=0).fit(self.frame[["height"]])
+        assert KSD(model).statistic(pd.Series(DATA[:, 0])) == KSD(model).statistic(DATA[:, :1])
+
+    def test_the_same_columns_and_arrays_are_the_same_observations(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # scikit-learn warns of arrays where it knows names
+            named = KSD(self.model).test(self.frame, rng=0)
+            plain = KSD(self.model).test(DATA, rng=0)
+            named.plot_witness()
+            plain.effect()
+        assert named.statistic == plain.statistic
 
 
 def test_a_bayesian_mixture_is_the_one_that_it_draws_from():

@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import array_like, count, is_array, is_numpy
+from mercer.frames import Columns
 from mercer.htest.goodness.unknown_parameters import is_family, unfitted, without_parameters
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
@@ -60,6 +61,7 @@ class DrawsTest(HypothesisTest):
 
     def _samples(self, x: Any, rng: np.random.Generator) -> tuple[Any, Any]:
         points = x.points if isinstance(x, Empirical) else one_sample(x, "x")
+        check_fitted_columns(fitted_columns(self.model), getattr(points, "columns", None), "x")
         y = drawn(self.model, self.draws or count(points), rng)
         if is_array(points) and not is_numpy(points):
             y = array_like(y, points)
@@ -73,6 +75,24 @@ def drawn(model: Any, n: int, rng: np.random.Generator) -> np.ndarray:
     if count(draws) != n:
         raise ValueError(f"{name} must have {n} rows, got {count(draws)}")
     return np.asarray(validate.finite(draws, name), dtype=np.float64)
+
+
+def fitted_columns(model: Any) -> tuple[str, ...] | None:
+    """Names of the columns of the data frame that an estimator of scikit-learn was fitted to; None of others."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else tuple(map(str, names))
+
+
+def check_fitted_columns(
+    fitted: tuple[str, ...] | None, columns: Columns | None, name: str
+) -> None:
+    """Raise if named columns are not those that an estimator was fitted to, in their order."""
+    if fitted is None or columns is None or columns.names == fitted or len(fitted) == 1:
+        return  # a single column may be a series without a name
+    raise ValueError(
+        f"{name} must have the columns that the model was fitted to, {', '.join(fitted)} in this order, got "
+        f"{', '.join(columns.names)}: select them, {name}[{list(fitted)}]"
+    )
 
 
 def sampler_of(model: Any) -> Sampler:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -79,6 +80,9 @@ def _ratio(features: np.ndarray) -> np.ndarray:
 
 def log_density_of(model: Any) -> Callable[[np.ndarray], np.ndarray] | None:
     """The log-density of a model, up to an additive constant; None if it has none."""
+    if hasattr(model, "feature_names_in_"):
+        model = copy.copy(model)
+        del model.feature_names_in_  # points have no names here, of which scikit-learn would warn
     names = ("log_density", "logpdf", "score_samples")
     methods = (getattr(model, name, None) for name in names)
     method = next((m for m in methods if callable(m)), None)

@@ -10,8 +10,8 @@ import numpy as np
 
 from mercer import linalg, validate
 from mercer.backend import Array, array_like, is_numpy, to_numpy
-from mercer.frames import Table
-from mercer.htest.goodness.against_draws import drawn
+from mercer.frames import Columns, Table
+from mercer.htest.goodness.against_draws import check_fitted_columns, drawn, fitted_columns
 from mercer.htest.goodness.kde_score import GaussianKDE
 from mercer.htest.goodness.unknown_parameters import is_family, unfitted, without_parameters
 from mercer.kernels.default import varying
@@ -42,6 +42,7 @@ class Model:
     score: Callable[..., Any]
     dimension: int | None = None  # None if the model does not know it
     chart: Chart | None = None
+    columns: tuple[str, ...] | None = None  # of the data frame that an estimator was fitted to
     binding: Callable[[Array], Model] | None = None
 
     def at(self, points: Array) -> Model:
@@ -86,6 +87,10 @@ class Model:
             raise ValueError(
                 f"{name} must have {self.dimension} columns, the dimension of the model, got {width}"
             )
+
+    def check_columns(self, columns: Columns | None, name: str = "x") -> None:
+        """Raise if named columns are not those that the model was fitted to, in their order."""
+        check_fitted_columns(self.columns, columns, name)
 
 
 def model_of(model: Any) -> Model:
@@ -336,7 +341,8 @@ def _of_mixture(model: Any) -> Model:
     if model.covariance_type == "spherical":
         covariances = covariances[:, None] * np.ones((1, means.shape[1]), dtype=np.float64)
     components = [Gaussian(mean, cov) for mean, cov in zip(means, covariances, strict=True)]
-    return model_of(Mixture(components, weights / weights.sum()))
+    mixture = model_of(Mixture(components, weights / weights.sum()))
+    return replace(mixture, columns=fitted_columns(model))
 
 
 def _of_kernel_density(model: Any) -> Model:
@@ -361,7 +367,7 @@ def _of_kernel_density(model: Any) -> Model:
         weights = np.asarray(model.tree_.sample_weight, np.float64)
     whitening = np.eye(points.shape[1], dtype=np.float64) / model.bandwidth_
     density = GaussianKDE(points, weights / weights.sum(), whitening)
-    return _on_host(density.score, points.shape[1])
+    return replace(_on_host(density.score, points.shape[1]), columns=fitted_columns(model))
 
 
 def _on_host(score: Callable[[np.ndarray], np.ndarray], dimension: int) -> Model:

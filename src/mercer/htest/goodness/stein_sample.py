@@ -127,6 +127,7 @@ def sample_of(model: Model, kernel: Kernel | None, x: Any, least: int) -> SteinS
         points = astype(points, double(points))
     if count(points) < least:
         raise ValueError(f"x needs at least {least} observations, got {count(points)}")
+    model.check_columns(columns)
     model = model.at(points)
     points = model.coordinates(points)
     base_kernel = median_imq(points) if kernel is None else bound_to(kernel, columns)
