@@ -56,6 +56,23 @@ def test_each_file_of_a_pattern_is_a_batch():
     assert "no file matches" in run("months/ref.csv", "months/*.arrow", code=3).stderr
 
 
+def test_no_file_of_the_reference_is_a_batch(folder):
+    """A pattern may name the reference: its files in the folder were tested against themselves."""
+    document = json.loads(run("months/month[19]*.csv", "months", "--json", "-").stdout)
+    names = [batch["files"][1]["name"] for batch in document["batches"]]
+    assert names == ["months/month2.csv.gz", "months/ref.csv"]
+    reasons = {d["file"]: d["reason"] for d in document["not_read"]}
+    assert sum(reason == "the reference" for reason in reasons.values()) == 3
+
+
+def test_links_to_no_file_are_left_out_and_other_spellings_are_one_file(folder):
+    (folder / "gone.csv").symlink_to(folder / "never.csv")
+    done = run("months/ref.csv", "months")
+    assert "gone.csv (a link to no file)" in " ".join(done.stderr.split())
+    twice = run("months/ref.csv", "months", "./months/../months/month1.csv", code=3)
+    assert "named twice" in twice.stderr
+
+
 def test_files_of_one_name_in_several_folders_are_in_the_order_of_the_folders(folder):
     for month in ("m10", "m9", "m1"):
         (folder / month).mkdir()

@@ -50,7 +50,7 @@ def batch_files(paths: Sequence[str], reference: str) -> BatchFiles:
     """The files of each path: itself, the tables in a folder, or what matches a pattern, sorted by name."""
     read: list[str] = []
     left_out: list[tuple[str, str]] = []
-    found = False
+    found, references = False, _identities(reference)
     for path in paths:
         folder = path != PIPE and Path(path).is_dir()
         if not folder and (path == PIPE or not has_magic(path) or Path(path).exists()):
@@ -60,27 +60,45 @@ def batch_files(paths: Sequence[str], reference: str) -> BatchFiles:
         names = [str(p) for p in Path(path).iterdir()] if folder else matching(path)
         before = len(read)
         for name in sorted(names, key=natural):
-            reason = _reason(name, reference, folder)
+            reason = _reason(name, references, folder)
             if reason is None:
                 read.append(name)
             else:
                 left_out.append((name, reason))
         if len(read) == before:
             _refuse_empty(path, folder, left_out)
-    twice = [path for path in dict.fromkeys(read) if path != PIPE and read.count(path) > 1]
+    absolute = [os.path.abspath(path) for path in read if path != PIPE]
+    twice = [path for path in read if path != PIPE and absolute.count(os.path.abspath(path)) > 1]
     if found and twice:
         raise Refused(f"{label(twice[0])} is named twice among the batches: name it once")
     return BatchFiles(tuple(read), tuple(left_out), found)
 
 
-def _reason(path: str, reference: str, folder: bool) -> str | None:
+def _identities(reference: str) -> frozenset[tuple[int, int]]:
+    """Device and number of the file of the reference, or of all files of its pattern."""
+    if reference == PIPE:
+        return frozenset()
+    files = [Path(reference)]
+    if has_magic(reference) and not files[0].exists():
+        files = [Path(file) for file in matching(reference)]
+    return frozenset(_identity(file) for file in files if file.exists())
+
+
+def _identity(file: Path) -> tuple[int, int]:
+    stored = file.stat()
+    return stored.st_dev, stored.st_ino
+
+
+def _reason(path: str, references: frozenset[tuple[int, int]], folder: bool) -> str | None:
     """Why a file that was found is no batch; None: it is one."""
     name = Path(path).name.lower()
     for packed in _PACKED:
         name = name.removesuffix(packed)
     if Path(path).is_dir():
         return "a folder"
-    if reference != PIPE and os.path.exists(reference) and os.path.samefile(path, reference):
+    if not Path(path).exists():
+        return "a link to no file"
+    if _identity(Path(path)) in references:
         return "the reference"
     if folder and (name.startswith(".") or not name.endswith(_TABLES)):
         return "not a table by its name"
