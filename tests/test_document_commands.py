@@ -50,6 +50,10 @@ def files(tmp_path, monkeypatch):
     pd.DataFrame(rng.normal(size=(200, 2)), columns=["one", "two"]).to_csv(
         "series.csv", index=False
     )
+    visits = table(pd, rng)
+    visits["variant"] = np.resize(["control", "new"], len(visits))
+    visits.to_csv("visits.csv", index=False)
+    CliRunner().invoke(app, ["demo", "--copy", "."])  # orders of two months
     for name in ("march", "april"):
         texts = ["".join(rng.choice(list("abc"), 8)) for _ in range(20)]
         pd.DataFrame({"question": texts}).to_csv(f"{name}.csv", index=False)
