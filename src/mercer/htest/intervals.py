@@ -84,12 +84,17 @@ class Estimate:
         return self.slope * truth + self.floor
 
     def interval(self, confidence: float) -> Interval:
-        """All D >= 0 with (estimate - D)^2 <= z^2 Var(D): a score interval, as Wilson's."""
+        """All D >= 0 with (estimate - D)^2 <= z^2 Var(D): a score interval, as Wilson's.
+
+        The estimate counts as at least minus one standard deviation at D = 0.
+        """
         from scipy.special import ndtri
 
         z2 = float(ndtri((1 + confidence) / 2)) ** 2
-        middle = self.value + z2 * self.slope / 2
-        reach = sqrt(max(middle**2 - self.value**2 + z2 * self.floor, 0.0))
+        # An estimate far below zero is chance, and may not exclude all D: "from 0 to 0" would be certainty.
+        value = max(self.value, -sqrt(self.floor))
+        middle = value + z2 * self.slope / 2
+        reach = sqrt(max(middle**2 - value**2 + z2 * self.floor, 0.0))
         return Interval(max(middle - reach, 0.0), max(middle + reach, 0.0))
 
 

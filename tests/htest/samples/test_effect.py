@@ -125,8 +125,13 @@ def test_score_intervals_solve_their_equation():
     estimate = Estimate(0.3, slope=0.02, floor=0.001)
     for end in estimate.interval(0.95):
         assert_allclose(abs(0.3 - end), 1.959964 * sqrt(estimate.variance(end)), rtol=1e-6)
+
+
+def test_an_estimate_far_below_zero_does_not_make_its_interval_a_point():
+    """Its upper end stays that of an estimate one standard deviation below zero: z - 1 of them."""
     below = Estimate(-0.2, slope=0.0, floor=1e-4).interval(0.95)
-    assert below == (0.0, 0.0)
+    assert_allclose(below, (0.0, 0.959964 * 0.01), rtol=1e-6)
+    assert below == Estimate(-0.01, slope=0.0, floor=1e-4).interval(0.95)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
