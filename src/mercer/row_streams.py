@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import isnan
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -283,6 +284,7 @@ class ParquetRows(RowPart):
         import pyarrow.parquet
 
         with pyarrow.parquet.ParquetFile(self.path, filesystem=self.filesystem) as file:
+            self._check_columns(file.schema_arrow.names)
             for batch in file.iter_batches(
                 batch_size=rows,
                 row_groups=list(self.groups),
@@ -290,6 +292,15 @@ class ParquetRows(RowPart):
                 use_threads=False,
             ):
                 yield batch.select(list(self.columns))
+
+    def _check_columns(self, names: Sequence[str]) -> None:
+        """Raise where the file lacks one of the columns."""
+        missing = [name for name in self.columns if name not in names]
+        if missing:
+            raise ValueError(
+                f"{PurePath(self.path).name} has no column {missing[0]!r}, and another file of the same data has one: files "
+                "of one sample must have the same columns; add it, or name the columns that all of them have"
+            )
 
 
 @dataclass(frozen=True, eq=False)

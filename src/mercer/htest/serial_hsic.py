@@ -173,9 +173,9 @@ def serial_cautions(
 ) -> tuple[str, ...]:
     """A caution where the rows of at least `least` named samples depend on those before them, else nothing.
 
-    At most 1,000 consecutive rows of each are looked at, at level 0.01 and with a fixed seed. Of more than two samples one
-    must be found at that level after a correction for their number, because each of them may be found by chance. Tests of
-    two variables are valid if the rows of one of them are independent: for those, `least` is 2. `ordered`: rows are
+    At most 1,000 consecutive rows of each are looked at, at level 0.01 and with a fixed seed. If there are more than two samples,
+    one of them must be found at that level after a correction for their number, because each may be found by chance. Tests
+    of two variables are valid if the rows of one of them are independent: for those, `least` is 2. `ordered`: rows are
     known to be in the order of time.
     """
     pvalues = {name: serial_pvalue(sample, name) for name, sample in samples}

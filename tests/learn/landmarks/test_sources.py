@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import mercer
-from mercer import MemoryBudgetError
+from mercer import MemoryBudgetError, row_streams
 from mercer.htest import MMD, Energy, Gamma, Permutation
 from mercer.kernels import RBF
 from mercer.learn import Batches, FourierRidge, NystromLogistic, NystromRidge, Parquet
@@ -172,6 +172,18 @@ def test_row_groups_of_several_files_are_read_side_by_side(tmp_path):
         )
     with pytest.raises(ValueError, match="which column is to be predicted"):
         NystromRidge(RBF(1.0)).fit(sample)
+
+
+def test_a_file_without_a_column_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(row_streams, "_SHARE_IN_MEMORY", 2**50)
+    FRAME.assign(y=Y).to_parquet(tmp_path / "first.parquet")
+    FRAME[["a", "c"]].assign(y=Y).to_parquet(tmp_path / "second.parquet")
+    with pytest.raises(ValueError, match=r"second\.parquet has no column 'b'"):
+        ridge().fit(Parquet(tmp_path, "y"))
+    sample = Parquet(tmp_path, columns=[*"abc"])
+    with pytest.raises(ValueError, match=r"second\.parquet has no column 'b'"):
+        MMD(null=Permutation(9)).test(sample, Parquet(tmp_path / "first.parquet", columns=[*"abc"]))
+    assert ridge(X[:20, [0, 2]]).fit(Parquet(tmp_path, "y", columns=["a", "c"])).n_features_in_ == 2
 
 
 def test_dask_collections_are_read_into_memory():

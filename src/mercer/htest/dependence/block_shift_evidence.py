@@ -32,7 +32,7 @@ class ShiftedStatistic(Protocol):
 
     @property
     def observed(self) -> float:
-        """Of the observed pairing."""
+        """The statistic of the observed pairing."""
         ...
 
     @property
@@ -62,8 +62,7 @@ class BlockShiftEvidence(ABC, Generic[Sums]):
     def permuted(self, null: Permutation, columns: slice, seed: int) -> np.ndarray:
         """The statistics of all permutations from `columns.start` on; column 0 is the observed one."""
         block = block_rows(self.n, null.resamples + 1, self._most_block_rows())
-        needed = self.bytes_per_row + self.bytes_per_order * -(-(null.resamples + 1) // block)
-        check_order_fits(self.n, needed, "use NFSIC(), which reads rows in any order")
+        self._check_memory(-(-(null.resamples + 1) // block))
         cyclic = CyclicPermutations(self.n, null, seed, block)
         self._statistic = self._in_orders(cyclic.coset_orders, block)
         return self._statistic.permuted(cyclic)[columns.start :]
@@ -79,8 +78,14 @@ class BlockShiftEvidence(ABC, Generic[Sums]):
     @property
     def _latest(self) -> ShiftedStatistic:
         if self._statistic is None:
+            self._check_memory(1)
             self._statistic = self._in_orders([np.arange(self.n)], None)
         return self._statistic
+
+    def _check_memory(self, orders: int) -> None:
+        """Raise where so many orders of the rows, and what is in memory of each row, exceed their share of the budget."""
+        needed = self.bytes_per_row + self.bytes_per_order * orders
+        check_order_fits(self.n, needed, "use NFSIC(), which reads rows in any order")
 
     def _in_orders(self, orders: Sequence[np.ndarray], block: int | None) -> ShiftedStatistic:
         """The statistic from passes over rows in files: those of x in the first order, those of y in each of them."""

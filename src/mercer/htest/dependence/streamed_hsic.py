@@ -67,7 +67,7 @@ class CentredSums:
 
     @property
     def observed(self) -> float:
-        """Of the observed pairing."""
+        """HSIC of the observed pairing."""
         (first, second), (a, b) = self._rows, self._diagonals
         trace = self._trace(np.array([self.sums.product]), first @ second)
         crossed = np.array([a @ b]) if self.unbiased else None

@@ -30,9 +30,9 @@ class CrossMatch(HypothesisTest):
     than expected have one observation of each. The number of such pairs has a distribution of its own, the
     same for all data: the p-value is exact, and nothing is resampled. With an odd number of observations the one
     whose removal shortens the pairs most is left out. The statistic is the expected less the observed number
-    of pairs across, over its standard deviation. Needs the matrix of all distances, but on the line only the order. Of pairings of the same length, as
-    rounded data have many, one is drawn by `rng`: the level is kept, but statistic and p-value depend on the draw. Columns of data frames
-    are divided by their standard deviations.
+    of pairs across, over its standard deviation. Needs the matrix of all distances, but on the line only the order. Rounded
+    data have many pairings of the same length, one of which is drawn by `rng`: the level is kept, but statistic and p-value
+    depend on the draw. Columns of data frames are divided by their standard deviations.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def _nearest_pairs(points: np.ndarray) -> np.ndarray:
 def _pairs_on_the_line(values: np.ndarray) -> np.ndarray:
     """The first with the second in order, the third with the fourth, and so on: (n / 2, 2).
 
-    Any other pairing covers some gap twice more. Of an odd number, one in an odd place of the order is left out: the
-    gaps before it are covered from the first on, those after it from the second on.
+    Any other pairing covers some gap twice more. If their number is odd, one in an odd place of the order is left
+    out: the gaps before it are covered from the first on, those after it from the second on.
     """
     order = np.argsort(values)
     if len(order) % 2:

@@ -25,9 +25,9 @@ class SpanningTreeTest(HypothesisTest):
     both: the statistic is the expected number less the observed one, the runs test of Wald and
     Wolfowitz on the line (Friedman and Rafsky 1979). Consistent against all alternatives; sensitive to
     differences on small scales, less so to small shifts in few dimensions. With several orthogonal trees, each
-    without the edges of those before, the power is larger. Of trees of the same length, as rounded data have many, one
-    is drawn by `rng`: the level is kept, but the statistic depends on the draw. O(n^2) in time, O(n) in memory. Columns of data
-    frames are divided by their standard deviations.
+    without the edges of those before, the power is larger. Rounded data have many trees of the same length, one of
+    which is drawn by `rng`: the level is kept, but the statistic depends on the draw. O(n^2) in time, O(n) in memory.
+    Columns of data frames are divided by their standard deviations.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class NystromLogistic(ProbabilityMixin, LandmarkClassifier):
     Attributes
     ----------
     function_ : Function
-        f, a sum over the landmarks; of more than two classes one function each.
+        f, a sum over the landmarks; with more than two classes a function for each.
     intercept_ : float or array (classes,)
     ridge_ : float
     classes_ : array

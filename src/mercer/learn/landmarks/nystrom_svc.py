@@ -28,8 +28,8 @@ class NystromSVC(LandmarkClassifier):
     f = sum_j c_j k(l_j, .) and b minimise |f|^2 / 2 + C sum_i w_i max(0, 1 - y_i (f(x_i) + b))^2 over the span of
     the k(l_j, .) and all intercepts b, which are not penalised: the squared hinge instead of the hinge of `SVC`, so
     that the minimum is unique and found by Newton's method. With all points as landmarks it is that of
-    ``KernelMachine(SquaredHinge(), kernel, 1 / (2 C))``. Of more than two classes each has a function against all
-    others, and the largest value wins.
+    ``KernelMachine(SquaredHinge(), kernel, 1 / (2 C))``. If there are more than two classes, each has a function
+    against all others, and the largest value wins.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class NystromSVC(LandmarkClassifier):
     Attributes
     ----------
     function_ : Function
-        f, a sum over the landmarks; of more than two classes one function each.
+        f, a sum over the landmarks; with more than two classes a function for each.
     intercept_ : float or array (classes,)
     classes_ : array
     landmarks_ : points (m, d)
@@ -62,9 +62,9 @@ class NystromSVC(LandmarkClassifier):
 
     Notes
     -----
-    Newton's systems are solved by conjugate gradients with the preconditioner of `ConjugateGradients`: every
-    step of either is a pass over the data. Kernel values of float64 points that take less than a quarter of the
-    memory budget are computed once for all passes. There is no `partial_fit`: which points lie inside the margin
+    Newton's systems are normal equations of the points inside the margin, summed in one pass over the data for
+    as many classes as fit into the memory budget, and factorised: time grows with n m^2. Kernel values of float64 points that
+    take less than a quarter of the memory budget are computed once for all passes. There is no `partial_fit`: which points lie inside the margin
     changes with f, so that sums over earlier batches do not stay right.
 
     References
