@@ -66,6 +66,17 @@ def test_pairs_do_not_need_more_resamples_than_asked_for(put):
 # ---- rows in time -------------------------------------------------------------------------------
 
 
+def test_columns_that_number_the_rows_are_told(put):
+    x, y = (
+        np.column_stack([np.arange(n), np.random.default_rng(n).normal(size=n)]) for n in (90, 30)
+    )
+    for words in (("two-sample",), ("drift",)):
+        lines = run(*words, put("a.csv", x), put("b.csv", y)).stdout.splitlines()
+        assert lines[1].startswith(
+            "Caution: column 'c0' grows with every row, as row numbers and times do"
+        )
+
+
 def test_series_that_are_compared_as_rows_are_told(put):
     a, b = autoregressive(150, 0.98, 1, 2), autoregressive(150, 0.98, 2, 2)
     told = run("two-sample", put("a.csv", a), put("b.csv", b)).stdout.splitlines()

@@ -25,9 +25,9 @@ from mercer.cli.streamed_files import StreamedSample, streamed_features
 from mercer.cli.test_registry import TwoSampleChoice
 from mercer.cli.time_series import as_series, differenced
 from mercer.cli.two_sample_answer import TwoSampleAnswer
+from mercer.htest.row_order import order_cautions
 from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.two_sample_result import TwoSampleResult
-from mercer.htest.serial_hsic import serial_cautions
 from mercer.report import two_sample_report
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS, ranked
 
@@ -98,9 +98,10 @@ def tested(
 
 
 def in_time(samples: Sequence[FileSample]) -> tuple[str, ...]:
-    """A caution for a test that takes rows for independent, where those of a file depend on those before them."""
+    """A caution, where a column numbers the rows, or rows that are taken for independent depend on those before them."""
     known = all(sample.sorted_by is not None for sample in samples)
-    return serial_cautions(_named(samples), remedy="use --series", ordered=known)
+    columns = () if not samples or samples[0].array else (*samples[0].columns,)
+    return order_cautions(_named(samples), remedy="use --series", ordered=known, columns=columns)
 
 
 def _named(samples: Sequence[FileSample]) -> list[tuple[str, Any]]:

@@ -16,11 +16,11 @@ from mercer.htest.foreign_keywords import in_our_words
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.reportable import Reportable
 from mercer.htest.result_rows import ResultRows
+from mercer.htest.row_order import order_cautions
 from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.effect import Effect
 from mercer.htest.samples.two_sample import two_sample
 from mercer.htest.samples.two_sample_result import TwoSampleResult
-from mercer.htest.serial_hsic import serial_cautions
 from mercer.kernels.base import Kernel
 from mercer.rkhs.paired_samples import listed
 
@@ -217,7 +217,7 @@ def drift_result(
         for (label, result, effect, features), p in zip(comparisons, adjusted, strict=True)
     )
     if notes is None:
-        notes = [*_serial_cautions(reference, batches), *_named_notes(batches)]
+        notes = [*_order_cautions(reference, batches), *_named_notes(batches)]
     return DriftResult(reference, batches, float(level), tuple(notes))
 
 
@@ -229,12 +229,12 @@ def _named_notes(batches: Sequence[Batch]) -> Iterator[str]:
         yield note if len(names) == len(batches) else f"{listed(names)}: {note}"
 
 
-def _serial_cautions(reference: str, batches: Sequence[Batch]) -> tuple[str, ...]:
-    """A caution where rows of the reference or of batches depend on those before them, and tests ignore that."""
+def _order_cautions(reference: str, batches: Sequence[Batch]) -> tuple[str, ...]:
+    """A caution where a column numbers the rows, or rows depend on those before them, and tests ignore that."""
     named: dict[str, Any] = {}
     for batch in batches:
         named |= zip((reference, batch.name), batch.result.taken_for_independent, strict=False)
-    return serial_cautions([*named.items()], remedy="use drift(..., series=True)")
+    return order_cautions([*named.items()], remedy="use drift(..., series=True)")
 
 
 def _named(batches: Mapping[str, Any] | Sequence[Any]) -> Iterator[tuple[str, Any]]:

@@ -16,6 +16,7 @@ from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.intervals import Interval
 from mercer.htest.nulls import Gamma, Judgement, Permutation, Spectrum
 from mercer.htest.result import ExplainedResult, thinned_rows
+from mercer.htest.row_order import order_cautions
 from mercer.htest.sample_notes import (
     attainable_note,
     log_labellings,
@@ -41,7 +42,6 @@ from mercer.htest.samples.plots import plot_result_witness
 from mercer.htest.samples.pooled_sample import Pooled
 from mercer.htest.samples.two_sample_summary import told
 from mercer.htest.separation_auc import Separation, separation
-from mercer.htest.serial_hsic import serial_cautions
 from mercer.kernels.base import Kernel
 from mercer.kernels.objects import Objects
 from mercer.rkhs.function import Function
@@ -161,10 +161,10 @@ class TwoSampleResult(ExplainedResult):
 
     @cached_property
     def cautions(self) -> tuple[str, ...]:
-        """A caution, where rows depend on those before them and the test takes them for independent."""
+        """A caution, where a column numbers the rows, or rows that are taken for independent depend on those before them."""
         remedy = "use two_sample(x, y, series=True), or null=WildBootstrap(block=None)"
         named = zip("xy", self.taken_for_independent, strict=False)
-        return serial_cautions([*named], remedy=remedy)
+        return order_cautions([*named], remedy=remedy)
 
     @property
     def taken_for_independent(self) -> tuple[Any, ...]:
