@@ -111,7 +111,7 @@ _AS_LINK = r'<div class="scrolls"><a class="image-reference" href="\2">\1</a></d
 
 def _breakable(path):
     """A path may break after each of its folders, so that it fits into a column of a table."""
-    return re.sub(r"/(?=\w)", "/<wbr>", path[0])
+    return re.sub(r"(?<!<)/(?=\w)", "/<wbr>", path[0])
 
 
 # What the theme leaves out and axe-core asks for: levels of headings in the menu, names of landmarks, and blocks that
