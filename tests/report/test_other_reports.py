@@ -11,6 +11,7 @@ from mercer.htest import MMD, drift, pairwise_independence, power, sample_size
 from mercer.kernels import RBF, Delta
 from mercer.report import drift_report, goodness_report, pairwise_report, power_report
 from mercer.report.in_words import described_test, kernel_in_words
+from mercer.report.page import breakable
 from mercer.report.pairwise_page import matrix_size
 
 pytest.importorskip("jinja2")
@@ -103,3 +104,10 @@ def test_a_model_is_compared_with_a_file_by_name():
     page = goodness_report(result, name="waiting.csv")
     assert "waiting.csv does not come from Gaussian(0, 1)" in page
     assert "If waiting.csv came from the model" in page
+
+
+def test_names_break_between_their_words():
+    assert breakable("hours_to_delivery") == "hours_<wbr>to_<wbr>delivery"
+    assert breakable("orders_april.csv") == "orders_<wbr>april.<wbr>csv"
+    assert breakable("a <b>") == "a &lt;b&gt;"
+    assert breakable("_x") == "_x"

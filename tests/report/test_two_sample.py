@@ -24,7 +24,7 @@ WORSE = '"><img src=x onerror="document.title=1">'
 class Page(HTMLParser):
     """Elements and texts of a page; complains about what is left open."""
 
-    VOID = frozenset({"meta", "link", "img", "br", "hr"})
+    VOID = frozenset({"meta", "link", "img", "br", "hr", "wbr"})
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import Any
@@ -11,6 +12,7 @@ from mercer.htest.result import Result
 from mercer.report.kernel_names import kernels_in_words
 
 MAX_PAGE_BYTES = 1_000_000  # small enough to send by mail and to open on a telephone
+_JOINTS = re.compile(r"(?<=\w)([_./-])(?=\w)")
 _MAX_CELL_CHARACTERS = 120  # a longer value makes a table cell unreadable
 
 
@@ -78,6 +80,7 @@ def rendered(template: str, values: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = breakable
     environment.filters["brief"] = brief
     environment.filters["kernels_in_words"] = kernels_in_words
     environment.filters["told_apart"] = told_apart
@@ -96,6 +99,13 @@ def brief(value: object, most: int = _MAX_CELL_CHARACTERS) -> str:
     text = f"{value:.5g}" if isinstance(value, float) else str(value)
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def breakable(name: str) -> Any:
+    """A name that breaks after _ . - or /, and not within its words, where a column is narrow."""
+    from markupsafe import Markup, escape
+
+    return Markup(_JOINTS.sub(r"\1<wbr>", str(escape(name))))
 
 
 def told_apart(auc: float) -> str:
