@@ -79,8 +79,8 @@ class GoodnessChoice(Choice):
                 "sampled: give it a method sample(n, rng=), or use --fit half"
             )
         notes.append(
-            "the model was fitted to the rows it is tested on, and refitted to every bootstrap "
-            "sample: the test is whether any model of this family fits"
+            "The model was fitted to the rows it is tested on, and refitted to every bootstrap "
+            "sample: the test is whether any model of this family fits."
         )
         return self._test_family(model.fit, points)
 
@@ -101,8 +101,8 @@ class GoodnessChoice(Choice):
         if self.chain:
             fitted, tested = np.arange(half), np.arange(half, sample.rows)
         notes.append(
-            f"the model was fitted to {len(fitted):,} rows and tested on the other {len(tested):,}: "
-            "the test is of this fitted model, including its estimation error"
+            f"The model was fitted to {len(fitted):,} rows and tested on the other {len(tested):,}: "
+            "the test is of this fitted model, including its estimation error."
         )
         model = fit(numeric_array(taken(sample.points, fitted)))
         result = self._test_model(model, taken(sample.points, tested), rng)
