@@ -16,6 +16,11 @@ _SHOWN = (
     "First call of a fresh process",
     "Memory at the largest size of both",
 )
+_ALONE = "The picture scrolls sideways; a click shows all of it."
+_SHARED = (
+    "Times are processor times of one thread, because other programs used the machine. The picture scrolls\n"
+    "sideways; a click shows all of it."
+)
 _INTRODUCTION = """# Scoreboard
 
 How fast is mercer, against the libraries that compute the same? Every test and every learner that has a peer is
@@ -56,7 +61,7 @@ def _recorded(processor: str) -> Report | None:
 
 def _section(processor: str, heading: str, report: Report) -> list[str]:
     """Picture, promises, losses and the other tables of one processor."""
-    lines = [f"## {heading}", "", f"{report.title}.", ""]
+    lines = [f"## {heading}", "", _SHARED if "others used" in report.title else _ALONE, ""]
     lines += [f"```{{image}} _static/scoreboard_{processor}.svg", ":alt: Ratios at all sizes"]
     lines += [":width: 100%", ":class: wide", "```", ""]
     by_title = {table.title: table for table in report.shown()}
