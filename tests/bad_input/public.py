@@ -29,6 +29,7 @@ _PARAMETERLESS = ("KL", "L2", "Bhattacharyya", "CauchySchwarz", "Chi2", "Helling
 _ESTIMATORS = ("KNN", "KSG", "MixedKSG", "CorrectedKSG", "RandomTies", "NSB", "ChaoShen", "Grassberger", "MillerMadow", "Spacing", "Vasicek", "Ebrahimi", "VanEs", "Correa", "Edgeworth", "MaximumEntropy", "NeighbourGraph", "SpanningTree", "AdaptivePartition")  # fmt: skip
 _ESTIMATOR = "takes estimators and corrections; tests/info tries others"
 
+_REPORTED = ("CompositeResult", "ConditionalResult", "GoodnessResult", "IndependenceResult", "InteractionResult", "KSDAggResult", "TwoSampleResult")  # fmt: skip
 NO_DATA: dict[str, str] = {
     **CAUSAL_REASONS,
     **OBJECT_REASONS,
@@ -285,13 +286,7 @@ NO_DATA: dict[str, str] = {
     "mercer.htest.InteractionResult.plot_witness": "takes Axes",
     "mercer.htest.InteractionResult.points": _NUMBERS,
     "mercer.htest.InteractionResult.thinned": _NUMBERS,
-    "mercer.htest.CompositeResult.report": "takes a path",
-    "mercer.htest.ConditionalResult.report": "takes a path",
-    "mercer.htest.GoodnessResult.report": "takes a path",
-    "mercer.htest.IndependenceResult.report": "takes a path",
-    "mercer.htest.InteractionResult.report": "takes a path",
-    "mercer.htest.KSDAggResult.report": "takes a path",
-    "mercer.htest.TwoSampleResult.report": "takes a path",
+    **{f"mercer.htest.{kind}.report": "takes a path" for kind in _REPORTED},
     "mercer.htest.Explained": _MADE,
     "mercer.htest.Strength": _MADE,
     "mercer.htest.ConditionalStrength": _MADE,
