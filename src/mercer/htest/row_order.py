@@ -50,7 +50,8 @@ def _growing(sample: Any, columns: Sequence[str]) -> list[str]:
     if not is_array(values) or values.ndim != 2 or values.shape[1] < 2 or count(values) < _MIN_ROWS:
         return []
     names = sample.columns.names if labelled else tuple(columns)
-    grows = np.all(np.diff(to_numpy(values[:_MAX_ROWS, :]), axis=0) > 0, axis=0)  # (d,)
+    first = to_numpy(values[: min(count(values), _MAX_ROWS), :])
+    grows = np.all(np.diff(first, axis=0) > 0, axis=0)  # (d,)
     if labelled:
         grows &= ~np.array(sample.columns.categorical)
     return [names[j] if names else f"column {j}" for j in np.flatnonzero(grows).tolist()]
