@@ -73,6 +73,19 @@ def test_order_and_choice_of_levels(table, folder):
     )
 
 
+def test_levels_that_are_left_out_are_named_as_they_are_written(table):
+    """A level with a space, or in small letters, is another level, which the eye does not see."""
+    table.iloc[:3, table.columns.get_loc("group")] = ["a ", "A", "A"]
+    table.to_csv("both.csv", index=False)
+    message = refused("two-sample", "both.csv", "--by", "group", code=3)
+    assert "'A' (2 rows), 'a ' (1 row)" in message
+    remarks = _told("both.csv", "--by", "group", "--levels", "a,b")["remarks"]
+    assert any(
+        "3 rows of other levels of 'group' were left out: 'A' (2 rows), 'a ' (1 row)" in note
+        for note in remarks
+    )
+
+
 def test_rows_without_a_group_are_left_out_with_a_note(table):
     table.iloc[:5, table.columns.get_loc("group")] = None
     table.to_csv("both.csv", index=False)

@@ -47,6 +47,18 @@ def test_what_cannot_be_read_is_refused(folder, content, said):
         assert said in " ".join(refused(*command).stderr.split())
 
 
+@pytest.mark.parametrize(
+    ("word", "advice"),
+    [("k.A.", "say so with --na k.A.; else fix it"), ("not known", "--na 'not known'"), ("12 kg", ". Fix it")],
+)  # fmt: skip
+def test_a_word_among_numbers_may_stand_for_a_missing_value(folder, word, advice):
+    (folder / "a.csv").write_text(lines() + f"{word},Oslo\n")
+    said = " ".join(refused("independence", "a.csv").stderr.split())
+    assert f"{word!r} is not a number, but 24 other values in this column are." in said
+    assert advice in said
+    assert ("--na" in said) == ("kg" not in word)
+
+
 @pytest.mark.parametrize("header", ["2001,city", "age,Rome", "2001,Rome name"])
 def test_names_may_be_numbers_or_words_of_the_data(folder, header):
     (folder / "a.csv").write_text(lines(header))

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.cli.exits import Refused, WrongUse
 from mercer.cli.match import refuse_infinite
-from mercer.cli.table import File, LabelColumn, Selection, quoted, short
+from mercer.cli.table import File, LabelColumn, Selection, in_quotes, quoted, short
 
 _LEVELS_SHOWN = 8  # in a message
 
@@ -51,8 +51,8 @@ class Grouping:
         )  # fmt: skip
         chosen = self._chosen(sizes, file.name)
         rows = [np.flatnonzero(column.codes == column.levels.index(level)) for level in chosen]
-        rest = file.rows - sum(map(len, rows))
-        notes = (*file.notes, *self._left_out(file, int(column.missing().sum()), rest))
+        others = {level: rows for level, rows in sizes.items() if level not in chosen}
+        notes = (*file.notes, *self._left_out(file, int(column.missing().sum()), others))
         first, second = (
             replace(
                 file,
@@ -85,26 +85,30 @@ class Grouping:
             )
         return wanted[0], wanted[1]
 
-    def _left_out(self, file: File, missing: int, rest: int) -> list[str]:
+    def _left_out(self, file: File, missing: int, others: dict[str, int]) -> list[str]:
         """Remarks on rows of no level, and of levels that are not compared."""
-        counts = (
-            (missing, f"without a level of {quoted([self.column])}"),
-            (rest - missing, f"of other levels of {quoted([self.column])}"),
-        )
-        return [
-            f"{file.name}: {rows:,} {'row' if rows == 1 else 'rows'} {what} "
-            f"{'was' if rows == 1 else 'were'} left out"
-            for rows, what in counts
-            if rows
-        ]
+        column, rest = quoted([self.column]), sum(others.values())
+        remarks = []
+        if missing:
+            remarks.append(f"{_rows(missing)} without a level of {column} {_was(missing)} left out")
+        if rest:
+            remarks.append(
+                f"{_rows(rest)} of other levels of {column} {_was(rest)} left out: {_counted(others)}"
+            )
+        return [f"{file.name}: {remark}" for remark in remarks]
 
 
 def _counted(sizes: dict[str, int]) -> str:
     """Levels with their numbers of rows, the largest first."""
     largest = sorted((level for level in sizes if sizes[level]), key=lambda level: -sizes[level])
-    shown = [
-        f"{short(level)!r} ({sizes[level]:,} {'row' if sizes[level] == 1 else 'rows'})"
-        for level in largest[:_LEVELS_SHOWN]
-    ]
+    shown = [f"{in_quotes(level)} ({_rows(sizes[level])})" for level in largest[:_LEVELS_SHOWN]]
     more = f" and {len(largest) - len(shown):,} more" if len(largest) > len(shown) else ""
     return ", ".join(shown) + more
+
+
+def _rows(number: int) -> str:
+    return f"{number:,} {'row' if number == 1 else 'rows'}"
+
+
+def _was(number: int) -> str:
+    return "was" if number == 1 else "were"

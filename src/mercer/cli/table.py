@@ -217,9 +217,15 @@ def unfit_dates(column: str, file: str, kind: str) -> Refused:
 
 def quoted(names: Sequence[str], most: int = 8) -> str:
     """Names in quotes for a message: the first `most`, shortened."""
-    shown = [repr(short(name)) for name in names[:most]]
+    shown = [in_quotes(name) for name in names[:most]]
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(shown) + more
+
+
+def in_quotes(name: str) -> str:
+    """A name in quotes, shortened; a space at either end remains, which makes it another name."""
+    spaces = (" " * text[:1].isspace() for text in (name, name[::-1]))
+    return repr(short(name).join(spaces))
 
 
 def short(text: str, most: int = 40) -> str:

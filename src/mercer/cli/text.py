@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -37,6 +39,9 @@ from mercer.cli.table import (
 from mercer.cli.text_header import Header, header_of
 from mercer.cli.text_lines import BadRow, BoundedLines, Row, cells_of, lines_of
 
+_DIGIT = re.compile(
+    r"\d"
+)  # a word with one is a number written otherwise, rather than a missing value
 _BATCH_BYTES = 4 << 20  # fewer cells than that if they are long
 _NUMERIC_SHARE = 0.9  # with this share of numbers a column is numeric, and its words are errors
 _BYTES_PER_LABEL = 100  # memory of one label in a dictionary, beside its characters
@@ -234,10 +239,13 @@ class _TextColumn:
             return False
         if self.mostly_numbers:
             row, word = self.first_word
+            missing = (
+                f"If it stands for a missing value, say so with --na {shlex.quote(word)}; else fix"
+            )
             raise Refused(
                 f"{_place(source, header, self.name, row)}: {short(word)!r} is not a number, "
-                f"but {self.numbers:,} other values in this column are. Fix it, or treat the column "
-                "as labels with --categories"
+                f"but {self.numbers:,} other values in this column are. "
+                f"{'Fix' if _DIGIT.search(word) else missing} it, or treat the column as labels with --categories"
             )
         return True
 
