@@ -12,7 +12,7 @@ from mercer.htest.result import Result
 from mercer.report.kernel_names import kernels_in_words
 
 MAX_PAGE_BYTES = 1_000_000  # small enough to send by mail and to open on a telephone
-_JOINTS = re.compile(r"(?<=\w)([_./-])(?=\w)")
+_JOINTS = re.compile(r"(?<=\w)([_/-])(?=\w)")
 _MAX_CELL_CHARACTERS = 120  # a longer value makes a table cell unreadable
 
 
@@ -102,7 +102,7 @@ def brief(value: object, most: int = _MAX_CELL_CHARACTERS) -> str:
 
 
 def breakable(name: str) -> Any:
-    """A name that breaks after _ . - or /, and not within its words, where a column is narrow."""
+    """A name that breaks after _ - or /, and not within its words, where a column is narrow."""
     from markupsafe import Markup, escape
 
     return Markup(_JOINTS.sub(r"\1<wbr>", str(escape(name))))
