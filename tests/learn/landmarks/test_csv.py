@@ -136,6 +136,19 @@ def test_files_that_are_not_tidy(case: str, tmp_path: Path):
         ME(RBF(1.0)).test(CSV(path), np.zeros((5, 2)), rng=0)
 
 
+@pytest.mark.parametrize("head", range(8, 40))
+def test_types_are_those_of_whole_rows(head: int, tmp_path: Path, monkeypatch):
+    """A first megabyte that ended among line feeds in quotation marks was cut there, and refused."""
+    monkeypatch.setattr(csv_rows, "_HEAD_BYTES", head)
+    path = written(tmp_path / "t.csv", 's,n\na,1\n"b\n\nb\n",2\n"c\nc",3\n')
+    assert csv_rows.CsvTable.opened(path, ",").kinds == ("string", "integer")
+
+
+def test_the_last_line_counts_without_a_line_feed(tmp_path: Path):
+    path = written(tmp_path / "t.csv", "n,s\n1,2\n2,word")
+    assert csv_rows.CsvTable.opened(path, ",").kinds == ("integer", "string")
+
+
 def test_a_word_among_numbers_is_named(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(csv_rows, "_HEAD_BYTES", 8)
     path = written(tmp_path / "w.csv", "a,b\n1,2\n3,4\n5,six\n")

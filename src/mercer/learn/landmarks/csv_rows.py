@@ -42,7 +42,8 @@ class CsvTable:
         if first.startswith(_COMPRESSED):
             raise ValueError(f"{name} is compressed: decompress it, or convert it to Parquet")
         names = _names(first, separator, name)
-        rows = _parsed(rest[: rest.rfind(b"\n") + 1] or rest, separator, name, names)
+        head = rest if len(rest) < _HEAD_BYTES else _whole_rows(rest)
+        rows = _parsed(head, separator, name, names)
         if rows.num_rows == 0:
             raise ValueError(f"{name} must have rows below the names of its columns, got none")
         return cls(path, separator, names, tuple(map(_kind, rows.schema.types)), len(first))
@@ -124,11 +125,7 @@ def _line_ends(table: CsvTable) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         file.seek(table.start)
         while block := file.read(_SCANNED_BYTES):
             data = np.frombuffer(block, dtype=np.uint8)
-            quotes, feeds = data == _QUOTE, data == _LINE_FEED
-            if quoted or quotes.any():
-                inside = np.logical_xor.accumulate(quotes) ^ quoted
-                feeds, quoted = feeds & ~inside, bool(inside[-1])
-            at = np.flatnonzero(feeds)
+            at, quoted = _feeds(data, quoted)
             lengths = np.diff(at + position + 1, prepend=last)
             previous = np.where(at > 0, data[at - 1], before)
             filled = (lengths > 2) | ((lengths == 2) & (previous != _RETURN))
@@ -142,6 +139,21 @@ def _line_ends(table: CsvTable) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         )
     if position > last:  # the last line has no end
         yield np.array([position]), np.array([True])
+
+
+def _feeds(data: np.ndarray, quoted: bool) -> tuple[np.ndarray, bool]:
+    """Places of line feeds outside of quotation marks, and whether the data end inside; `quoted`: they begin there."""
+    quotes, feeds = data == _QUOTE, data == _LINE_FEED
+    if quoted or quotes.any():
+        inside = np.logical_xor.accumulate(quotes) ^ quoted
+        feeds, quoted = feeds & ~inside, bool(inside[-1])
+    return np.flatnonzero(feeds), quoted
+
+
+def _whole_rows(data: bytes) -> bytes:
+    """The rows that end in the data; all of them where none does."""
+    at, _ = _feeds(np.frombuffer(data, dtype=np.uint8), False)
+    return data[: at[-1] + 1] if len(at) else data
 
 
 def _names(line: bytes, separator: str, name: str) -> tuple[str, ...]:
