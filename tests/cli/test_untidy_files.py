@@ -107,10 +107,11 @@ def test_tables_of_r_are_the_columns_that_they_are(folder, content):
         (spaced('"age" "city"', lambda i: f'"row {i}" '), "--exclude 'Unnamed: 0'"),
         ("age\tcity\n" + "3\t4\t\n" * 9, "3 values, but the header has 2"),
         ("age,city\n" + "3,5,4\n" * 9, "3 values, but the header has 2: if the rows begin with their names or numbers"),
+        ("age\n" + "3,5\n4,5\n" * 9, "if ',' belongs to the values of a single column, name another separator"),
         ("# a comment\nage,city\n" + "3,5\n" * 9, "if the first line is a comment, remove it"),
         ("age city\n" + "3 Rome\n4 New York\n" * 9, "put words that belong together in quotes"),
     ],
-    ids=["words", "end", "comma", "comment", "ragged"],
+    ids=["words", "end", "comma", "single", "comment", "ragged"],
 )  # fmt: skip
 def test_rows_with_more_values_than_names(folder, content, said):
     (folder / "a.txt").write_text(content)

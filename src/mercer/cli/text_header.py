@@ -57,6 +57,8 @@ class Header:
         """What may be wrong with a row of too few or too many values, for the end of a message."""
         if self.names[0].startswith("#"):
             return ": if the first line is a comment, remove it"
+        if len(self.names) == 1:
+            return f": if {self.separator!r} belongs to the values of a single column, name another separator, such as --sep ';'"
         if self.named and len(cells) == len(self.names) + 1 and cells[-1].strip():
             return ": if the rows begin with their names or numbers, give that column a name in the header"
         return ""
