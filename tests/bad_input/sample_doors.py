@@ -65,7 +65,7 @@ def weighted(points: Any, weights: Any) -> Any:
 
 
 def watched(x: Any, y: Any) -> Any:
-    state = Monitor(kernel=K).update(x, y).update(x, y)
+    state = Monitor(kernel=K).update(x, y)
     return state.log_wealth, state.pairs, state.pvalue
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from mercer import validate
 from mercer.backend import count, is_array, to_numpy
 from mercer.frames import Table
+from mercer.htest.repeated_batches import refuse_repeated
 from mercer.htest.result_rows import Summarized
 from mercer.htest.samples.effect import witness_of
 from mercer.htest.samples.pooled_sample import Pooled, pool, stacked_table, two_samples
@@ -70,7 +71,8 @@ class Monitor:
     is one up to an autocorrelation of about 0.05. What was won before a memory was found does not count. While
     the memory is too long to be measured in the history, no bets are made.
 
-    A fixed reference sample that is compared with one batch after another is not a stream. Batches
+    A fixed reference sample that is compared with one batch after another is not a stream, and is refused: give each
+    batch a part of it, or use `drift`. Batches
     may have different sizes; of unequal ones, several observations of the longer stream are
     averaged against one of the shorter. The first 10 pairs are only learnt from.
 
@@ -134,6 +136,7 @@ class MonitorState(Summarized):
     learnt: int = field(default=0, repr=False)
     measured: int = field(default=0, repr=False)
     round: _Round = field(default_factory=lambda: _Round(), repr=False)
+    latest: tuple[Any, Any] | None = field(default=None, repr=False)
 
     @property
     def wealth(self) -> float:
@@ -153,7 +156,7 @@ class MonitorState(Summarized):
     def update(self, x: Any, y: Any) -> MonitorState:
         """The state after another batch of both streams, each of at least one observation."""
         x, y = self._checked(x, y)
-        state = replace(self, batches=self.batches + 1)
+        state = replace(self, batches=self.batches + 1, latest=(x, y))
         groups = _groups(count(x), count(y))
         while groups:
             block = groups[: state._pairs_at_once()]
@@ -271,6 +274,7 @@ class MonitorState(Summarized):
             before, now = _described(old), _described(new)
             if before != now:
                 raise TypeError(f"{name} must be of the kind it was before, {before}, got {now}")
+        refuse_repeated(self.latest, (x, y))
         return x, y
 
     def _learnt(self, rows: tuple[Any, Any]) -> MonitorState:
