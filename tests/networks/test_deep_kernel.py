@@ -12,7 +12,7 @@ from mercer.networks.deep_kernel import (
     RIDGE,
     DeepKernel,
     Numbers,
-    Rows,
+    PointBatch,
     estimated_power,
     standardized,
     vector_network,
@@ -40,8 +40,8 @@ def kernel_of(seed: int = 0) -> DeepKernel:
         return kernel
 
 
-def rows(x: np.ndarray) -> Rows:
-    return Rows(torch.tensor(x), torch.tensor(x))
+def rows(x: np.ndarray) -> PointBatch:
+    return PointBatch(torch.tensor(x), torch.tensor(x))
 
 
 def test_power_by_a_double_loop():
@@ -93,7 +93,7 @@ def test_the_kernel_of_the_algebra_is_the_one_that_was_learnt():
         x = torch.tensor(data.points[:12])
         seen = x * float(data.unit[0]) + torch.tensor(data.center) if raw else x
         with torch.no_grad():
-            features = kernel.features(Rows(seen, x))
+            features = kernel.features(PointBatch(seen, x))
             expected = kernel._matrix(features, x, features, x).numpy()
         learnt = LearntKernel(kernel.module.network, kernel.numbers, 0.0)
         assert_allclose(deep_kernel(learnt, data, raw=raw)(X + 50.0), expected, rtol=1e-8)

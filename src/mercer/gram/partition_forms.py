@@ -41,7 +41,7 @@ _COPIES_OF_BLOCK = 8  # of the rows of a block: those kept, augmented and transf
 _TILES_IN_USE = 6  # shared ones, and temporaries
 
 
-class Reader(Protocol):
+class RowReader(Protocol):
     """Makes points of rows, in the process that has read them."""
 
     def read(self, rows: Any, /) -> Points:
@@ -70,7 +70,7 @@ class PartitionedPoints:
     """The points of several samples, one after the other, in blocks that are read when they are needed."""
 
     streams: tuple[RowStream, ...]
-    readers: tuple[Reader, ...]
+    readers: tuple[RowReader, ...]
     origin: np.ndarray | None = None  # subtracted from all points
 
     def __len__(self) -> int:

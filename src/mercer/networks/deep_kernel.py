@@ -9,7 +9,7 @@ RIDGE = 1e-8  # added to the variance (Liu et al. 2020, section 4), for kernels 
 _HIDDEN_LAYERS, _MIN_WIDTH, _MAX_WIDTH = 3, 30, 256
 
 
-class Rows(NamedTuple):
+class PointBatch(NamedTuple):
     """A batch of points: what the network sees, and what q sees, in units of the scale of the sample."""
 
     raw: Any  # (n, d)
@@ -64,11 +64,11 @@ class DeepKernel:
         with torch.no_grad():
             self.module.numbers.copy_(torch.tensor(values, dtype=torch.float64))
 
-    def features(self, rows: Rows) -> Any:
+    def features(self, rows: PointBatch) -> Any:
         """What the network makes of the rows: (n, p)."""
         return self.module.network(rows.raw).reshape(len(rows.raw), -1)
 
-    def contrasts(self, x: Rows, y: Rows) -> Any:
+    def contrasts(self, x: PointBatch, y: PointBatch) -> Any:
         """H_ij = k(x_i, x_j) + k(y_i, y_j) - k(x_i, y_j) - k(x_j, y_i) of samples of equal size: (n, n)."""
         a, b = self.features(x), self.features(y)
         across = self._matrix(a, x.scaled, b, y.scaled)

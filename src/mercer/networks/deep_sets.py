@@ -45,7 +45,7 @@ class Architecture:
 
 
 @dataclass(frozen=True)
-class Batch:
+class SetBatch:
     """Sets in a step, and points drawn from each of them."""
 
     sets: int
@@ -58,7 +58,7 @@ def learnt_set_network(
     architecture: Architecture,
     loss: Loss,
     schedule: Schedule,
-    batch: Batch,
+    batch: SetBatch,
     rng: np.random.Generator,
 ) -> tuple[Layers, Layers, float]:
     """Layers of phi and of rho with the least loss on the sets `held_out`, and that loss; the others are learnt from."""

@@ -15,7 +15,7 @@ from mercer.kernels.take import taken
 from mercer.networks.deep_kernel import (
     DeepKernel,
     Numbers,
-    Rows,
+    PointBatch,
     estimated_power,
     standardized,
     vector_network,
@@ -119,17 +119,17 @@ class _Batches:
     def __init__(self, samples: TrainingSamples, like: Any, raw: bool) -> None:
         self._samples, self._like, self._raw = samples, like, raw
 
-    def at(self, rows: Indices) -> tuple[Rows, Rows]:
+    def at(self, rows: Indices) -> tuple[PointBatch, PointBatch]:
         """These rows of both samples."""
         return self._rows(self._samples.x, rows[0]), self._rows(self._samples.y, rows[1])
 
-    def _rows(self, points: Array, rows: np.ndarray) -> Rows:
+    def _rows(self, points: Array, rows: np.ndarray) -> PointBatch:
         values = taken(points, rows)
         scaled = array_like(values, self._like)
         if not self._raw:
-            return Rows(scaled, scaled)
+            return PointBatch(scaled, scaled)
         unit, center = (array_like(v, values) for v in (self._samples.unit, self._samples.center))
-        return Rows(array_like(values * unit + center, self._like), scaled)
+        return PointBatch(array_like(values * unit + center, self._like), scaled)
 
 
 def _like(samples: TrainingSamples, network: Any) -> Any:

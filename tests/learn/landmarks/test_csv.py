@@ -177,5 +177,5 @@ def test_what_is_wrong_with_the_source(tmp_path: Path):
     stream = stream_of(CSV(first))
     assert stream is not None
     written(tmp_path / "1.csv", "a,b\n\n\n\n")
-    with pytest.raises(ValueError, match="has the file changed"):
+    with pytest.raises(ValueError, match="read the file again if it has changed"):
         list(stream.parts[0].chunks(10))

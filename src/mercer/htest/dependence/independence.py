@@ -107,10 +107,7 @@ def independence(
     """
     validate.truth("series", series)
     validate.truth("difference", difference)
-    if series and given is not None:
-        raise ValueError(f"series and given cannot be used together: {NO_SERIES_GIVEN}")
     _check_asked(test, kernel, given, series)
-    _check_given(given)
     asked = asked_test(test, kernel, partial(_by_kernel, series), "HSIC(RBF(1.0), RBF(1.0))")
     handed_in = (x, y) if given is None else (x, y, given)
     if time is not None:
@@ -141,7 +138,10 @@ def _by_kernel(series: bool, kernel: Kernel) -> HSIC:
 
 
 def _check_asked(test: Any, kernel: Any, given: Any, series: bool) -> None:
-    """Raise where arguments exclude each other."""
+    """Raise where arguments exclude each other, or `given` is names."""
+    if series and given is not None:
+        raise ValueError(f"series and given cannot be used together: {NO_SERIES_GIVEN}")
+    _check_given(given)
     if series and test is not None:
         raise ValueError(
             "series and test cannot be used together: give the test a null distribution for series, as in "

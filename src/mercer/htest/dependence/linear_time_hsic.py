@@ -18,7 +18,7 @@ from mercer.htest.dependence.dependence_result import IndependenceResult, indepe
 from mercer.htest.dependence.fourier_features import check_affordable, frequencies, phases
 from mercer.htest.dependence.hsic_statistic import HSICEvidence
 from mercer.htest.dependence.streamed_feature_hsic import (
-    FeatureMap,
+    PointFeatures,
     StreamedFeatureHSIC,
     check_products_fit,
 )
@@ -49,7 +49,9 @@ class FeatureHSIC(PairTest):
     null: Null
 
     @abstractmethod
-    def _feature_map(self, variable: Variable, draw: Draw, rng: np.random.Generator) -> FeatureMap:
+    def _feature_map(
+        self, variable: Variable, draw: Draw, rng: np.random.Generator
+    ) -> PointFeatures:
         """The features z; `draw` gives different points of the variable."""
 
     @property
@@ -147,7 +149,9 @@ class FourierHSIC(FeatureHSIC):
     def _width(self) -> int:
         return 2 * self.frequencies
 
-    def _feature_map(self, variable: Variable, draw: Draw, rng: np.random.Generator) -> FeatureMap:
+    def _feature_map(
+        self, variable: Variable, draw: Draw, rng: np.random.Generator
+    ) -> PointFeatures:
         omega = frequencies(variable, self.frequencies, rng)
         if omega is None:
             raise NoRule(
@@ -156,7 +160,7 @@ class FourierHSIC(FeatureHSIC):
                 "takes any kernel"
             )
         top = float(to_numpy(variable.kernel.diag(take_rows(variable.points, slice(0, 1))))[0])
-        return _Waves(omega, np.sqrt(top / self.frequencies))
+        return _FourierFeatures(omega, np.sqrt(top / self.frequencies))
 
 
 @dataclass(frozen=True)
@@ -199,7 +203,9 @@ class NystromHSIC(FeatureHSIC):
     def _width(self) -> int:
         return self.landmarks
 
-    def _feature_map(self, variable: Variable, draw: Draw, rng: np.random.Generator) -> FeatureMap:
+    def _feature_map(
+        self, variable: Variable, draw: Draw, rng: np.random.Generator
+    ) -> PointFeatures:
         kernel, landmarks = variable.kernel, draw(self.landmarks, rng)
         gram = features(kernel, landmarks, landmarks)
         gram = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
@@ -219,7 +225,7 @@ class NystromHSIC(FeatureHSIC):
 
 
 @dataclass(frozen=True, eq=False)
-class _Waves:
+class _FourierFeatures:
     """Cosines and sines of w'x, times a factor."""
 
     omega: np.ndarray  # (number, d)

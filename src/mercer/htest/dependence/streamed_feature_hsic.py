@@ -47,7 +47,7 @@ def _product_bytes(p: int, q: int) -> int:
     return 8 * _SPECTRA * p * q
 
 
-class FeatureMap(Protocol):
+class PointFeatures(Protocol):
     """Features of points."""
 
     @property
@@ -89,7 +89,7 @@ class StreamedFeatureHSIC(BlockShiftEvidence[FeatureTraces]):
 
     bytes_per_row, bytes_per_order = 16, 8  # places, and the orders themselves
 
-    def __init__(self, both: StreamedVariables, maps: tuple[FeatureMap, FeatureMap]) -> None:
+    def __init__(self, both: StreamedVariables, maps: tuple[PointFeatures, PointFeatures]) -> None:
         super().__init__(both)
         pairs = list(zip(maps, both.variables, strict=True))
         x, y = (z(variable.points).mean(axis=0) for z, variable in pairs)
@@ -130,7 +130,7 @@ class StreamedFeatureHSIC(BlockShiftEvidence[FeatureTraces]):
 class _Centred:
     """Features less their mean over the subsample, so that sums of squares lose no digits."""
 
-    features: FeatureMap
+    features: PointFeatures
     mean: np.ndarray
 
     def __call__(self, points: Points) -> np.ndarray:

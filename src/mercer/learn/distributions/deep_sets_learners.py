@@ -18,8 +18,8 @@ from mercer.features.random_state import generator
 from mercer.learn.kernel_learner import KernelPredictor, doubles, present
 from mercer.networks.deep_sets import (
     Architecture,
-    Batch,
     Layers,
+    SetBatch,
     TrainingSets,
     learnt_set_network,
 )
@@ -52,7 +52,7 @@ class SetNetwork:
 
 
 class DeepSets(KernelPredictor):
-    """Base of both: f(bag) = rho(mean of phi(x) over the points x of the bag), averaged over several networks."""
+    """Base of the regressor and the classifier: f(bag) = rho(mean of phi(x) over the points x of the bag), averaged over several networks."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class DeepSets(KernelPredictor):
         self.n_features_in_ = int(bags.values.shape[1])
         sets = self._training_sets(bags, targets)
         schedule = Schedule(self.steps, self.learning_rate, self.weight_decay)
-        batch = Batch(
+        batch = SetBatch(
             max(_POINTS_AT_ONCE // min(self.points, int(bags.sizes.max())), 1), self.points
         )
         number = min(max(self.networks, _MIN_PARTS), len(bags))
@@ -125,7 +125,7 @@ class DeepSets(KernelPredictor):
         return TrainingSets(scaled, bags.offsets, bags.segments.shares, targets)
 
     def _outputs(self, X: Any) -> list[np.ndarray]:
-        """What every network says of new bags: (n, q) each."""
+        """Outputs of every network for new bags: (n, q) each."""
         check_is_fitted(self, "networks_")
         bags = as_bags(self._numbers(X, reset=False), draws=_DRAWS, rng=0)
         self._check_width(int(bags.values.shape[1]), reset=False)

@@ -81,7 +81,8 @@ class CsvRows(RowPart):
         values = _parsed(data, table.separator, where, table.names, kinds)
         if values.num_rows != self.rows:
             raise ValueError(
-                f"{where}: got {values.num_rows:,} rows: a carriage return within a line, or has the file changed?"
+                f"{where}: got {values.num_rows:,} rows: mend a carriage return or a quotation mark within a value, or read "
+                "the file again if it has changed"
             )
         _refuse_inexact(values, kinds, where)
         yield from values.combine_chunks().to_batches(max_chunksize=rows)
