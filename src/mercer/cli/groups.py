@@ -41,7 +41,7 @@ class Grouping:
 
     def samples(self, file: File) -> tuple[File, File]:
         """The rows of both levels, each as a file with the name of its level."""
-        refuse_infinite(file)  # while rows have their numbers
+        refuse_infinite(file)  # as long as row numbers are those of the file
         columns = dict(file.columns)
         column = columns.pop(self.column)
         if not isinstance(column, LabelColumn) or not columns:

@@ -61,7 +61,7 @@ Lags = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Rows are in the order of time: the transfer entropy of this many earlier rows.",
+        help="Transfer entropy from this many earlier rows; the rows must be in the order of time.",
     ),
 ]
 
@@ -84,11 +84,11 @@ def information(
 ) -> None:
     """Estimate the mutual information of columns, with p-values and 95% intervals.
 
-    With --x and --y: of these (given --given). Without: of every pair of
-    columns. With --lags: the transfer entropy from the first to the second, of
-    every ordered pair. Values are in nats; p-values are corrected for all
-    pairs. Intervals contain zero unless the p-value before the correction is
-    at most 0.025.
+    With --x and --y: the information between these (given --given). Without:
+    between all pairs of columns. With --lags: the transfer entropy from the
+    first to the second, for every ordered pair. Values are in nats; p-values
+    are corrected for all pairs. Intervals contain zero unless the p-value
+    before the correction is at most 0.025.
     Exit codes: 0 done, 1 some pair shares information (with --gate),
     2 wrong use, 3 data refused, 4 over the memory limit, 5 a bug,
     130 interrupted.

@@ -235,16 +235,16 @@ Series = Annotated[
     bool | None,
     typer.Option(
         "--series/--no-series",
-        help="Rows are in the order of time and depend on those before them: the p-value allows for that. With --time or "
-        "--difference this is found out from the rows.",
+        help="Rows are in the order of time and depend on earlier ones: the p-value allows for that. With --time or "
+        "--difference the dependence is detected from the rows.",
     ),
 ]
 Difference = Annotated[
     bool,
     typer.Option(
         "--difference",
-        help="Use the changes from each row to the next, in the order of time: what levels that wander or have a trend "
-        "need.",
+        help="Use the changes from each row to the next in the order of time, for values that wander or have "
+        "a trend.",
     ),
 ]
 Time = Annotated[

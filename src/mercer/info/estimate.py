@@ -258,8 +258,8 @@ def _with_interval(
 def _error_of_terms(function: Callable[..., float], samples: Any, options: Any) -> float:
     """Standard error of information that is a mean over observations; zero where it is not.
 
-    Neighbours of few observations lie so far apart that the estimates of weak dependence in small subsamples vary less
-    than their share of the whole one's variance: with 263 observations intervals from them alone covered 86%.
+    In small subsamples neighbours are so far apart that estimates of weak dependence vary too little, and the variance
+    of the whole sample is underestimated: with 263 observations, intervals from subsamples alone covered 86%.
     """
     if function is transfer_entropy:
         source, target = samples

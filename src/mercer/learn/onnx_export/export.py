@@ -1,4 +1,4 @@
-"""The door: a fitted learner as an ONNX model."""
+"""Export of a fitted learner as an ONNX model."""
 
 from __future__ import annotations
 
