@@ -7,10 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 import mercer
 from mercer.htest import (
     FSSD,
     HSIC,
+    KSD,
     ME,
     MMD,
     NFSIC,
@@ -19,18 +22,23 @@ from mercer.htest import (
     BlockMMD,
     Energy,
     FourierHSIC,
+    KSDAgg,
     LinearMMD,
     MaxMMD,
     MMDAgg,
     MMDFuse,
     NystromHSIC,
     Permutation,
+    WildBootstrap,
 )
 from mercer.learn import Parquet
+from mercer.rkhs import Gaussian
 from tests.memory.case import NORMAL, Case, D, points
 
 MANY, WIDE = 60_000, 100  # rows of a sample of a few columns, and columns of one of few rows
-P = Permutation(99)
+ROWS = 1_600  # of that one
+P, SIGNS = Permutation(99), WildBootstrap(99)
+WIDE_NORMAL = Gaussian(np.zeros(WIDE), 1.0)
 _CHUNK = 20_000  # rows that are made at a time
 _folders: list[TemporaryDirectory[str]] = []  # of the files, until the process ends
 
@@ -84,7 +92,7 @@ LINEAR = {
     "htest.MMDAgg, landmarks": MMDAgg(landmarks=40, null=P),
 }
 STREAM_CASES = {
-    **{f"{name}, files": of_files(test, 2, n=1_600, d=WIDE) for name, test in QUADRATIC.items()},
+    **{f"{name}, files": of_files(test, 2, n=ROWS, d=WIDE) for name, test in QUADRATIC.items()},
     **{f"{name}, files": of_files(test, 2) for name, test in LINEAR.items()},
     "htest.two_sample, files": on_files(
         lambda x, y: mercer.two_sample(x, y, resamples=99, rng=0), 2
@@ -99,4 +107,6 @@ STREAM_CASES = {
     "htest.FourierHSIC, files": of_files(FourierHSIC(frequencies=20, null=P), 2),
     "htest.NFSIC, files": of_files(NFSIC(), 2),
     "htest.FSSD, files": of_files(FSSD(NORMAL), 1, n=2 * MANY),
+    "htest.KSD, files": of_files(KSD(WIDE_NORMAL, null=SIGNS), 1, n=2 * ROWS, d=WIDE),
+    "htest.KSDAgg, files": of_files(KSDAgg(WIDE_NORMAL, null=SIGNS), 1, n=2 * ROWS, d=WIDE),
 }
