@@ -208,3 +208,17 @@ def test_tensors_of_a_gpu_are_checked_together_and_give_the_same_batch(monkeypat
         batch_of(RBF(1.0), x)
     assert tensor_bags([x[0], x[2][:, :1]]) is None
     assert tensor_bags([x[0], x[2].to(torch.float32)]) is None
+
+
+def test_a_frame_whose_columns_have_very_different_spreads_is_warned_of():
+    """Beside steps of thousands, pulses are constant: a learner of their spread had R^2 = -0.12, and 0.83 once they were divided."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"who": rng.integers(5, size=60), "pulse": rng.normal(90, 9, 60)})
+    frame["steps"], frame["site"] = rng.exponential(3000, 60), 1.0  # a constant has no spread
+    with pytest.warns(
+        UserWarning, match=r"hardly see 'pulse' \(standard deviation .* beside 'steps'"
+    ):
+        raw = Bags.from_frame(frame, "who")
+    frame["steps"] /= 100
+    scaled = Bags.from_frame(frame, "who")  # warnings are errors here
+    assert_allclose(scaled.values[:, 1], raw.values[:, 1] / 100)
