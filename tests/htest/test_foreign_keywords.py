@@ -17,6 +17,7 @@ from mercer.htest import (
     Permutation,
     drift,
     pairwise_independence,
+    power,
 )
 from mercer.kernels import RBF
 from mercer.rkhs import Gaussian
@@ -45,7 +46,8 @@ X = np.random.default_rng(0).normal(size=(20, 2))
         (lambda: mercer.independence(X, X, seed=1), "independence takes no 'seed': the seed is rng=1"),
         (lambda: mercer.goodness_of_fit(Gaussian(np.zeros(2), 1.0), X, n_jobs=4), "goodness_of_fit takes no"),
         (lambda: drift(X, [X], n_permutations=99), "drift takes no 'n_permutations': write resamples=99"),
-        (lambda: pairwise_independence(X, reps=99), r"MMD\(null=Permutation\(99\)\)"),
+        (lambda: pairwise_independence(X, reps=99), r"test=HSIC\(null=Permutation\(99\)\)"),
+        (lambda: power(MMD(), X, X, reps=99), r"test=MMD\(null=Permutation\(99\)\)"),
         (lambda: mercer.independence(X, X, X), r"two variables, x and y, got 3: .*DHSIC\(\).test\(x, y, z\).*given=z"),
         (lambda: mercer.independence(X), r"got 1: .*pairwise_independence\(frame\)"),
         (lambda: HSIC().test(X, X, X, rng=0), r"HSIC.test takes two variables.*DHSIC"),

@@ -45,9 +45,8 @@ def _advice(name: str, value: Any, known: set[str], test: str | None) -> str:
         if "resamples" in known:
             return f"write resamples={number}"
         if test is None:
-            return (
-                f"give it to the null distribution of a test, as in MMD(null=Permutation({number}))"
-            )
+            example = "HSIC" if "frame" in known else "MMD"  # of pairs of columns, or of samples
+            return f"give it to the null distribution of a test, as in test={example}(null=Permutation({number}))"
         return (
             f"the number of permutations belongs to the null distribution, {test}(null=Permutation({number})), where the "
             f"test has one; the functions two_sample and independence take resamples={number}"
