@@ -72,6 +72,14 @@ def test_tests_that_need_all_rows_are_refused_at_the_door(large: Path):
     assert "compare two files of numbers" in " ".join(both.stderr.split())
 
 
+def test_columns_without_numbers_are_named_where_files_do_not_fit(large: Path):
+    frame = pd.concat([pd.read_parquet(large / "a0.parquet")] * 8, ignore_index=True)
+    frame.assign(kind="a").to_parquet(large / "labels0.parquet")
+    line = " ".join(compared(large, "labels", "labels", code=4).split())
+    assert "--series; 'kind' holds no numbers)" in line
+    assert compared(large, "labels", "labels", "--exclude", "kind")["differ"] is False
+
+
 def test_missing_and_infinite_values_are_refused_with_their_place(large: Path):
     frame = pd.concat([pd.read_parquet(large / f"a{k}.parquet") for k in range(2)])
     for name, value, word in (("e", np.nan, "a missing value"), ("f", np.inf, "an infinite value")):

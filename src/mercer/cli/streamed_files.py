@@ -160,15 +160,23 @@ def _is_parquet(file: str) -> bool:
 
 def _comparable(shapes: Sequence[_Shape]) -> bool:
     """Whether all files have the same columns, all of numbers and none that counts the rows."""
-    import pyarrow as pa
-
     types = [t for shape in shapes for t in shape.types]
     names = set(types[0])
+    return (
+        not _without_numbers(shapes) and INDEX not in names and all(set(t) == names for t in types)
+    )
+
+
+def _without_numbers(shapes: Sequence[_Shape]) -> list[str]:
+    """Names of the columns that hold something else than numbers."""
+    import pyarrow as pa
+
     known = (
         pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal,
     )  # fmt: skip
-    numeric = all(any(is_kind(k) for is_kind in known) for t in types for k in t.values())
-    return numeric and INDEX not in names and all(set(t) == names for t in types)
+    columns = [column for shape in shapes for types in shape.types for column in types.items()]
+    others = (name for name, kind in columns if not any(is_kind(kind) for is_kind in known))
+    return list(dict.fromkeys(others))
 
 
 def _sample(shape: _Shape, selection: Selection, notes: list[str]) -> StreamedSample:
@@ -207,9 +215,11 @@ def _refuse_beyond_memory(shapes: Sequence[_Shape]) -> None:
             " and ".join(shape.name for shape in shapes),
             "need" if shapes[1:] else "needs",
         )
+        others = _without_numbers(shapes)
+        labels = f"; {quoted(others)} hold{'' if others[1:] else 's'} no numbers" if others else ""
         raise MemoryBudgetError(
             f"{names} {need} at least {gib(needed)} of memory for this comparison, the limit is {gib(limit)}: select "
             "--columns, raise --memory, or compare two files of numbers by a test that reads them part by part (the "
             "default test, or --test me, scf, ume, linear, block, mmd, mmdagg, energy, mmdfuse or maxmmd; without --missing, "
-            "--categories, --by, --time, --series)"
+            f"--categories, --by, --time, --series{labels})"
         )
