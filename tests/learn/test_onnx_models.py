@@ -153,3 +153,25 @@ def test_columns_with_the_name_of_an_output():
     frame = pd.DataFrame({"label": ["a", "b", "a", "b"], "x": [0.0, 1.0, 2.0, 3.0]})
     with pytest.raises(ValueError, match="column 'label' has the name of an output.*rename"):
         to_onnx(SVC().fit(frame, [0, 1, 0, 1]))
+
+
+def test_columns_with_the_names_of_operations():
+    """An input of the name of a constant replaced the constant; one of the name of an operation was no valid graph."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    kinds, amounts = rng.choice(["u", "v"], 40), rng.normal(size=40)
+    model = KernelRidge(RBF(1.0).select(["b"]) * (Delta().select("kind") + 1.0))
+    known = to_onnx(model.fit(pd.DataFrame({"b": amounts, "kind": kinds}), Y[:40]))
+    taken = {name for node in known.graph.node for name in node.output}
+    taken |= {constant.name for constant in known.graph.initializer}
+    for name in sorted(taken - {"variable"}):
+        frame = pd.DataFrame({name: amounts, "kind": kinds})
+        model.set_params(kernel=RBF(1.0).select([name]) * (Delta().select("kind") + 1.0))
+        exported = to_onnx(model.fit(frame, Y[:40]))
+        inputs = {name: amounts[:, None], "kind": kinds.astype(object)[:, None]}
+        for runtime in RUNTIMES:
+            ours = run(exported, inputs, runtime)["variable"][:, 0]
+            assert_allclose(ours, model.predict(frame), rtol=0, atol=1e-12)
+    unnamed = pd.DataFrame({"": amounts, "kind": kinds})
+    with pytest.raises(ValueError, match="a column has no name"):
+        to_onnx(KernelRidge().fit(unnamed, Y[:40]))

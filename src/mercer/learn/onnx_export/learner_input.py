@@ -76,7 +76,7 @@ def opened(model: Any, dtype: np.dtype) -> tuple[OperationGraph, LearnerInput, l
         graph = OperationGraph(dtype)
         rows = SymbolicArray(graph, (BATCH, int(width)), dtype, "X")
         return graph, LearnerInput(rows), [GraphInput("X", dtype, int(width))]
-    graph = OperationGraph(dtype, input=columns.names[0])
+    graph = OperationGraph(dtype, input=columns.names[0], reserved=frozenset(columns.names))
     inputs, arrays, codes = [], [], {}
     for place, (name, categorical) in enumerate(
         zip(columns.names, columns.categorical, strict=True)

@@ -35,7 +35,7 @@ def document(
     import onnx
     from onnx import helper, numpy_helper
 
-    _refuse_equal_names(inputs, outputs)
+    _check_names(inputs, outputs)
     ends = [helper.make_node("Identity", [array.name], [o], o) for o, array in outputs.items()]
     _refuse_large(graph)
     nodes = [
@@ -83,8 +83,11 @@ def _plain(value: np.ndarray) -> np.ndarray:
     return value.astype(object) if value.dtype.kind == "U" else value
 
 
-def _refuse_equal_names(inputs: list[GraphInput], outputs: dict[str, SymbolicArray]) -> None:
+def _check_names(inputs: list[GraphInput], outputs: dict[str, SymbolicArray]) -> None:
+    """Refuse columns without a name, and those with the name of an output."""
     for i in inputs:
+        if not i.name:
+            raise ValueError("a column has no name, which an input needs: name it and fit again")
         if i.name in outputs:
             raise ValueError(
                 f"column {i.name!r} has the name of an output of the graph: rename the column and fit again"

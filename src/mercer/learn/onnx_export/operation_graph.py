@@ -33,6 +33,7 @@ class OperationGraph:
 
     dtype: np.dtype
     input: str = "X"  # an input whose first axis has the rows
+    reserved: frozenset[str] = frozenset()  # names of inputs, which no result may have
     nodes: list[Node] = field(default_factory=list)
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     _names: dict[Any, tuple[str, ...]] = field(default_factory=dict)
@@ -45,7 +46,8 @@ class OperationGraph:
         key = (op, inputs, outputs, domain, attributes)
         if key not in self._names:
             number = len(self.nodes)
-            names = tuple(f"{op.lower()}_{number}" + f"_{i}" * (i > 0) for i in range(outputs))
+            name = f"{op.lower()}_{number}"
+            names = tuple(self._free(name + f"_{i}" * (i > 0)) for i in range(outputs))
             self._names[key] = names
             self.nodes.append(Node(op, inputs, names, attributes, domain))
         return self._names[key]
@@ -55,10 +57,16 @@ class OperationGraph:
         value = np.ascontiguousarray(value).reshape(value.shape)
         key = ("constant", value.dtype.str, value.shape, blake2b(value.tobytes()).digest())
         if key not in self._names:
-            name = f"constant_{len(self.constants)}"
+            name = self._free(f"constant_{len(self.constants)}")
             self._names[key] = (name,)
             self.constants[name] = value
         return self._names[key][0]
+
+    def _free(self, name: str) -> str:
+        """The name, longer where an input has it."""
+        while name in self.reserved:
+            name += "_"
+        return name
 
     def rows(self) -> str:
         """The name of the number of rows of the input, (1,)."""
