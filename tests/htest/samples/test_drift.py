@@ -58,3 +58,12 @@ def test_what_is_refused():
         drift(REFERENCE, [])
     with pytest.raises(ValueError, match="level"):
         drift(REFERENCE, BATCHES, level=2.0)
+
+
+def test_messages_on_batches_say_which_one():
+    rng = np.random.default_rng(0)
+    batches = {"May": rng.normal(size=(30, 2)), "June": rng.normal(size=(30, 2))}
+    batches["June"][3, 1] = np.nan
+    with pytest.raises(ValueError, match="y has NaN") as refused:
+        drift(rng.normal(size=(40, 2)), batches, rng=0)
+    assert refused.value.__notes__ == ["x is the reference here, and y the batch 'June'"]

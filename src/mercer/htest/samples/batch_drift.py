@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, isfinite
@@ -198,10 +198,21 @@ def drift(
     options = {"test": test, "kernel": kernel, "resamples": resamples, "series": series}
     options["difference"] = difference
     compare = partial(two_sample, reference, level=level, rng=validate.generator(rng), **options)
-    results = {str(label): compare(sample) for label, sample in named.items()}
+    results = {str(label): _compared(compare, sample, label) for label, sample in named.items()}
     return drift_result(
         str(name), [(label, r, *_measured(r)) for label, r in results.items()], level
     )
+
+
+def _compared(
+    compare: Callable[[Any], TwoSampleResult], sample: Any, label: Any
+) -> TwoSampleResult:
+    """The comparison of a batch; messages, which speak of x and y, say which batch that is."""
+    try:
+        return compare(sample)
+    except (TypeError, ValueError) as problem:
+        problem.add_note(f"x is the reference here, and y the batch {str(label)!r}")
+        raise
 
 
 def drift_result(
