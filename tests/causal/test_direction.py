@@ -131,3 +131,13 @@ def test_bad_arguments_are_refused():
         RandomizedCausation(pairs=3)
     with pytest.raises(ValueError, match="short must be at most"):
         GaussianProcessMechanism(2.0, 1.0)
+
+
+def test_a_pair_that_does_not_depend_on_each_other_is_no_common_cause():
+    """The classifier knows no independent pairs: its most probable class for them is a hidden common cause."""
+    x, y = np.random.default_rng(0).normal(size=(2, 300))
+    found = causal_direction(x, y)
+    assert found.abstains
+    assert found.summary().endswith("whether these do, independence(x, y) tells.")
+    caused = causal_direction(x, np.exp(x) + 0.3 * y)
+    assert caused.summary().endswith("no experiment was made.")

@@ -69,12 +69,18 @@ class DirectionResult:
     def summary(self) -> str:
         """Question, verdict and its reason in plain words."""
         x, y = self.names
-        verdict = "the method abstains" if self.direction is None else self.direction
+        verdict = "the method abstains" if self.abstains else self.direction
+        condition = "This holds if one of them causes the other and nothing else causes both; no experiment was made."
+        if self.abstains:
+            condition = (
+                "Methods abstain from pairs that do not depend on each other, too: whether these do, "
+                f"independence({x}, {y}) tells."
+            )
         return "\n".join(
             [
                 f"Asked: does {x} cause {y}, or {y} cause {x}? ({self.size:,} observations)",
                 f"Verdict: {verdict} ({type(self.method).__name__}). {self.reason}",
-                "This holds if one of them causes the other and nothing else causes both; no experiment was made.",
+                condition,
             ]
         )
 
