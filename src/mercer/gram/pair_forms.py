@@ -45,7 +45,7 @@ class PairForms(ABC):
 
     @abstractmethod
     def widened(self) -> PairForms:
-        """The same with points, and so kernel values, in float64."""
+        """The kernel matrices with points, and so kernel values, in float64."""
 
 
 class PairsInMemory(PairForms):
@@ -87,5 +87,5 @@ class PairsInMemory(PairForms):
         return self.family.x
 
     def widened(self) -> PairsInMemory:
-        """The same points in float64."""
+        """The kernel matrices of these points in float64."""
         return PairsInMemory(self.kernels, widened(self.family.x))

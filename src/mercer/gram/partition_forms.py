@@ -33,10 +33,8 @@ from mercer.kernels.base import Kernel, Points
 from mercer.row_streams import RowStream
 
 _MAX_BLOCK_ROWS = 2**13  # 67 million pairs in a task: seconds
-_SHARE_KEPT, _MIN_BLOCKS_KEPT = (
-    8,
-    3,
-)  # of the memory budget, for rows that the next tasks need again
+_SHARE_KEPT = 8  # of the memory budget, for blocks of rows that the next tasks need again
+_MIN_BLOCKS_KEPT = 3  # whatever the memory budget
 _COPIES_OF_BLOCK = 8  # of the rows of a block: those kept, augmented and transformed ones
 _TILES_IN_USE = 6  # shared ones, and temporaries
 
@@ -177,7 +175,7 @@ class PartitionedPairs(PairForms):
         return self._some
 
     def widened(self) -> PartitionedPairs:
-        """The same: points are read in float64."""
+        """These kernel matrices: points are read in float64."""
         return self
 
     def _bytes_of_task(self, labellings: _Labellings) -> int:

@@ -24,10 +24,8 @@ from mercer.networks.training import Schedule, seeded, trained
 
 _VALIDATION = 0.2  # share of the rows that are held out to stop the training
 _EPS = 0.1  # at first
-_BROAD, _NARROWER = (
-    2.0,
-    (0.0625, 0.125, 0.25, 0.5, 1.0),
-)  # times the median distance: where q begins
+# Bandwidths of q where learning begins, in median distances of the rows.
+_BROAD, _NARROWER = 2.0, (0.0625, 0.125, 0.25, 0.5, 1.0)
 _SEEN = 0.5  # standard deviations of MMD_u^2, beyond which a narrower q is tried, too
 _ROWS_FOR_SCALES = 500  # of each sample
 
@@ -189,10 +187,8 @@ def _starts(
         for numbers in narrower:
             kernel.set_numbers(numbers)
             deviations.append(float(standardized(kernel.contrasts(x, y))))
-    broad, best = (
-        Numbers(bandwidth, _BROAD * median, _EPS),
-        int(np.argmax(np.nan_to_num(deviations, nan=-np.inf))),
-    )
+    broad = Numbers(bandwidth, _BROAD * median, _EPS)
+    best = int(np.argmax(np.nan_to_num(deviations, nan=-np.inf)))
     return [broad, narrower[best]] if deviations[best] > _SEEN else [broad]
 
 

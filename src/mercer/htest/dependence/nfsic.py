@@ -142,7 +142,7 @@ class NFSIC(WithArrays):
 
     @property
     def reads_parts(self) -> bool:
-        """True."""
+        """Samples that are not in memory are read part by part, whatever the null distribution."""
         return True
 
     def statistic(self, x: Any, y: Any) -> float:

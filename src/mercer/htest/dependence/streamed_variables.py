@@ -55,7 +55,7 @@ class StreamedVariables:
         return drawn_by_hash(candidates, number, seed)
 
     def landmarks(self, index: int, number: int, rng: np.random.Generator) -> np.ndarray:
-        """The same, less the origin of the subsample."""
+        """Some points of a variable, all different, less the origin of the subsample."""
         points = self.drawn(index, number, int(rng.integers(2**63)))
         origin = self.variables[index].origin
         return points if origin is None else points - to_numpy(origin)

@@ -115,7 +115,7 @@ class GroupedTest(NormalTest):
 
     @property
     def reads_parts(self) -> bool:
-        """True."""
+        """Samples that are not in memory are read part by part, whatever the null distribution."""
         return True
 
     @abstractmethod

@@ -50,7 +50,7 @@ class FeatureTest(WithArrays):
 
     @property
     def reads_parts(self) -> bool:
-        """True."""
+        """Samples that are not in memory are read part by part, whatever the null distribution."""
         return True
 
     @abstractmethod

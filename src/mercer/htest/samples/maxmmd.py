@@ -37,7 +37,7 @@ class KernelsTest(HypothesisTest):
 
     @property
     def reads_parts(self) -> bool:
-        """True."""
+        """Samples that are not in memory are read part by part, whatever the null distribution."""
         return True
 
     def statistic(self, x: Any, y: Any) -> float:

@@ -63,7 +63,7 @@ class Discrepancies:
 
     @classmethod
     def of(cls, pooled: Pooled, kernels: Sequence[Kernel], unbiased: bool = True) -> Discrepancies:
-        """Those of a pooled sample in memory."""
+        """The statistics of a pooled sample in memory."""
         pairs = PairsInMemory(kernels, pooled.points)
         return cls(pairs, (pooled.n, pooled.m), unbiased, pooled.weights)
 

@@ -96,7 +96,7 @@ class MMDAgg(HypothesisTest):
 
     @property
     def reads_parts(self) -> bool:
-        """True."""
+        """Samples that are not in memory are read part by part, whatever the null distribution."""
         return True
 
     def statistic(self, x: Any, y: Any) -> float:
@@ -136,7 +136,7 @@ class MMDAgg(HypothesisTest):
         return _Aggregate(pooled, kernels, first, discrepancies)
 
     def _in_parts(self, streams: tuple[RowStream, ...], rng: np.random.Generator) -> _Aggregate:
-        """The same for samples that are read part by part."""
+        """Statistics of samples that are read part by part."""
         low_order = self.kernels is None and self.weights is None
         samples = streamed_samples(SeveralKernels(self.kernels, low_order), streams)
         kernels, first = samples.kernels, samples.low_order

@@ -66,7 +66,7 @@ class SomeRows:
         return rows_at(self.both[0], first), rows_at(self.both[1], second)
 
     def values(self, positions: np.ndarray) -> np.ndarray:
-        """The same as one array of numbers and codes."""
+        """The rows of x and then of y at some of the positions, as one array of numbers and codes."""
         x, y = self.at(positions)
         if isinstance(x, Table):
             return to_numpy(stacked_table(x, y).values)
@@ -77,7 +77,7 @@ class SomeRows:
         return np.concatenate([x, to_numpy(values)])
 
     def varied(self, positions: np.ndarray) -> np.ndarray:
-        """The same, or other rows where the numbers of these are equal: bandwidths are chosen from them."""
+        """The rows as one array, or other rows where their numbers are equal: bandwidths are chosen from them."""
         return varied_rows(self.values(positions), self.streams, self.columns)
 
     @property
@@ -124,7 +124,7 @@ class OneKernel(KernelRule):
     kernel: Kernel | None
 
     def positions(self, total: int, width: int) -> np.ndarray:
-        """Those of the rows whose distances give the bandwidth."""
+        """Positions of the rows whose distances give the bandwidth."""
         if self.kernel is not None:
             return np.empty(0, dtype=np.int64)
         return affordable_rows(subsample_rows(total), width)
@@ -151,7 +151,7 @@ class OwnUnits(KernelRule):
     kernel: Kernel
 
     def positions(self, total: int, width: int) -> np.ndarray:
-        """None."""
+        """No rows: standard deviations are those of all rows."""
         return np.empty(0, dtype=np.int64)
 
     def pooled(self, rows: SomeRows, x: Any, y: Any) -> ChosenKernels:
@@ -180,7 +180,7 @@ class SeveralKernels(KernelRule):
     low_order: bool = False
 
     def positions(self, total: int, width: int) -> np.ndarray:
-        """Those of the rows whose distances give the scales, and of those whose ranks give scores."""
+        """Positions of the rows whose distances give the scales, and of rows whose ranks give scores."""
         if self.kernels is not None:
             return np.empty(0, dtype=np.int64)
         scales = affordable_rows(scale_rows(total), width)
