@@ -59,6 +59,17 @@ def test_a_word_among_numbers_may_stand_for_a_missing_value(folder, word, advice
     assert ("--na" in said) == ("kg" not in word)
 
 
+def test_columns_that_are_refused_are_named_together(folder):
+    """One refusal after the other makes a user of an untidy file call the command again and again."""
+    rows = "".join(f"2026-03-{i:02},{i / 2},{i},{i}.1.2026\n" for i in range(1, 29))
+    (folder / "a.csv").write_text("day,size,dose,end\n" + rows + "2026-03-29,k.A.,n.b.,1.2.2026\n")
+    said = " ".join(refused("two-sample", "a.csv", "a.csv").stderr.split())
+    assert said.startswith("mercer: a.csv, column 'size', row 29 (line 30): 'k.A.' is not a number")
+    assert ". Column 'dose', row 29 (line 30): 'n.b.' is not a number" in said
+    assert ". Column 'day': dates, such as '2026-03-01': name the column with --time" in said
+    assert said.endswith("with --categories. And 1 more column")
+
+
 @pytest.mark.parametrize("header", ["2001,city", "age,Rome", "2001,Rome name"])
 def test_names_may_be_numbers_or_words_of_the_data(folder, header):
     (folder / "a.csv").write_text(lines(header))

@@ -11,7 +11,7 @@ import csv
 import io
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -42,6 +42,7 @@ from mercer.cli.text_lines import BadRow, BoundedLines, Row, cells_of, lines_of
 _DIGIT = re.compile(
     r"\d"
 )  # a word with one is a number written otherwise, rather than a missing value
+_PROBLEMS_SHOWN = 3  # columns in one refusal
 _BATCH_BYTES = 4 << 20  # fewer cells than that if they are long
 _NUMERIC_SHARE = 0.9  # with this share of numbers a column is numeric, and its words are errors
 _BYTES_PER_LABEL = 100  # memory of one label in a dictionary, beside its characters
@@ -68,17 +69,37 @@ def read_text(source: ByteSource, selection: Selection, progress: Progress) -> F
         column.find_style(name, header.comma)
         column.begin(as_labels=column.as_labels or not column.mostly_numbers)
     _feed(source, header, columns, progress)
-    late = [column for column in columns if column.needs_labels(source, header)]
+    late, refused = [], []
+    for column in columns:
+        try:
+            late += [column] if column.needs_labels(source, header) else []
+        except Refused as problem:
+            refused.append(str(problem))
     for column in late:
         column.begin(as_labels=True)
     if late:
         _feed(source, header, late, progress)
     for column in columns:
-        column.refuse_numbers_as_labels(name)
+        try:
+            column.refuse_numbers_as_labels(name)
+        except Refused as problem:
+            refused.append(str(problem))
+    _refuse_together(refused, name)
     read = {c.name: c.column() for c in columns}
     if header.named:
         refuse_data_as_names(read, name)
     return File(name, read, notes=header.notes(name))
+
+
+def _refuse_together(problems: Sequence[str], file: str) -> None:
+    """Refuse a file for all of its columns at once, which all have to be mended; each problem begins with its name."""
+    if not problems:
+        return
+    first, *others = problems
+    shown = [other.removeprefix(f"{file}, ") for other in others[: _PROBLEMS_SHOWN - 1]]
+    hidden = len(problems) - _PROBLEMS_SHOWN
+    more = [f"And {hidden:,} more column{'s' * (hidden > 1)}"] if hidden > 0 else []
+    raise Refused(". ".join([first, *(text[:1].upper() + text[1:] for text in shown), *more]))
 
 
 def _feed(
