@@ -170,6 +170,14 @@ def test_features_of_parts_are_those_in_memory(tmp_path: Path):
     assert_allclose(everywhere, hsic(*KERNELS, *few), rtol=1e-7)  # small eigenvalues are divided by
 
 
+@pytest.mark.parametrize("kind", [HSIC, NystromHSIC])
+def test_a_constant_depends_on_nothing(kind: Any, tmp_path: Path):
+    test, constant = kind(*KERNELS, null=Permutation(19)), mapped(np.ones((203, 2)), tmp_path)
+    for pair in ((constant, Y), (X, constant)):
+        result = test.test(*pair, rng=0)
+        assert (result.statistic, result.pvalue) == (0.0, 1.0)
+
+
 @pytest.mark.parametrize(
     ("n", "name"), [(203, "HSIC was chosen"), (2_003, "NystromHSIC was chosen")]
 )

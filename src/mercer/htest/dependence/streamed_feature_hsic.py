@@ -43,8 +43,8 @@ def check_products_fit(width: int) -> None:
 
 
 def _product_bytes(p: int, q: int) -> int:
-    """Memory for each row of a block."""
-    return 8 * _SPECTRA * p * q
+    """Memory for each row of a block; a constant variable has no features."""
+    return 8 * _SPECTRA * max(p * q, 1)
 
 
 class PointFeatures(Protocol):
@@ -192,10 +192,12 @@ class _StripSums:
         sums.squares[:] = np.vdot(z, z), np.vdot(w, w)
         sums.products[:] = z.T @ w
         if self.block is not None:
-            whole = len(z) // self.block * self.block
+            blocks = len(z) // self.block
+            whole = blocks * self.block
             sums.fixed[:] = z[whole:].T @ w[whole:]
             a, b = (
-                np.fft.rfft(v[:whole].reshape(-1, self.block, v.shape[1]), axis=1) for v in (z, w)
+                np.fft.rfft(v[:whole].reshape(blocks, self.block, v.shape[1]), axis=1)
+                for v in (z, w)
             )
             sums.spectrum[:] = np.conj(a).transpose(1, 2, 0) @ b.transpose(1, 0, 2)
         return sums
