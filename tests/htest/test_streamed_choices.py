@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import row_streams
+from mercer.errors import NoRule
 from mercer.gram.stream_sums import analysed_rows
 from mercer.htest import ME, MMD, NFSIC, FourierHSIC, MMDAgg, NystromHSIC, Permutation
 from mercer.kernels.bandwidth import subsample_rows
@@ -44,6 +45,18 @@ def test_few_rows_of_one_sample(kind: str, sizes: tuple[int, int], tmp_path: Pat
     test = ME(locations=[[0.0, 0.0], [1.0, 1.0]])
     assert_allclose(test.statistic(x[1], y[1]), test.statistic(x[0], y[0]), rtol=1e-8)
     assert MMDAgg(landmarks=9, null=FEW).test(x[1], y[1], rng=0).sizes == sizes
+
+
+def test_too_few_rows_for_an_asymptotic_null_distribution(tmp_path: Path):
+    """The advice is another test: no null distribution was chosen that could be replaced."""
+    x, y = (
+        source(np.random.default_rng(n).normal(size=(n, 2)), "npy", tmp_path, f"s{n}")[1]
+        for n in (5_001, 20)
+    )
+    with pytest.raises(NoRule, match=r"20 observations are too few.*use MMDAgg\(landmarks=100\)"):
+        ME().test(x, y)
+    with pytest.raises(NoRule, match=r"20 observations are too few.*use NystromHSIC\(\)"):
+        NFSIC().test(y, y)
 
 
 def rare(seed: int) -> np.ndarray:

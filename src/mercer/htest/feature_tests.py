@@ -12,7 +12,9 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import EqualByValue, count, is_array, take_rows, to_numpy
+from mercer.errors import NoRule
 from mercer.gram.threads import spans
+from mercer.htest.evidence import Permutable, provides
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Chi2, Null, Permutation
 from mercer.kernels.base import Kernel, Points, Radial
@@ -178,6 +180,15 @@ def asymptotic_or_permuted(
             stacklevel=4,
         )
     return null, ()
+
+
+def check_permutable(null: Null, evidence: Any, size: float, instead: str) -> None:
+    """Raise where the null that was chosen for few observations permutes them, and they were read part by part."""
+    if isinstance(null, Permutation) and not provides(evidence, Permutable):
+        raise NoRule(
+            f"{size:.0f} observations are too few for an asymptotic null distribution, and rows that are read part by part "
+            f"are not permuted by this test: use {instead}, or raise mercer.config(memory=...)"
+        )
 
 
 # ---- private ------------------------------------------------------------------------------------

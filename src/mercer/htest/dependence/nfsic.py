@@ -24,6 +24,7 @@ from mercer.htest.feature_tests import (
     SEED,
     WithArrays,
     asymptotic_or_permuted,
+    check_permutable,
     different,
     features,
     frozen,
@@ -154,6 +155,8 @@ class NFSIC(WithArrays):
         rng = validate.generator(rng)
         evidence, pair, used = self._evidence(x, y, rng)
         null, notes = self._valid_null(evidence)
+        if self.null is None:
+            check_permutable(null, evidence, evidence.n, "NystromHSIC()")
         judgement = null.judge(evidence, rng)
         rows = evidence.n if isinstance(evidence, StreamedFSIC) else None
         return independence_result(used, pair, evidence.observed, judgement, notes, rows=rows)

@@ -16,6 +16,7 @@ from mercer.htest.feature_tests import (
     SEED,
     WithArrays,
     asymptotic_or_permuted,
+    check_permutable,
     different,
     features,
     frozen,
@@ -68,6 +69,8 @@ class FeatureTest(WithArrays):
         null, notes = asymptotic_or_permuted(
             self.null, self.asymptotic, evidence.effective, evidence.degrees
         )
+        if self.null is None:
+            check_permutable(null, evidence, evidence.effective, "MMDAgg(landmarks=100)")
         judgement = null.judge(evidence, rng)
         rows = evidence.sizes if isinstance(evidence, FromMoments) else None
         return two_sample_result(used, pooled, evidence.observed, judgement, notes, rows=rows)
