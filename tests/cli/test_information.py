@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch):
 def test_every_pair_with_intervals_and_pvalues(folder):
     document = json.loads(run("data.csv", "--json", "-", "--report", "all.html").stdout)
     page = Path("all.html").read_text(encoding="utf-8")
-    assert "2 of 6 pairs tell about each other" in page
+    assert "2 of 6 pairs share information" in page
     assert "Matrix of the mutual information of columns. Largest values: height and weight" in page
     assert "mercer information data.csv" in page
     assert len(page) < 1_000_000
@@ -58,14 +58,14 @@ def test_one_question_and_the_gate():
     ).stdout
     page = Path("none.html").read_text(encoding="utf-8")
     assert "No corrected p-value is at most 0.05" in page
-    assert told.startswith("Mutual information given 'height': 0 of 1 pairs")
+    assert told.startswith("Mutual information given 'height': 0 of 1 pair shares")
     run("data.csv", "--x", "height", "--y", "weight", "--gate", code=1)
     run("data.csv", "--x", "luck", "--y", "weight", "--gate", "--resamples", "39")
     one = run(
         "data.csv", "--x", "height", "--y", "city", "--resamples", "39", "--report", "one.html"
     ).stdout
     assert "<svg" not in Path("one.html").read_text(encoding="utf-8")  # a matrix needs two pairs
-    assert one.startswith("Mutual information: 1 of 1 pairs tell about each other (level 0.05)")
+    assert one.startswith("Mutual information: 1 of 1 pair shares information (level 0.05)")
     assert "95% interval" in one
 
 
@@ -96,7 +96,7 @@ def test_one_of_many_pairs_is_found_and_too_few_resamples_are_named():
     x = np.random.default_rng(0).normal(size=(30, 8))
     x[:, 1] = x[:, 0]
     pd.DataFrame(x, columns=[*"abcdefgh"]).to_csv("wide.csv", index=False)
-    assert "1 of 28 pairs tell about each other" in run("wide.csv").stdout
+    assert "1 of 28 pairs share information" in run("wide.csv").stdout
     told = " ".join(run("wide.csv").stdout.split())  # 2 * 28 / 0.05 - 1 resamples
     assert "no resample reached the information of 1 pair: 0.025 is the smallest" in told
     assert "1,119 resamples, the number that --level and the number of pairs ask for" in told

@@ -1,4 +1,4 @@
-"""`mercer information`: how much do columns of a file tell about each other, in nats?"""
+"""`mercer information`: how much information do columns of a file share, in nats?"""
 
 from __future__ import annotations
 
@@ -324,7 +324,10 @@ def _text(told: Sequence[Told], task: Task, notes: Sequence[str]) -> str:
     """A sentence, and a table of the pairs with the most information."""
     many, level = sum(t.corrected <= task.level for t in told), task.level
     given = f" given {quoted(task.question.given)}" if task.question.given else ""
-    verdict = f"Mutual information{given}: {many} of {len(told)} pairs tell about each other (level {level:g})."
+    share = "pair shares" if len(told) == 1 else "pairs share"
+    verdict = (
+        f"Mutual information{given}: {many} of {len(told)} {share} information (level {level:g})."
+    )
     if task.lags:
         tells = "earlier values of the first column tell about the second"
         verdict = (

@@ -1,4 +1,4 @@
-"""Report of `mercer information`: heat map and table of what columns tell about each other."""
+"""Report of `mercer information`: heat map and table of the information that columns share."""
 
 from __future__ import annotations
 
