@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -14,6 +15,7 @@ from mercer.backend import is_array, is_dask
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # as pandas calls it in Parquet and Arrow files
 _CODE_BITS = 52  # float64 represents every integer of 52 bits exactly
 ROUNDED = (
     "float64 would round them; subtract or divide by a constant first (identifiers: use strings)"

@@ -16,10 +16,10 @@ from mercer.cli.columnar import damage_refused, parquet_types
 from mercer.cli.exits import Refused
 from mercer.cli.match import FileSample
 from mercer.cli.parquet_layout import MAGIC
-from mercer.cli.table import INDEX, PANDAS_INDEX, NumericColumn, Selection, quoted
+from mercer.cli.table import INDEX, NumericColumn, Selection, quoted
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
-from mercer.frames import Columns, Table
+from mercer.frames import PANDAS_INDEX, Columns, Table
 from mercer.gram.stream_sums import ANALYSED_ROWS, analysed_rows, picked
 from mercer.htest.samples.attribution import Features, feature_differences
 from mercer.report.affordable import FLOATS_PER_RANKED_VALUE

@@ -13,8 +13,8 @@ from mercer.cli.byte_source import gib
 from mercer.cli.exits import Refused, one_line
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
+from mercer.frames import PANDAS_INDEX
 
-PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # in Parquet and Arrow files
 INDEX = "Unnamed: 0"  # as pandas calls a first column without a name
 MAX_COLUMNS = 100_000  # a file with more is almost always a transposed table
 _BYTES_PER_VALUE = 8  # float64

@@ -174,6 +174,19 @@ def test_row_groups_of_several_files_are_read_side_by_side(tmp_path):
         NystromRidge(RBF(1.0)).fit(sample)
 
 
+def test_an_index_that_pandas_stored_is_no_column(tmp_path):
+    """Rows of one table have other numbers than those of another one: a difference that means nothing."""
+    schema = pytest.importorskip("pyarrow.parquet").read_schema
+    frame, path = FRAME.assign(y=Y).sample(frac=1, random_state=0), tmp_path / "d.parquet"
+    frame.to_parquet(path)
+    assert "__index_level_0__" in schema(path).names  # the case is about it
+    assert ridge().fit(Parquet(path, "y")).n_features_in_ == 3
+    result = MMD(null=Permutation(9)).test(Parquet(path), frame)
+    assert result.pooled.columns.names == ("a", "b", "c", "y")
+    asked = Parquet(path, "y", columns=["a", "__index_level_0__"])
+    assert ridge(X[:20, :2]).fit(asked).n_features_in_ == 2
+
+
 def test_a_file_without_a_column_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(row_streams, "_SHARE_IN_MEMORY", 2**50)
     FRAME.assign(y=Y).to_parquet(tmp_path / "first.parquet")

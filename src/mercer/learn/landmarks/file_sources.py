@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer import validate
+from mercer.frames import PANDAS_INDEX
 from mercer.learn.landmarks.batch_source import Batch, Source, rows_of_batch
 from mercer.learn.landmarks.csv_rows import CsvTable, csv_stream
 from mercer.row_streams import ParquetRows, RowPart, RowStream, runs_of_groups
@@ -48,7 +49,7 @@ class FileSource(Source):
         if self.target is not None:
             raise ValueError(f"a test takes a sample: leave target={self.target!r} out")
         known = self._names()
-        names = known if self.columns is None else list(self.columns)
+        names = _without_index(known) if self.columns is None else list(self.columns)
         _refuse_missing(self.path, names, known)
         return names
 
@@ -60,7 +61,7 @@ class FileSource(Source):
             )
         known = self._names()
         targets = [self.target] if isinstance(self.target, str) else list(self.target)
-        names = [n for n in known if n not in targets]
+        names = [n for n in _without_index(known) if n not in targets]
         features = names if self.columns is None else list(self.columns)
         repeated = [n for n in features if n in targets]
         if repeated:
@@ -82,7 +83,7 @@ class Parquet(FileSource):
     target : str, sequence of str or None
         Column to predict, or several. None: a sample without a target, for hypothesis tests.
     columns : sequence of str, optional
-        Columns to predict from, or of the sample; None: all others.
+        Columns to predict from, or of the sample; None: all others, but for an index that pandas stored in the file.
     """
 
     path: str | Path
@@ -195,6 +196,11 @@ class _WithTarget(Source):
             y = [batch.column(name).to_numpy(zero_copy_only=False) for name in self.targets]
             numbers = y[0] if self.flat else np.stack(y, axis=1)
             yield batch.select(list(self.features)), numbers, None
+
+
+def _without_index(names: Sequence[str]) -> list[str]:
+    """The names of columns but for an index that pandas stored among them, as pandas reads the file, too."""
+    return [name for name in names if not PANDAS_INDEX.fullmatch(name)]
 
 
 def _refuse_missing(path: str | Path, names: Sequence[str], known: Sequence[str]) -> None:
