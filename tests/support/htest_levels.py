@@ -27,6 +27,7 @@ from mercer.htest import (
     Bootstrap,
     Bound,
     Chi2,
+    CrossMatch,
     CrossMMD,
     Energy,
     Equivalence,
@@ -34,6 +35,7 @@ from mercer.htest import (
     Holm,
     Hotelling,
     HypothesisTest,
+    Kolmogorov,
     KSample,
     LinearMMD,
     MaxMMD,
@@ -212,7 +214,13 @@ def grid(
 
 
 def _bounded(test: HypothesisTest) -> bool:
-    return isinstance(getattr(test, "null", None), Bound)
+    """Whether the level is an upper bound: by the null distribution, or by a statistic that has few values.
+
+    Pairs across two samples are few, and distribution functions in many dimensions are zero at nearly all points.
+    """
+    return isinstance(getattr(test, "null", None), Bound) or isinstance(
+        test, CrossMatch | Kolmogorov
+    )
 
 
 def from_the_zoo() -> Iterator[Cell]:
