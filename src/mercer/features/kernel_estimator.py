@@ -19,6 +19,7 @@ from mercer.frames import Columns, Table
 from mercer.kernels.algebra import Exp, Multiple, Power, Product, Sum
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
+from mercer.kernels.column_units import warn_of_units
 from mercer.kernels.compose import Composed, Grouped, Tensor
 from mercer.kernels.default import default_kernel
 from mercer.kernels.default_objects import default_of_objects, kind_of_objects
@@ -28,6 +29,10 @@ from mercer.kernels.wrappers import Normalized
 # Points up to which `median_bandwidth` uses all distances; beyond it subsamples, where duplicates are rare.
 _MAX_POINTS_FOR_EXACT_MEDIAN = 2000
 _MAX_NAMED_CATEGORIES = 5  # in a message, which stays one readable line
+_REMEDY_FOR_UNITS = (
+    "put a StandardScaler before this learner, in a pipeline, or pass kernel=default_kernel(X), which divides columns by "
+    "their standard deviations"
+)
 _VERSION_KEY = "_mercer_version"  # key of the version of mercer in pickles
 _TEXT_KINDS = "UST"  # dtype kinds of text, which is data for kernels such as Delta()
 
@@ -269,6 +274,8 @@ def _median_kernel(x: Any) -> Kernel:
     validate.points(
         points, "X"
     )  # before `np.unique`, which changes the order that messages refer to
+    if frame is not None and not frame.series:
+        warn_of_units(frame, "columns of numbers in X", _REMEDY_FOR_UNITS, stacklevel=6)
     distinct = (
         np.unique(to_numpy(points), axis=0)
         if count(points) <= _MAX_POINTS_FOR_EXACT_MEDIAN

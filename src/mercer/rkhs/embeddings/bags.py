@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -23,14 +22,15 @@ from mercer.backend import (
     take_rows,
     to_numpy,
 )
-from mercer.frames import Table, table
+from mercer.frames import table
 from mercer.gram.bag_sums import Segments
+from mercer.kernels.column_units import warn_of_units
 from mercer.kernels.take import taken
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.embeddings.arrow import bag_lists
 
-_LARGEST_RATIO_OF_SPREADS = (
-    10  # a column has 1% of the squared distances beside one of ten times its spread
+_REMEDY_FOR_UNITS = (
+    "divide each column by its standard deviation first, here and in frames to come by the same one"
 )
 
 
@@ -162,7 +162,7 @@ class Bags(EqualByValue, Sequence[Empirical]):
             raise TypeError(
                 f"column {label!r} holds categories, but bags need numbers: drop or encode it"
             )
-        _warn_of_units(coordinates)
+        warn_of_units(coordinates, "columns of bags", _REMEDY_FOR_UNITS, stacklevel=2)
         try:
             names, place, sizes = np.unique(
                 owner.to_numpy(), return_inverse=True, return_counts=True
@@ -298,24 +298,6 @@ def _sample(bag: Any, i: int) -> tuple[Array, np.ndarray | None]:
         return validate.points(bag, f"bag {i}"), weights
     except TypeError as error:
         raise TypeError(f"{error}; Bags hold samples only: use a list for distributions") from None
-
-
-def _warn_of_units(coordinates: Table) -> None:
-    """Warn where kernels of points would hardly see some columns beside others."""
-    spreads = np.std(coordinates.values, axis=0)
-    varying = np.flatnonzero(spreads > 0)
-    if not len(varying):
-        return
-    least, most = (int(varying[f(spreads[varying])]) for f in (np.argmin, np.argmax))
-    if spreads[most] > _LARGEST_RATIO_OF_SPREADS * spreads[least]:
-        names = coordinates.columns.names
-        warnings.warn(
-            f"columns of bags are taken to share one unit, and kernels will hardly see {names[least]!r} (standard deviation "
-            f"{spreads[least]:.3g}) beside {names[most]!r} ({spreads[most]:.3g}): divide each column by its standard deviation "
-            "first, here and in frames to come by the same one",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def _names(names: np.ndarray) -> tuple[Any, ...]:
