@@ -211,3 +211,19 @@ def test_numbers_in_the_column_of_text_are_texts(put):
     done = run("two-sample", "a.csv", "a.csv", "--text", "t", "--text-kernel", "words", code=2)
     said = " ".join(done.stderr.replace("│", " ").split())  # typer breaks lines in a box
     assert "spectrum or subsequence" in said
+
+
+def test_each_line_of_a_plain_text_is_a_text(put, lines):
+    """A file of reviews was read as a table with one column, named by its first review."""
+    put("\n\n".join(texts(0)) + "\n\n", "a.txt")  # empty lines are no texts
+    put("\r\n".join(texts(1, "zébra")), "b.txt")
+    assert "use --text lines" in refused("two-sample", "a.txt", "b.txt", code=3)
+    plain, json_lines = (
+        json.loads(run("two-sample", *words, "--json", "-").stdout)
+        for words in (("a.txt", "b.txt", "--text", "lines"), ("a.jsonl", "b.jsonl"))
+    )
+    assert plain["pvalue"] == json_lines["pvalue"]
+    assert [f["rows"] for f in plain["files"]] == [20, 20]
+    assert plain["features"] == json_lines["features"]
+    told = refused("two-sample", "a.txt", "b.txt", "--text", "review", code=3)
+    assert told.count("'review'") == 1

@@ -89,6 +89,15 @@ class TestTime:
         assert not any("increases" in r for r in timed)
         assert any("not compared" in r for r in timed)
 
+    def test_only_commands_with_the_option_are_pointed_to_it(self):
+        """The note of mercer information said --time, which it does not have."""
+        information = document("information", "a_numbered.csv", "--lags", "1", "--resamples", "39")
+        (note,) = (n for n in information["remarks"] if "increases from row to row" in n)
+        assert "--time" not in note
+        assert "leave it out with --exclude day" in note
+        dated = refused("information", "a.csv", code=3)
+        assert "--time if it orders the rows (two-sample, independence and drift)" in dated
+
     def test_wrong_uses_are_refused(self):
         both = ("two-sample", "a.csv", "b.csv")
         assert "no column 'week'" in refused(*both, "--time", "week", code=3)

@@ -123,7 +123,9 @@ def _learnt(
 ) -> tuple[CausalGraph, dict[str, Any]]:
     """The graph of the file, and the JSON document."""
     notes: list[str] = []
-    (sample,) = matched(list(chosen.read(data, columns=names)), chosen.missing, notes, _MIN_ROWS)
+    (sample,) = matched(
+        list(chosen.read(data, columns=names)), chosen.missing, notes, _MIN_ROWS, time_option=False
+    )
     if len(sample.columns) < 2:
         raise Refused(f"{sample.name}: only one column; at least two are needed")
     refuse_constant(sample)

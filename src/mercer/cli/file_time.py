@@ -44,8 +44,8 @@ def _days(column: NumericColumn | LabelColumn, place: str) -> np.ndarray:
         raise Refused(str(problem)) from None
 
 
-def time_remarks(files: Sequence[File]) -> list[str]:
-    """Hints at columns of numbers that increase from row to row in every file, as times and row numbers do."""
+def time_remarks(files: Sequence[File], option: bool) -> list[str]:
+    """Hints at columns of numbers that increase from row to row in every file; `option`: whether the command has --time."""
     if any(file.sorted_by is not None or file.rows < _MIN_ROWS for file in files):
         return []
     if len(files[0].columns) < 2:
@@ -56,8 +56,10 @@ def time_remarks(files: Sequence[File]) -> list[str]:
         if isinstance(first, NumericColumn)
         and all((np.diff(file.columns[name].values) > 0).all() for file in files)  # type: ignore[union-attr]
     ]
+    remedy = "leave it out with --exclude {}"
+    if option:
+        remedy = f"if it is a time, give it as --time {{}}; if it only counts, {remedy}"
     return [
-        f"column {quoted([name])} increases from row to row, as times and row numbers do: if it is a time, give it as --time "
-        f"{name}; if it only counts, leave it out with --exclude {name}"
+        f"column {quoted([name])} increases from row to row, as times and row numbers do: {remedy.format(name, name)}"
         for name in rising
     ]

@@ -100,7 +100,7 @@ def goodness(
     with mercer.config(**chosen.settings), model_maker(model, chosen.seed) as make_model:
         started, notes = perf_counter(), []
         files = list(chosen.read(data, columns=names))
-        (sample,) = matched(files, chosen.missing, notes, min_rows=_MIN_ROWS)
+        (sample,) = matched(files, chosen.missing, notes, min_rows=_MIN_ROWS, time_option=False)
         _refuse_labels(sample)
         answer = _answer(sample, make_model(numeric_array(sample.points)), choice, level, notes)
         write_answer(json_to, answer.to_dict, answer.text, perf_counter() - started)

@@ -143,7 +143,7 @@ def _answer(data: str, chosen: DataOptions, task: Task, json_to: Any, report: Pa
     """Estimate, test and write; whether any pair is informative."""
     started, notes = perf_counter(), []
     files = list(chosen.read(data, columns=(*task.question.columns, *task.columns)))
-    (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
+    (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS, time_option=False)
     if any(task.question.columns):
         task.question.refuse_constant(sample)
     else:

@@ -62,9 +62,17 @@ class FileSample:
 
 
 def matched(
-    files: Sequence[File], missing: Missing | None, notes: list[str], min_rows: int = 2
+    files: Sequence[File],
+    missing: Missing | None,
+    notes: list[str],
+    min_rows: int = 2,
+    *,
+    time_option: bool = True,
 ) -> list[FileSample]:
-    """Samples with the columns of the first file, in its order; remarks are added to `notes`."""
+    """Samples with the columns of the first file, in its order; remarks are added to `notes`.
+
+    `time_option`: whether the command has --time, to which a remark may point.
+    """
     first = files[0]
     files = [first, *(_aligned(first, other) for other in files[1:])]
     for file in files:
@@ -80,7 +88,7 @@ def matched(
     for file in files:
         if file.rows < min_rows:
             raise Refused(f"{file.name}: {file.rows} rows; at least {min_rows} are needed")
-    notes += _remarks(files, dropped, imputed)
+    notes += [*_remarks(files, dropped, imputed), *time_remarks(files, time_option)]
     array = all(file.array for file in files)
     return [
         FileSample(
@@ -126,6 +134,8 @@ def _different_columns_message(first: File, other: File) -> str:
     ]
     shared = set(first.columns) & set(other.columns)
     remedy = "select shared columns with --columns" if shared else "no column is in both"
+    if not shared and all(file.name.lower().endswith(".txt") for file in (first, other)):
+        remedy += "; if each line is a text, not a row of a table, use --text lines"
     return f"the columns differ: {'; '.join(only)}; {remedy}"
 
 
@@ -279,7 +289,7 @@ def _remarks(files: Sequence[File], dropped: Sequence[int], imputed: Sequence[in
                 f"column {quoted([name])} has {levels:,} different labels in {rows:,} rows: names, "
                 "dates and free text carry little information here; leave it out with --columns"
             )
-    return [*remarks, *time_remarks(files)]
+    return remarks
 
 
 def refuse_constant(

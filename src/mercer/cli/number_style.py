@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from mercer.cli.exits import Refused
-from mercer.cli.table import quoted, short
+from mercer.cli.table import TIMES, quoted, short
 
 MISSING_WORDS = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "#N/A", "<NA>", "null", "NULL"})
 _CURRENCY = "$€£¥"
@@ -101,7 +101,7 @@ def refuse_numbers_as_labels(levels: Iterable[str], rows: int, place: str) -> No
     known = list(levels)
     if known and _share(known, _DATE) >= _NUMERIC_SHARE:
         raise Refused(
-            f"{place}: dates, such as {short(known[0])!r}: name the column with --time if it orders the rows, leave it out "
+            f"{place}: dates, such as {short(known[0])!r}: {TIMES}, leave it out "
             "with --exclude, convert the dates to numbers (days), or treat them as labels with --categories"
         )
     many = len(known) > max(_MIN_LEVELS, _MIN_DISTINCT_SHARE * rows)

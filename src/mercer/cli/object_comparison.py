@@ -15,8 +15,10 @@ from mercer.cli.object_files import (
     ObjectSample,
     files_sample,
     is_json_lines,
+    is_plain_text,
     json_lines_sample,
     long_table_sample,
+    plain_lines_sample,
     text_sample,
 )
 from mercer.cli.options import TestName
@@ -35,6 +37,7 @@ _TEXT_SHOWN = 50  # characters
 _VALUES_SHOWN = 4  # of a series
 _DECAY = 0.5  # of subsequences: a gap of one character halves a match
 FILES = "files"  # with --series-of: each file is a series
+LINES = "lines"  # with --text and .txt files: each line is a text
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,8 @@ def _sample(path: str, chosen: SampleOptions) -> ObjectSample:
         return files_sample(path, selection)
     if is_json_lines(path):
         return json_lines_sample(path, chosen.text, form.encoding, chosen.missing)
+    if chosen.text == LINES and is_plain_text(path):
+        return plain_lines_sample(path, form.encoding)
     if chosen.series_of:
         return long_table_sample(path, chosen.series_of.split(","), Selection(text=form))
     if not chosen.text:

@@ -21,6 +21,7 @@ from mercer.errors import MemoryBudgetError
 from mercer.kernels.series.series_data import Series
 
 _JSON_LINES = (".jsonl", ".ndjson")
+_PLAIN_TEXT = (".txt",)
 _PACKED = (".gz", ".bz2", ".xz", ".zip")
 _SHOWN = 60  # characters of a value in a message
 
@@ -50,10 +51,20 @@ class ObjectSample:
 
 def is_json_lines(path: str) -> bool:
     """Whether a file is called one of JSON lines, perhaps compressed."""
+    return _unpacked(path).endswith(_JSON_LINES)
+
+
+def is_plain_text(path: str) -> bool:
+    """Whether a file is called one of text, perhaps compressed."""
+    return _unpacked(path).endswith(_PLAIN_TEXT)
+
+
+def _unpacked(path: str) -> str:
+    """The name in small letters, without the ending of a compressed file."""
     name = path.lower()
     for packed in _PACKED:
         name = name.removesuffix(packed)
-    return name.endswith(_JSON_LINES)
+    return name
 
 
 # ---- texts ----------------------------------------------------------------------------------
@@ -71,6 +82,13 @@ def text_sample(
     values = [None if code < 0 else texts.levels[code] for code in texts.codes]
     names = [f"row {i + 1:,}" for i in range(len(values))]
     return _complete(file.name, values, names, missing, file.notes)
+
+
+def plain_lines_sample(path: str, encoding: str | None) -> ObjectSample:
+    """Texts of a file that has one in each line; empty lines are none."""
+    lines = ((i, line.strip()) for i, line in enumerate(_lines(path, encoding), 1))
+    texts = {f"line {number:,}": text for number, text in lines if text}
+    return _complete(label(path), [*texts.values()], [*texts], None, ())
 
 
 def json_lines_sample(

@@ -260,7 +260,7 @@ Text = Annotated[
     typer.Option(
         "--text",
         metavar="COLUMN",
-        help="Compare the texts of this column (of JSON lines: of this field) by their substrings.",
+        help="Compare the texts of this column (of JSON lines: of this field; of .txt files: lines, each line a text) by their substrings.",
     ),
 ]
 TextKernel = Annotated[

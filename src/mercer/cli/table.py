@@ -17,6 +17,8 @@ from mercer.frames import PANDAS_INDEX
 
 INDEX = "Unnamed: 0"  # as pandas calls a first column without a name
 MAX_COLUMNS = 100_000  # a file with more is almost always a transposed table
+# What to do with dates; the other commands have no --time.
+TIMES = "name the column with --time if it orders the rows (two-sample, independence and drift)"
 _BYTES_PER_VALUE = 8  # float64
 _MAX_EXACT_INTEGER = 2**53  # float64 represents every integer up to here
 
@@ -83,7 +85,7 @@ class Selection:
         """Positions of the selected columns among `names`, in the order of the file."""
         timed = () if self.time is None else (self.time,)
         named = (*self.columns, *sorted(self.categories), *sorted(self.exclude), *timed)
-        absent = [c for c in named if c not in names]
+        absent = [c for c in dict.fromkeys(named) if c not in names]
         if absent:
             raise Refused(f"{file}: no column {quoted(absent)}; it has {quoted(names)}")
         chosen = [i for i, n in enumerate(names) if not self.columns or n in self.columns]
@@ -210,7 +212,7 @@ def unfit_type(column: str, file: str, kind: str) -> Refused:
 def unfit_dates(column: str, file: str, kind: str) -> Refused:
     """Error for a column of dates that is to be compared."""
     return Refused(
-        f"{file}, column {quoted([column])}: dates ({short(kind, 80)}): name the column with --time if it orders the rows, "
+        f"{file}, column {quoted([column])}: dates ({short(kind, 80)}): {TIMES}, "
         "leave it out with --exclude, or convert the dates to numbers (days)"
     )
 
