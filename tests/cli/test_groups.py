@@ -141,3 +141,26 @@ def test_the_command_line_of_the_report_names_the_groups():
     assert line == "mercer two-sample x.csv --levels b --levels a --by group --seed 0"
     with pytest.raises(WrongUse, match="two files"):
         SampleOptions().paths("x.csv", None)
+
+
+def test_the_two_largest_levels_are_proposed_as_a_shell_reads_them(table):
+    """The proposal was of the first levels in alphabetical order, two slips of 'a' and 'b b' that a few rows have."""
+    table["group"] = table.group.map({"a": "a", "b": "b b"})
+    table.iloc[:3, table.columns.get_loc("group")] = ["A", "A", "B B"]
+    table.to_csv("both.csv", index=False)
+    message = refused("two-sample", "both.csv", "--by", "group", code=3)
+    assert "as in --levels 'a,b b'; " in message
+    assert "'A' and 'a' differ in capitals or spaces only" in message
+
+
+def test_what_a_single_column_is_like_in_both_groups_is_told(table):
+    """Of several columns the table tells it; of one there was nothing in its unit."""
+    a, b = (table[table.group == name] for name in "ab")
+    alone = run("two-sample", "both.csv", "--by", "group", "--columns", "height").stdout
+    (line,) = (line.split() for line in alone.splitlines() if line.strip().startswith("Values"))
+    assert line[:2] == ["Values", "mean"]
+    assert float(line[2]) == pytest.approx(a.height.mean(), rel=1e-3)
+    assert float(line[4].rstrip(",")) == pytest.approx(b.height.mean(), rel=1e-3)
+    labels = run("two-sample", "both.csv", "--by", "group", "--columns", "city").stdout
+    assert "% and " in next(line for line in labels.splitlines() if "Values" in line)
+    assert "Values" not in run("two-sample", "both.csv", "--by", "group").stdout

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -78,10 +80,11 @@ class Grouping:
                 f"{place}: --by needs two levels to compare, it has {_counted(sizes) or 'none'}"
             )
         if len(wanted) > 2:
+            largest = sorted(wanted, key=lambda level: -sizes[level])[:2]
+            pair = shlex.quote(",".join(short(level) for level in sorted(largest)))
             raise Refused(
-                f"{place}: {len(wanted):,} levels, {_counted(sizes)}: name the two to compare, as in --levels "
-                f"{','.join(short(level) for level in wanted[:2])}; whether any differ, mercer independence tells with "
-                f"--y {self.column}"
+                f"{place}: {len(wanted):,} levels, {_counted(sizes)}: name the two to compare, as in --levels {pair}"
+                f"{_spelt_alike(wanted)}; whether any differ, mercer independence tells with --y {shlex.quote(self.column)}"
             )
         return wanted[0], wanted[1]
 
@@ -104,6 +107,18 @@ def _counted(sizes: dict[str, int]) -> str:
     shown = [f"{in_quotes(level)} ({_rows(sizes[level])})" for level in largest[:_LEVELS_SHOWN]]
     more = f" and {len(largest) - len(shown):,} more" if len(largest) > len(shown) else ""
     return ", ".join(shown) + more
+
+
+def _spelt_alike(levels: Sequence[str]) -> str:
+    """A hint at levels that differ in capitals or spaces only, and may be meant as one."""
+    spelt: dict[str, list[str]] = {}
+    for level in levels:
+        spelt.setdefault(" ".join(level.split()).casefold(), []).append(level)
+    several = [names for names in spelt.values() if len(names) > 1]
+    if not several:
+        return ""
+    listed = " and ".join(map(in_quotes, several[0]))
+    return f"; {listed} differ in capitals or spaces only: if they are one level, write them alike"
 
 
 def _rows(number: int) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar
 
+import numpy as np
+
 from mercer.cli.answer import (
     Answer,
     column_kinds,
@@ -18,7 +20,9 @@ from mercer.cli.answer import (
 )
 from mercer.cli.match import FileSample
 from mercer.cli.table import LabelColumn, short
-from mercer.htest.samples.attribution import Feature, Features
+from mercer.frames import Table
+from mercer.htest.samples.attribution import Feature, Features, in_words
+from mercer.htest.samples.column_descriptions import moments, shares
 from mercer.htest.samples.effect import Effect
 from mercer.htest.samples.two_sample_result import TwoSampleResult
 
@@ -110,9 +114,26 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
         return [
             ("Data", self._data()),
             ("How much", self._how_much()),
+            *self._single_column(),
             *where,
             ("Test", self.test_description()),
         ]
+
+    def _single_column(self) -> list[tuple[str, str]]:
+        """What the only column is like in both samples; of several the table tells."""
+        first, second = (sample.points for sample in self.samples)
+        if not (isinstance(first, Table) and isinstance(second, Table)):
+            return []
+        if len(first.columns.names) > 1:
+            return []
+        a, b = first.values[:, 0], second.values[:, 0]
+        p, q = (np.full(len(values), 1 / len(values)) for values in (a, b))
+        categorical = first.columns.categorical[0]
+        if categorical:
+            described = shares(a, b, p, q, {**first.labels, **second.labels})
+        else:
+            described = moments(a, p), moments(b, q)
+        return [("Values", in_words(categorical, *described))]
 
     def table(self) -> list[str]:
         """The columns with the largest distances."""

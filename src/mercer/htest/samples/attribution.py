@@ -57,13 +57,7 @@ class Feature:
 
     def describe(self) -> str:
         """Description of the change in words."""
-        if not self.categorical:
-            statistics = (
-                f"{k} {figure(self.first[k])} and {figure(self.second[k])}" for k in ("mean", "sd")
-            )
-            return ", ".join(statistics)
-        shares = ((k, self.first[k], self.second[k]) for k in self.first)
-        return ", ".join(f"{k!r} {a:.1%} and {b:.1%}" for k, a, b in shares)
+        return in_words(self.categorical, self.first, self.second)
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers and texts only, ready for JSON."""
@@ -77,6 +71,14 @@ class Feature:
             "first": dict(self.first),
             "second": dict(self.second),
         }
+
+
+def in_words(categorical: bool, first: Mapping[str, float], second: Mapping[str, float]) -> str:
+    """Means and standard deviations of a column in both samples, or shares of its categories."""
+    if not categorical:
+        statistics = (f"{k} {figure(first[k])} and {figure(second[k])}" for k in ("mean", "sd"))
+        return ", ".join(statistics)
+    return ", ".join(f"{k!r} {first[k]:.1%} and {second[k]:.1%}" for k in first)
 
 
 @dataclass(frozen=True)
