@@ -4,12 +4,16 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 
+import mercer
 from mercer.cli.model_option import FitMixture
 from mercer.cli.scipy_family import FitFamily, family_named, parameters
 from mercer.htest.goodness.score_models import StandardizedFit
 from mercer.rkhs import Gaussian, Mixture
 from tests.support.cli_runs import refused, run
+
+pd = pytest.importorskip("pandas")
 
 
 def test_a_family_is_fitted_and_tested_by_its_name(put):
@@ -60,3 +64,35 @@ def test_refits_of_mixtures_start_from_the_last_fit():
         assert np.sum((part.mean - before.mean) ** 2) < 1.0
     with pytest.raises(ValueError, match="start must be a Mixture of 3 Gaussians in 2 dimensions"):
         Mixture.fit(x, 3, start=true)
+
+
+def test_a_distribution_with_its_parameters_is_tested_as_it_is(put):
+    """As the frozen distribution in Python; nothing is fitted."""
+    rng = np.random.default_rng(0)
+    iq = 100 + 15 * rng.normal(size=(80, 1))
+    put("iq,other\n" + "".join(f"{v!r},{v + 40!r}\n" for v in iq[:, 0].tolist()), "iq.csv")
+    told = {}
+    for column in ("iq", "other"):
+        words = ("goodness", "iq.csv", "--columns", column, "--model", "norm(100, scale=15)")
+        told[column] = json.loads(run(*words, "--json", "-").stdout)
+    frame = pd.DataFrame({"iq": iq[:, 0]})
+    direct = mercer.goodness_of_fit(stats.norm(100, 15), frame, rng=0)
+    assert told["iq"]["pvalue"] == direct.pvalue > 0.05 > told["other"]["pvalue"]
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("norm(100, -15)", "no distribution with these parameters"),
+        ("norm(1, 2, 3)", "norm of SciPy has the parameters loc, scale"),
+        ("gamma(2, scala=3)", "gamma of SciPy has the parameters a, loc, scale"),
+        ("norm(x)", "one of its distributions such as 'norm"),
+        ("open('a')", "one of its distributions such as 'norm"),
+    ],
+)
+def test_what_is_no_distribution_is_refused(put, model, told):
+    put("v\n" + "".join(f"{i}.5\n" for i in range(40)), "v.csv")
+    assert told in refused("goodness", "v.csv", "--model", model, code=2)
+    if "x" not in model:
+        put("v,w\n" + "".join(f"{i}.5,{i % 7}\n" for i in range(40)), "two.csv")
+        assert "one column" in refused("goodness", "two.csv", "--model", "norm(1, 2)", code=2)

@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer.backend import is_array, to_numpy
 from mercer.cli.exits import WrongUse, one_line
-from mercer.cli.scipy_family import FitFamily, is_family, similar_families
+from mercer.cli.scipy_family import FitFamily, fixed_distribution, is_family, similar_families
 from mercer.cli.table import quoted
 from mercer.htest.goodness.against_draws import sampler_of
 from mercer.htest.goodness.score_models import model_of
@@ -26,7 +26,7 @@ from mercer.rkhs.logdensity import LogDensity
 
 _FORMS = (
     "--model must be gaussian, gmm:K for a mixture of K Gaussians, a family of SciPy such as gamma for "
-    "one column, or module:function for a model of your own"
+    "one column, one of its distributions such as 'norm(100, 15)', or module:function for a model of your own"
 )
 _MODULE_PATTERN = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
@@ -60,6 +60,10 @@ def model_maker(name: str, seed: int) -> Iterator[Callable[[np.ndarray], ChosenM
             return ChosenModel(name, family.description, family)
 
         yield of_family
+    elif fixed_distribution(name, 1) is not None:
+        yield lambda x: ChosenModel(
+            name, f"the distribution {name} of SciPy", model=fixed_distribution(name, x.shape[1])
+        )
     elif _MODULE_PATTERN.fullmatch(name) is None or ".py:" in name:
         hint = "; for a file model.py write model:function" if ".py:" in name else ""
         if ":" not in name and (similar := similar_families(name)):

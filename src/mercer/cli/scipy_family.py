@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import warnings
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -95,6 +96,32 @@ def is_family(name: str) -> bool:
     except WrongUse:
         return False
     return True
+
+
+def fixed_distribution(name: str, columns: int) -> Any | None:
+    """The distribution that is written like a call, as in norm(100, 15) or gamma(2, scale=3); None for other names."""
+    try:
+        call: Any = ast.parse(name, mode="eval").body
+        family = call.func.id
+        numbers = [float(ast.literal_eval(value)) for value in call.args]
+        named = {word.arg: float(ast.literal_eval(word.value)) for word in call.keywords}
+    except (SyntaxError, ValueError, TypeError, AttributeError):
+        return None
+    if not is_family(family):
+        return None
+    if columns != 1:
+        raise WrongUse(f"--model {name} is for one column, got {columns}: select it with --columns")
+    try:
+        model = family_named(family)(*numbers, **named)
+        known = bool(np.isfinite(model.median()))
+    except TypeError:
+        shapes = (family_named(family).shapes or "").replace(",", " ").split()
+        raise WrongUse(
+            f"--model {name}: {family} of SciPy has the parameters {', '.join([*shapes, 'loc', 'scale'])}"
+        ) from None
+    if not known:
+        raise WrongUse(f"--model {name}: SciPy has no distribution with these parameters")
+    return model
 
 
 def similar_families(name: str) -> list[str]:
