@@ -86,6 +86,8 @@ def with_another_library(need: str, code: str) -> Iterator[tuple[str, dict[str, 
     names = {"x": x, "y": y, "z": rng.normal(size=(150, 1)), "u": x}
     if need == "sklearn":
         names["y"] = x[:, 0] > 0
+    if need == "scipy":
+        names |= {"x": x[:, 0], "y": y[:, 0]}
     if need == "causallearn":
         names["data"] = rng.normal(size=(150, 3))
     if need == "evidently":

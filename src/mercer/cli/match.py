@@ -77,14 +77,7 @@ def matched(
     files = [first, *(_aligned(first, other) for other in files[1:])]
     for file in files:
         refuse_infinite(file)
-    dropped, imputed = [0] * len(files), [0] * len(files)
-    if any(_incomplete(file).any() for file in files):
-        if missing is None:
-            raise Refused(_missing_values_message(files))
-        if missing is Missing.DROP:
-            files, dropped = map(list, zip(*(_dropped(file) for file in files), strict=True))
-        else:
-            files, imputed = _imputed(files)
+    files, dropped, imputed = _completed(files, missing)
     for file in files:
         if file.rows < min_rows:
             raise Refused(f"{file.name}: {file.rows} rows; at least {min_rows} are needed")
@@ -103,6 +96,22 @@ def matched(
         )
         for file, d, i in zip(files, dropped, imputed, strict=True)
     ]
+
+
+def _completed(
+    files: list[File], missing: Missing | None
+) -> tuple[list[File], list[int], list[int]]:
+    """The files without missing values, and how many rows were dropped and values filled in of each."""
+    none = [0] * len(files)
+    if not any(_incomplete(file).any() for file in files):
+        return files, none, none
+    if missing is None:
+        raise Refused(_missing_values_message(files))
+    if missing is Missing.DROP:
+        files, dropped = map(list, zip(*(_dropped(file) for file in files), strict=True))
+        return files, dropped, none
+    files, imputed = _imputed(files)
+    return files, none, imputed
 
 
 def _aligned(first: File, other: File) -> File:

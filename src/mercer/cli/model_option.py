@@ -65,14 +65,19 @@ def model_maker(name: str, seed: int) -> Iterator[Callable[[np.ndarray], ChosenM
             name, f"the distribution {name} of SciPy", model=fixed_distribution(name, x.shape[1])
         )
     elif _MODULE_PATTERN.fullmatch(name) is None or ".py:" in name:
-        hint = "; for a file model.py write model:function" if ".py:" in name else ""
-        if ":" not in name and (similar := similar_families(name)):
-            hint = f"; did you mean {' or '.join(similar)}?"
-        raise WrongUse(f"{_FORMS}, got {name!r}{hint}")
+        raise WrongUse(f"{_FORMS}, got {name!r}{_hint(name)}")
     else:
         with _working_directory_on_path():
             value = _imported(name)
             yield lambda x: _interpreted(name, value, x)
+
+
+def _hint(name: str) -> str:
+    """What may have been meant by a name that is no model."""
+    if ".py:" in name:
+        return "; for a file model.py write model:function"
+    similar = [] if ":" in name else similar_families(name)
+    return f"; did you mean {' or '.join(similar)}?" if similar else ""
 
 
 def source_files(name: str) -> list[str]:
