@@ -340,6 +340,7 @@ def test_the_memory_limit_is_kept(put, kind, monkeypatch):
     if kind == "text":
         assert "about 22.9 MiB" in message
         assert "699,050 rows fit" in message
+    assert ("mmap_mode" in message) == (kind == "npy")
 
 
 class Endless(io.RawIOBase):

@@ -102,7 +102,8 @@ def independence(
             rejected = answer.at_least(min_effect)
         elif any(names) or min_effect or chosen.series or test is not IndependenceName.AUTO:
             raise WrongUse(
-                "give both --x and --y; --test, --given, --series, --kernel and --min-effect need them"
+                "give both --x and --y, or neither to test every pair of columns; --test, --given, --series, --kernel and "
+                "--min-effect need both"
             )
         else:
             rejected = _test_all_pairs(data, chosen, level, json_to, report, columns, show_all)

@@ -26,6 +26,10 @@ from mercer.cli.table import (
     unfit_type,
 )
 
+_PART_BY_PART = (
+    "; mercer two-sample reads Parquet files part by part, and so does mercer.two_sample in Python with arrays of "
+    "np.load(path, mmap_mode='r')"
+)
 MAGIC = b"\x93NUMPY"
 # Format of the length of the header, by version.
 _LENGTH_FORMATS: dict[tuple[int, ...], str] = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
@@ -59,7 +63,8 @@ def read_npy(source: ByteSource, selection: Selection, progress: Callable[[float
         names = [f"x{i}" for i in range(1, min(width, 10**6) + 1)]
     else:
         width, names = len(header.dtype.names), checked_header(header.dtype.names, selection, name)
-    affordable(rows, width, name, beside=max(0, header.nbytes - 8 * rows * width))
+    beside = max(0, header.nbytes - 8 * rows * width)
+    affordable(rows, width, name, beside=beside, remedy=_PART_BY_PART)
     positions = selection.positions(names, name)
     values = _values(source, header)
     columns = {}

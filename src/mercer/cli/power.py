@@ -79,9 +79,7 @@ def power(
     options.check_packages(*(() if plot is None else ("matplotlib",)))
     with mercer.config(**chosen.settings):
         started, notes = perf_counter(), []
-        first, second = matched(
-            list(chosen.samples(a, b)), chosen.missing, notes, time_option=False
-        )
+        first, second = matched([*chosen.samples(a, b)], chosen.missing, notes, time_option=False)
         answer = _estimate(chosen.choice, first, second, level, target, study_sizes, runs, notes)
         pilot = _pilot_caution(chosen.choice, first, second, level)
         seconds = perf_counter() - started

@@ -170,7 +170,9 @@ def without_index(file: File, selection: Selection) -> File:
     return replace(file, columns=others, notes=(*file.notes, note))
 
 
-def affordable(rows: int, columns: int, file: str, share: float = 1.0, beside: int = 0) -> None:
+def affordable(
+    rows: int, columns: int, file: str, share: float = 1.0, beside: int = 0, remedy: str = ""
+) -> None:
     """Refuse a table over the memory limit; `share` of it was read so far, `beside` is text in bytes."""
     limit, needed = settings().memory, rows * columns * _BYTES_PER_VALUE + beside
     if needed > limit:
@@ -178,7 +180,7 @@ def affordable(rows: int, columns: int, file: str, share: float = 1.0, beside: i
         raise MemoryBudgetError(
             f"{file} needs {total} of memory for {columns:,} columns, the limit is {gib(limit)}: "
             f"{limit // (columns * _BYTES_PER_VALUE):,} rows fit; use fewer rows, select --columns, "
-            "or raise --memory"
+            f"or raise --memory{remedy}"
         )
 
 
