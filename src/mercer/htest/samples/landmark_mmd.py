@@ -112,10 +112,7 @@ class LandmarkDiscrepancies(LandmarkStatistics):
         work = _LandmarkSums(self.family, coded, scaled, self._basis.shift, self.precise)
         parallel = is_numpy(self.family.like)
         number = self.family.shape[0]
-        step = min(
-            max(settings().memory // (64 * _TILES_PER_TASK * 8 * number), _MIN_POINTS_PER_TILE),
-            _MAX_POINTS_PER_TILE,
-        )
+        step = _points_per_tile(number)
         total = np.zeros((len(self.family), number, coded.width + 1), np.float64)
         task_bytes = total.nbytes + step * (_TILES_PER_TASK * 8 * number + 4 * coded.width)
         for sums_of_span in in_order(work, spans(n + m, step), parallel=parallel, held=task_bytes):
@@ -154,9 +151,13 @@ class LandmarkBasis:
     @cached_property
     def shift(self) -> list[Array]:
         """Approximate mean kernel value of every landmark; subtracting it reduces rounding."""
-        rows, n = slice(0, self.family.shape[0]), self.family.shape[1]
-        tiles = self.family.tiles(rows, slice(0, min(n, _MAX_POINTS_PER_TILE)))
-        return [namespace(tile).mean(tile, axis=1)[:, None] for tile in tiles]
+        number, n = self.family.shape
+        points = min(n, _MAX_POINTS_PER_TILE)
+        sums: list[Any] = [0.0] * len(self.family)
+        for span in spans(points, _points_per_tile(number)):
+            for k, tile in enumerate(self.family.tiles(slice(0, number), span)):
+                sums[k] = sums[k] + namespace(tile).sum(tile, axis=1)
+        return [total[:, None] / points for total in sums]
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,12 @@ class _LandmarkSums:
         if self.weights is not None:
             labels *= self.weights[points].astype(kind)
         return sums_at_landmarks(self.family, points, labels, self.shift)
+
+
+def _points_per_tile(landmarks: int) -> int:
+    """Points whose kernel values at so many landmarks are computed at a time."""
+    affordable = settings().memory // (64 * _TILES_PER_TASK * 8 * landmarks)
+    return min(max(affordable, _MIN_POINTS_PER_TILE), _MAX_POINTS_PER_TILE)
 
 
 def landmark_rows(total: int, number: int, rng: np.random.Generator) -> np.ndarray:
