@@ -135,6 +135,20 @@ def test_several_columns_are_compared_pair_by_pair():
     assert [check.name for check in result.diagnosis.x] == ["x[0]", "x[1]", "x[2]"]
 
 
+def test_regressions_of_indicators_have_the_name_of_their_column():
+    """They were y[0] and y[1], whichever column of y had the categories."""
+    rng = np.random.default_rng(0)
+    z, x = rng.normal(size=(2, 120))
+    y = pd.DataFrame({"age": rng.normal(size=120), "region": rng.choice(["n", "s", "e"], 120)})
+    diagnosis = GCM().test(x, y, z).diagnosis
+    assert diagnosis is not None
+    assert [check.name for check in diagnosis.y] == [
+        "y (age)",
+        "y (region, indicator 1 of 2)",
+        "y (region, indicator 2 of 2)",
+    ]
+
+
 def test_results_do_not_depend_on_units():
     x, y, z = additive("sine", "normal", 3).draw(np.random.default_rng(0), 150)
     plain = KernelGCM().test(x, y, z)

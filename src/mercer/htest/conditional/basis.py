@@ -49,6 +49,10 @@ class NumericTable:
         values = np.hstack([self.values, other.values])
         return NumericTable(values, (*self.categorical, *other.categorical))
 
+    def indicators_of_columns(self) -> list[int]:
+        """How many columns of `indicators()` each column has."""
+        return [max(len(np.unique(c)) - 1, 1) if labels else 1 for c, labels in self._labelled()]
+
     def indicators(self) -> np.ndarray:
         """Columns of numbers, and one indicator for each category but the last: (n, k)."""
         return self.expanded(None).values

@@ -163,8 +163,8 @@ class ResidualTest(HypothesisTest):
         near = neighbours(z)
         sides, checks = [], []
         given = read[2].described
-        for variable, side in zip(read[:2], residuals, strict=True):
-            labels = _labels(variable, len(side))
+        for variable, table, side in zip(read[:2], (x, y), residuals, strict=True):
+            labels = _labels(variable, table.rows(rows).indicators_of_columns())
             pairs = [checked(r, near, label, given) for r, label in zip(side, labels, strict=True)]
             sides.append(tuple(r for r, _ in pairs))
             checks.append(tuple(c for _, c in pairs))
@@ -173,14 +173,20 @@ class ResidualTest(HypothesisTest):
         )
 
 
-def _labels(variable: Variable, number: int) -> list[str]:
-    """Names of the regressions of one variable: those of its columns, or numbers where categories are several indicators."""
+def _labels(variable: Variable, indicators: list[int]) -> list[str]:
+    """Names of the regressions of one variable: those of its columns, and numbers of the indicators of categories."""
+    number = sum(indicators)
     if number == 1:
         return [variable.described]
-    columns = variable.columns
-    if columns is not None and len(columns.names) == number:
-        return [f"{variable.name} ({name})" for name in columns.names]
-    return [f"{variable.name}[{i}]" for i in range(number)]
+    if variable.columns is None:
+        return [f"{variable.name}[{i}]" for i in range(number)]
+    return [
+        f"{variable.name} ({name})"
+        if k == 1
+        else f"{variable.name} ({name}, indicator {i + 1} of {k})"
+        for name, k in zip(variable.columns.names, indicators, strict=True)
+        for i in range(k)
+    ]
 
 
 def affordable(n: int, width: int) -> bool:
