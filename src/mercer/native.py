@@ -142,7 +142,8 @@ def _object_code(compiled: Any) -> bytes | None:
     from llvmlite import binding
 
     name = compiled.native_name.removeprefix("cfunc.")
-    text = compiled.inspect_llvm()
+    # Old versions of numba call the square root of the C library, which object code here cannot reach.
+    text = compiled.inspect_llvm().replace("@sqrt(double", "@llvm.sqrt.f64(double")
     defined = re.finditer(r"^define [^@]*@([\w.$]+)\(.*?^}$", text, flags=re.MULTILINE | re.DOTALL)
     bodies = {match[1]: match[0] for match in defined}
     needed, waiting = set(), [name]

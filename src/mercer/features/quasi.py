@@ -23,7 +23,7 @@ def quasi_frequencies(
     """Frequencies of a kernel that fill its spectrum evenly: (number, dim)."""
     trial = QuasiGenerator(lambda n, k: rng.random((n, k)), number)  # counts the columns needed
     draw(kernel, number, dim, _as_generator(trial))
-    points = _sobol(number, max(trial.used, 1), rng)
+    points = sobol_points(number, max(trial.used, 1), rng)
     sequence = QuasiGenerator(lambda n, k: points[:n, :k], number)
     return draw(kernel, number, dim, _as_generator(sequence))
 
@@ -100,7 +100,7 @@ class QuasiGenerator:
         )
 
 
-def _sobol(number: int, dim: int, rng: np.random.Generator) -> np.ndarray:
+def sobol_points(number: int, dim: int, rng: np.random.Generator) -> np.ndarray:
     """First points of a scrambled Sobol sequence, clipped away from 0 and 1: (number, dim)."""
     from scipy.stats import qmc
 

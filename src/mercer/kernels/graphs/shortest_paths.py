@@ -89,6 +89,7 @@ def _distances(graphs: Graphs, matrix_edges: np.ndarray) -> np.ndarray:
     adjacency, blocks = graphs.adjacency, []
     for start, stop in zip(graphs.edges[:-1], graphs.edges[1:], strict=True):
         block = adjacency[start:stop, start:stop]
+        block.indices, block.indptr = block.indices.astype(np.int32), block.indptr.astype(np.int32)
         blocks.append(csgraph.shortest_path(block, directed=False, unweighted=not weighted).ravel())
     distances = np.concatenate(blocks)
     return _rounded(distances) if weighted else distances

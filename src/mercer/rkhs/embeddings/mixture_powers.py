@@ -9,6 +9,7 @@ from math import log, pi
 import numpy as np
 
 from mercer import linalg
+from mercer.features.quasi import sobol_points
 from mercer.rkhs.embeddings.atoms import Gaussians
 from mercer.rkhs.embeddings.batch import AtomBlock
 
@@ -113,12 +114,10 @@ def _standard_nodes(components: int, d: int) -> tuple[np.ndarray, np.ndarray]:
         weights = np.prod(np.stack(np.meshgrid(*[w] * d, indexing="ij"), axis=-1), axis=-1)
         return grid, np.log(weights.ravel() / np.sum(weights))
     from scipy.special import ndtri
-    from scipy.stats import qmc
 
     power = max(int(np.log2(max(room, 1.0))), 0)
-    uniform = qmc.Sobol(d, rng=0).random_base2(power)
-    # a single node per component stands at its mean
-    z = ndtri(np.clip(uniform, 1e-12, 1 - 1e-12)) if power else np.zeros((1, d))
+    uniform = sobol_points(2**power, d, np.random.default_rng(0))
+    z = ndtri(uniform) if power else np.zeros((1, d))  # a single node stands at the mean
     return z, np.full(len(z), -log(len(z)))
 
 
