@@ -9,7 +9,6 @@ from math import log, pi
 import numpy as np
 
 from mercer import linalg
-from mercer.features.quasi import sobol_points
 from mercer.rkhs.embeddings.atoms import Gaussians
 from mercer.rkhs.embeddings.batch import AtomBlock
 
@@ -114,6 +113,8 @@ def _standard_nodes(components: int, d: int) -> tuple[np.ndarray, np.ndarray]:
         weights = np.prod(np.stack(np.meshgrid(*[w] * d, indexing="ij"), axis=-1), axis=-1)
         return grid, np.log(weights.ravel() / np.sum(weights))
     from scipy.special import ndtri
+
+    from mercer.features.quasi import sobol_points  # which imports scikit-learn
 
     power = max(int(np.log2(max(room, 1.0))), 0)
     uniform = sobol_points(2**power, d, np.random.default_rng(0))
