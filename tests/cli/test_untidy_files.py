@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from mercer.cli.number_style import MISSING_WORDS, TextFormat
 from mercer.cli.read import read
 from mercer.cli.table import Selection
 from tests.support import cli_runs
@@ -159,3 +160,27 @@ def test_line_ends_and_marks_change_nothing(folder, end, start):
     (folder / "b.csv").write_text(lines())
     told = [cli_runs.run("independence", name).stdout for name in ("a.csv", "b.csv")]
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["numbers alone", "with an empty cell"])
+@pytest.mark.parametrize("code", ["-999", "-999.0", " -999.00"])
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_numbers_that_stand_for_missing_values(folder, clean, code, decimal):
+    """In a column without words, -999 was a value like any other, whatever `--na` said."""
+    cells = ["1.5", code, "2.25", "3", "4.5", "6", "7", "8", "9", "10", "11", "12"]
+    written = [c.replace(".", decimal) for c in [*cells, "5.5" if clean else ""]]
+    (folder / "a.csv").write_text("\n".join(["x;y", *(f"{c};1" for c in written)]) + "\n")
+    form = TextFormat(missing=MISSING_WORDS | {"-999"})
+    x = read("a.csv", Selection(text=form)).columns["x"]
+    assert x.missing().tolist() == [i == 1 or (i == 12 and not clean) for i in range(13)]
+    assert read("a.csv", Selection()).columns["x"].missing().sum() == (not clean)
+
+
+def test_a_number_for_missing_values_that_is_written_with_signs(folder):
+    """Codes are read in the style of their column: thousands, currencies, decimal commas."""
+    rows = [f"{3 * i % 17},25 €;1" for i in range(30)] + ["9.999,00 €;1"]
+    (folder / "a.csv").write_text("\n".join(["x;y", *rows]) + "\n")
+    for code in ("9999", "9.999,00", "9.999,00 €"):
+        form = TextFormat(missing=MISSING_WORDS | {code})
+        x = read("a.csv", Selection(text=form)).columns["x"]
+        assert np.flatnonzero(x.missing()).tolist() == [30]

@@ -20,6 +20,7 @@ import numpy as np
 from mercer.cli.byte_source import ByteSource
 from mercer.cli.exits import Refused
 from mercer.cli.number_style import (
+    MISSING_WORDS,
     NumberStyle,
     TextFormat,
     is_number,
@@ -226,10 +227,10 @@ class _TextColumn:
             place = f"{file}, column {quoted([self.name])}"
             self.style = number_style(self.sample, self.form, comma, place)
         if self.style is not None and self.sample:
-            values = _floats([self.style.plain(c) for c in self.sample], self.form.missing)
+            cells = [self.style.plain(c) for c in self.sample]
+            values = self._numbers(cells, self.style)
             self.numbers = int(np.count_nonzero(~np.isnan(values)))
-            missing = sum(c.strip() in self.form.missing for c in self.sample)
-            self.words = len(self.sample) - missing - self.numbers
+            self.words = len(self._words(cells, values))
         self.sample = []
 
     def refuse_numbers_as_labels(self, file: str) -> None:
@@ -289,11 +290,10 @@ class _TextColumn:
     ) -> np.ndarray:
         style = NumberStyle(",") if self.style is None and header.comma else self.style
         raw, cells = cells, cells if style is None else [style.plain(c) for c in cells]
-        values = _floats(cells, self.form.missing)
-        for i in np.flatnonzero(np.isnan(values)):
-            if cells[i].strip() not in self.form.missing and not is_number(cells[i]):
-                self.first_word = self.first_word if self.words else (start + int(i), raw[i])
-                self.words += 1
+        values = self._numbers(cells, style)
+        for i in self._words(cells, values):
+            self.first_word = self.first_word if self.words else (start + i, raw[i])
+            self.words += 1
         if self.words and start == 0:
             self.sample = raw
         self.numbers += int(np.count_nonzero(~np.isnan(values)))
@@ -305,6 +305,21 @@ class _TextColumn:
                     "--categories, else subtract or divide by a constant"
                 )
         return values
+
+    def _numbers(self, cells: list[str], style: NumberStyle | None) -> np.ndarray:
+        """Cells as numbers, NaN where one is not a number, or stands for a missing value as -999 may."""
+        values = _floats(cells, self.form.missing)
+        given = self.form.missing - MISSING_WORDS
+        plain = given if style is None else {*map(style.plain, given)}
+        if codes := [float(word) for word in plain if is_number(word)]:
+            values[np.isin(values, codes)] = np.nan
+        return values
+
+    def _words(self, cells: list[str], values: np.ndarray) -> list[int]:
+        """Places of the cells that are neither numbers nor missing values."""
+        unread = np.flatnonzero(np.isnan(values)).tolist()
+        missing = self.form.missing
+        return [i for i in unread if cells[i].strip() not in missing and not is_number(cells[i])]
 
 
 def _place(source: ByteSource, header: Header, column: str, row: int) -> str:
