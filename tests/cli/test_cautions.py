@@ -143,3 +143,46 @@ def test_results_in_python_say_it_first():
     assert independence(a, noise, rng=0).cautions == ()  # permuting the noise is exact
     assert independence(a, b, given=noise, rng=0).cautions[0].count("earlier rows") == 1
     assert two_sample(noise, np.zeros(20), rng=0).cautions == ()
+
+
+# ---- units measured twice -----------------------------------------------------------------------
+
+
+def _visits(n=40):
+    """Weights before and after, two less than before and noisy by one: rows in different orders."""
+    rng = np.random.default_rng(0)
+    units, before = rng.permutation(n) + 100, rng.normal(80, 15, n)
+    first = pd.DataFrame({"unit": units, "weight": before})
+    second = pd.DataFrame({"unit": units, "weight": before - 2 + rng.normal(size=n)})
+    return first, second.sample(frac=1, random_state=0)
+
+
+@pytest.mark.parametrize("name", [int, "P{}".format], ids=["numbers", "labels"])
+def test_units_that_were_measured_twice_are_pairs(tmp_path, monkeypatch, name):
+    """Without a word, 'no difference was found' between weights that all fell by two."""
+    monkeypatch.chdir(tmp_path)
+    first, second = (frame.assign(unit=frame.unit.map(name)) for frame in _visits())
+    both = pd.concat([first.assign(visit="before"), second.assign(visit="after")])
+    both.sample(frac=1, random_state=1).to_csv("long.csv", index=False)
+    told = " ".join(run("two-sample", "long.csv", "--by", "visit").stdout.split())
+    assert told.startswith("No difference was found between after and before")
+    assert "Caution: column 'unit' has the same 40 different values in both samples" in told
+    assert "MMD(null=Permutation(999, paired=True))" in told
+    pairs = (frame.sort_values("unit")[["weight"]] for frame in (first, second))
+    assert MMD(null=Permutation(999, paired=True)).test(*pairs, rng=0).rejects()
+
+
+def test_other_columns_are_no_pairs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, second = _visits()
+    cases = {
+        "other units": (first, second.assign(unit=second.unit + 1)),
+        "one unit twice": (first, pd.concat([second.iloc[:-1], second.iloc[:1]])),
+        "row numbers": tuple(f.assign(unit=np.arange(1, 41)) for f in (first, second)),
+        "measurements": tuple(f.assign(unit=f.unit + 0.5) for f in (first, second)),
+        "sizes": (first, second.iloc[:-1]),
+    }
+    for case, (a, b) in cases.items():
+        a.to_csv("a.csv", index=False)
+        b.to_csv("b.csv", index=False)
+        assert "measured twice" not in run("two-sample", "a.csv", "b.csv").stdout, case

@@ -59,7 +59,11 @@ def test_pairs_see_what_an_unpaired_test_does_not():
     rng = np.random.default_rng(1)
     x = 10 * rng.standard_normal((60, 1))
     y = x + 0.5 + 0.1 * rng.standard_normal((60, 1))
-    assert MMD(RBF(20.0), null=Permutation(199, paired=True)).test(x, y, rng=0).rejects(0.01)
+    pairs = MMD(RBF(20.0), null=Permutation(199, paired=True)).test(x, y, rng=0)
+    assert pairs.rejects(0.01)
+    assert "compare the samples as wholes" in " ".join(
+        pairs.notes
+    )  # 50% told apart beside p = 0.005
     assert not MMD(RBF(20.0), null=Permutation(199)).test(x, y, rng=0).rejects(0.2)
     with pytest.raises(ValueError, match="same size"):
         MMD(null=Permutation(9, paired=True)).test(x, y[:30])

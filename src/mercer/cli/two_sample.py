@@ -21,6 +21,7 @@ from mercer.cli.common_options import SampleOptions, SeriesOptions, TwoSampleOpt
 from mercer.cli.exits import DIFFER, guarded
 from mercer.cli.match import FileSample, matched
 from mercer.cli.object_comparison import compare_objects, compares_objects
+from mercer.cli.paired_rows import pair_cautions
 from mercer.cli.streamed_files import StreamedSample, streamed_features
 from mercer.cli.test_registry import TwoSampleChoice
 from mercer.cli.time_series import as_series, differenced
@@ -80,6 +81,8 @@ def compare(paths: Sequence[str], chosen: TwoSampleOptions, level: float) -> Two
         first, second, result = tested(first, second, chosen, chosen.choice, notes)
     if not result.test.for_series:
         notes += in_time((first, second))
+        if large is None:
+            notes += pair_cautions(first, second)
     return two_sample_answer((first, second), result, level, chosen.seed, notes)
 
 

@@ -48,6 +48,10 @@ from mercer.rkhs.function import Function
 
 SCHEMA = "mercer/two-sample/1"
 _MIN_OBSERVATIONS = 2  # in each sample, for an unbiased MMD^2
+_SIZES_OF_PAIRS = (
+    "Sizes and means compare the samples as wholes: what is clear within pairs may be small beside the spread of "
+    "each sample."
+)
 _FEATURES_SEED = 0  # of the resamples of `features` in a summary, which is always the same
 
 
@@ -292,4 +296,6 @@ def _sample_notes(test: HypothesisTest, pooled: Pooled, judgement: Judgement) ->
     if null is None or isinstance(null, Permutation):
         null = None if null is None else pooled.null_of_rows(null)
         notes = attainable_note(log_labellings(sizes, null), len(judgement.draws), "labellings")
+    if isinstance(null, Permutation) and null.paired:
+        notes = (*notes, _SIZES_OF_PAIRS)
     return (*notes, *sample_rows_notes(pooled.first, pooled.second))
