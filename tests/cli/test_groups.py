@@ -122,7 +122,9 @@ def test_an_infinite_value_is_named_by_its_row_in_the_file(table):
         (["a.csv", "b.csv", "--levels", "a,b"], "give --by too"),
         (["a.csv", "--by", "city", "--levels", "Rome"], "needs two levels"),
         (["a.csv", "--by", "city", "--exclude", "city"], "--by and --exclude"),
-        (["a.csv", "--by", "city", "--text", "city"], "a file for each group"),
+        (["a.csv", "--by", "city", "--text", "city"], "both --by and --columns"),
+        (["a.csv", "--by", "city", "--text", "lines"], "a file for each group"),
+        (["a.jsonl", "--by", "city", "--text", "body"], "a file for each group"),
     ],
 )
 def test_wrong_use_says_what_to_give(folder, words, told):
@@ -164,3 +166,27 @@ def test_what_a_single_column_is_like_in_both_groups_is_told(table):
     labels = run("two-sample", "both.csv", "--by", "group", "--columns", "city").stdout
     assert "% and " in next(line for line in labels.splitlines() if "Values" in line)
     assert "Values" not in run("two-sample", "both.csv", "--by", "group").stdout
+
+
+def test_texts_of_one_file_are_compared_as_those_of_two_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    words = ["please", "meeting", "report", "lunch", "monday", "find"]
+    texts = pd.DataFrame({"text": [" ".join(rng.choice(words, 6)) for _ in range(60)]})
+    texts["kind"] = np.where(rng.random(60) < 0.4, "spam", "ham")
+    texts.loc[texts.kind == "spam", "text"] += " prize"
+    texts.to_csv("sms.tsv", index=False, sep="\t")
+    for kind, group in texts.groupby("kind"):
+        group.to_csv(f"{kind}.csv", index=False)
+    one = _told("sms.tsv", "--by", "kind", "--text", "text")
+    two = _told("ham.csv", "spam.csv", "--text", "text")
+    assert [one[key] for key in ("pvalue", "features")] == [
+        two[key] for key in ("pvalue", "features")
+    ]
+    rows = [int(point["name"].removeprefix("row ")) - 1 for point in one["telling"]["second"]]
+    assert set(texts.kind[rows]) == {"spam"}  # rows of the file, not of the group
+    assert run("two-sample", "sms.tsv", "--by", "kind", "--text", "text").stdout.startswith(
+        "ham and spam differ"
+    )
+    run("two-sample", "sms.tsv", "--by", "kind", "--text", "text", "--report", "page.html")
+    assert "--by kind" in (tmp_path / "page.html").read_text()

@@ -14,6 +14,7 @@ from mercer.cli.exits import Refused, WrongUse
 from mercer.cli.object_files import (
     ObjectSample,
     files_sample,
+    grouped_text_samples,
     is_json_lines,
     is_plain_text,
     json_lines_sample,
@@ -125,7 +126,7 @@ def compares_objects(chosen: SampleOptions, paths: Sequence[str]) -> bool:
 def compare_objects(paths: Sequence[str], chosen: SampleOptions, level: float) -> ObjectAnswer:
     """Read two files of texts or series, test them, and find what tells them apart."""
     _check_options(chosen, paths)
-    first, second = (_sample(path, chosen) for path in paths)
+    first, second = _samples(paths, chosen)
     if first.kind != second.kind:
         raise Refused(f"{first.name} holds {first.kind} and {second.name} {second.kind}")
     if first.kind == "series" and first.points.channels != second.points.channels:
@@ -162,6 +163,15 @@ def text_kernel(name: str | None) -> Kernel | None:
     return {"spectrum": Spectrum(size), "subsequence": Subsequence(size, _DECAY)}[word].normalized()
 
 
+def _samples(paths: Sequence[str], chosen: SampleOptions) -> tuple[ObjectSample, ObjectSample]:
+    """The observations of two files, or of two groups of rows of one."""
+    if chosen.grouping is None or chosen.text is None:
+        first, second = (_sample(path, chosen) for path in paths)
+        return first, second
+    selection = Selection(text=chosen.text_format)
+    return grouped_text_samples(paths[0], chosen.text, selection, chosen.grouping, chosen.missing)
+
+
 def _sample(path: str, chosen: SampleOptions) -> ObjectSample:
     form = chosen.text_format
     selection = Selection(
@@ -184,8 +194,11 @@ def _sample(path: str, chosen: SampleOptions) -> ObjectSample:
 
 def _check_options(chosen: SampleOptions, paths: Sequence[str]) -> None:
     """Refuse options that only tables of numbers have."""
-    if chosen.by is not None:
-        raise WrongUse("--by is for tables: write a file for each group of texts or series")
+    table = chosen.text and chosen.text != LINES and not any(map(is_json_lines, paths))
+    if chosen.by is not None and not table:
+        raise WrongUse(
+            "--by is for tables: write a file for each group of series, or of JSON lines"
+        )
     if chosen.text and chosen.series_of:
         raise WrongUse("give --text or --series-of, not both")
     if chosen.series_of and any(map(is_json_lines, paths)):

@@ -13,6 +13,7 @@ import numpy as np
 
 from mercer.cli.byte_source import label, matching, natural, opened
 from mercer.cli.exits import Refused, one_line
+from mercer.cli.groups import Grouping
 from mercer.cli.match import Missing
 from mercer.cli.read import read, transcoded
 from mercer.cli.table import File, LabelColumn, NumericColumn, Selection, quoted, short
@@ -23,6 +24,7 @@ from mercer.kernels.series.series_data import Series
 _JSON_LINES = (".jsonl", ".ndjson")
 _PLAIN_TEXT = (".txt",)
 _PACKED = (".gz", ".bz2", ".xz", ".zip")
+_PLACE = ""  # name of the column of row numbers; columns of tables have other names
 _SHOWN = 60  # characters of a value in a message
 
 
@@ -35,8 +37,8 @@ class ObjectSample:
     labels: tuple[str, ...]  # "row 3", "line 3", or the name of a series
     dropped: int = 0
     notes: tuple[str, ...] = ()
+    grouped: bool = False  # whether it is a level of a column of a file, and has its name
     differenced: ClassVar[bool] = False  # as of a `FileSample`; there are no differences of objects
-    grouped: ClassVar[bool] = False
 
     @property
     def rows(self) -> int:
@@ -75,12 +77,33 @@ def text_sample(
 ) -> ObjectSample:
     """Texts of one column of a table."""
     wanted = replace(selection, columns=(column,), categories=frozenset([column]))
-    file = read(path, wanted)
-    texts = file.columns[column]
-    if not isinstance(texts, LabelColumn):
+    return _texts(_with_places(read(path, wanted)), column, missing)
+
+
+def grouped_text_samples(
+    path: str, column: str, selection: Selection, grouping: Grouping, missing: Missing | None
+) -> tuple[ObjectSample, ObjectSample]:
+    """Texts of one column of a table, of the two levels of another column."""
+    wanted = replace(selection, columns=(column,), categories=frozenset([column]))
+    file = _with_places(read(path, grouping.selected(wanted)))
+    first, second = (_texts(group, column, missing) for group in grouping.samples(file))
+    return replace(first, grouped=True), replace(second, grouped=True)
+
+
+def _with_places(file: File) -> File:
+    """The file with the numbers of its rows, which stay with the rows of a group."""
+    return replace(
+        file,
+        columns={**file.columns, _PLACE: NumericColumn(np.arange(file.rows, dtype=np.float64))},
+    )
+
+
+def _texts(file: File, column: str, missing: Missing | None) -> ObjectSample:
+    texts, places = file.columns[column], file.columns[_PLACE]
+    if not isinstance(texts, LabelColumn) or not isinstance(places, NumericColumn):
         raise Refused(f"{file.name}, column {quoted([column])}: numbers, not text")
     values = [None if code < 0 else texts.levels[code] for code in texts.codes]
-    names = [f"row {i + 1:,}" for i in range(len(values))]
+    names = [f"row {int(i) + 1:,}" for i in places.values]
     return _complete(file.name, values, names, missing, file.notes)
 
 
