@@ -184,3 +184,32 @@ def test_a_number_for_missing_values_that_is_written_with_signs(folder):
         form = TextFormat(missing=MISSING_WORDS | {code})
         x = read("a.csv", Selection(text=form)).columns["x"]
         assert np.flatnonzero(x.missing()).tolist() == [30]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_words_for_missing_values_hold_in_binary_files(folder, kind):
+    """`--na` was ignored there, and -999 compared like any other number."""
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(
+        {"x": [1.5, -999.0, 3.0], "n": [1, 2, -999], "city": ["Rome", "k.A.", "Oslo"]}
+    )
+    getattr(frame, f"to_{kind}")(f"a.{kind}")
+    form = TextFormat(missing=MISSING_WORDS | {"-999", "k.A."})
+    columns = read(f"a.{kind}", Selection(text=form)).columns
+    missing = {name: np.flatnonzero(column.missing()).tolist() for name, column in columns.items()}
+    assert missing == {"x": [1], "n": [2], "city": [1]}
+    plain = read(f"a.{kind}", Selection(text=TextFormat())).columns
+    assert not any(column.missing().any() for column in plain.values())
+    told = refused("independence", f"a.{kind}", "--na", "-999").stderr
+    assert "missing values (x: 1, n: 1)" in told or "missing values (n: 1, x: 1)" in told
+
+
+def test_numbers_with_a_unit_are_refused_with_what_helps(folder):
+    """Lifetimes as '1.247,7 h': no style of numbers makes them readable."""
+    (folder / "a.csv").write_text(
+        "life;n\n" + "".join(f"1.{200 + i},5 h;{i % 7}\n" for i in range(60))
+    )
+    said = " ".join(refused("independence", "a.csv").stderr.split())
+    assert "write the numbers without their unit" in said
+    assert "--decimal" not in said

@@ -18,7 +18,8 @@ _NUMERIC_SHARE = 0.9  # of the words of a column, which are then written in this
 _MIN_LEVELS = 20  # fewer different labels that look like numbers may be codes, such as 1-2 and 3-4
 _MIN_DISTINCT_SHARE = 0.1  # of the rows, likewise
 _DATE = re.compile(r"\d{4}([-/.])\d{1,2}\1\d{1,2}([T ].*)?|\d{1,2}([-/.])\d{1,2}\3\d{2,4}( .*)?")
-_LIKE_NUMBER = re.compile(r"[^A-Za-z]*\d[^A-Za-z]*|[+-]?\d[\d.,]*\s*[A-Za-z°µ]{1,4}")
+_WITH_UNIT = re.compile(r"[+-]?\d[\d.,]*\s*[A-Za-z°µ]{1,4}")
+_LIKE_NUMBER = re.compile(rf"[^A-Za-z]*\d[^A-Za-z]*|{_WITH_UNIT.pattern}")
 _ENGLISH = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?|[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _EUROPEAN = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d*)?|[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?")
 _SPACED = re.compile(r"[+-]?\d{1,3}([ '\u00a0\u202f]\d{3})+([.,]\d*)?")
@@ -33,6 +34,11 @@ class TextFormat:
     thousands: str | None = None
     encoding: str | None = None
     missing: frozenset[str] = MISSING_WORDS
+
+    @property
+    def given_words(self) -> frozenset[str]:
+        """Words and numbers for missing values that the user named."""
+        return self.missing - MISSING_WORDS
 
 
 @dataclass(frozen=True)
@@ -114,10 +120,15 @@ def refuse_numbers_as_labels(levels: Iterable[str], rows: int, place: str) -> No
             f"{place}: {quoted(words, 3)} among {numbers:,} different numbers: if that stands for missing values, say so with "
             f"--na {shlex.quote(words[0])}; else fix it, or treat the column as labels with --categories"
         )
+    units = _share(known, _WITH_UNIT) >= _NUMERIC_SHARE
+    remedy = (
+        "write the numbers without their unit"
+        if units
+        else ("say how they are written (--decimal, --thousands, --na)")
+    )
     raise Refused(
         f"{place}: {len(known):,} different values that look like numbers but are none, such as "
-        f"{quoted(known, 3)}: say how they are written (--decimal, --thousands, --na), leave the column out "
-        "with --exclude, or treat it as labels with --categories"
+        f"{quoted(known, 3)}: {remedy}, leave the column out with --exclude, or treat it as labels with --categories"
     )
 
 

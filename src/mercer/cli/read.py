@@ -11,13 +11,15 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from time import monotonic
 
+import numpy as np
+
 from mercer.cli import columnar, npy, parquet_layout
 from mercer.cli.byte_source import ByteSource, label, matching, opened
 from mercer.cli.exits import Refused
 from mercer.cli.file_time import in_time_order
 from mercer.cli.join_files import joined
-from mercer.cli.number_style import TextFormat
-from mercer.cli.table import File, Selection, without_index
+from mercer.cli.number_style import TextFormat, is_number
+from mercer.cli.table import File, LabelColumn, NumericColumn, Selection, without_index
 from mercer.cli.text import read_text
 from mercer.gram.progress import job
 
@@ -65,13 +67,32 @@ def _read_one(path: str, selection: Selection, progress: bool) -> File:
         source.file.seek(0)
         for magic, reader in _READERS:
             if head.startswith(magic):
-                return without_index(reader(source, selection, advance), selection)
+                file = reader(source, selection, advance)
+                return without_index(_without_words(file, selection), selection)
         for magic, description in _UNSUPPORTED:
             if head.startswith(magic):
                 raise Refused(f"{source.name}: this is {description}")
         form = selection.text or TextFormat()
         with transcoded(source, form.encoding) as utf8:
             return without_index(read_text(utf8, replace(selection, text=form), advance), selection)
+
+
+def _without_words(file: File, selection: Selection) -> File:
+    """The file without the words and numbers that `--na` says stand for missing values; text files are read so."""
+    words = () if selection.text is None else selection.text.given_words
+    if not words:
+        return file
+    numbers = [float(word) for word in words if is_number(word)]
+    columns = dict(file.columns)
+    for name, column in columns.items():
+        if isinstance(column, LabelColumn):
+            absent = [i for i, level in enumerate(column.levels) if level.strip() in words]
+            codes = np.where(np.isin(column.codes, absent), -1, column.codes)
+            columns[name] = replace(column, codes=codes)
+        else:
+            values = np.where(np.isin(column.values, numbers), np.nan, column.values)
+            columns[name] = NumericColumn(values.astype(column.values.dtype))
+    return replace(file, columns=columns)
 
 
 @contextmanager

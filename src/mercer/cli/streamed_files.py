@@ -120,7 +120,9 @@ def streamed_files(
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes):
         return None
-    if streams and _comparable(known) and not (selection.time or selection.categories):
+    words = selection.text is not None and selection.text.given_words
+    whole = bool(selection.time or selection.categories or words)  # files are read as a whole
+    if streams and _comparable(known) and not whole:
         if streamed(*(RowStream((), s.rows, len(s.types[0])) for s in known)) is None:
             return None
         return tuple(_with_head(_sample(shape, selection, notes)) for shape in known)

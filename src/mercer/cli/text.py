@@ -20,7 +20,6 @@ import numpy as np
 from mercer.cli.byte_source import ByteSource
 from mercer.cli.exits import Refused
 from mercer.cli.number_style import (
-    MISSING_WORDS,
     NumberStyle,
     TextFormat,
     is_number,
@@ -309,7 +308,7 @@ class _TextColumn:
     def _numbers(self, cells: list[str], style: NumberStyle | None) -> np.ndarray:
         """Cells as numbers, NaN where one is not a number, or stands for a missing value as -999 may."""
         values = _floats(cells, self.form.missing)
-        given = self.form.missing - MISSING_WORDS
+        given = self.form.given_words
         plain = given if style is None else {*map(style.plain, given)}
         if codes := [float(word) for word in plain if is_number(word)]:
             values[np.isin(values, codes)] = np.nan
