@@ -73,7 +73,7 @@ def _bars(
         Bar("model beside measured, relative error", 0.25, off),
         Bar(
             "the command on globs of files: memory / budget",
-            1.0,
+            1.25,
             max(row["growth / budget"] for row in command.rows),
         ),
     ]
