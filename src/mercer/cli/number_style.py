@@ -121,11 +121,8 @@ def refuse_numbers_as_labels(levels: Iterable[str], rows: int, place: str) -> No
             f"--na {shlex.quote(words[0])}; else fix it, or treat the column as labels with --categories"
         )
     units = _share(known, _WITH_UNIT) >= _NUMERIC_SHARE
-    remedy = (
-        "write the numbers without their unit"
-        if units
-        else ("say how they are written (--decimal, --thousands, --na)")
-    )
+    written = "say how they are written (--decimal, --thousands, --na)"
+    remedy = "write the numbers without their unit" if units else written
     raise Refused(
         f"{place}: {len(known):,} different values that look like numbers but are none, such as "
         f"{quoted(known, 3)}: {remedy}, leave the column out with --exclude, or treat it as labels with --categories"
