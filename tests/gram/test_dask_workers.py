@@ -16,6 +16,7 @@ import pytest
 import mercer
 from mercer.gram.cluster import batches, current_client, in_batches, workers_of
 from mercer.gram.cluster.dask_workers import DaskWorkers
+from mercer.gram.cluster.shipped_work import SentWork
 
 POINTS = np.random.default_rng(0).normal(size=(5_000, 4))
 
@@ -172,6 +173,27 @@ def test_a_caller_that_stops_cancels_the_tasks_on_the_cluster(client: Any):
     while any(client.processing().values()) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(client.processing().values())
+
+
+class ClosedAtSubmit:
+    """A client whose scheduler dies between a look at its status and the next call."""
+
+    status = "running"
+
+    def nthreads(self):
+        return {"worker": 1}
+
+    def submit(self, *_, **__):
+        self.status = "closed"
+        raise RuntimeError("Client is closed")
+
+
+def test_a_scheduler_that_dies_before_a_batch_is_sent_is_an_error():
+    pytest.importorskip("distributed")
+    client = ClosedAtSubmit()
+    workers = DaskWorkers(client)
+    with pytest.raises(ConnectionError, match="scheduler cannot be reached"):
+        workers.submit(SentWork("key", None, ()), [0])
 
 
 def test_a_scheduler_that_dies_in_the_middle_is_an_error():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from pydoc import locate
 from time import monotonic, sleep
 from typing import Any
@@ -40,9 +41,7 @@ class DaskWorkers(Workers):
         self._same_version: set[str] = set()
         self._threads: tuple[float, int] = (-_STATUS_AGE, 0)
         self._unreachable_since: float | None = None
-        self._slow: dict[
-            str, float
-        ] = {}  # workers that were late, and until when they get no batches
+        self._slow: dict[str, float] = {}  # late workers, and until when they get no batches
         self.lost = (KilledWorker, CommClosedError, CancelledError)
 
     @property
@@ -50,32 +49,33 @@ class DaskWorkers(Workers):
         """Threads of all workers."""
         asked_at, threads = self._threads
         if monotonic() - asked_at > _STATUS_AGE:
-            self._wait_for_scheduler()
-            threads = sum(self._client.nthreads().values())
+            with self._connected():
+                threads = sum(self._client.nthreads().values())
             self._threads = monotonic(), threads
         return max(threads, 1)
 
     def send(self, work: PackedWork) -> SentWork:
         """Scatter the pickle and the arrays that the workers do not have."""
-        self._wait_for_scheduler()
-        self._refuse_other_versions()
         pickled = np.frombuffer(work.pickled, np.uint8)
-        handles = self._arrays.handles(
-            (work.key, *work.digests), (pickled, *work.arrays), self._scatter
-        )
+        with self._connected():
+            self._refuse_other_versions()
+            handles = self._arrays.handles(
+                (work.key, *work.digests), (pickled, *work.arrays), self._scatter
+            )
         return SentWork(work.key, handles[0], tuple(handles[1:]))
 
     def submit(self, work: SentWork, tasks: Sequence[Any]) -> Any:
         """A future of the answers to these tasks."""
-        return self._client.submit(
-            run_batch,
-            work.key,
-            work.pickled,
-            list(work.handles),
-            tasks,
-            pure=False,
-            workers=self._not_slow(),
-        )
+        with self._connected():
+            return self._client.submit(
+                run_batch,
+                work.key,
+                work.pickled,
+                list(work.handles),
+                tasks,
+                pure=False,
+                workers=self._not_slow(),
+            )
 
     def result(self, future: Any, timeout: float) -> Any:
         """The answers of a batch; raises TimeoutError where they are not there in so many seconds."""
@@ -91,11 +91,12 @@ class DaskWorkers(Workers):
 
         Where that would leave none, those that were late before get work again: they may only have been slow.
         """
-        self._wait_for_scheduler()
-        working = [a for a, keys in self._client.processing().items() if late.key in keys]
-        holding = [a for names in self._client.who_has([late]).values() for a in names]
+        with self._connected():
+            working = [a for a, keys in self._client.processing().items() if late.key in keys]
+            holding = [a for names in self._client.who_has([late]).values() for a in names]
+            everyone = set(self._client.nthreads())
         slow = {*working, *holding}
-        everyone, new = set(self._client.nthreads()), slow - set(self._slow)
+        new = slow - set(self._slow)
         if everyone <= slow:
             return False  # one must be left
         if everyone <= slow | set(self._slow):
@@ -127,6 +128,16 @@ class DaskWorkers(Workers):
                 f"the Dask client is {self._client.status}: its scheduler cannot be reached, so the work was "
                 "stopped; connect a new client and call again"
             )
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Wait for the scheduler; what then fails because the client was closed is an error of the connection."""
+        self._wait_for_scheduler()
+        try:
+            yield
+        except Exception:
+            self.check()
+            raise
 
     def _wait_for_scheduler(self) -> None:
         """Wait while the client connects again; raise where that takes more than ten seconds."""
