@@ -213,10 +213,8 @@ def _refuse_beyond_memory(shapes: Sequence[_Shape]) -> None:
     limit = settings().memory
     needed = sum(8 * _COPIES * sum(shape.rows) * len(shape.types[0]) for shape in shapes)
     if needed > limit:
-        names, need = (
-            " and ".join(shape.name for shape in shapes),
-            "need" if shapes[1:] else "needs",
-        )
+        names = " and ".join(shape.name for shape in shapes)
+        need = "need" if shapes[1:] else "needs"
         others = _without_numbers(shapes)
         labels = f"; {quoted(others)} hold{'' if others[1:] else 's'} no numbers" if others else ""
         raise MemoryBudgetError(

@@ -39,9 +39,8 @@ from mercer.cli.table import (
 from mercer.cli.text_header import Header, header_of
 from mercer.cli.text_lines import BadRow, BoundedLines, Row, cells_of, lines_of
 
-_DIGIT = re.compile(
-    r"\d"
-)  # a word with one is a number written otherwise, rather than a missing value
+# A word with a digit is a number written otherwise, rather than a missing value.
+_DIGIT = re.compile(r"\d")
 _PROBLEMS_SHOWN = 3  # columns in one refusal
 _BATCH_BYTES = 4 << 20  # fewer cells than that if they are long
 _NUMERIC_SHARE = 0.9  # with this share of numbers a column is numeric, and its words are errors

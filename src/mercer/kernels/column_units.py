@@ -8,9 +8,8 @@ import numpy as np
 
 from mercer.frames import Table
 
-_LARGEST_RATIO_OF_SPREADS = (
-    10  # a column has 1% of the squared distances beside one of ten times its spread
-)
+# A column has 1% of the squared distances beside one of ten times its spread.
+_LARGEST_RATIO_OF_SPREADS = 10
 
 
 def warn_of_units(data: Table, subject: str, remedy: str, *, stacklevel: int) -> None:
