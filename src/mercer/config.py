@@ -1,4 +1,4 @@
-"""Settings of mercer: memory budget, threads, executor of the tiles, progress bar."""
+"""Settings of mercer: memory budget, threads, executor of the tiles and device of its workers, progress bar."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class Settings:
     memory: int = 2 * 1024**3
     threads: int | None = None
     executor: Executor | None = None
+    worker_device: str | None = None
     progress: bool = False
 
     @property
@@ -130,6 +131,10 @@ class config:
         Runs the tiles instead of the threads of mercer: a `dask.distributed.Client`, or an executor of
         `concurrent.futures`. Work of less than half a second stays here. With None, the current Dask client is
         used if there is one, else threads.
+    worker_device : str or None
+        Device of torch on which workers in other processes compare points, such as ``"cuda"``: the first GPU that each of
+        them sees. Sums over pairs of 10,000 points or more are then computed there, and differ by the rounding of the
+        device. None: on their processors.
     progress : bool
         Show a progress bar on stderr during long work.
 
@@ -147,6 +152,7 @@ class config:
         memory: int | str = _UNSET,
         threads: int | None = _UNSET,
         executor: Executor | None = _UNSET,
+        worker_device: str | None = _UNSET,
         progress: bool = _UNSET,
     ) -> None:
         changes: dict[str, Any] = {}
@@ -156,6 +162,15 @@ class config:
             changes["threads"] = _threads(threads)
         if executor is not _UNSET:
             changes["executor"] = _executor(executor)
+        if worker_device is not _UNSET:
+            if worker_device is not None and (
+                not isinstance(worker_device, str) or not worker_device
+            ):
+                raise TypeError(
+                    "worker_device must be None or a device of torch, such as 'cuda' for a GPU of each worker, "
+                    f"got {worker_device!r}"
+                )
+            changes["worker_device"] = worker_device
         if progress is not _UNSET:
             if not isinstance(progress, bool):
                 raise TypeError(f"progress must be True or False, got {progress!r}")

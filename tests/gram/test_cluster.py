@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
@@ -15,7 +15,6 @@ import pytest
 import mercer
 from mercer.gram import Gram
 from mercer.gram.cluster import batches, in_batches, shipped_work, workers_of
-from mercer.gram.cluster.batches import Workers
 from mercer.gram.cluster.sent_arrays import SentArrays
 from mercer.gram.cluster.shipped_work import PackedWork, SentWork, packed, run_batch
 from mercer.htest import (
@@ -33,6 +32,7 @@ from mercer.info import CharacteristicFunction
 from mercer.kernels import RBF, Energy, Laplace
 from mercer.learn import KCCA
 from mercer.rkhs import Gaussian
+from tests.support.workers import SameProcess, everything_to
 
 
 @dataclass(frozen=True)
@@ -60,46 +60,6 @@ class Picky:
 
 POINTS = np.random.default_rng(0).normal(size=(5_000, 4))
 NORMAL = Gaussian(np.zeros(4), 1.0)
-
-
-class SameProcess(Workers):
-    """Workers that run here, in threads, and can lose or delay batches."""
-
-    lost = (CancelledError,)
-
-    def __init__(self, lose: int = 0, stuck: int = 0) -> None:
-        self.sent, self.submitted, self.forgotten, self.cancelled = [], [], 0, 0
-        self._lose, self._stuck = lose, stuck
-        self._pool = ThreadPoolExecutor(2)
-
-    @property
-    def slots(self) -> int:
-        return 2
-
-    def send(self, work: PackedWork) -> SentWork:
-        self.sent.append(work)
-        return SentWork(work.key, work.pickled, work.arrays)
-
-    def submit(self, work: SentWork, tasks: Any) -> Any:
-        self.submitted.append(tasks)
-        if self._lose:
-            self._lose -= 1
-            gone: Future[Any] = Future()
-            gone.set_exception(CancelledError("lost"))
-            return gone
-        if self._stuck and tasks[0] == 0:  # the copies of one batch
-            self._stuck -= 1
-            return Future()  # never done
-        return self._pool.submit(run_batch, work.key, work.pickled, work.handles, tasks)
-
-    def forget(self) -> None:
-        self.forgotten += 1
-
-    def check(self) -> None:
-        pass
-
-    def cancel(self, futures: Any) -> None:
-        self.cancelled += len(futures)
 
 
 def test_large_arrays_travel_apart_and_once():
@@ -139,24 +99,6 @@ def test_a_permutation_test_sends_little_more_than_its_points():
             there = MMD(kernel, null=Permutation(499)).test(x, y, rng=1)
         assert (here.statistic, here.pvalue) == (there.statistic, there.pvalue)
         assert 0 < max(sent) < 1.5 * POINTS.nbytes  # d = 4: labels take a quarter of the points
-
-
-class everything_to:
-    """A block in which all work goes to these workers, however small it is."""
-
-    def __init__(self, workers: Workers) -> None:
-        self._workers, self._patch = workers, pytest.MonkeyPatch()
-
-    def __enter__(self) -> None:
-        pool = ThreadPoolExecutor(1)
-        self._patch.setattr(batches, "MIN_SECONDS_TO_SEND", 0)
-        self._patch.setattr(mercer.gram.cluster, "workers_of", lambda _: self._workers)
-        self._config = mercer.config(executor=pool)
-        self._config.__enter__()
-
-    def __exit__(self, *problem: object) -> None:
-        self._config.__exit__()
-        self._patch.undo()
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from mercer.backend import (
     astype,
     count,
     for_gpu,
+    is_numpy,
     namespace,
     on_gpu,
     set_diagonal,
@@ -22,6 +23,7 @@ from mercer.backend import (
 )
 from mercer.config import settings
 from mercer.gram.combine import OfPairs
+from mercer.gram.device_work import to_device
 from mercer.gram.gaussian_stripes import GaussianLoops
 from mercer.gram.gaussian_tiles import GaussianTiles
 from mercer.gram.threads import TILE, runs_elsewhere
@@ -112,6 +114,18 @@ class Gram(OfPairs):
             )
             tile[rows, places] = astype(self.kernel.diag(chosen), tile.dtype)
         return tile
+
+    @property
+    def _movable_pairs(self) -> int:
+        """Pairs of points that `_on_device` could move: none where points are no arrays in memory."""
+        movable = self._cached is None and is_numpy(self.x, self.y)
+        return self.shape[0] * self.shape[1] if movable else 0
+
+    def _on_device(self, device: str, /) -> Gram:
+        """The same matrix of points copied to a device of torch."""
+        x = to_device(self.x, device)
+        y = None if self.y is self.x else to_device(self.y, device)
+        return Gram.of_checked(self.kernel, x, y)
 
     @property
     def _loops(self) -> GaussianLoops | None:

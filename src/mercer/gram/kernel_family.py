@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer.backend import Array, count, is_array, is_numpy, take_rows, to_numpy
+from mercer.gram.device_work import to_device
 from mercer.gram.gaussian_stripes import GaussianLoops
 from mercer.gram.gaussian_tiles import GaussianTiles
 from mercer.gram.stein_tiles import Join
@@ -51,6 +52,16 @@ class Family:
 
     def __len__(self) -> int:
         return len(self.kernels)
+
+    @property
+    def movable_pairs(self) -> int:
+        """Pairs of points that `on_device` could move: none where points are no arrays in memory."""
+        return self.shape[0] * self.shape[1] if is_numpy(self.x, self.y) else 0
+
+    def on_device(self, device: str) -> Family:
+        """The same kernels on points copied to a device of torch."""
+        x = to_device(self.x, device)
+        return Family(self.kernels, x, None if self.y is self.x else to_device(self.y, device))
 
     @property
     def loops(self) -> GaussianLoops | None:

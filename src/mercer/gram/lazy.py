@@ -232,6 +232,11 @@ class LazyMatrix(ABC):
 
     # ---- private ----------------------------------------------------------------------
 
+    _movable_pairs = 0  # pairs of points that `_on_device` could move; a property of some classes
+
+    def _on_device(self, device: str, /) -> LazyMatrix:
+        raise TypeError(f"{type(self).__name__} stays where its points are")
+
     @property
     def _for_gpu(self) -> bool:
         """Whether a GPU computes the tiles."""
@@ -285,10 +290,9 @@ class Hadamard(LazyMatrix):
         for name, factor in (("left", self.left), ("right", self.right)):
             validate.instance(name, factor, LazyMatrix, "a LazyMatrix, such as Gram(kernel, x)")
         validate.same_library(self.left.like, self.right.like, ("left", "right"))
-        if self.left.shape != self.right.shape:
-            raise ValueError(
-                f"entrywise products need equal shapes, got {self.left.shape} and {self.right.shape}"
-            )
+        left, right = self.left.shape, self.right.shape
+        if left != right:
+            raise ValueError(f"entrywise products need equal shapes, got {left} and {right}")
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -19,7 +19,6 @@ import numpy as np
 from mercer.backend import (
     Array,
     array_like,
-    astype,
     is_numpy,
     namespace,
     on_accelerator,
@@ -27,11 +26,11 @@ from mercer.backend import (
     ones,
     set_diagonal,
     to_numpy,
-    transposed,
     zeros,
 )
-from mercer.config import settings
+from mercer.gram.decoded_labels import DecodedLabels, decoded_labels, sum_of_squares, tile_forms
 from mercer.gram.device_engine import device_engine
+from mercer.gram.device_work import DeviceWork
 from mercer.gram.gaussian_stripes import (
     MAX_LABELLINGS_TOGETHER,
     GaussianLoops,
@@ -41,6 +40,7 @@ from mercer.gram.gaussian_stripes import (
 from mercer.gram.kernel_family import Family
 from mercer.gram.resampling_weights import CodedColumns
 from mercer.gram.threads import (
+    GPU_TILE,
     MAX_FEW_VECTORS,
     MIN_COLUMNS_FOR_WIDE_TILES,
     TILE,
@@ -125,7 +125,7 @@ def labelled(
     shift, units = scales_of(family)
     work = _gaussian_stripe(family, labels, weights, (shift, units), coded, tables, size, precise)
     if work is None:
-        columns = _decoded_labels(coded, tables, family.like, n, precise)
+        columns = decoded_labels(coded, tables, family.like, n, precise)
         work = _FormsStripe(family, labels, weights, shift, units, columns, size)
     kinds, width = len(tables), 0 if coded is None else coded.width
     rows = np.zeros((len(family), n), dtype=np.float64)
@@ -162,7 +162,7 @@ def _on_gpu(
 
 
 @dataclass(frozen=True)
-class _FormsStripe:
+class _FormsStripe(DeviceWork):
     """i -> contributions of the tiles (i, i), (i, i+1), ... and their transposes."""
 
     family: Family
@@ -170,12 +170,25 @@ class _FormsStripe:
     weights: np.ndarray | None
     shift: np.ndarray
     units: np.ndarray
-    columns: _DecodedLabels | None
+    columns: DecodedLabels | None
     size: int
+
+    @property
+    def movable_pairs(self) -> int:
+        """All pairs of points of a family."""
+        return self.family.movable_pairs
+
+    def on_device(self, device: str) -> _FormsStripe:
+        """The same stripes with points and labels on a device."""
+        family = self.family.on_device(device)
+        columns = None if self.columns is None else self.columns.like_points(family.like)
+        return replace(self, family=family, columns=columns)
 
     @property
     def wide(self) -> int:
         """Columns of a tile beside the diagonal."""
+        if on_accelerator(self.family.like):
+            return max(GPU_TILE**2 // self.size, self.size)
         narrow = self.columns is None or self.columns.shape[1] < MIN_COLUMNS_FOR_WIDE_TILES
         return self.size if narrow else max(_WIDE_TILE_BYTES // (8 * self.size), self.size)
 
@@ -240,13 +253,11 @@ class _FormsStripe:
         if columns != rows:
             across = ones((1, tile.shape[0]), tile) @ tile
             sums[columns.start - start : columns.stop - start] += to_numpy(across)[0]
-        if is_numpy(tile):
-            return float(np.vdot(tile, tile))
-        return float(xp.sum(tile * tile))
+        return sum_of_squares(tile)
 
 
 @dataclass(frozen=True)
-class _GaussianFormsStripe:
+class _GaussianFormsStripe(DeviceWork):
     """The same as `_FormsStripe` for one Gaussian kernel, in compiled loops."""
 
     loops: GaussianLoops
@@ -258,6 +269,18 @@ class _GaussianFormsStripe:
 
     def __reduce__(self) -> Any:
         return _gaussian_stripe, self.made_of
+
+    @property
+    def movable_pairs(self) -> int:
+        """All pairs of points of a family."""
+        return self.made_of[0].movable_pairs
+
+    def on_device(self, device: str) -> _FormsStripe:
+        """The same stripes by torch, with points and labels on a device."""
+        family, labels, weights, (shift, units), coded, tables, size, precise = self.made_of
+        columns = decoded_labels(coded, tables, family.like, self.n, precise)
+        stripe = _FormsStripe(family, labels, weights, shift, units, columns, size)
+        return stripe.on_device(device)
 
     @property
     def bytes_per_stripe(self) -> int:
@@ -301,73 +324,6 @@ def _gaussian_stripe(
     shift, unit = float(scales[0][0]), 1.0 if precise else float(scales[1][0])
     made_of = family, labels, weights, scales, coded, tables, size, precise
     return _GaussianFormsStripe(loops, family.shape[0], pairs, (shift, unit), size, made_of)
-
-
-@dataclass(frozen=True)
-class _DecodedLabels:
-    """Resampled labellings as numbers, float32 or float64: for each table an array (columns, points)."""
-
-    coded: CodedColumns
-    tables: tuple[np.ndarray, ...]
-    like: Array
-    precise: bool
-    dense: tuple[Array, ...] | None = None  # of all points, where there is room for them
-
-    def __reduce__(self) -> Any:  # another process decodes them again
-        n = self.coded.codes.shape[1]
-        return _decoded_labels, (self.coded, self.tables, self.like, n, self.precise)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.tables), self.coded.width
-
-    def rows(self, rows: slice) -> tuple[Array, ...]:
-        """For each table the labels of these points: (columns, rows)."""
-        if self.dense is not None:
-            return tuple(w[:, rows] for w in self.dense)
-        return tuple(self._decoded(table, rows) for table in self.tables)
-
-    def _decoded(self, table: np.ndarray, rows: slice) -> Array:
-        xp = namespace(self.like)
-        kind = zeros((0,), self.like, xp.float64 if self.precise else xp.float32)
-        return transposed(replace(self.coded, table=table, like=kind).rows(rows))
-
-
-def _decoded_labels(
-    coded: CodedColumns | None, tables: Sequence[np.ndarray], like: Array, n: int, precise: bool
-) -> _DecodedLabels | None:
-    """The labellings, decoded at once if they take an eighth of the memory budget at most."""
-    if coded is None:
-        return None
-    columns = _DecodedLabels(coded, tuple(tables), like, precise)
-    size = 8 if precise else 4
-    if size * n * coded.width * len(tables) > settings().memory // 8:
-        return columns
-    return replace(columns, dense=columns.rows(slice(0, n)))
-
-
-def labels_as_numbers(
-    coded: CodedColumns, tables: Sequence[np.ndarray], rows: slice, precise: bool
-) -> tuple[Array, ...]:
-    """Labels of these points as float32 or float64, for each table (columns, rows)."""
-    return _DecodedLabels(coded, tuple(tables), np.empty(0, np.float64), precise).rows(rows)
-
-
-def tile_forms(
-    tile: Array, row_labels: tuple[Array, ...], column_labels: tuple[Array, ...], unit: float = 1.0
-) -> np.ndarray:
-    """t_i' K_ij t_j of every table and labelling: (tables, columns)."""
-    xp = namespace(tile)
-    if unit != 1:
-        tile = tile / unit
-    columns_first = transposed(astype(tile, column_labels[0].dtype))
-    tables = zip(row_labels, column_labels, strict=True)
-    if is_numpy(tile):
-        forms = np.stack([np.vecdot(a, b @ columns_first) for a, b in tables])
-    else:
-        sums = (xp.sum(a * (b @ columns_first), axis=1) for a, b in tables)
-        forms = np.stack([to_numpy(values) for values in sums])
-    return forms if unit == 1 else unit * forms.astype(np.float64)
 
 
 def scales_of(family: Family) -> tuple[np.ndarray, np.ndarray]:

@@ -15,20 +15,27 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mercer.backend import Array, to_numpy
+from mercer.backend import (
+    Array,
+    array_like,
+    namespace,
+    set_diagonal,
+    to_numpy,
+    zeros,
+)
 from mercer.config import settings
+from mercer.gram.decoded_labels import DecodedLabels, sum_of_squares, tile_forms
+from mercer.gram.device_work import DeviceWork, to_device
 from mercer.gram.kernel_family import Family
 from mercer.gram.multi_kernel_forms import (
     Labelled,
     PairSums,
-    labels_as_numbers,
     scales_of,
-    tile_forms,
 )
 from mercer.gram.pair_forms import PairForms
 from mercer.gram.resampling_weights import CodedColumns
 from mercer.gram.stream_sums import numbers
-from mercer.gram.threads import TILE, in_order, spans, while_wanted
+from mercer.gram.threads import TILE, in_order, side, spans, while_wanted
 from mercer.kernels.base import Kernel, Points
 from mercer.row_streams import RowStream
 
@@ -199,11 +206,11 @@ class _Labellings:
         """The number of coded labellings."""
         return 0 if self.coded is None else self.coded.width
 
-    def numbers(self, rows: slice) -> tuple[Array, ...] | None:
-        """Coded labels of these points as numbers, for each table (columns, rows)."""
+    def numbers(self, rows: slice, like: Array) -> tuple[Array, ...] | None:
+        """Coded labels of these points as numbers beside `like`, for each table (columns, rows)."""
         if self.coded is None:
             return None
-        return labels_as_numbers(self.coded, self.tables, rows, self.precise)
+        return DecodedLabels(self.coded, self.tables, like, self.precise).rows(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,27 +225,37 @@ class _BlockSums:
 
 
 @dataclass(eq=False)
-class _PairOfBlocks:
+class _PairOfBlocks(DeviceWork):
     """(i, j) -> sums over the pairs of a point of block i and one of block j."""
 
     kernels: tuple[Kernel, ...]
     points: PartitionedPoints
     labellings: _Labellings
     scales: tuple[np.ndarray, np.ndarray]  # shift and unit of every kernel
-    _kept: OrderedDict[int, np.ndarray] = field(default_factory=OrderedDict)
+    device: str | None = None  # of torch, to which blocks are copied
+    _kept: OrderedDict[int, Any] = field(default_factory=OrderedDict)
     _lock: Any = field(default_factory=Lock)
 
     def __reduce__(self) -> Any:
-        return _PairOfBlocks, (self.kernels, self.points, self.labellings, self.scales)
+        made_of = self.kernels, self.points, self.labellings, self.scales, self.device
+        return _PairOfBlocks, made_of
+
+    @property
+    def movable_pairs(self) -> int:
+        """All pairs of points."""
+        return len(self.points) ** 2
+
+    def on_device(self, device: str) -> _PairOfBlocks:
+        """The same sums, of blocks that are copied to a device when they have been read."""
+        return _PairOfBlocks(self.kernels, self.points, self.labellings, self.scales, device)
 
     def __call__(self, task: tuple[int, int]) -> _BlockSums:
         i, j = task
         a, b = self._read(i), self._read(j)
         family = Family(self.kernels, a, None if i == j else b)
         sums = self._empty(len(a), len(b))
-        tiles = [
-            (r, c) for r in spans(len(a)) for c in spans(len(b)) if i != j or c.start >= r.start
-        ]
+        rows, columns = (spans(len(points), side(family.like)) for points in (a, b))
+        tiles = [(r, c) for r in rows for c in columns if i != j or c.start >= r.start]
         for r, c in while_wanted(tiles):
             self._add(family, (i, j), (r, c), sums)
         return sums
@@ -265,17 +282,18 @@ class _PairOfBlocks:
         diagonal = i == j and r == c
         times, beside_rows = 1.0 if diagonal else 2.0, sums.rows if i == j else sums.columns
         at, beside = (self._places(k, span) for k, span in ((i, r), (j, c)))
-        of_rows, of_columns = self.labellings.numbers(at), self.labellings.numbers(beside)
+        xp, labels = namespace(family.like), self.labellings.exact
+        of_rows, of_columns = (self.labellings.numbers(span, family.like) for span in (at, beside))
         for k, tile in enumerate(family.tiles(r, c)):
-            tile = to_numpy(tile) - self.scales[0][k]
+            tile = tile - float(self.scales[0][k])
             if diagonal:
-                np.fill_diagonal(tile, 0.0)
-            sums.rows[k, r] += tile.sum(axis=1)
+                set_diagonal(tile, 0, 0, zeros((r.stop - r.start,), tile))
+            sums.rows[k, r] += to_numpy(xp.sum(tile, axis=1))
             if not diagonal:
-                beside_rows[k, c] += tile.sum(axis=0)
-            sums.squares[k] += times * float(np.vdot(tile, tile))
-            labels = self.labellings.exact
-            sums.exact[k] += times * np.einsum("ik,ik->k", labels[at], tile @ labels[beside])
+                beside_rows[k, c] += to_numpy(xp.sum(tile, axis=0))
+            sums.squares[k] += times * sum_of_squares(tile)
+            products = to_numpy(tile @ array_like(labels[beside], tile))
+            sums.exact[k] += times * np.einsum("ik,ik->k", labels[at], products)
             if of_rows is not None and of_columns is not None:
                 unit = 1.0 if self.labellings.precise else float(self.scales[1][k])
                 sums.forms[k] += times * tile_forms(tile, of_rows, of_columns, unit)
@@ -285,10 +303,11 @@ class _PairOfBlocks:
         first = self.points.blocks[block].first
         return slice(rows.start + first, rows.stop + first)
 
-    def _read(self, block: int) -> np.ndarray:
+    def _read(self, block: int) -> Any:
         with self._lock:
             if block not in self._kept:
-                self._kept[block] = self.points.read(self.points.blocks[block])
+                rows = self.points.read(self.points.blocks[block])
+                self._kept[block] = rows if self.device is None else to_device(rows, self.device)
             self._kept.move_to_end(block)
             while len(self._kept) > self.points.blocks_kept:
                 self._kept.popitem(last=False)

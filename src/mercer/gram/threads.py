@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from mercer.backend import Array, itemsize, on_accelerator
 from mercer.config import Settings, in_force, settings
 from mercer.gram import cluster, progress
+from mercer.gram.device_work import OnDevice, worth_moving
 from mercer.gram.thread_pool import shared_pool
 from mercer.linalg import one_blas_thread
 
@@ -34,6 +35,7 @@ _MIN_ROWS_OF_STRIPE = 128  # smaller tiles cost more in calls than in arithmetic
 _MIN_ROWS_OF_LAST_STRIPE = 64
 _MIN_VALUES_OF_STRIPE = 2**18  # a third of a millisecond, ten times what it costs to begin a task
 _VECTORS_PER_VALUE = 32  # products that take as long as one kernel value
+_FIRST_GUESS_OF_SECONDS = 0.25  # of a task on another device; those that follow are measured
 GPU_TILE = 4096  # rows and columns of a tile of torch on a GPU: 128 MiB, a thousandth of its memory
 # Columns of a product from which wider tiles are faster, because fewer products are added up.
 MIN_COLUMNS_FOR_WIDE_TILES = 512
@@ -153,7 +155,15 @@ def _near_then_far(
     counted: bool,
     room: int,
 ) -> Iterator[Answer]:
-    """The first answers from the threads of this process; the others from the workers, if that takes long enough."""
+    """The first answers from the threads of this process; the others from the workers, if that takes long enough.
+
+    Work for other devices goes to the workers as a whole, so that the same device computes all of it.
+    """
+    if near.worker_device is not None and worth_moving(work):
+        moved: Any = OnDevice(work, near.worker_device)
+        seconds = _FIRST_GUESS_OF_SECONDS
+        yield from cluster.in_batches(workers, _alone(moved, near, None), tasks, seconds, room)
+        return
     position, size, seconds = 0, near.workers if parallel else 1, 0.0
     while position < len(tasks):
         to_do = (len(tasks) - position) * seconds

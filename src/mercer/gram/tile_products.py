@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from mercer.backend import Array, astype, double, is_numpy, namespace, to_numpy, zeros
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
+from mercer.gram.device_work import DeviceWork, to_device
 from mercer.gram.gaussian_stripes import GaussianLoops, plain, takes
 from mercer.gram.resampling_weights import CodedColumns, DenseColumns, WeightColumns
 from mercer.gram.threads import (
@@ -44,17 +45,31 @@ class Blocks(Protocol):
     def symmetric(self) -> bool: ...
 
     @property
+    def _movable_pairs(self) -> int: ...
+
+    def _on_device(self, device: str, /) -> Blocks: ...
+
+    @property
     def _loops(self) -> GaussianLoops | None: ...
 
     def block(self, rows: slice, columns: slice, /) -> Array: ...
 
 
 @dataclass(frozen=True)
-class RowProducts:
+class RowProducts(DeviceWork):
     """rows -> K[rows, :] @ v in float64."""
 
     matrix: Blocks
     v: Array
+
+    @property
+    def movable_pairs(self) -> int:
+        """All pairs of points of the matrix."""
+        return self.matrix._movable_pairs
+
+    def on_device(self, device: str) -> RowProducts:
+        """The same products of a matrix of points on a device."""
+        return RowProducts(self.matrix._on_device(device), to_device(self.v, device))
 
     def __call__(self, rows: slice) -> Array:
         total = _Accumulator((rows.stop - rows.start, self.v.shape[1]), self.v)
@@ -69,7 +84,7 @@ class RowProducts:
 
 
 @dataclass(frozen=True)
-class SymmetricRowProducts:
+class SymmetricRowProducts(DeviceWork):
     """i -> contributions of the tiles (i, i), (i, i+1), ... to K v: at rows i, and at the rows below.
 
     The matrix is symmetric, so each tile beside the diagonal also serves as its transpose.
@@ -78,6 +93,16 @@ class SymmetricRowProducts:
     matrix: Blocks
     v: Array
     stripes: list[slice]
+
+    @property
+    def movable_pairs(self) -> int:
+        """All pairs of points of the matrix."""
+        return self.matrix._movable_pairs
+
+    def on_device(self, device: str) -> SymmetricRowProducts:
+        """The same products of a matrix of points on a device."""
+        v = to_device(self.v, device)
+        return SymmetricRowProducts(self.matrix._on_device(device), v, self.stripes)
 
     def __call__(self, i: int) -> tuple[Array, Array]:
         n, xp = self.matrix.shape[0], namespace(self.v)
@@ -100,11 +125,25 @@ class SymmetricRowProducts:
 
 
 @dataclass(frozen=True)
-class RowForms:
+class RowForms(DeviceWork):
     """rows -> their contribution to w'Kw; a symmetric matrix needs tiles on and above the diagonal."""
 
     matrix: Blocks
     w: WeightColumns
+
+    @property
+    def movable_pairs(self) -> int:
+        """All pairs of points of the matrix, where the weights can be moved as well."""
+        known = isinstance(self.w, CodedColumns | DenseColumns)
+        return self.matrix._movable_pairs if known else 0
+
+    def on_device(self, device: str) -> RowForms:
+        """The same forms of a matrix of points on a device."""
+        matrix = self.matrix._on_device(device)
+        if isinstance(self.w, CodedColumns):
+            return RowForms(matrix, replace(self.w, like=matrix.like))
+        assert isinstance(self.w, DenseColumns)
+        return RowForms(matrix, DenseColumns(to_device(self.w.array, device)))
 
     def __call__(self, rows: slice) -> Array:
         n = self.matrix.shape[0]
