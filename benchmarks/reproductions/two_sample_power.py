@@ -69,8 +69,8 @@ STUDIES = {
     "gvd50": Study(VarianceShift(50, 2.0), FIGURE_2),
     "blobs": Study(Blobs(4, 5.0, 2.0, angle=0.0), FIGURE_2),  # see Blobs for the angle
 }
-STUDIES |= {f"gmd{d}": Study(MeanShift(d, 1.0), FIGURE_3) for d in (5, 300, 600, 900, 1200, 1500)}
-STUDIES |= {f"gvd{d}": Study(VarianceShift(d, 2.0), FIGURE_3) for d in (5, 100, 200, 300, 400, 500)}
+STUDIES |= {f"gmd{d}": Study(MeanShift(d, 1.0), FIGURE_3) for d in (5, 300, 900, 1500)}
+STUDIES |= {f"gvd{d}": Study(VarianceShift(d, 2.0), FIGURE_3) for d in (5, 100, 300, 500)}
 for d, n, most in ((1, 500, 4), (2, 2000, 3)):
     for p in range(1, most + 1):
         STUDIES[f"uniform{d}-{p}"] = Study(PerturbedUniform(d, p), (n,), 0.05, halved=False)
@@ -250,7 +250,8 @@ on the same samples.""",
     "Jitkrittum et al. 2016, Figure 3: against the dimension": (
         lambda study, test: STUDIES[study].sizes == FIGURE_3,
         """n = m = 10,000 for the test and as many to learn from; gmd d and gvd d as above, with d columns. The
-yardstick keeps the step length of Figure 2. Curves only, as there.""",
+yardstick keeps the step length of Figure 2. Curves only, as there; a night has time for four of the
+dimensions of each.""",
     ),
     "UME: learnt locations and random ones": (
         lambda study, test: test[:3] == "UME" and STUDIES[study].sizes == FIGURE_2,
