@@ -60,7 +60,7 @@ def test_pairs_on_the_line_are_the_shortest(n):
 
 
 def test_many_points_on_the_line_need_no_matrix():
-    x, y = rng.normal(size=30_000), rng.normal(0.2, 1.0, size=30_001)
+    x, y = rng.normal(size=30_000), rng.normal(0.5, 1.0, size=30_001)
     with mercer.config(memory=2**24):
         assert CrossMatch().test(x, y, rng=0).rejects()
 
