@@ -58,6 +58,34 @@ class TestIndependence:
         assert document["schema"] == "mercer/command/pairs/1"
         assert len(document["result"]["pairs"]) == 6
 
+    def test_one_column_against_all_others(self, tmp_path):
+        asked = ("data.csv", "--y", "height")
+        told = run(*asked, "--report", "out.html").stdout
+        assert told.startswith("2 of 3 columns depend on 'height' (level 0.05, p-values corrected")
+        rows = [line.split()[0] for line in told.splitlines() if line.startswith("  ")]
+        assert rows[0] == "column"
+        assert {*rows[1:3]} == {"weight", "city"}
+        assert rows[3] == "luck"  # by strength
+        page = (tmp_path / "out.html").read_text()
+        assert "2 of 3 columns of data.csv depend on height" in page
+        assert "mercer independence data.csv --y height --level 0.05 --seed 0" in page
+        assert '<figure id="matrix"' in page
+        document = json.loads(run(*asked, "--json", "-").stdout)
+        assert document["result"]["against"] == "height"
+        assert [p["first"] for p in document["result"]["pairs"]] == ["weight", "city", "luck"]
+        some = run("data.csv", "--x", "height", "--columns", "luck,city").stdout
+        assert some.startswith("1 of 2 columns depend on 'height'")
+        run(*asked, "--gate", code=1)
+        run("data.csv", "--y", "luck", "--gate")
+
+    def test_columns_of_arrays_have_the_names_of_other_options(self, tmp_path):
+        x = np.random.default_rng(1).normal(size=(60, 3))
+        x[:, 2] += 2 * x[:, 0]
+        np.save(tmp_path / "data.npy", x)
+        told = run("data.npy", "--y", "x3").stdout
+        assert told.startswith("1 of 2 columns depend on 'x3'")
+        assert "x1 and x3" in run("data.npy").stdout
+
     def test_json_is_the_same_for_the_same_seed(self):
         asked = ("data.csv", "--x", "height", "--y", "weight", "--json", "-", "--seed", "3")
         first, second = (json.loads(run(*asked).stdout) for _ in range(2))
@@ -112,7 +140,11 @@ class TestIndependence:
     @pytest.mark.parametrize(
         ("options", "code", "said"),
         [
-            (("--x", "height"), 2, "give both --x and --y"),
+            (("--y", "height", "--given", "luck"), 2, "give both --x and --y"),
+            (("--y", "height", "--test", "hsic"), 2, "--y alone to test one column"),
+            (("--y", "height,luck"), 2, "one column is tested against all others"),
+            (("--y", "nope"), 3, "no column 'nope'; it has 'height'"),
+            (("--y", "luck", "--columns", "luck"), 3, "only one column"),
             (("--x", "height", "--y", "height"), 2, "in more than one of"),
             (("--x", "height", "--y", "nope"), 3, "no column 'nope'"),
             (("--x", "height", "--y", "luck", "--test", "kci"), 2, "needs --given"),

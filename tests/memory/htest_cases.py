@@ -217,6 +217,9 @@ DEPENDENCE_CASES = {
     "htest.pairwise_independence, many columns": on_samples(
         all_pairs(test=HSIC(null=P)), d=60, n=6_000
     ),
+    "htest.pairwise_independence, one column": on_samples(
+        all_pairs(against=3, test=HSIC(null=P)), d=60, n=6_000, slow=True
+    ),
     "htest.pairwise_independence, heavy tails": on_samples(  # of full rank, in 20 cosets
         lambda x: all_pairs(test=HSIC(null=Permutation(9_999)))(x**7), d=4, n=500
     ),

@@ -38,6 +38,19 @@ def test_pairs():
     assert "mercer independence three.csv" in page
 
 
+def test_one_column_against_all_others():
+    a, b = RNG.normal(size=(2, 80))
+    frame = pd.DataFrame({EVIL: a, "b": b, "c": a + 0.1 * b})
+    page = pairwise_report(pairwise_independence(frame, against=EVIL, rng=0), name="three.csv")
+    assert "1 of 2 columns of three.csv depend on " in page
+    assert "corrected for all 2 columns" in page
+    assert figures(page) == ["matrix"]
+    assert "<script" not in page
+    assert ">other column<" not in page
+    none = pairwise_report(pairwise_independence(frame, against="b", rng=0), name="three.csv")
+    assert "No column of three.csv was found to depend on b" in none
+
+
 def test_no_pairs_no_picture(tmp_path):
     result = pairwise_independence(RNG.normal(size=(60, 4)), rng=1)
     assert result.dependent() == ()

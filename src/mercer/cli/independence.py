@@ -14,39 +14,29 @@ import mercer
 from mercer.cli import options
 from mercer.cli.answer import (
     Answer,
-    bold,
     column_kinds,
-    display_names,
     file_summary,
-    finite_or_null,
     known,
-    note_lines,
-    wrapped,
     write_answer,
-    write_page,
     write_report,
 )
+from mercer.cli.column_pairs import MIN_ROWS, PairsAsked, answer_pairs, pair_name, pair_table
 from mercer.cli.common_options import SeriesOptions, expanded
-from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded
-from mercer.cli.match import FileSample, matched, refuse_constant
-from mercer.cli.table import quoted, short
+from mercer.cli.exits import DIFFER, WrongUse, guarded
+from mercer.cli.match import FileSample, matched
+from mercer.cli.table import quoted
 from mercer.cli.time_series import as_series, differenced
 from mercer.cli.variables import IndependenceChoice, IndependenceName, Question, select
 from mercer.htest.dependence.all_pairs import pairwise_independence
 from mercer.htest.dependence.dependence_result import IndependenceResult
-from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.pairwise_result import Pair, PairwiseResult
 from mercer.htest.dependence.strength import Strength
 from mercer.htest.explained_variation import VariationExplained
-from mercer.htest.nulls import Permutation
 from mercer.htest.serial_hsic import serial_cautions
-from mercer.report import independence_report, pairwise_report
+from mercer.report import independence_report
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
 
-_PAIRS_SCHEMA = "mercer/command/pairs/1"
 _MAX_COLUMNS_FOR_PAIRS = 60  # 1770 tests in addition to the main one
-_MIN_ROWS = 4  # the unbiased estimate of HSIC needs four observations
-_PAIRS_SHOWN = 8  # they fit on a screen with the rest; --json and --report have all
 
 X = Annotated[
     list[str] | None,
@@ -82,7 +72,8 @@ def independence(
 ) -> None:
     """Test whether columns of a file depend on each other, perhaps given other columns.
 
-    With --x and --y: are these independent (given --given)? Without: test every pair of columns.
+    With --x and --y: are these independent (given --given)? With --y alone, one column: which of the other
+    columns depend on it? Without: test every pair of columns.
     Exit codes: 0 done, 1 they depend on each other (with --gate), 2 wrong use,
     3 data refused, 4 over the memory limit, 5 a bug, 130 interrupted.
     """
@@ -91,22 +82,29 @@ def independence(
     options.check_report_packages(report)
     names = [options.column_names(x), options.column_names(y), options.column_names(given)]
     with mercer.config(**chosen.settings):
-        if columns and any(names):
-            raise WrongUse("--columns is for all pairs: leave it out with --x and --y")
         if names[0] and names[1]:
-            kernel, resampling = (chosen.kernel, chosen.bandwidth), (chosen.resamples, chosen.seed)
-            choice = IndependenceChoice(*kernel, *resampling, bool(chosen.series), test)
+            if columns:
+                raise WrongUse("--columns is for pairs of columns: leave it out with --x and --y")
+            choice = IndependenceChoice(
+                chosen.kernel,
+                chosen.bandwidth,
+                chosen.resamples,
+                chosen.seed,
+                series=bool(chosen.series),
+                test=test,
+            )
             answer = _answer_question(
                 data, chosen, choice, Question(*names), level, json_to, report, show_all
             )
             rejected = answer.at_least(min_effect)
-        elif any(names) or min_effect or chosen.series or test is not IndependenceName.AUTO:
+        elif names[2] or min_effect or chosen.series or test is not IndependenceName.AUTO:
             raise WrongUse(
-                "give both --x and --y, or neither to test every pair of columns; --test, --given, --series, --kernel and "
-                "--min-effect need both"
+                "give both --x and --y, --y alone to test one column against all others, or neither to test every pair of "
+                "columns; --test, --given, --series, --kernel and --min-effect need both"
             )
         else:
-            rejected = _test_all_pairs(data, chosen, level, json_to, report, columns, show_all)
+            asked = PairsAsked(options.column_names(columns), names[0], names[1])
+            rejected = answer_pairs(data, chosen, level, json_to, report, asked, show_all)
     if gate and rejected:
         raise typer.Exit(DIFFER)
 
@@ -155,7 +153,7 @@ class IndependenceAnswer(Answer[IndependenceResult]):
         if self.rejected:
             return f"{x} and {y} depend on each other{given} {p}."
         if crossed := self._crossed():
-            names = "; ".join(_pair_name(pair) for pair in crossed[:3])
+            names = "; ".join(pair_name(pair) for pair in crossed[:3])
             return (
                 f"No dependence was found between {x} and {y}, all columns together {p}, but "
                 f"{len(crossed):,} of their pairs depend on each other: {names}."
@@ -184,7 +182,7 @@ class IndependenceAnswer(Answer[IndependenceResult]):
 
     def table(self) -> list[str]:
         """The pairs of columns with the strongest dependence."""
-        return [] if self.pairs is None else _pair_table(self.pairs, self.level, self.show_all)
+        return [] if self.pairs is None else pair_table(self.pairs, self.level, self.show_all)
 
     def _how_much(self) -> list[tuple[str, str]]:
         strength = self.strength
@@ -218,7 +216,7 @@ def _answer_question(
     """Test one question, and write its answer."""
     started, notes = perf_counter(), []
     files = list(chosen.read(data, columns=question.columns))
-    (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
+    (sample,) = matched(files, chosen.missing, notes, MIN_ROWS)
     sample = differenced(sample, chosen, notes)
     variables, result = _tested(question, sample, chosen, choice, notes)
     subset = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
@@ -285,84 +283,3 @@ def _pairs_of(sample: FileSample, question: Question, seed: int) -> PairwiseResu
     if not 2 < len(names) <= _MAX_COLUMNS_FOR_PAIRS or sample.array:
         return None
     return pairwise_independence(select(sample, names), rng=seed)
-
-
-def _test_all_pairs(
-    data: str,
-    chosen: SeriesOptions,
-    level: float,
-    json_to: str | None,
-    report: Path | None,
-    columns: list[str] | None,
-    show_all: bool,
-) -> bool:
-    """Test every pair of columns of the file, and write the result; whether any pair is dependent."""
-    if chosen.kernel is not None or chosen.bandwidth is not None:
-        raise WrongUse("--kernel and --bandwidth need --x and --y")
-    started, notes = perf_counter(), []
-    files = list(chosen.read(data, columns=options.column_names(columns)))
-    (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
-    sample = differenced(sample, chosen, notes)
-    if len(sample.columns) < 2:
-        raise Refused(f"{sample.name}: only one column; at least two are needed")
-    refuse_constant(sample)
-    test = None if chosen.resamples is None else HSIC(null=Permutation(chosen.resamples))
-    pairs = pairwise_independence(sample.points, test=test, rng=chosen.seed)
-    measured = {"level": level, "seed": chosen.seed, **_pairs_document(pairs, sample, level)}
-    write_answer(
-        json_to,
-        lambda: finite_or_null({**measured, "remarks": notes}),
-        lambda: _pairs_text(pairs, level, notes, show_all),
-        perf_counter() - started,
-    )
-    if report is not None:
-        lists = {"columns": options.column_names(columns)}
-        again = chosen.line("independence", [data], lists, level=f"{level:g}")
-        facts, (name,) = {"seed": str(chosen.seed)}, display_names([sample.name])
-        told = {"name": name, "level": level, "facts": facts, "notes": notes, "again": again}
-        write_page(report, pairwise_report(pairs, **told))
-    return bool(pairs.dependent(level))
-
-
-def _pairs_document(pairs: PairwiseResult, sample: FileSample, level: float) -> dict[str, Any]:
-    """What the file holds and what was found, for the JSON document."""
-    return {
-        "schema": _PAIRS_SCHEMA,
-        "mercer": mercer.__version__,
-        "file": file_summary(sample),
-        "columns": column_kinds(sample),
-        "result": pairs.to_dict(),
-        "cautions": list(pairs.cautions(level)),
-    }
-
-
-def _pairs_text(pairs: PairwiseResult, level: float, notes: Sequence[str], show_all: bool) -> str:
-    """How many pairs are dependent, and a table of the strongest."""
-    verdict = f"{len(pairs.dependent(level))} of {len(pairs.pairs)} pairs of columns are dependent"
-    return "\n".join(
-        [
-            bold(wrapped(f"{verdict} (level {level:g}, p-values corrected for all pairs).")),
-            *map(wrapped, pairs.cautions(level)),
-            "",
-            *_pair_table(pairs, level, show_all),
-            *note_lines(notes),
-        ]
-    )
-
-
-def _pair_table(result: PairwiseResult, level: float, show_all: bool) -> list[str]:
-    """Pairs of columns by strength; a star marks those that are dependent."""
-    pairs = sorted(result.pairs, key=lambda pair: (-pair.effect, pair.pvalue))
-    shown = pairs if show_all else pairs[:_PAIRS_SHOWN]
-    width = max(4, *(len(_pair_name(pair)) for pair in shown))
-    lines = [f"  {'pair':{width}}  correlation  corrected p"]
-    for pair in shown:
-        star = " *" if pair.pvalue <= level else ""
-        lines.append(f"  {_pair_name(pair):{width}}  {pair.effect:<11.2f}  {pair.pvalue:.3g}{star}")
-    if len(pairs) > len(shown):
-        lines.append(f"  and {len(pairs) - len(shown):,} more (--all shows them)")
-    return lines
-
-
-def _pair_name(pair: Pair) -> str:
-    return f"{short(pair.first, 24)} and {short(pair.second, 24)}"

@@ -1,4 +1,4 @@
-"""Report of all pairs of columns: clustered matrix and table of the dependent pairs."""
+"""Report of pairs of columns: clustered matrix, or bars for one column, and table of the dependent pairs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from mercer import validate
 from mercer.htest.dependence.pairwise_result import Pair, PairwiseResult
+from mercer.plot.pairwise import MAX_BARS
 from mercer.report.cells import versions
 from mercer.report.in_words import described_test
 from mercer.report.page import brief, checked_page
 from mercer.report.report_figure import PHONE_WIDTH, ReportFigure
 
 _PAIRS_LISTED = 60
-_COLUMN_PIXELS = 19  # of a row of the matrix: the height of its name
+_COLUMN_PIXELS = 19  # of a row of the matrix, or of a bar: the height of its name
 _MOST_COLUMNS_DRAWN = 80  # 1,700 pixels
 
 
@@ -28,7 +29,8 @@ def pairwise_report(
     """Report of `pairwise_independence` as a single HTML page that works offline.
 
     It shows how many pairs of columns depend on each other, the matrix of kernel correlations with
-    dependent columns side by side, and a table of the strongest pairs.
+    dependent columns side by side, and a table of the strongest pairs. Of a result `against` one column it
+    shows how many columns depend on it, and bars instead of the matrix.
 
     Parameters
     ----------
@@ -66,17 +68,42 @@ def pairwise_report(
             "name": name,
             "level": level,
             "dependent": len(dependent),
+            "against": result.against,
             "number": len(result.pairs),
             "columns": len(result.names),
             "size": result.size,
             "strongest": dependent[0] if dependent else None,
-            "matrix": matrix_figure(result, level) if dependent else None,
+            "matrix": _figure(result, level) if dependent else None,
             "pairs": listed,
             "more_pairs": len(result.pairs) - len(listed),
             "facts": _facts(result, level) | dict(facts or {}),
             "again": again,
         },
         notes=[*result.cautions(level), *notes],
+    )
+
+
+def _figure(result: PairwiseResult, level: float) -> ReportFigure | None:
+    """The matrix of all pairs, or bars of those of one column."""
+    return matrix_figure(result, level) if result.against is None else _bars_figure(result, level)
+
+
+def _bars_figure(result: PairwiseResult, level: float) -> ReportFigure:
+    """How much each column depends on the one that was asked about."""
+    values = "; ".join(
+        f"{brief(p.first, 30)} {p.effect:.2g} (p = {p.pvalue:.2g})" for p in strongest(result, 10)
+    )
+    against = brief(result.against, 60)
+    caption = (
+        f"Kernel correlation of {against} with each of the other columns, from 0 to 1; coloured where the "
+        f"corrected p-value is at most {level:g}."
+    )
+    return ReportFigure.drawn(
+        lambda ax: result.plot(ax, level=level),
+        name="matrix",
+        alt=f"Bars of the kernel correlations of columns with {against}: {values}.",
+        caption=caption,
+        height=90 + _COLUMN_PIXELS * min(len(result.pairs), MAX_BARS),
     )
 
 

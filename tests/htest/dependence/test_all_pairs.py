@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import binom
 
 from mercer.htest import (
     HSIC,
     KCI,
     MMD,
     BenjaminiHochberg,
+    Correction,
     Gamma,
     Holm,
     Permutation,
@@ -105,6 +107,117 @@ def test_level_of_the_whole_matrix():
         return bool(pairwise_independence(x, rng=seed).dependent(0.2))
 
     assert_level(finds, 0.2)
+
+
+def test_one_column_is_tested_against_all_others_as_every_pair_is_alone():
+    frame, null = table(), Permutation(199)
+    result = pairwise_independence(frame, against="luck", test=HSIC(null=null), rng=0)
+    assert [(p.first, p.second) for p in result] == [(n, "luck") for n in ("a", "b", "side")]
+    for i, other in enumerate(result.names):
+        if other == "luck":
+            continue
+        single = HSIC(null=null).test(frame[["luck"]], frame[[other]], rng=0)
+        assert result.uncorrected[i, 2] == result.uncorrected[2, i] == pytest.approx(single.pvalue)
+        assert_allclose(result.effects[i, 2], single.effect().correlation, atol=1e-6)
+    untested = np.isnan(result.pvalues)
+    assert untested.sum() == 16 - 2 * 3
+    assert np.array_equal(np.isnan(result.effects), untested & ~np.eye(4, dtype=bool))
+
+
+@pytest.mark.parametrize("n", [60, 1500])  # dense, and by factors
+@pytest.mark.parametrize("correction", [WestfallYoung(), Holm(), BenjaminiHochberg()])
+def test_pairs_of_one_column_pay_for_themselves_only(n: int, correction: Correction):
+    """Under the same permutations no corrected p-value is larger than among all pairs."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(n, 7))
+    x[:, 3] += 0.2 * x[:, 0] * np.sqrt(1500 / n)
+    test = HSIC(null=Permutation(99))
+    alone, all_pairs = (
+        pairwise_independence(x, against=against, test=test, correction=correction, rng=2)
+        for against in (0, None)
+    )
+    assert_allclose(alone.uncorrected[0], all_pairs.uncorrected[0])
+    assert_allclose(alone.effects[0], all_pairs.effects[0], atol=1e-12)
+    if correction != BenjaminiHochberg():  # which takes courage from other findings
+        assert np.all(alone.pvalues[0, 1:] <= all_pairs.pvalues[0, 1:])
+
+
+def test_fewer_pairs_are_found_more_often():
+    def found(seed: int, against: int | None) -> int:
+        x = np.random.default_rng(seed).normal(size=(60, 10))
+        x[:, 4] += 0.6 * x[:, 7]
+        result = pairwise_independence(x, against=against, rng=seed)
+        return result.pvalues[4, 7] <= 0.05
+
+    alone, among_all = (sum(found(seed, a) for seed in range(20)) for a in (7, None))
+    assert alone > among_all
+
+
+def test_names_and_words_of_one_column():
+    result = pairwise_independence(table(), against="a", rng=0)
+    assert result.against == "a"
+    assert "of 3 columns depend on a at level 0.05" in result.summary()
+    assert {pair.first for pair in result.dependent()} == {"b", "side"}
+    assert json.loads(json.dumps(result.to_dict()))["against"] == "a"
+    assert set(result.clustered().dependent()) == set(result.dependent())
+    ordered = result.clustered()
+    assert ordered.names[0] == "a"
+    assert list(ordered.effects[0, 1:]) == sorted(ordered.effects[0, 1:], reverse=True)
+    assert result.dependent_across(["b"])[0].first == "b"
+    numbers = np.random.default_rng(0).normal(size=(30, 3))
+    assert pairwise_independence(numbers, against=2, rng=0).against == "2"
+    for absent in ("c", 4, ["a"], True):
+        with pytest.raises(ValueError, match="against must be the name of one column of frame"):
+            pairwise_independence(table(), against=absent)
+    any_test = HSIC(RBF(1.0), RBF(1.0), null=Permutation(99))
+    alone = pairwise_independence(table()[["a", "b", "luck"]], against="b", test=any_test, rng=0)
+    assert alone.uncorrected[0, 1] == 0.01
+    assert np.isnan(alone.uncorrected[0, 2])
+
+
+def test_level_of_one_column_against_dependent_others():
+    """Any false finding, at level 0.2: others depend on each other, and the column on none of them."""
+
+    def finds(seed):
+        rng = np.random.default_rng(seed)
+        x = rng.exponential(size=(40, 6)) + rng.exponential(size=(40, 1))
+        x[:, 2] = rng.normal(size=40)
+        x[:, 0] = np.round(x[:, 0])
+        return bool(pairwise_independence(x, against=2, rng=seed).dependent(0.2))
+
+    assert_level(finds, 0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [30, 400])
+def test_family_wise_error_of_one_column(n: int):
+    """Within the 99.9% band of a binomial around the level, which exact permutations keep up to their discreteness."""
+    runs, level, findings = 400, 0.1, 0
+    for seed in range(runs):
+        rng = np.random.default_rng((n, seed))
+        x = rng.normal(size=(n, 12)) + rng.normal(size=(n, 1))
+        x[:, :4] = np.round(x[:, :4])
+        x[:, 5] = rng.exponential(size=n)
+        findings += bool(pairwise_independence(x, against=5, rng=seed).dependent(level))
+    low, high = binom(runs, level).interval(0.999)
+    assert low <= findings <= high
+
+
+def test_rows_in_time_harm_one_column_only_where_it_has_them():
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((120, 3))
+    x[:, 0], x[:, 1] = np.cumsum(x[:, 0]), np.cumsum(x[:, 1])
+    assert pairwise_independence(x, against=2, rng=0).cautions() == ()
+    assert "the rows of 0 and 1 depend" in pairwise_independence(x, against=0, rng=0).cautions()[0]
+
+
+def test_picture_of_one_column():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    ax = pairwise_independence(table(), against="a", rng=0).plot()
+    assert [label.get_text() for label in ax.get_yticklabels()][-1] == "luck"  # the strongest first
+    assert ax.get_xlabel() == "kernel correlation with a"
+    assert len(ax.patches) == 3
+    plt.close(ax.figure)
 
 
 def test_rows_in_time_are_told_where_two_columns_have_them():

@@ -1,10 +1,9 @@
-"""Pairwise independence of the columns of a table, with corrected p-values."""
+"""Independence of the columns of a table, all pairs or one column and each of the others, with corrected p-values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from inspect import signature
-from itertools import combinations
 from math import isqrt
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ from mercer.htest.corrections import (
 from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.hsic_statistic import hsic_tolerance
-from mercer.htest.dependence.pairwise_result import PairwiseResult, single_columns
+from mercer.htest.dependence.pairwise_result import PairwiseResult, pairs_of, single_columns
 from mercer.htest.dependence.sums.centered_gram import CenteredGram, LowRankGram, centered_gram
 from mercer.htest.dependence.sums.many_pairs import (
     kernel_correlations,
@@ -41,6 +40,7 @@ from mercer.rkhs.paired_samples import Variable, variables
 _DEFAULT_PERMUTATIONS = 999  # of every pair, where no test is given
 _REFINED_PVALUE = 0.02  # p-values up to that are computed again with more permutations
 _PERMUTATIONS_PER_PAIR = 100  # in that second round: the smallest corrected p-value is then 1 / 100
+_NAMES_SHOWN = 8  # of columns, in an error
 _VALUE_SHARE = (
     2  # the values of all pairs, which are corrected together, may take half of the budget
 )
@@ -50,6 +50,7 @@ _VALUE_SHARE = (
 def pairwise_independence(
     frame: Any,
     *,
+    against: Any = None,
     test: HypothesisTest | None = None,
     correction: Correction | None = None,
     rng: Any = None,
@@ -57,12 +58,15 @@ def pairwise_independence(
     """Test every pair of columns of a table for independence, and measure how strongly they depend.
 
     Columns may be numbers or categories; each has its default kernel, and all pairs share the same
-    permutations.
+    permutations. With `against` only the pairs of one column and each of the others are tested: which columns
+    depend on it? The correction is for these pairs alone.
 
     Parameters
     ----------
     frame : data frame or array (n, d)
         One observation in each row, without missing values.
+    against : str, int or None
+        A column, by its name, or by its number in an array; None: test all pairs.
     test : test of two variables, or None
         None: `HSIC` with 999 permutations.
     correction : Correction or None
@@ -87,6 +91,8 @@ def pairwise_independence(
     >>> result = pairwise_independence(frame, rng=0)
     >>> [(pair.first, pair.second) for pair in result.dependent()]
     [('height', 'size')]
+    >>> [pair.first for pair in pairwise_independence(frame, against="size", rng=0).dependent()]
+    ['height']
     """
     if test is not None:
         validate.instance("test", test, HypothesisTest, "a test, such as HSIC(), or None")
@@ -95,25 +101,38 @@ def pairwise_independence(
         correction = WestfallYoung() if together else Holm()
     validate.instance("correction", correction, Correction, "a correction, such as Holm()")
     data, rng = varying_columns(frame), validate.generator(rng)
-    columns = single_columns(data)
+    columns, names = single_columns(data), data.columns.names
+    asked = None if against is None else _named_column(against, names)
     observed_columns = variables([None] * len(columns), columns, ["frame"] * len(columns))
-    study = _PairStudy(columns, _centered_grams(observed_columns))
+    pairs = pairs_of(len(names), None if asked is None else names.index(asked))
+    study = _PairStudy(columns, _centered_grams(observed_columns), pairs)
     if together or test is None:
         estimates = study.permuted(test, correction, rng)
     else:
         estimates = study.one_by_one(test, correction, rng)
     effects = kernel_correlations(study.grams, study.pairs, estimates.observed)
     return PairwiseResult(
-        data.columns.names,
-        _symmetric(estimates.adjusted, study.pairs, np.nan),
-        _symmetric(effects, study.pairs, 1.0),
-        _symmetric(estimates.raw, study.pairs, np.nan),
+        names,
+        _symmetric(estimates.adjusted, pairs, len(names), np.nan),
+        _symmetric(effects, pairs, len(names), 1.0),
+        _symmetric(estimates.raw, pairs, len(names), np.nan),
         len(data),
         HSIC(null=Permutation(_DEFAULT_PERMUTATIONS)) if test is None else test,
         correction,
         estimates.resamples,
         data,
+        asked,
     )
+
+
+def _named_column(column: Any, names: Sequence[str]) -> str:
+    """The name of the column that was asked about; columns of arrays have their numbers for names."""
+    if str(column) not in names:
+        shown = ", ".join(map(repr, names[:_NAMES_SHOWN])) + ", ..." * (len(names) > _NAMES_SHOWN)
+        raise ValueError(
+            f"against must be the name of one column of frame ({shown}), got {column!r}"
+        )
+    return str(column)
 
 
 def _centered_grams(columns: Sequence[Variable]) -> list[CenteredGram]:
@@ -143,11 +162,12 @@ class _PairEstimates(NamedTuple):
 
 
 class _PairStudy:
-    """Tests of all pairs of columns."""
+    """Tests of pairs of columns."""
 
-    def __init__(self, columns: list[Table], grams: list[CenteredGram]) -> None:
-        self.columns, self.grams = columns, grams
-        self.pairs = list(combinations(range(len(grams)), 2))
+    def __init__(
+        self, columns: list[Table], grams: list[CenteredGram], pairs: list[tuple[int, int]]
+    ) -> None:
+        self.columns, self.grams, self.pairs = columns, grams, pairs
 
     def permuted(
         self, test: HypothesisTest | None, correction: Correction, rng: np.random.Generator
@@ -274,10 +294,12 @@ def varying_columns(frame: Any) -> Table:
     return data
 
 
-def _symmetric(values: np.ndarray, pairs: list[tuple[int, int]], diagonal: float) -> np.ndarray:
-    """Values of pairs as a symmetric matrix with `diagonal` on its diagonal."""
-    width = max(j for _, j in pairs) + 1
-    matrix = np.full((width, width), diagonal, dtype=np.float64)
+def _symmetric(
+    values: np.ndarray, pairs: list[tuple[int, int]], width: int, diagonal: float
+) -> np.ndarray:
+    """Values of pairs as a symmetric matrix with `diagonal` on its diagonal; NaN for other pairs."""
+    matrix = np.full((width, width), np.nan, dtype=np.float64)
+    np.fill_diagonal(matrix, diagonal)
     for (i, j), value in zip(pairs, values, strict=True):
         matrix[i, j] = matrix[j, i] = value
     matrix.flags.writeable = False

@@ -36,18 +36,20 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class PairwiseResult(ResultRows, Reportable):
-    """P-values and effects of every pair of columns.
+    """P-values and effects of every pair of columns, or of the pairs of one column with all others.
 
     Attributes
     ----------
     names : tuple of str
     pvalues : array (d, d)
-        Corrected for the number of pairs; the diagonal, which is not tested, is NaN.
+        Corrected for the number of pairs; NaN on the diagonal and for pairs that are not tested.
     effects : array (d, d)
         sqrt(HSIC(x, y) / sqrt(HSIC(x, x) HSIC(y, y))) of the unbiased estimates, between 0 and 1:
-        the kernel correlation of `IndependenceResult.effect`.
+        the kernel correlation of `IndependenceResult.effect`; NaN for pairs that are not tested.
     uncorrected : array (d, d)
         The p-value of every pair before the correction.
+    against : str or None
+        The column of which the dependence of all others was tested; None: all pairs were.
     """
 
     _report: ClassVar[str] = "pairwise_report"
@@ -61,10 +63,11 @@ class PairwiseResult(ResultRows, Reportable):
     correction: Correction
     resamples: int = 0  # permutations of a pair; 0 where the test draws none, or its own
     table: Table | None = field(default=None, repr=False, compare=False)
+    against: str | None = None
 
     def cautions(self, level: float = 0.05) -> tuple[str, ...]:
         """Cautions: too few permutations for this level; rows that depend on those before them."""
-        number = len(self.names) * (len(self.names) - 1) // 2
+        number = len(self._places)
         resolution = resolution_caution(self.correction, number, self.resamples, level, "pairs")
         return (*resolution, *self._serial_cautions)
 
@@ -73,9 +76,14 @@ class PairwiseResult(ResultRows, Reportable):
         """A caution, where two columns depend on earlier rows; single columns are tested if all together do."""
         if self.table is None or self.test.for_series or not serial_cautions([("", self.table)]):
             return ()
-        named = zip(self.names[:_MAX_COLUMNS_CHECKED], single_columns(self.table), strict=False)
+        named = dict(zip(self.names, single_columns(self.table), strict=True))
+        if self.against is not None:  # where its rows are independent, all tests are valid
+            named = {self.against: named[self.against], **named}
+            if not serial_cautions([(self.against, named[self.against])]):
+                return ()
         remedy = "test pairs of them as series (series=True, or --series with --x and --y)"
-        return serial_cautions([*named], least=2, remedy=remedy)
+        checked = [*named.items()][:_MAX_COLUMNS_CHECKED]
+        return serial_cautions(checked, least=2, remedy=remedy)
 
     def dependent(self, level: float = 0.05) -> tuple[Pair, ...]:
         """The pairs whose corrected p-value is at most `level`, the strongest dependence first."""
@@ -91,19 +99,25 @@ class PairwiseResult(ResultRows, Reportable):
 
     def summary(self, level: float = 0.05) -> str:
         """The pairs that depend on each other, in plain words."""
-        dependent, number = self.dependent(level), len(self.names) * (len(self.names) - 1) // 2
+        dependent, number = self.dependent(level), len(self._places)
         hidden = len(dependent) - _MAX_PAIRS_NAMED
+        what = "pairs of columns depend on each other"
+        if self.against is not None:
+            what = f"columns depend on {self.against}"
         lines = [
-            f"{len(dependent)} of {number} pairs of columns depend on each other at level {level:g} "
+            f"{len(dependent)} of {number} {what} at level {level:g} "
             f"({type(self.test).__name__}, {self.size:,} observations, {self.correction!r}).",
             *(
-                f"{pair.first} and {pair.second}: kernel correlation {pair.effect:.3g}, "
-                f"p = {pair.pvalue:.3g}"
+                f"{self._pair_name(pair)}: kernel correlation {pair.effect:.3g}, p = {pair.pvalue:.3g}"
                 for pair in dependent[:_MAX_PAIRS_NAMED]
             ),
             *([f"and {hidden} more"] if hidden > 0 else []),
         ]
         return "\n".join([*self.cautions(level), *lines])
+
+    def _pair_name(self, pair: Pair) -> str:
+        """Both columns of a pair, or the one that differs from pair to pair."""
+        return f"{pair.first} and {pair.second}" if self.against is None else pair.first
 
     def __str__(self) -> str:
         return self.summary()
@@ -119,28 +133,26 @@ class PairwiseResult(ResultRows, Reportable):
             "size": self.size,
             "test": repr(self.test),
             "correction": repr(self.correction),
+            "against": self.against,
             "pairs": [pair._asdict() for pair in self.pairs],
             "resamples": self.resamples,
             "notes": list(self.cautions()),
         }
 
     def plot(self, ax: Any = None, *, level: float = 0.05) -> Any:
-        """A heat map of the effects, with dependent pairs marked; returns the Axes."""
+        """A heat map of the effects of dependent pairs, or bars of those with one column; returns the Axes."""
         return importlib.import_module("mercer.plot").plot_pairwise(self, ax=ax, level=level)
 
     def clustered(self) -> PairwiseResult:
         """The same result with columns in another order: those that depend on each other side by side.
 
         The order is that of a hierarchical clustering (average linkage, distance 1 - effect), with the
-        leaves turned so that neighbours are as similar as can be (Bar-Joseph et al. 2001).
+        leaves turned so that neighbours are as similar as can be (Bar-Joseph et al. 2001). Where one column
+        was tested against all others, it comes first, and then the others by their effects.
         """
         if len(self.names) < _FEWEST_COLUMNS_CLUSTERED:
             return self
-        from scipy.cluster.hierarchy import leaves_list, linkage
-
-        distances = 1 - np.nan_to_num(self.effects)
-        condensed = distances[np.triu_indices(len(self.names), 1)]
-        order = leaves_list(linkage(condensed, "average", optimal_ordering=True))
+        order = self._leaves() if self.against is None else self._by_effect(self.against)
         square = np.ix_(order, order)
         return replace(
             self,
@@ -151,13 +163,42 @@ class PairwiseResult(ResultRows, Reportable):
             table=None if self.table is None else _reordered(self.table, order),
         )
 
+    def _leaves(self) -> np.ndarray:
+        """Columns in the order of a hierarchical clustering."""
+        from scipy.cluster.hierarchy import leaves_list, linkage
+
+        distances = 1 - np.nan_to_num(self.effects)
+        condensed = distances[np.triu_indices(len(self.names), 1)]
+        return leaves_list(linkage(condensed, "average", optimal_ordering=True))
+
+    def _by_effect(self, against: str) -> np.ndarray:
+        """Columns by how much they depend on one, which comes first: its own effect is 1."""
+        place = self.names.index(against)
+        effects = self.effects[place].copy()
+        effects[place] = np.inf
+        return np.argsort(-effects, kind="stable")
+
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """Every pair of columns, in the order of the table."""
+        """Every pair that was tested, in the order of the table; `against` is the second of each."""
         return tuple(
             Pair(self.names[i], self.names[j], float(self.pvalues[i, j]), float(self.effects[i, j]))
-            for i, j in combinations(range(len(self.names)), 2)
+            for i, j in self._places
         )
+
+    @property
+    def _places(self) -> list[tuple[int, int]]:
+        """The pairs that were tested, by the places of their columns."""
+        if self.against is None:
+            return pairs_of(len(self.names))
+        return [(j, i) for i, j in pairs_of(len(self.names), self.names.index(self.against))]
+
+
+def pairs_of(number: int, against: int | None = None) -> list[tuple[int, int]]:
+    """All pairs of so many columns, or those of one column, which comes first, with every other."""
+    if against is None:
+        return list(combinations(range(number), 2))
+    return [(against, i) for i in range(number) if i != against]
 
 
 def _reordered(data: Table, order: np.ndarray) -> Table:
