@@ -10,7 +10,7 @@ import pytest
 from typer.models import OptionInfo
 
 import mercer
-from mercer.cli.options import KernelName, TestName
+from mercer.cli.test_names import KernelName, TestName
 from tests.support.cli_runs import refused, run
 
 pd = pytest.importorskip("pandas")

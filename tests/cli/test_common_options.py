@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import mercer
 from mercer.cli.common_options import TwoSampleOptions, expanded
 from mercer.cli.match import Missing
-from mercer.cli.options import KernelName, TestName
+from mercer.cli.test_names import KernelName, TestName
 
 
 def told(*words: str) -> dict:

@@ -76,7 +76,7 @@ def test_missing_values_can_be_dropped(put):
     assert (a.rows, b.rows, a.dropped) == (2, 2, 2)
     assert notes == ["a.csv: 2 rows with missing values were left out"]
     assert "every row" in no_pair(put, "a\nNA\nNA\n", "a\n1\n2\n", Missing.DROP)
-    assert "1 rows; at least 2" in no_pair(put, "a\nNA\n1\n", "a\n1\n2\n", Missing.DROP)
+    assert "1 row; at least 2" in no_pair(put, "a\nNA\n1\n", "a\n1\n2\n", Missing.DROP)
 
 
 def test_missing_values_can_be_imputed(put):

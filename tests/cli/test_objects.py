@@ -132,7 +132,7 @@ MESSY = {
     "no JSON": ('"a"\n{"b"\n', "line 2: not JSON"),
     "two kinds": ('"a"\n"b"\n[1, 2]\n', "line 3: a list among lines with text"),
     "numbers": ('"a"\n3\n', "line 2: 3 is neither text nor a series"),
-    "null": ('"a"\n\n"b"\nnull\n', "1 missing values, the first at line 4: choose --missing drop"),
+    "null": ('"a"\n\n"b"\nnull\n', "1 missing value, the first at line 4: choose --missing drop"),
     "fields": ('{"body": "a", "n": 1}\n', "say which holds the text with --text"),
     "one line": ('"a"\n', "1 observations; at least 2"),
     "empty": ("", "0 observations"),
@@ -159,7 +159,7 @@ def test_fields_missing_values_and_packed_files(put, lines):
     assert "missing" in refused(*arguments, code=3)
     done = run(*arguments, "--missing", "drop")
     assert "20 and 20 texts" in done.stdout
-    assert "1 rows with missing values were left out" in done.stdout
+    assert "1 row with missing values was left out" in done.stdout
     assert "no field 'text'" in refused(
         "two-sample", "d.jsonl", "d.jsonl", "--text", "text", code=3
     )

@@ -13,10 +13,11 @@ from mercer.cli import options
 from mercer.cli.exits import WrongUse
 from mercer.cli.groups import Grouping
 from mercer.cli.number_style import MISSING_WORDS, TextFormat
-from mercer.cli.options import TestName
+from mercer.cli.paired_rows import Pairing
 from mercer.cli.read import read
 from mercer.cli.streamed_files import StreamedSample, streamed_files
 from mercer.cli.table import File, Selection
+from mercer.cli.test_names import TestName
 from mercer.cli.test_registry import TwoSampleChoice
 
 
@@ -176,11 +177,35 @@ class SampleOptions(ComparisonOptions):
     series_of: options.SeriesOf = None
     by: options.By = None
     levels: options.Levels = None
+    paired: options.Paired = None
 
     @property
     def grouping(self) -> Grouping | None:
         """Column that says to which sample a row of the only file belongs."""
         return None if self.by is None else Grouping(self.by, options.column_names(self.levels))
+
+    @property
+    def pairing(self) -> Pairing | None:
+        """What makes rows of both samples pairs; with --series and its like it is refused."""
+        if self.paired is None:
+            return None
+        for option in ("series", "time", "difference"):
+            if getattr(self, option):
+                raise WrongUse(
+                    f"--{option} is about the order of rows, and --paired compares rows within pairs: leave one out (a column "
+                    "of times with --exclude)"
+                )
+        return Pairing(self.paired)
+
+    @property
+    def choice(self) -> TwoSampleChoice:
+        """The test that these options choose."""
+        return replace(super().choice, paired=self.pairing is not None)
+
+    @property
+    def streamable(self) -> bool:
+        """Whether rows can be read in parts: in the order of the file, and one by one."""
+        return super().streamable and self.pairing is None
 
     def paths(self, a: str, b: str | None) -> tuple[str, ...]:
         """The files to read: two, or one with --by."""
@@ -199,8 +224,14 @@ class SampleOptions(ComparisonOptions):
 
     def selection(self, columns: Sequence[str]) -> Selection:
         """Columns to read, and what they hold."""
+        if self.by is not None and self.by == self.paired:
+            raise WrongUse(
+                f"--by {self.by} tells the samples apart, and --paired the units within both: name two columns"
+            )
         selection = super().selection(columns)
-        return selection if self.grouping is None else self.grouping.selected(selection)
+        for role in (self.grouping, self.pairing):
+            selection = selection if role is None else role.selected(selection)
+        return selection
 
     def samples(self, *paths: str) -> Iterator[File]:
         """Read the files one by one, or the groups of rows of one file."""
@@ -213,7 +244,7 @@ class SampleOptions(ComparisonOptions):
         """Command line that repeats the run; `lists` and `more` are options of the command itself."""
         words = {"text": self.text, "text-kernel": self.text_kernel, "series-of": self.series_of}
         lists = {**lists, "levels": options.column_names(self.levels)}
-        return super().line(command, paths, lists, **more, **words, by=self.by)
+        return super().line(command, paths, lists, **more, **words, by=self.by, paired=self.paired)
 
 
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from mercer.cli.exits import WrongUse
 from mercer.cli.match import FileSample
 from mercer.cli.model_option import ChosenModel
-from mercer.cli.options import KernelName
+from mercer.cli.test_names import KernelName
 from mercer.cli.test_registry import Choice, kernel_for
 from mercer.frames import Table
 from mercer.htest import FSSD, KSD, KSDAgg, LinearKSD, WildBootstrap, goodness_of_fit

@@ -10,7 +10,16 @@ import numpy as np
 
 from mercer.cli.exits import Refused, WrongUse
 from mercer.cli.match import refuse_infinite
-from mercer.cli.table import File, LabelColumn, Selection, in_quotes, quoted, short
+from mercer.cli.table import (
+    File,
+    LabelColumn,
+    Selection,
+    in_quotes,
+    quoted,
+    rows_in_words,
+    short,
+    was_or_were,
+)
 
 _LEVELS_SHOWN = 8  # in a message
 
@@ -93,10 +102,12 @@ class Grouping:
         column, rest = quoted([self.column]), sum(others.values())
         remarks = []
         if missing:
-            remarks.append(f"{_rows(missing)} without a level of {column} {_was(missing)} left out")
+            remarks.append(
+                f"{rows_in_words(missing)} without a level of {column} {was_or_were(missing)} left out"
+            )
         if rest:
             remarks.append(
-                f"{_rows(rest)} of other levels of {column} {_was(rest)} left out: {_counted(others)}"
+                f"{rows_in_words(rest)} of other levels of {column} {was_or_were(rest)} left out: {_counted(others)}"
             )
         return [f"{file.name}: {remark}" for remark in remarks]
 
@@ -104,7 +115,9 @@ class Grouping:
 def _counted(sizes: dict[str, int]) -> str:
     """Levels with their numbers of rows, the largest first."""
     largest = sorted((level for level in sizes if sizes[level]), key=lambda level: -sizes[level])
-    shown = [f"{in_quotes(level)} ({_rows(sizes[level])})" for level in largest[:_LEVELS_SHOWN]]
+    shown = [
+        f"{in_quotes(level)} ({rows_in_words(sizes[level])})" for level in largest[:_LEVELS_SHOWN]
+    ]
     more = f" and {len(largest) - len(shown):,} more" if len(largest) > len(shown) else ""
     return ", ".join(shown) + more
 
@@ -119,11 +132,3 @@ def _spelt_alike(levels: Sequence[str]) -> str:
         return ""
     listed = " and ".join(map(in_quotes, several[0]))
     return f"; {listed} differ in capitals or spaces only: if they are one level, write them alike"
-
-
-def _rows(number: int) -> str:
-    return f"{number:,} {'row' if number == 1 else 'rows'}"
-
-
-def _was(number: int) -> str:
-    return "was" if number == 1 else "were"

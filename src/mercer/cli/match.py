@@ -12,7 +12,15 @@ import numpy as np
 
 from mercer.cli.exits import Refused
 from mercer.cli.file_time import time_remarks
-from mercer.cli.table import File, LabelColumn, NumericColumn, quoted, short
+from mercer.cli.table import (
+    File,
+    LabelColumn,
+    NumericColumn,
+    quoted,
+    rows_in_words,
+    short,
+    was_or_were,
+)
 from mercer.frames import Columns, Table, category_codes
 
 _MISSING_LABEL = "(missing)"  # imputed for a missing label
@@ -44,11 +52,14 @@ class FileSample:
     sorted_by: str | None = None  # the column of times by which rows are sorted
     differenced: bool = False  # whether rows are changes from one row of the file to the next
     grouped: bool = False  # whether it is a level of a column of a file, and has its name
+    paired_by: str | None = (
+        None  # the key by which row i is the partner of row i of the other sample
+    )
 
     @property
     def original_rows(self) -> bool:
         """Whether row i is row i of the file."""
-        moved = self.dropped or self.sorted_by is not None or self.differenced or self.grouped
+        moved = self.dropped or self.sorted_by or self.differenced or self.grouped or self.paired_by
         return not moved
 
     def is_constant(self, name: str) -> bool:
@@ -80,7 +91,9 @@ def matched(
     files, dropped, imputed = _completed(files, missing)
     for file in files:
         if file.rows < min_rows:
-            raise Refused(f"{file.name}: {file.rows} rows; at least {min_rows} are needed")
+            raise Refused(
+                f"{file.name}: {rows_in_words(file.rows)}; at least {min_rows} are needed"
+            )
     notes += [*_remarks(files, dropped, imputed), *time_remarks(files, time_option)]
     array = all(file.array for file in files)
     return [
@@ -93,6 +106,7 @@ def matched(
             i,
             file.sorted_by,
             grouped=file.grouped,
+            paired_by=file.paired_by,
         )
         for file, d, i in zip(files, dropped, imputed, strict=True)
     ]
@@ -103,7 +117,7 @@ def _completed(
 ) -> tuple[list[File], list[int], list[int]]:
     """The files without missing values, and how many rows were dropped and values filled in of each."""
     none = [0] * len(files)
-    if not any(_incomplete(file).any() for file in files):
+    if not any(incomplete(file).any() for file in files):
         return files, none, none
     if missing is None:
         raise Refused(_missing_values_message(files))
@@ -206,7 +220,7 @@ def _largest(column: NumericColumn) -> float:
 
 def _missing_values_message(files: Sequence[File]) -> str:
     """How many values are missing in which columns, and the two remedies."""
-    summaries, incomplete, total = [], 0, 0
+    summaries, affected, total = [], 0, 0
     for file in files:
         counts = {n: int(column.missing().sum()) for n, column in file.columns.items()}
         worst = sorted((n for n in counts if counts[n]), key=lambda n: -counts[n])
@@ -215,28 +229,28 @@ def _missing_values_message(files: Sequence[File]) -> str:
             hidden = len(worst) - _COLUMNS_SHOWN
             more = f" and {hidden} more columns" if hidden > 0 else ""
             summaries.append(f"{file.name} has missing values ({listed}{more})")
-        incomplete += int(_incomplete(file).sum())
+        affected += int(incomplete(file).sum())
         total += file.rows
     return (
-        f"{'; '.join(summaries)}: choose --missing drop to leave out {incomplete:,} of {total:,} "
+        f"{'; '.join(summaries)}: choose --missing drop to leave out {affected:,} of {total:,} "
         f"rows, or --missing impute to fill in medians and the label {_MISSING_LABEL}"
     )
 
 
-def _incomplete(file: File) -> np.ndarray:
+def incomplete(file: File) -> np.ndarray:
     """Which rows have a missing value: (n,) of bool."""
     return np.any([column.missing() for column in file.columns.values()], axis=0)
 
 
 def _dropped(file: File) -> tuple[File, int]:
     """The complete rows of the file, and how many were dropped."""
-    incomplete = _incomplete(file)
-    if incomplete.all():
+    lacking = incomplete(file)
+    if lacking.all():
         raise Refused(
             f"{file.name}: every row has a missing value; select --columns, or use --missing impute"
         )
-    columns = {name: column.take(~incomplete) for name, column in file.columns.items()}
-    return replace(file, columns=columns), int(incomplete.sum())
+    columns = {name: column.take(~lacking) for name, column in file.columns.items()}
+    return replace(file, columns=columns), int(lacking.sum())
 
 
 def _imputed(files: Sequence[File]) -> tuple[list[File], list[int]]:
@@ -278,9 +292,13 @@ def _remarks(files: Sequence[File], dropped: Sequence[int], imputed: Sequence[in
     remarks = [note for file in files for note in file.notes]
     for file, d, i in zip(files, dropped, imputed, strict=True):
         if d:
-            remarks.append(f"{file.name}: {d:,} rows with missing values were left out")
+            remarks.append(
+                f"{file.name}: {rows_in_words(d)} with missing values {was_or_were(d)} left out"
+            )
         if i:
-            remarks.append(f"{file.name}: {i:,} missing values were filled in")
+            remarks.append(
+                f"{file.name}: {i:,} missing {'value was' if i == 1 else 'values were'} filled in"
+            )
     constant = [name for name in files[0].columns if _constant([f.columns[name] for f in files])]
     if len(constant) == len(files[0].columns):
         raise Refused(

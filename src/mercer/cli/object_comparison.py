@@ -22,8 +22,8 @@ from mercer.cli.object_files import (
     plain_lines_sample,
     text_sample,
 )
-from mercer.cli.options import TestName
 from mercer.cli.table import Selection, short
+from mercer.cli.test_names import TestName
 from mercer.cli.two_sample_answer import TwoSampleAnswer
 from mercer.htest.format_number import figure
 from mercer.htest.samples.attribution import Features
@@ -213,6 +213,7 @@ def _check_options(chosen: SampleOptions, paths: Sequence[str]) -> None:
     refused = {
         "kernel": chosen.kernel, "bandwidth": chosen.bandwidth, "categories": chosen.categories,
         "series": chosen.series, "time": chosen.time, "difference": chosen.difference,
+        "paired": chosen.paired,
         "columns": None if columns else chosen.columns, "exclude": None if columns else chosen.exclude,
     }  # fmt: skip
     for name, value in refused.items():

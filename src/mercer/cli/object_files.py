@@ -16,7 +16,16 @@ from mercer.cli.exits import Refused, one_line
 from mercer.cli.groups import Grouping
 from mercer.cli.match import Missing
 from mercer.cli.read import read, transcoded
-from mercer.cli.table import File, LabelColumn, NumericColumn, Selection, quoted, short
+from mercer.cli.table import (
+    File,
+    LabelColumn,
+    NumericColumn,
+    Selection,
+    quoted,
+    rows_in_words,
+    short,
+    was_or_were,
+)
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.kernels.series.series_data import Series
@@ -39,6 +48,7 @@ class ObjectSample:
     notes: tuple[str, ...] = ()
     grouped: bool = False  # whether it is a level of a column of a file, and has its name
     differenced: ClassVar[bool] = False  # as of a `FileSample`; there are no differences of objects
+    paired_by: ClassVar[str | None] = None  # and no pairs
 
     @property
     def rows(self) -> int:
@@ -200,12 +210,16 @@ def _complete(
     if dropped and missing is not Missing.DROP:
         first = next(i for i, value in enumerate(values) if value is None)
         raise Refused(
-            f"{name} has {dropped:,} missing values, the first at {labels[first]}: choose --missing drop to leave "
-            "them out"
+            f"{name} has {dropped:,} missing {'value' if dropped == 1 else 'values'}, the first at {labels[first]}: choose "
+            "--missing drop to leave such rows out"
         )
     if len(places) < 2:
         raise Refused(f"{name}: {len(places)} observations; at least 2 are needed")
-    remarks = [f"{name}: {dropped:,} rows with missing values were left out"] if dropped else []
+    remarks = (
+        [f"{name}: {rows_in_words(dropped)} with missing values {was_or_were(dropped)} left out"]
+        if dropped
+        else []
+    )
     kept = tuple(labels[i] for i in places)
     return ObjectSample(name, [values[i] for i in places], kept, dropped, (*notes, *remarks))
 

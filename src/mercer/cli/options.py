@@ -6,7 +6,6 @@ import codecs
 import os
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
@@ -18,38 +17,7 @@ import mercer
 from mercer.cli.byte_source import PIPE
 from mercer.cli.exits import WrongUse
 from mercer.cli.match import Missing
-
-
-class TestName(StrEnum):
-    """Names of the two-sample tests on the command line."""
-
-    __test__ = False  # pytest would take it for a test class
-
-    AUTO = "auto"
-    MMD = "mmd"
-    MMDAGG = "mmdagg"
-    MMDFUSE = "mmdfuse"
-    MAXMMD = "maxmmd"
-    LINEAR = "linear"
-    BLOCK = "block"
-    CROSS = "cross"
-    ENERGY = "energy"
-    ME = "me"
-    SCF = "scf"
-    UME = "ume"
-    HOTELLING = "hotelling"
-
-
-class KernelName(StrEnum):
-    """Names of the kernels on the command line; all have a bandwidth."""
-
-    RBF = "rbf"
-    LAPLACE = "laplace"
-    EXPONENTIAL = "exponential"
-    MATERN = "matern"
-    CAUCHY = "cauchy"
-    RATIONAL = "rational-quadratic"
-    IMQ = "imq"
+from mercer.cli.test_names import KernelName, TestName
 
 
 def _positive(value: float | None) -> float | None:
@@ -151,6 +119,15 @@ By = Annotated[
 Levels = Annotated[
     list[str] | None,
     typer.Option(help="With --by: the two levels to compare, where the column has more: a,b."),
+]
+Paired = Annotated[
+    str | None,
+    typer.Option(
+        "--paired",
+        metavar="KEY",
+        help="Rows are pairs, as before and after a treatment: those with the same value of this column, which names the "
+        "unit. rows: row i of one sample belongs to row i of the other.",
+    ),
 ]
 Test = Annotated[TestName, typer.Option(help="Test to run; auto chooses one for the data.")]
 Kernel_ = Annotated[KernelName | None, typer.Option("--kernel", help="Kernel for numeric columns.")]

@@ -15,7 +15,7 @@ from mercer.cli.answer import display_names, finite_or_null, wrapped, write_answ
 from mercer.cli.common_options import TwoSampleOptions, expanded
 from mercer.cli.exits import Refused, WrongUse, guarded, say
 from mercer.cli.match import FileSample, matched
-from mercer.cli.options import TestName
+from mercer.cli.test_names import TestName
 from mercer.cli.test_registry import TwoSampleChoice
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.power import power as power_curve

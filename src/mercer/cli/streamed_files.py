@@ -221,5 +221,5 @@ def _refuse_beyond_memory(shapes: Sequence[_Shape]) -> None:
             f"{names} {need} at least {gib(needed)} of memory for this comparison, the limit is {gib(limit)}: select "
             "--columns, raise --memory, or compare two files of numbers by a test that reads them part by part (the "
             "default test, or --test me, scf, ume, linear, block, mmd, mmdagg, energy, mmdfuse or maxmmd; without --missing, "
-            f"--categories, --by, --time, --series{labels})"
+            f"--categories, --by, --paired, --time, --series{labels})"
         )

@@ -64,6 +64,9 @@ class File:
     notes: tuple[str, ...] = ()
     sorted_by: str | None = None  # the column of times by which rows are sorted
     grouped: bool = False  # whether it is a level of a column of a file, and has its name
+    paired_by: str | None = (
+        None  # the key by which row i is the partner of row i of the other sample
+    )
 
     @property
     def rows(self) -> int:
@@ -236,3 +239,13 @@ def short(text: str, most: int = 40) -> str:
     """`text` on one line of at most `most` characters."""
     text = one_line(text)
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def rows_in_words(number: int) -> str:
+    """1 row, 2 rows."""
+    return f"{number:,} {'row' if number == 1 else 'rows'}"
+
+
+def was_or_were(number: int) -> str:
+    """The verb of a number."""
+    return "was" if number == 1 else "were"

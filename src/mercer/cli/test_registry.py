@@ -12,9 +12,9 @@ from mercer import kernels
 from mercer.backend import count
 from mercer.cli.exits import WrongUse
 from mercer.cli.match import FileSample
-from mercer.cli.options import KernelName, TestName
 from mercer.cli.streamed_files import StreamedSample
 from mercer.cli.table import LabelColumn, quoted
+from mercer.cli.test_names import KernelName, TestName
 from mercer.frames import Table
 from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.htest.samples import (
@@ -135,6 +135,7 @@ class TwoSampleChoice(Choice):
     """Two-sample test chosen on the command line."""
 
     test: TestName = TestName.AUTO
+    paired: bool = False  # row i of one sample belongs to row i of the other
 
     @property
     def test_name(self) -> TestName:
@@ -157,15 +158,35 @@ class TwoSampleChoice(Choice):
     def run(self, x: Any, y: Any, notes: list[str]) -> Any:
         """Result of the test of two samples of files; what it did to the data is added to `notes`."""
         self.check_series(*_FOR_SERIES)
+        self._check_paired()
         if self.test_name is TestName.AUTO:
             return self._automatic(x.points, y.points)
         tested_x, tested_y, test = self._learnt(x, y, notes)
         return test.test(tested_x, tested_y, rng=self.seed)
 
+    def resampled(self, test: Any) -> Any:
+        """`test` with the number of resamples that was chosen; for series and pairs with a null for them."""
+        test = super().resampled(test)
+        return replace(test, null=replace(test.null, paired=True)) if self.paired else test
+
+    def _check_paired(self) -> None:
+        """Refuse --paired with a test that does not permute its samples by default."""
+        if self.paired and self.test_name not in _PERMUTED:
+            known = ", ".join(
+                f"--test {name}" for name in TestName if name in _PERMUTED - {TestName.AUTO}
+            )
+            raise WrongUse(
+                f"--test {self.test_name} does not swap rows within pairs: with --paired use {known}, or leave it out"
+            )
+
     @property
     def streams(self) -> bool:
         """Whether the test, or the one in its place, can read samples part by part."""
-        if self.series or (self.resamples is not None and self.test_name not in _PERMUTED):
+        if (
+            self.series
+            or self.paired
+            or (self.resamples is not None and self.test_name not in _PERMUTED)
+        ):
             return False
         return self.test_name is TestName.AUTO or _CLASSES[self.test_name]().reads_parts
 
@@ -196,7 +217,7 @@ class TwoSampleChoice(Choice):
 
     def _automatic(self, x: Any, y: Any) -> Any:
         """Result of the automatic test of points, or of streams of rows."""
-        if self.resamples is None:
+        if self.resamples is None and not self.paired:
             return two_sample(x, y, series=self.series, rng=self.seed)
         test, why = (
             chosen_for_series()

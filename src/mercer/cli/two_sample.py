@@ -77,13 +77,31 @@ def compare(paths: Sequence[str], chosen: TwoSampleOptions, level: float) -> Two
         first, second = large
         result = chosen.choice.streamed(first, second, notes)
     else:
-        first, second = matched(list(chosen.samples(*paths)), chosen.missing, notes)
+        first, second = read_samples(paths, chosen, notes)
         first, second, result = tested(first, second, chosen, chosen.choice, notes)
     if not result.test.for_series:
         notes += in_time((first, second))
         if large is None:
             notes += pair_cautions(first, second)
     return two_sample_answer((first, second), result, level, chosen.seed, notes)
+
+
+def read_samples(
+    paths: Sequence[str], chosen: TwoSampleOptions, notes: list[str]
+) -> tuple[FileSample, FileSample]:
+    """Both samples with the same columns, perhaps as pairs of rows."""
+    first, second = chosen.samples(*paths)
+    rows = first.rows, second.rows
+    pairing = chosen.pairing if isinstance(chosen, SampleOptions) else None
+    if pairing is None:
+        first, second = matched([first, second], chosen.missing, notes)
+        return first, second
+    pairs = pairing.pairs(first, second, chosen.missing, notes)
+    one, other = (
+        replace(sample, dropped=number - sample.rows)
+        for sample, number in zip(matched(pairs, chosen.missing, notes), rows, strict=True)
+    )
+    return one, other
 
 
 def tested(
@@ -153,6 +171,8 @@ def write_two_sample(
     """Write the text, the JSON document and the report."""
     write_answer(json_to, answer.to_dict, answer.text, seconds)
     if report is not None:
+        if changes := answer.changes_in_words():
+            answer = replace(answer, notes=(f"Changes within pairs, {changes}", *answer.notes))
         write_report(
             report,
             two_sample_report,

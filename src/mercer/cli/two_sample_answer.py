@@ -19,6 +19,14 @@ from mercer.cli.answer import (
     sample_names,
 )
 from mercer.cli.match import FileSample
+from mercer.cli.pair_changes import (
+    Change,
+    LabelChange,
+    changes_within_pairs,
+)
+from mercer.cli.pair_changes import (
+    in_words as changes_in_words,
+)
 from mercer.cli.table import LabelColumn, short
 from mercer.frames import Table
 from mercer.htest.samples.attribution import Feature, Features, in_words
@@ -68,9 +76,29 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
         rows = tuple(sample.rows for sample in self.samples)
         return rows == self.result.sizes and all(sample.original_rows for sample in self.samples)
 
+    @property
+    def changes(self) -> tuple[Change | LabelChange, ...]:
+        """Changes within pairs, those of the columns that differ most first; none where rows are no pairs."""
+        if self.samples[0].paired_by is None:
+            return ()
+        found = changes_within_pairs(*self.samples)
+        rank = {f.name: i for i, f in enumerate(self.features or ())}
+        return tuple(sorted(found, key=lambda change: rank.get(change.name, len(rank))))
+
+    def changes_in_words(self) -> str:
+        """Changes within pairs in one sentence; empty where rows are no pairs."""
+        return changes_in_words(self.changes, self.names) if self.changes else ""
+
     def details(self) -> dict[str, Any]:
-        """Files, columns, result and features."""
+        """Files, columns, result and features; for pairs also the changes within them."""
+        key = self.samples[0].paired_by
+        pairs = (
+            {}
+            if key is None
+            else {"pairs": {"key": key, "changes": [c.to_dict() for c in self.changes]}}
+        )
         return {
+            **pairs,
             "files": [file_summary(sample) for sample in self.samples],
             "columns": column_kinds(self.samples[0]),
             "result": {**self.thinned.to_dict(), "sizes": list(self.result.sizes)},
@@ -115,6 +143,7 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
             ("Data", self._data()),
             ("How much", self._how_much()),
             *self._single_column(),
+            *([("In pairs", changes)] if (changes := self.changes_in_words()) else []),
             *where,
             ("Test", self.test_description()),
         ]
@@ -151,12 +180,13 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
 
     def _data(self) -> str:
         first, second = self.samples
+        pairs = first.paired_by is not None
         columns = first.columns.values()
         labels = sum(isinstance(column, LabelColumn) for column in columns)
         kinds = f" ({len(columns) - labels:,} numeric, {labels:,} categorical)"
         noun = "column" if len(columns) == 1 else "columns"
         return (
-            f"{first.rows:,} and {second.rows:,} rows, {len(columns):,} {noun}"
+            f"{f'{first.rows:,} pairs of' if pairs else f'{first.rows:,} and {second.rows:,}'} rows, {len(columns):,} {noun}"
             f"{kinds if 0 < labels < len(columns) else ''}"
         )
 

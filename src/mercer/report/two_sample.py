@@ -146,10 +146,16 @@ def _columns(features: Features | None, level: float, result: TwoSampleResult) -
 def _power(result: TwoSampleResult, level: float) -> dict[str, Any]:
     """The power of the quadratic test with this kernel, and the sample size it needs.
 
-    Both are None if the samples do not differ or are weighted.
+    Both are None if the samples do not differ or are weighted, and for pairs, whose power depends on the spread of
+    the changes within them.
     """
     samples = result.pooled.samples
-    if samples is None or result.pooled.weights is not None or result.effect().mmd2 <= 0:
+    if (
+        samples is None
+        or result.paired
+        or result.pooled.weights is not None
+        or result.effect().mmd2 <= 0
+    ):
         return {"power": None, "needed": None}
     x, y = (_pilot(sample) for sample in samples)
     test = MMD(result.kernel)

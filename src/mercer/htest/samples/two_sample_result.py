@@ -95,6 +95,11 @@ class TwoSampleResult(ExplainedResult):
         """Numbers of observations in the two samples; `pooled` has fewer where these were read part by part."""
         return self.rows or (self.pooled.n, self.pooled.m)
 
+    @property
+    def paired(self) -> bool:
+        """Whether row i of one sample belongs to row i of the other, as `Permutation(paired=True)` says."""
+        return bool(getattr(getattr(self.test, "null", None), "paired", False))
+
     # ---- how much ---------------------------------------------------------------------
 
     def effect(self, confidence: float = 0.95) -> Effect:
@@ -159,7 +164,7 @@ class TwoSampleResult(ExplainedResult):
         first, second = (thinned_rows(size, most, rng) for size in (pooled.n, pooled.m))
         first = np.arange(pooled.n) if first is None else first
         second = np.arange(pooled.m) if second is None else second
-        if getattr(getattr(self.test, "null", None), "paired", False):
+        if self.paired:
             second = first
         return replace(self, pooled=pooled.subsample(first, second))
 
