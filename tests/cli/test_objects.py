@@ -208,7 +208,7 @@ def test_numbers_in_the_column_of_text_are_texts(put):
     put("n,t\n" + "".join(f"{i},{i % 7}\n" for i in range(40)), "a.csv")
     assert "No difference" in run("two-sample", "a.csv", "a.csv", "--text", "t").stdout
     assert "no column 'x'" in refused("two-sample", "a.csv", "a.csv", "--text", "x", code=3)
-    done = run("two-sample", "a.csv", "a.csv", "--text", "t", "--text-kernel", "words", code=2)
+    done = run("two-sample", "a.csv", "a.csv", "--text", "t", "--text-kernel", "sentences", code=2)
     said = " ".join(done.stderr.replace("│", " ").split())  # typer breaks lines in a box
     assert "spectrum or subsequence" in said
 

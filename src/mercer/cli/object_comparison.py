@@ -1,4 +1,4 @@
-"""`mercer two-sample` on texts and series: which substrings and which observations tell the files apart."""
+"""`mercer two-sample` on texts and series: which substrings or words and which observations tell the files apart."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from mercer.cli.object_files import (
 from mercer.cli.table import Selection, short
 from mercer.cli.test_names import TestName
 from mercer.cli.two_sample_answer import TwoSampleAnswer
+from mercer.cli.word_comparison import JaccardOfWords, as_words, comparable_words
 from mercer.htest.format_number import figure
 from mercer.htest.samples.attribution import Features
 from mercer.htest.samples.mmd import MMD
@@ -37,6 +38,7 @@ _TELLING = 3  # observations of each file that are shown
 _TEXT_SHOWN = 50  # characters
 _VALUES_SHOWN = 4  # of a series
 _DECAY = 0.5  # of subsequences: a gap of one character halves a match
+_WORDS = "words"  # of --text-kernel
 FILES = "files"  # with --series-of: each file is a series
 LINES = "lines"  # with --text and .txt files: each line is a text
 
@@ -118,15 +120,60 @@ class ObjectAnswer(TwoSampleAnswer):
         )
 
 
+@dataclass(frozen=True)
+class WordAnswer(ObjectAnswer):
+    """Result of a two-sample test of texts by their words, with the words that differ most."""
+
+    noun: ClassVar[str] = "word"
+
+    @property
+    def displayed(self) -> Features | None:
+        """Words as they are: none has a space."""
+        return self.features
+
+    def _data(self) -> str:
+        first, second = self.samples
+        words = float(np.mean([len(text.split()) for s in self.samples for text in s.points]))
+        noun = "word" if words == 1 else "words"
+        return f"{first.rows:,} and {second.rows:,} texts of {figure(words, 2)} {noun} on average"
+
+
 def compares_objects(chosen: SampleOptions, paths: Sequence[str]) -> bool:
     """Whether the observations are texts or series."""
-    return bool(chosen.text or chosen.series_of) or all(map(is_json_lines, paths))
+    objects = bool(chosen.text or chosen.series_of) or all(map(is_json_lines, paths))
+    if chosen.text_kernel and not objects:
+        raise WrongUse(
+            f"--text-kernel {chosen.text_kernel} compares texts: name their column with --text, or --text lines for files "
+            "with a text in each line"
+        )
+    return objects
 
 
 def compare_objects(paths: Sequence[str], chosen: SampleOptions, level: float) -> ObjectAnswer:
     """Read two files of texts or series, test them, and find what tells them apart."""
     _check_options(chosen, paths)
     first, second = _samples(paths, chosen)
+    _check_kinds(first, second)
+    by_words = chosen.text_kernel == _WORDS and first.kind == "texts"
+    if by_words:
+        _check_words(first, second)
+    result = _tested(first, second, chosen)
+    thinned = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
+    features = ranked(result, chosen.seed) if result.has_features else None
+    notes = [*first.notes, *second.notes]
+    if by_words and features is not None:
+        features = _as_words(features, first, second, notes)
+    elif chosen.text_kernel is None and first.kind == "texts" and _have_words(first, second):
+        notes.append(
+            "texts are compared by their substrings; --text-kernel words compares them by their words"
+        )
+    answer = WordAnswer if by_words else ObjectAnswer
+    samples, effect = (first, second), thinned.effect()
+    return answer(result, level, chosen.seed, tuple(notes), samples, thinned, effect, features)
+
+
+def _check_kinds(first: ObjectSample, second: ObjectSample) -> None:
+    """Refuse texts beside series, and series of different numbers of channels."""
     if first.kind != second.kind:
         raise Refused(f"{first.name} holds {first.kind} and {second.name} {second.kind}")
     if first.kind == "series" and first.points.channels != second.points.channels:
@@ -134,13 +181,33 @@ def compare_objects(paths: Sequence[str], chosen: SampleOptions, level: float) -
         raise Refused(
             f"{first.name} has series of {counts[0]} channels and {second.name} of {counts[1]}"
         )
-    result = _tested(first, second, chosen)
-    thinned = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
-    features = ranked(result, chosen.seed) if result.has_features else None
-    notes = (*first.notes, *second.notes)
-    return ObjectAnswer(
-        result, level, chosen.seed, notes, (first, second), thinned, thinned.effect(), features
-    )
+
+
+def _check_words(first: ObjectSample, second: ObjectSample) -> None:
+    """Refuse texts whose words are all in a single text or in every one."""
+    if not comparable_words((first.points, second.points)):
+        raise Refused(
+            "no word is in some texts, two at least, and not in others: words tell nothing apart; leave out --text-kernel "
+            "words to compare substrings"
+        )
+
+
+def _as_words(
+    features: Features, first: ObjectSample, second: ObjectSample, notes: list[str]
+) -> Features:
+    """Features as words, with a note where there are more than are compared."""
+    texts = first.points, second.points
+    if (number := comparable_words(texts)) > len(features):
+        notes.append(
+            f"{len(features):,} of {number:,} words are compared one by one, those whose shares of texts vary most"
+        )
+    return as_words(features, texts)
+
+
+def _have_words(first: ObjectSample, second: ObjectSample) -> bool:
+    """Whether most texts have several words."""
+    several = [len(text.split()) > 1 for sample in (first, second) for text in sample.points]
+    return bool(np.mean(several) > 0.5)
 
 
 def _tested(first: ObjectSample, second: ObjectSample, chosen: SampleOptions) -> TwoSampleResult:
@@ -155,9 +222,11 @@ def _tested(first: ObjectSample, second: ObjectSample, chosen: SampleOptions) ->
 
 
 def text_kernel(name: str | None) -> Kernel | None:
-    """Kernel of texts by its name: spectrum, subsequence, or one of them with a length, as in spectrum:5."""
+    """Kernel of texts by its name: words, spectrum, subsequence, or one of the latter two with a length, as in spectrum:5."""
     if name is None:
         return None
+    if name == _WORDS:
+        return JaccardOfWords()
     word, _, length = name.partition(":")
     size = int(length) if length else 3
     return {"spectrum": Spectrum(size), "subsequence": Subsequence(size, _DECAY)}[word].normalized()

@@ -75,9 +75,12 @@ def _text_kernel(value: str | None) -> str | None:
         return None
     word, _, length = value.partition(":")
     known = word in ("spectrum", "subsequence")
+    if value == "words":
+        return value
     if not known or (":" in value and not (length.isdecimal() and 1 <= int(length) <= 20)):
         raise typer.BadParameter(
-            f"must be spectrum or subsequence, perhaps with a length of 1 to 20 as in spectrum:5, got {value!r}"
+            "must be words, or spectrum or subsequence, perhaps with a length of 1 to 20 as in spectrum:5, got "
+            f"{value!r}"
         )
     return value
 
@@ -237,7 +240,7 @@ Text = Annotated[
     typer.Option(
         "--text",
         metavar="COLUMN",
-        help="Compare the texts of this column (of JSON lines: of this field; of .txt files: lines, each line a text) by their substrings.",
+        help="Compare the texts of this column (of JSON lines: of this field; of .txt files: lines, each line a text) by their substrings; by words with --text-kernel words.",
     ),
 ]
 TextKernel = Annotated[
@@ -245,8 +248,8 @@ TextKernel = Annotated[
     typer.Option(
         "--text-kernel",
         callback=_text_kernel,
-        help="Kernel of texts: spectrum (substrings) or subsequence (with gaps), with a length as in spectrum:5 "
-        "(default: substrings of 1 to 3 characters at several scales).",
+        help="Compare texts by their words (words), or by spectrum (substrings) or subsequence (with gaps), with a length "
+        "as in spectrum:5 (default: substrings of 1 to 3 characters at several scales).",
     ),
 ]
 SeriesOf = Annotated[

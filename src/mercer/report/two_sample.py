@@ -121,7 +121,9 @@ def _locations(result: TwoSampleResult) -> list[str]:
 
 def _columns(features: Features | None, level: float, result: TwoSampleResult) -> dict[str, Any]:
     """The ranking of the columns or features of objects, as a table and as a figure."""
-    noun = "feature" if compares_objects(result) else "column"
+    noun = "column"
+    if compares_objects(result):
+        noun = "feature" if features is None else features.noun
     if features is None:
         empty: dict[str, Any] = {
             "features": [],
