@@ -168,6 +168,12 @@ def test_units_that_were_measured_twice_are_pairs(tmp_path, monkeypatch, name):
     assert told.startswith("No difference was found between after and before")
     assert "Caution: column 'unit' has the same 40 different values in both samples" in told
     assert told.partition("use --paired unit.")[1]
+    both.sort_values("unit").to_csv(
+        "sorted.csv", index=False
+    )  # a key that also grows with every row
+    told = run("two-sample", "sorted.csv", "--by", "visit").stdout
+    assert told.count("Caution") == 1
+    assert "use --paired unit." in " ".join(told.split())
     told = run("two-sample", "long.csv", "--by", "visit", "--paired", "unit").stdout
     assert told.startswith("after and before differ")
     assert "Caution" not in told

@@ -83,8 +83,13 @@ class TestTime:
 
     def test_rising_columns_give_a_hint(self):
         files = ("two-sample", "a_numbered.csv", "b_numbered.csv", "--resamples", "49")
-        remarks = document(*files)["remarks"]
-        assert any("column 'day' increases from row to row" in r for r in remarks)
+        told = document(*files)
+        (hint,) = (h for h in (*told["cautions"], *told["remarks"]) if "'day'" in h)  # not twice
+        assert "column 'day' grows with every row" in hint
+        assert (
+            "leave it out with --exclude day; if it is the time of the rows, give it as --time day"
+            in hint
+        )
         timed = document(*files, "--time", "day")["remarks"]
         assert not any("increases" in r for r in timed)
         assert any("not compared" in r for r in timed)

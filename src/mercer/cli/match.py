@@ -79,10 +79,12 @@ def matched(
     min_rows: int = 2,
     *,
     time_option: bool = True,
+    cautioned: bool = False,
 ) -> list[FileSample]:
     """Samples with the columns of the first file, in its order; remarks are added to `notes`.
 
-    `time_option`: whether the command has --time, to which a remark may point.
+    `time_option`: whether the command has --time, to which a remark may point; `cautioned`: whether a caution of the
+    command names columns that grow from row to row, and no remark needs to.
     """
     first = files[0]
     files = [first, *(_aligned(first, other) for other in files[1:])]
@@ -94,7 +96,8 @@ def matched(
             raise Refused(
                 f"{file.name}: {rows_in_words(file.rows)}; at least {min_rows} are needed"
             )
-    notes += [*_remarks(files, dropped, imputed), *time_remarks(files, time_option)]
+    notes += _remarks(files, dropped, imputed)
+    notes += [] if cautioned else time_remarks(files, time_option)
     array = all(file.array for file in files)
     return [
         FileSample(

@@ -80,9 +80,8 @@ def compare(paths: Sequence[str], chosen: TwoSampleOptions, level: float) -> Two
         first, second = read_samples(paths, chosen, notes)
         first, second, result = tested(first, second, chosen, chosen.choice, notes)
     if not result.test.for_series:
-        notes += in_time((first, second))
-        if large is None:
-            notes += pair_cautions(first, second)
+        pairs = () if isinstance(first, StreamedSample) else pair_cautions(first, second)
+        notes += pairs or in_time((first, second))  # keys in order grow, too
     return two_sample_answer((first, second), result, level, chosen.seed, notes)
 
 
@@ -93,13 +92,16 @@ def read_samples(
     first, second = chosen.samples(*paths)
     rows = first.rows, second.rows
     pairing = chosen.pairing if isinstance(chosen, SampleOptions) else None
+    cautioned = not chosen.choice.series  # by `in_time`
     if pairing is None:
-        first, second = matched([first, second], chosen.missing, notes)
+        first, second = matched([first, second], chosen.missing, notes, cautioned=cautioned)
         return first, second
     pairs = pairing.pairs(first, second, chosen.missing, notes)
     one, other = (
         replace(sample, dropped=number - sample.rows)
-        for sample, number in zip(matched(pairs, chosen.missing, notes), rows, strict=True)
+        for sample, number in zip(
+            matched(pairs, chosen.missing, notes, cautioned=cautioned), rows, strict=True
+        )
     )
     return one, other
 
@@ -122,7 +124,9 @@ def in_time(samples: Sequence[FileSample]) -> tuple[str, ...]:
     """A caution, where a column numbers the rows, or rows that are taken for independent depend on those before them."""
     known = all(sample.sorted_by is not None for sample in samples)
     columns = () if not samples or samples[0].array else (*samples[0].columns,)
-    return order_cautions(_named(samples), remedy="use --series", ordered=known, columns=columns)
+    return order_cautions(
+        _named(samples), remedy="use --series", ordered=known, columns=columns, options=True
+    )
 
 
 def _named(samples: Sequence[FileSample]) -> list[tuple[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,23 +24,34 @@ def order_cautions(
     remedy: str,
     ordered: bool = False,
     columns: Sequence[str] = (),
+    options: bool = False,
 ) -> tuple[str, ...]:
     """A caution where columns grow with every row of all samples, else that of `serial_cautions`, or nothing.
 
     Such columns are row numbers, keys or times. They make rows depend on those before them, and tell samples of
-    different sizes apart that are otherwise alike. `columns`: the names where samples are arrays.
+    different sizes apart that are otherwise alike. `columns`: the names where samples are arrays; `options`: whether
+    the remedy is said in options of the command.
     """
     named = [_growing(one_sample(sample, name), columns) for name, sample in samples]
-    growing = (
-        [repr(name) for name in named[0] if all(name in other for other in named)] if named else []
-    )
+    growing = [name for name in named[0] if all(name in other for other in named)] if named else []
     if not growing:
         return serial_cautions(samples, remedy=remedy, ordered=ordered)
-    one = len(growing) == 1
+    one, names = len(growing) == 1, listed([repr(name) for name in growing])
     return (
-        f"Caution: {'column' if one else 'columns'} {listed(growing)} {'grows' if one else 'grow'} with every row, as row "
-        f"numbers and times do, and {'differs' if one else 'differ'} between samples that are otherwise alike: leave "
-        f"{'it' if one else 'them'} out, or name {'it' if one else 'one'} as the time of the rows.",
+        f"Caution: {'column' if one else 'columns'} {names} {'grows' if one else 'grow'} with every row, as row "
+        f"numbers and times do, and {'differs' if one else 'differ'} between samples that are otherwise alike: {_remedy(growing, options)}.",
+    )
+
+
+def _remedy(growing: Sequence[str], options: bool) -> str:
+    """What to do about columns that grow with every row."""
+    them, one = ("it", "it") if len(growing) == 1 else ("them", "one")
+    if not options:
+        return f"leave {them} out, or name {one} as the time of the rows"
+    time = shlex.quote(growing[0]) if len(growing) == 1 else "COLUMN"
+    return (
+        f"leave {them} out with --exclude {shlex.quote(','.join(growing))}; if {one} is the time of the rows, give it as "
+        f"--time {time}"
     )
 
 
