@@ -60,10 +60,16 @@ def model_maker(name: str, seed: int) -> Iterator[Callable[[np.ndarray], ChosenM
             return ChosenModel(name, family.description, family)
 
         yield of_family
-    elif fixed_distribution(name, 1) is not None:
-        yield lambda x: ChosenModel(
-            name, f"the distribution {name} of SciPy", model=fixed_distribution(name, x.shape[1])
-        )
+    elif (distribution := fixed_distribution(name)) is not None:
+
+        def of_distribution(x: np.ndarray) -> ChosenModel:
+            if x.shape[1] != 1:
+                raise WrongUse(
+                    f"--model {name} is for one column, got {x.shape[1]}: select it with --columns"
+                )
+            return ChosenModel(name, f"the distribution {name} of SciPy", model=distribution)
+
+        yield of_distribution
     elif _MODULE_PATTERN.fullmatch(name) is None or ".py:" in name:
         raise WrongUse(f"{_FORMS}, got {name!r}{_hint(name)}")
     else:

@@ -98,7 +98,7 @@ def is_family(name: str) -> bool:
     return True
 
 
-def fixed_distribution(name: str, columns: int) -> Any | None:
+def fixed_distribution(name: str) -> Any | None:
     """The distribution that is written like a call, as in norm(100, 15) or gamma(2, scale=3); None for other names."""
     try:
         call: Any = ast.parse(name, mode="eval").body
@@ -109,8 +109,6 @@ def fixed_distribution(name: str, columns: int) -> Any | None:
         return None
     if not is_family(family):
         return None
-    if columns != 1:
-        raise WrongUse(f"--model {name} is for one column, got {columns}: select it with --columns")
     try:
         model = family_named(family)(*numbers, **named)
         known = bool(np.isfinite(model.median()))
