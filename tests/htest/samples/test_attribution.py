@@ -194,6 +194,18 @@ def test_pairs_are_kept():
         feature_differences(x, y[:50], null=Permutation(paired=True))
 
 
+@pytest.mark.parametrize("n", [60, 1000])
+def test_a_column_that_is_the_same_in_both_rows_of_all_pairs_does_not_differ(n):
+    """All labellings have one statistic; rounding gave the observed one the smallest p-value."""
+    rng = np.random.default_rng(n)
+    x = np.column_stack([rng.normal(size=n), rng.integers(0, 2, n), rng.normal(size=n)])
+    y = x + np.array([0.0, 0.0, 0.5])
+    features = feature_differences(x, y, null=Permutation(paired=True), resamples=199, rng=0)
+    for name in ("column 0", "column 1"):
+        assert features[name].pvalue == features[name].adjusted == 1.0
+    assert features["column 2"].adjusted == 0.005
+
+
 def test_refusals():
     x = np.arange(6.0)
     with pytest.raises(TypeError, match="correction must be a correction, such as Holm"):

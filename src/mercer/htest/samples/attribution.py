@@ -208,9 +208,9 @@ def feature_differences(
         embedded(column, categorical)
         for column, categorical in zip(pooled.T, first.columns.categorical, strict=True)
     )
-    seed = resampling_seed(rng)
-    labels = labellings(len(first), len(second), permutation, seed)
+    labels = labellings(len(first), len(second), permutation, resampling_seed(rng))
     exact, values = _statistics(columns, labels, weights, resamples + 1)
+    _equalise_unchanged(values, permutation, first, second, weights)
     observed, draws = values[:, 0], values[:, 1:]
     adjusted = correction.of_resampled(observed, draws)
     pvalues = resampled_pvalues(observed, draws)
@@ -277,6 +277,18 @@ def _statistics(
     results = [_grouped(group, labels, weights, number) for group in _groups(columns, len(weights))]
     exact, values = zip(*results, strict=True)
     return np.concatenate(exact, axis=1), np.concatenate(values)
+
+
+def _equalise_unchanged(
+    values: np.ndarray, null: Permutation, first: Table, second: Table, weights: np.ndarray
+) -> None:
+    """Give all labellings one statistic where a column is the same in both rows of every pair, in place.
+
+    Swaps change nothing there, and the rounding of sums in another order would decide the p-value.
+    """
+    if null.paired and np.all(weights == weights[0]):
+        same = np.all(first.values == second.values, axis=0)  # (d,)
+        values[same] = values[same, :1]
 
 
 def _groups(columns: Iterator[Embedded], n: int) -> Iterator[list[Embedded]]:
