@@ -85,14 +85,7 @@ def independence(
         if names[0] and names[1]:
             if columns:
                 raise WrongUse("--columns is for pairs of columns: leave it out with --x and --y")
-            choice = IndependenceChoice(
-                chosen.kernel,
-                chosen.bandwidth,
-                chosen.resamples,
-                chosen.seed,
-                series=bool(chosen.series),
-                test=test,
-            )
+            choice = _choice(chosen, test)
             answer = _answer_question(
                 data, chosen, choice, Question(*names), level, json_to, report, show_all
             )
@@ -107,6 +100,18 @@ def independence(
             rejected = answer_pairs(data, chosen, level, json_to, report, asked, show_all)
     if gate and rejected:
         raise typer.Exit(DIFFER)
+
+
+def _choice(chosen: SeriesOptions, test: IndependenceName) -> IndependenceChoice:
+    """The test that the options choose."""
+    return IndependenceChoice(
+        chosen.kernel,
+        chosen.bandwidth,
+        chosen.resamples,
+        chosen.seed,
+        series=bool(chosen.series),
+        test=test,
+    )
 
 
 @dataclass(frozen=True)
