@@ -1,4 +1,4 @@
-"""Parquet files that are too large for the memory limit: the command reads them part by part."""
+"""Parquet and NPY files that are too large for the memory limit: the command reads them part by part."""
 
 from __future__ import annotations
 

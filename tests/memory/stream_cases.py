@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import mercer
+import mercer.cli
 from mercer.htest import (
     FSSD,
     HSIC,
@@ -70,6 +71,33 @@ def on_files(call: Callable[..., Any], files: int, n: int = MANY, d: int = D, **
     return Case(prepare, n=n, **more)
 
 
+def by_command(*options: str, n: int, missing: bool = False, **more: Any) -> Case:
+    """`mercer two-sample` of two NPY files of n rows, some of them with missing values."""
+
+    def prepare(n: int) -> Callable[[], Any]:
+        _folders.append(TemporaryDirectory(prefix="mercer-memory-"))
+        paths = [Path(_folders[-1].name) / name for name in ("x.npy", "y.npy")]
+        for seed, path in enumerate(paths):
+            values = np.lib.format.open_memmap(path, "w+", np.float64, (n, D))
+            for start in range(0, n, _CHUNK):
+                values[start : start + _CHUNK] = points(min(_CHUNK, n - start), seed + start)
+            values[::7] = np.nan if missing else 0.0
+            values.flush()
+        arguments = ["two-sample", *map(str, paths), *options]
+        return lambda: _told(arguments)
+
+    return Case(prepare, n=n, **more)
+
+
+def _told(arguments: list[str]) -> None:
+    """Run the command, which must succeed."""
+    from typer.testing import CliRunner
+
+    done = CliRunner().invoke(mercer.cli.app, arguments)
+    if done.exit_code:
+        raise RuntimeError(done.output) from done.exception
+
+
 def of_files(test: Any, files: int, **more: Any) -> Case:
     """The p-value of a test of samples in files."""
     return on_files(lambda *sources: test.test(*sources, rng=0), files, **more)
@@ -100,6 +128,12 @@ STREAM_CASES = {
     "htest.two_sample, wide files": on_files(
         lambda x, y: mercer.two_sample(x, y, resamples=99, rng=0), 2, n=800, d=2 * WIDE
     ),
+    # 2 x 38 MiB under 16 MiB
+    "htest.two_sample, NPY files by the command": by_command("--test", "linear", n=1_000_000),
+    "htest.two_sample, NPY files with missing values by the command": by_command(
+        "--test", "me", "--missing", "drop", n=1_000_000, missing=True
+    ),
+    "htest.two_sample, large NPY files by the command": by_command(n=4_000_000, slow=True),
     "htest.independence, files": on_files(
         lambda x, y: mercer.independence(x, y, resamples=99, rng=0), 2
     ),

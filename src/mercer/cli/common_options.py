@@ -12,10 +12,11 @@ from typing import Any, get_type_hints
 from mercer.cli import options
 from mercer.cli.exits import WrongUse
 from mercer.cli.groups import Grouping
+from mercer.cli.match import FileSample, Missing
 from mercer.cli.number_style import MISSING_WORDS, TextFormat
 from mercer.cli.paired_rows import Pairing
 from mercer.cli.read import read
-from mercer.cli.streamed_files import StreamedSample, streamed_files
+from mercer.cli.streamed_files import streamed_files
 from mercer.cli.table import File, Selection
 from mercer.cli.test_names import TestName
 from mercer.cli.test_registry import TwoSampleChoice
@@ -111,13 +112,17 @@ class TwoSampleOptions(DataOptions):
     @property
     def streamable(self) -> bool:
         """Whether rows can be read in parts: in the order of the file, and one by one."""
-        return self.missing is None
+        return self.missing is not Missing.IMPUTE
 
-    def streams(self, *paths: str, notes: list[str]) -> tuple[StreamedSample, ...] | None:
-        """The files as streams, where they are too large for memory and the test can read them part by part."""
+    def streams(self, *paths: str, notes: list[str]) -> tuple[FileSample, ...] | None:
+        """The files as streams, where they are too large for memory and the test can read them part by part.
+
+        Where few rows are without missing values, and others are left out, those are read.
+        """
         possible = self.choice.streams and self.streamable
         selection = self.selection(options.column_names(self.columns))
-        return streamed_files(paths, selection, streams=possible, notes=notes)
+        drop = self.missing is Missing.DROP
+        return streamed_files(paths, selection, streams=possible, drop=drop, notes=notes)
 
     def samples(self, *paths: str) -> Iterator[File]:
         """Read the files one by one, with the selected columns."""

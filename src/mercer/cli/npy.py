@@ -27,13 +27,14 @@ from mercer.cli.table import (
 )
 
 _PART_BY_PART = (
-    "; mercer two-sample reads Parquet files part by part, and so does mercer.two_sample in Python with arrays of "
-    "np.load(path, mmap_mode='r')"
+    "; mercer two-sample reads two such files of numbers part by part where they are not compressed, and so does "
+    "mercer.two_sample in Python with arrays of np.load(path, mmap_mode='r')"
 )
 MAGIC = b"\x93NUMPY"
 # Format of the length of the header, by version.
 _LENGTH_FORMATS: dict[tuple[int, ...], str] = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
 _MAX_HEADER_LENGTH = 10_000  # the limit of NumPy itself: the stack of a parser is finite
+_MAX_NAMES = 10**6  # of columns: tables of so many are refused
 _BAD_HEADER = (
     ValueError, TypeError, SyntaxError, KeyError, IndexError, AttributeError, OverflowError,
     MemoryError, RecursionError, struct.error,
@@ -41,7 +42,7 @@ _BAD_HEADER = (
 
 
 @dataclass(frozen=True)
-class _NpyHeader:
+class NpyHeader:
     """Shape, memory order and type of the array in an NPY file."""
 
     shape: tuple[int, ...]
@@ -54,15 +55,24 @@ class _NpyHeader:
         """Number of bytes of all values."""
         return prod(self.shape) * self.dtype.itemsize
 
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.shape[0] if self.shape else 0
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return prod(self.shape[1:]) if self.dtype.names is None else len(self.dtype.names)
+
 
 def read_npy(source: ByteSource, selection: Selection, progress: Callable[[float], object]) -> File:
     """Selected columns of an array (n, d) or (n,), or of a structured array with named fields."""
-    name, header = source.name, _header(source)
-    rows, width = header.shape[0], prod(header.shape[1:])
-    if header.dtype.names is None:
-        names = [f"x{i}" for i in range(1, min(width, 10**6) + 1)]
-    else:
-        width, names = len(header.dtype.names), checked_header(header.dtype.names, selection, name)
+    name, header = source.name, npy_header(source)
+    rows, width = header.rows, header.width
+    names = npy_names(header)
+    if header.dtype.names is not None:
+        names = checked_header(header.dtype.names, selection, name)
     beside = max(0, header.nbytes - 8 * rows * width)
     affordable(rows, width, name, beside=beside, remedy=_PART_BY_PART)
     positions = selection.positions(names, name)
@@ -75,7 +85,14 @@ def read_npy(source: ByteSource, selection: Selection, progress: Callable[[float
     return File(name, columns, array=header.dtype.names is None and not selection.categories)
 
 
-def _header(source: ByteSource) -> _NpyHeader:
+def npy_names(header: NpyHeader) -> list[str]:
+    """Names of the columns: those of the fields of a structured array, or x1, x2, ..."""
+    if header.dtype.names is not None:
+        return list(header.dtype.names)
+    return [f"x{i}" for i in range(1, min(header.width, _MAX_NAMES) + 1)]
+
+
+def npy_header(source: ByteSource) -> NpyHeader:
     """Header; refused if it is damaged or contradicts the file size."""
     name = source.name
     try:
@@ -98,7 +115,7 @@ def _header(source: ByteSource) -> _NpyHeader:
     return header
 
 
-def _parsed(source: ByteSource) -> _NpyHeader:
+def _parsed(source: ByteSource) -> NpyHeader:
     """Header as it is written in the file."""
     file = source.file
     file.seek(0)
@@ -113,7 +130,7 @@ def _parsed(source: ByteSource) -> _NpyHeader:
     if len(text) < length and version != (3, 0):
         raise ValueError("the file ends within its header")
     shape, fortran, dtype = _checked(ast.literal_eval(text))
-    return _NpyHeader(shape, fortran, dtype, file.tell())
+    return NpyHeader(shape, fortran, dtype, file.tell())
 
 
 def _checked(header: Any) -> tuple[tuple[int, ...], bool, np.dtype]:
@@ -129,7 +146,7 @@ def _checked(header: Any) -> tuple[tuple[int, ...], bool, np.dtype]:
     return shape, fortran, dtype
 
 
-def _values(source: ByteSource, header: _NpyHeader) -> np.ndarray:
+def _values(source: ByteSource, header: NpyHeader) -> np.ndarray:
     source.file.seek(header.start)
     data = source.file.read(header.nbytes)
     if len(data) != header.nbytes:

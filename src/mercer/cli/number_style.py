@@ -170,6 +170,11 @@ def _share(words: list[str], *patterns: re.Pattern[str]) -> float:
     return sum(any(p.fullmatch(word) for p in patterns) for word in words) / len(words)
 
 
+def numbers_among(words: Iterable[str]) -> list[float]:
+    """The words that are numbers."""
+    return [float(word) for word in words if is_number(word)]
+
+
 def is_number(cell: str, comma: bool = False) -> bool:
     """Whether Python reads the cell as a number, with a decimal comma if `comma`."""
     if "_" in cell:

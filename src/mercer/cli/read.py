@@ -18,7 +18,7 @@ from mercer.cli.byte_source import ByteSource, label, matching, opened
 from mercer.cli.exits import Refused
 from mercer.cli.file_time import in_time_order
 from mercer.cli.join_files import joined
-from mercer.cli.number_style import TextFormat, is_number
+from mercer.cli.number_style import TextFormat, numbers_among
 from mercer.cli.table import File, LabelColumn, NumericColumn, Selection, without_index
 from mercer.cli.text import read_text
 from mercer.gram.progress import job
@@ -82,7 +82,7 @@ def _without_words(file: File, selection: Selection) -> File:
     words = () if selection.text is None else selection.text.given_words
     if not words:
         return file
-    numbers = [float(word) for word in words if is_number(word)]
+    numbers = numbers_among(words)
     columns = dict(file.columns)
     for name, column in columns.items():
         if isinstance(column, LabelColumn):

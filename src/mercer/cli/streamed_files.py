@@ -1,8 +1,8 @@
-"""Parquet files that are too large for the memory limit: samples of numbers that tests read part by part."""
+"""Parquet and NPY files that are too large for the memory limit: samples of numbers that tests read part by part."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from glob import has_magic
 from pathlib import Path
@@ -10,71 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.arrow_columns import ArrowColumn
-from mercer.cli.byte_source import gib, label, matching, opened
-from mercer.cli.columnar import damage_refused, parquet_types
+from mercer.cli.byte_source import gib, label, matching
 from mercer.cli.exits import Refused
+from mercer.cli.file_parts import CheckedRows, LargeFile, large_file
 from mercer.cli.match import FileSample
-from mercer.cli.parquet_layout import MAGIC
+from mercer.cli.number_style import numbers_among
 from mercer.cli.table import INDEX, NumericColumn, Selection, quoted
 from mercer.config import settings
 from mercer.errors import MemoryBudgetError
 from mercer.frames import PANDAS_INDEX, Columns, Table
-from mercer.gram.stream_sums import ANALYSED_ROWS, analysed_rows, picked
+from mercer.gram.stream_sums import ANALYSED_ROWS, analysed_rows, over_parts, picked
 from mercer.htest.samples.attribution import Features, feature_differences
 from mercer.report.affordable import FLOATS_PER_RANKED_VALUE
-from mercer.row_streams import RowPart, RowStream, chunk_rows, runs_of_groups, streamed
+from mercer.row_streams import RowPart, RowStream, streamed
 
 _HEAD_ROWS = 1000  # consecutive ones, in which dependence on the row before is looked for
-_BUFFER_BYTES = 1 << 16  # of a column: pyarrow would otherwise read its whole row group
+_MIN_ROWS = 2  # of a sample
 _COLUMN_ROWS, _COLUMN_VALUES = 50_000, 1_000_000  # of a sample, to compare columns one by one
 _MIN_COLUMN_ROWS = 100
 _COPIES = 2  # of a sample in memory, at least: columns, and points
-
-
-@dataclass(frozen=True, eq=False)
-class FileRows(RowPart):
-    """Row groups of a Parquet file; `before` rows precede them in it."""
-
-    path: str
-    groups: tuple[int, ...]
-    names: tuple[str, ...]
-    before: int
-
-    def chunks(self, rows: int) -> Iterator[Table]:
-        """The rows in their order, checked as those of a file that is read at once."""
-        import pyarrow.parquet as pq
-
-        name, position = label(self.path), self.before
-        columns = Columns(self.names, (False,) * len(self.names))
-        with damage_refused("a Parquet", name):
-            file = pq.ParquetFile(
-                self.path, buffer_size=_BUFFER_BYTES, page_checksum_verification=True
-            )
-            for batch in file.iter_batches(
-                rows, row_groups=list(self.groups), columns=list(self.names), use_threads=False
-            ):
-                batch.validate(full=True)
-                yield Table(self._values(batch, name, position), columns)
-                position += batch.num_rows
-
-    def _values(self, batch: Any, name: str, position: int) -> np.ndarray:
-        """Values (b, d) of a batch; missing and infinite ones are refused."""
-        arrays = []
-        for column in self.names:
-            reader = ArrowColumn(column, name, category=False, rows=position)
-            reader.add(batch.column(batch.schema.get_field_index(column)))
-            arrays.append(reader.parts[0])
-        single = all(a.dtype == np.float32 for a in arrays)
-        values = np.stack(arrays, axis=1, dtype=np.float32 if single else np.float64)
-        if not np.isfinite(values).all():
-            i, j = np.argwhere(~np.isfinite(values))[0].tolist()
-            kind = "a missing" if np.isnan(values[i, j]) else "an infinite"
-            raise Refused(
-                f"{name}, column {quoted([self.names[j]])}, row {position + i + 1:,}: {kind} value: leave out such "
-                f"rows; for --missing the samples must fit into memory, in {gib(settings().memory)} they do not"
-            )
-        return values
 
 
 @dataclass(frozen=True)
@@ -93,7 +47,7 @@ class StreamedSample(FileSample):
         """Number of points."""
         return len(self.stream)
 
-    def drawn(self, most: int = ANALYSED_ROWS) -> Table:
+    def drawn(self, most: int = ANALYSED_ROWS) -> Any:
         """Some random rows."""
         return picked(self.stream, analysed_rows(self.stream, most), self.name)
 
@@ -109,98 +63,118 @@ def streamed_features(first: StreamedSample, second: StreamedSample, rng: int) -
 
 
 def streamed_files(
-    paths: Sequence[str], selection: Selection, *, streams: bool, notes: list[str]
-) -> tuple[StreamedSample, ...] | None:
-    """Parquet files as streams where they exceed their share of the memory limit; None if they do not.
+    paths: Sequence[str], selection: Selection, *, streams: bool, drop: bool, notes: list[str]
+) -> tuple[FileSample, ...] | None:
+    """Parquet and NPY files as streams where they exceed their share of the memory limit; None if they do not.
 
-    Files that cannot be read part by part, because of labels, times or missing values to fill in, or
-    because the test does not (`streams`), are refused if they cannot fit into memory either.
+    With `drop` rows with missing values are left out; if the others fit into that share, they are read. Files that cannot be read part by part, because of labels, times or
+    missing values to fill in, or because the test does not (`streams`), are refused if they cannot fit into memory either.
     """
-    shapes = [_shape(path, selection) for path in paths]
-    known = [shape for shape in shapes if shape is not None]
-    if len(known) < len(shapes):
+    known = [files for path in paths if (files := _large_files(path, selection)) is not None]
+    if len(known) < len(paths):
         return None
-    words = selection.text is not None and selection.text.given_words
-    whole = bool(selection.time or selection.categories or words)  # files are read as a whole
+    whole = bool(selection.time or selection.categories)  # files are read as a whole
     if streams and _comparable(known) and not whole:
-        if streamed(*(RowStream((), s.rows, len(s.types[0])) for s in known)) is None:
+        if streamed(*(RowStream((), s.lengths, len(s.files[0].names)) for s in known)) is None:
             return None
-        return tuple(_with_head(_sample(shape, selection, notes)) for shape in known)
+        samples = [_sample(large, selection, drop, notes) for large in known]
+        large = streamed(*(sample.stream for sample in samples)) is not None
+        return tuple(_with_head(sample) if large else _in_memory(sample) for sample in samples)
     _refuse_beyond_memory(known)
     return None
 
 
 @dataclass(frozen=True)
-class _Shape:
-    """Files of a sample, their numbers of rows, and the types of their columns."""
+class _LargeFiles:
+    """The files of a sample; their rows are not read."""
 
     name: str
-    files: tuple[str, ...]
-    rows: tuple[int, ...]
-    types: tuple[dict[str, Any], ...]
+    files: tuple[LargeFile, ...]
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Number of rows of every file."""
+        return tuple(file.rows for file in self.files)
 
 
-def _shape(path: str, selection: Selection) -> _Shape | None:
-    """From the footers of Parquet files; None where one is in another format or does not exist."""
-    files = matching(path) if has_magic(path) and not Path(path).exists() else [path]
-    if not files or not all(map(_is_parquet, files)):
-        return None
-    footers = []
-    for file in files:
-        with opened(file) as source:
-            footers.append(parquet_types(source, selection))
-    rows, types = zip(*footers, strict=True)
-    return _Shape(label(path), tuple(files), rows, types)
+def _large_files(path: str, selection: Selection) -> _LargeFiles | None:
+    """From footers and headers; None where a file is in another format or does not exist."""
+    paths = matching(path) if has_magic(path) and not Path(path).exists() else [path]
+    files = []
+    for one in paths:
+        file = large_file(one, selection)
+        if file is None:
+            return None
+        files.append(file)
+    return _LargeFiles(label(path), tuple(files)) if files else None
 
 
-def _is_parquet(file: str) -> bool:
-    if not Path(file).is_file():  # a pipe can be read once
-        return False
-    with open(file, "rb") as beginning:
-        return beginning.read(len(MAGIC)) == MAGIC
-
-
-def _comparable(shapes: Sequence[_Shape]) -> bool:
+def _comparable(samples: Sequence[_LargeFiles]) -> bool:
     """Whether all files have the same columns, all of numbers and none that counts the rows."""
-    types = [t for shape in shapes for t in shape.types]
-    names = set(types[0])
+    files = [file for sample in samples for file in sample.files]
+    names = set(files[0].names)
     return (
-        not _without_numbers(shapes) and INDEX not in names and all(set(t) == names for t in types)
+        not _without_numbers(samples)
+        and INDEX not in names
+        and all(set(file.names) == names and file.array == files[0].array for file in files)
     )
 
 
-def _without_numbers(shapes: Sequence[_Shape]) -> list[str]:
+def _without_numbers(samples: Sequence[_LargeFiles]) -> list[str]:
     """Names of the columns that hold something else than numbers."""
-    import pyarrow as pa
-
-    known = (
-        pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal,
-    )  # fmt: skip
-    columns = [column for shape in shapes for types in shape.types for column in types.items()]
-    others = (name for name, kind in columns if not any(is_kind(kind) for is_kind in known))
+    others = (name for s in samples for file in s.files for name in file.without_numbers)
     return list(dict.fromkeys(others))
 
 
-def _sample(shape: _Shape, selection: Selection, notes: list[str]) -> StreamedSample:
-    from pyarrow.dataset import ParquetFileFormat
-    from pyarrow.fs import LocalFileSystem
-
-    every = tuple(shape.types[0])
+def _sample(
+    large: _LargeFiles, selection: Selection, drop: bool, notes: list[str]
+) -> StreamedSample:
+    every, array = large.files[0].names, large.files[0].array
     index = [n for n in every if PANDAS_INDEX.fullmatch(n) and n not in selection.columns]
     names = tuple(n for n in every if n not in index) or every
     if len(names) < len(every):
-        notes.append(f"{shape.name}: the row index of pandas, {quoted(index)}, was left out")
-    parts, lengths = [], []
-    for file in shape.files:
-        fragment, before = ParquetFileFormat().make_fragment(file, LocalFileSystem()), 0
-        for groups, size in runs_of_groups(fragment, chunk_rows(8 * len(names))):
-            parts.append(FileRows(file, groups, names, before))
+        notes.append(f"{large.name}: the row index of pandas, {quoted(index)}, was left out")
+    absent = numbers_among(selection.text.given_words) if selection.text is not None else ()
+    parts: list[RowPart] = []
+    lengths: list[int] = []
+    for file in large.files:
+        for part, size in file.parts(names):
+            parts.append(CheckedRows(part, label(file.path), names, array, drop, tuple(absent)))
             lengths.append(size)
-            before += size
     stream = RowStream(tuple(parts), tuple(lengths), len(names))
+    dropped = 0
+    if drop:
+        stream = _complete(stream)
+        dropped = sum(lengths) - len(stream)
+    if dropped:
+        notes.append(f"{large.name}: {dropped:,} rows with missing values were left out")
+    if len(stream) < _MIN_ROWS:
+        raise Refused(
+            f"{large.name}: {len(stream):,} rows without missing values; at least {_MIN_ROWS} are needed: select "
+            "--columns"
+        )
     columns: dict[str, Any] = {name: NumericColumn(np.empty(0)) for name in names}
-    empty = Table(np.empty((0, len(names))), Columns(names, (False,) * len(names)))
-    return StreamedSample(shape.name, empty, columns, stream=stream)
+    empty = np.empty((0, len(names)))
+    points = empty if array else Table(empty, Columns(names, (False,) * len(names)))
+    return StreamedSample(large.name, points, columns, array, dropped, stream=stream)
+
+
+def _complete(stream: RowStream) -> RowStream:
+    """The stream with the lengths of its parts without the rows that are left out, which one pass counts."""
+    counts = list(over_parts(_Counting(stream.chunk_rows), stream.parts, 8 * stream.width))
+    kept = [(part, n) for part, n in zip(stream.parts, counts, strict=True) if n]
+    parts, lengths = zip(*kept, strict=True) if kept else ((), ())
+    return replace(stream, parts=parts, lengths=lengths)
+
+
+@dataclass(frozen=True)
+class _Counting:
+    """part -> how many of its rows are complete."""
+
+    rows: int
+
+    def __call__(self, part: CheckedRows) -> int:
+        return sum(len(chunk) for chunk in part.chunks(self.rows))
 
 
 def _with_head(sample: StreamedSample) -> StreamedSample:
@@ -209,17 +183,27 @@ def _with_head(sample: StreamedSample) -> StreamedSample:
     return replace(sample, points=picked(sample.stream, head, sample.name))
 
 
-def _refuse_beyond_memory(shapes: Sequence[_Shape]) -> None:
+def _in_memory(sample: StreamedSample) -> FileSample:
+    """The sample with all of its rows, which are few."""
+    points = picked(sample.stream, np.arange(sample.rows), sample.name)
+    values = points.values if isinstance(points, Table) else points
+    columns: dict[str, Any] = {
+        name: NumericColumn(values[:, j]) for j, name in enumerate(sample.columns)
+    }
+    return FileSample(sample.name, points, columns, sample.array, sample.dropped)
+
+
+def _refuse_beyond_memory(samples: Sequence[_LargeFiles]) -> None:
     limit = settings().memory
-    needed = sum(8 * _COPIES * sum(shape.rows) * len(shape.types[0]) for shape in shapes)
+    needed = sum(8 * _COPIES * sum(s.lengths) * len(s.files[0].names) for s in samples)
     if needed > limit:
-        names = " and ".join(shape.name for shape in shapes)
-        need = "need" if shapes[1:] else "needs"
-        others = _without_numbers(shapes)
+        names = " and ".join(sample.name for sample in samples)
+        need = "need" if samples[1:] else "needs"
+        others = _without_numbers(samples)
         labels = f"; {quoted(others)} hold{'' if others[1:] else 's'} no numbers" if others else ""
         raise MemoryBudgetError(
             f"{names} {need} at least {gib(needed)} of memory for this comparison, the limit is {gib(limit)}: select "
             "--columns, raise --memory, or compare two files of numbers by a test that reads them part by part (the "
-            "default test, or --test me, scf, ume, linear, block, mmd, mmdagg, energy, mmdfuse or maxmmd; without --missing, "
-            f"--categories, --by, --paired, --time, --series{labels})"
+            "default test, or --test me, scf, ume, linear, block, mmd, mmdagg, energy, mmdfuse or maxmmd; with --missing "
+            f"drop or without --missing, and without --categories, --by, --paired, --time, --series{labels})"
         )

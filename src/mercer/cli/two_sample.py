@@ -73,11 +73,10 @@ def compare(paths: Sequence[str], chosen: TwoSampleOptions, level: float) -> Two
     """Read two files, or two groups of one, test them, and measure how much and where they differ."""
     notes: list[str] = []
     large = chosen.streams(*paths, notes=notes)
-    if large is not None:
-        first, second = large
+    first, second = read_samples(paths, chosen, notes) if large is None else large
+    if isinstance(first, StreamedSample) and isinstance(second, StreamedSample):
         result = chosen.choice.streamed(first, second, notes)
     else:
-        first, second = read_samples(paths, chosen, notes)
         first, second, result = tested(first, second, chosen, chosen.choice, notes)
     if not result.test.for_series:
         pairs = () if isinstance(first, StreamedSample) else pair_cautions(first, second)
