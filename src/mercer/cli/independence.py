@@ -196,9 +196,10 @@ class IndependenceAnswer(Answer[IndependenceResult]):
         if not isinstance(strength, Strength):
             return [("How much", self._by_columns(strength).sentence())]
         low, high = strength.correlation_interval
+        limits = f"{low:.2g} to {high:.2g}" if strength.bounded else "too few rows for an interval"
         text = (
             f"{self._by_columns(strength).sentence()}; kernel correlation {strength.correlation:.2g} "
-            f"({low:.2g} to {high:.2g})"
+            f"({limits})"
         )
         return [("How much", text)]
 

@@ -140,3 +140,16 @@ def test_map_of_the_witness():
     plt.close(ax.figure)
     with pytest.raises(ValueError, match="map"):
         HSIC().test(np.stack([x, y], axis=1), y, rng=0).plot_witness()
+
+
+def test_an_interval_that_excludes_nothing_is_left_out():
+    """Of ten rows no correlation by a kernel of rank one is excluded, and the limits of HSIC have no scale."""
+    x, y = np.random.default_rng(1).normal(size=(2, 10))
+    result = HSIC(Linear(), Linear()).test(x, 30 * y, rng=0)
+    assert result.effect().correlation_interval == (0.0, 1.0)
+    words = result.summary()
+    assert "without an interval: so few observations exclude no correlation from 0 to 1" in words
+    assert "0 to 1)" not in words
+    assert "HSIC = " not in words
+    x, y = np.random.default_rng(1).normal(size=(2, 100))
+    assert "HSIC = " in HSIC(Linear(), Linear()).test(x, 30 * y, rng=0).summary()

@@ -57,6 +57,11 @@ def _strength_line(strength: VariationExplained) -> str:
     if not isinstance(strength, Strength):
         return f"Size: {strength.sentence()}."
     low, high = strength.correlation_interval
+    if not strength.bounded:
+        return (
+            f"Size: {strength.sentence()}. With the kernels of the test, the correlation is "
+            f"{strength.correlation:.3g}, without an interval: so few observations exclude no correlation from 0 to 1."
+        )
     return (
         f"Size: {strength.sentence()}. With the kernels of the test, the correlation is "
         f"{strength.correlation:.3g} ({100 * strength.confidence:g}% interval {low:.3g} to {high:.3g}), and "

@@ -65,6 +65,11 @@ class Strength(VariationExplained):
         """The unbiased estimate of HSIC."""
         return self.hsic
 
+    @property
+    def bounded(self) -> bool:
+        """Whether the interval of the correlation excludes anything: of few observations it may be all of 0 to 1."""
+        return self.correlation_interval != (0.0, 1.0)
+
     def to_dict(self) -> dict[str, Any]:
         """Numbers and texts only, ready for JSON."""
         return {
