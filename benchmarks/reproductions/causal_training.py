@@ -29,7 +29,7 @@ FILE = Path(__file__).parents[2] / "src" / "mercer" / "causal" / "direction_weig
 KINDS = (AdditivePair, PostNonlinearPair, HeteroscedasticPair, DiscretePair, ConfoundedPair)
 PAIRS, SEED = 600, 11  # of each kind
 SIZES = (200, 400, 800)  # observations, in turn
-PENALTY = 0.1  # C of scikit-learn, of standardised scores
+PENALTY = 0.1  # C of scikit-learn, of standardized scores
 
 
 def scored(kind: int, number: int) -> tuple[np.ndarray, np.ndarray, float]:

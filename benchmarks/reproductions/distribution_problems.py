@@ -194,7 +194,7 @@ STUDIES = {
     ),
     "skewness": Study(_halves(betas, 3, 50), 20, "skewness of Beta(a, 3), 50 bags of 500 points"),
     "shape": Study(
-        _halves(shapes, 8, 50), 10, "the same skewness from standardised samples of 500 points"
+        _halves(shapes, 8, 50), 10, "the same skewness from standardized samples of 500 points"
     ),
     "small": Study(
         _halves(gammas, 4, 300), 10, "degrees of freedom, 300 bags of 5, 20 and 100 points"

@@ -132,7 +132,7 @@ def test_ksg_counts_strictly_and_kind_two_subtracts_its_term():
 
 
 def test_conditional_ksg_is_the_mean_over_loops():
-    """The formula of Frenzel and Pompe (2007) on standardised columns: in any units the same value."""
+    """The formula of Frenzel and Pompe (2007) on standardized columns: in any units the same value."""
     rng = np.random.default_rng(5)
     x, y, z = (v[:, None] for v in rng.standard_normal((3, 40)))
     y, k, n = y + x + z, 3, 40

@@ -1,6 +1,6 @@
 """The same numbers as other packages, where they estimate the same thing and are right.
 
-KSG is compared on standardised columns, to which mercer brings all data and infomeasure none. Tolerances are those of
+KSG is compared on standardized columns, to which mercer brings all data and infomeasure none. Tolerances are those of
 rounding, but scikit-learn adds noise of 1e-10 to the data.
 """
 

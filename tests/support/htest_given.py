@@ -1,7 +1,7 @@
 """Problems with a variable that is given: x and y made of z and of noise of their own, or not only.
 
 The usual models of conditional independence (Zhang et al. 2011; Strobl et al. 2019): x = g(f(z) + e) and
-y = h(f'(z) + e') with functions drawn at random, signals and results standardised.
+y = h(f'(z) + e') with functions drawn at random, signals and results standardized.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def phi_spacing(x: np.ndarray, f: Callable, w: Callable) -> float:
 
 
 def negentropy(x: np.ndarray, b: float, g: Callable, normal: float) -> float:
-    """Of the standardised sample (Hyvaerinen 1998)."""
+    """Of the standardized sample (Hyvaerinen 1998)."""
     z = (x - x.mean()) / np.std(x)
     odd = 36 / (8 * sqrt(3) - 9) * np.mean(z * np.exp(-(z**2) / 2)) ** 2
     return float(odd + b * (np.mean(g(z)) - normal) ** 2)

@@ -34,7 +34,7 @@ class DirectionMethod(ABC):
 
     @abstractmethod
     def judge(self, x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Verdict:
-        """The verdict about two standardised variables of numbers: (n,) each."""
+        """The verdict about two standardized variables of numbers: (n,) each."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from mercer.causal.penalised_spline import Smoother, spline_smoother, standardiz
 
 _FREQUENCIES = np.array([0.5, 1.0, 1.5, 2.5, 4.0])  # of the features whose dependence is measured
 _BINS = 8  # of the cause, in which conditional distributions are compared
-_ROUNDING = 1e-12  # standard deviation of residuals of standardised variables that are rounding
+_ROUNDING = 1e-12  # standard deviation of residuals of standardized variables that are rounding
 _MAX_LEVELS = 30  # distinct values up to which a variable counts as discrete
 _MIN_SPREAD = 0.05  # of the mean squared residual: the least conditional variance
 _SCALE_SCORES = (
@@ -62,7 +62,7 @@ def dependence(u: np.ndarray, v: np.ndarray) -> float:
 
 
 def normal_scores(values: np.ndarray) -> np.ndarray:
-    """Quantiles of the normal distribution at mid-ranks, standardised."""
+    """Quantiles of the normal distribution at mid-ranks, standardized."""
     from scipy.special import ndtri
     from scipy.stats import rankdata
 
@@ -111,7 +111,7 @@ def _mean_log_spacing(values: np.ndarray) -> float:
 
 
 def _histogram_variation(cause: np.ndarray, effect: np.ndarray) -> float:
-    """Log variation of standardised conditional histograms of the effect over bins of the cause."""
+    """Log variation of standardized conditional histograms of the effect over bins of the cause."""
     from scipy.stats import rankdata
 
     bins = np.minimum((rankdata(cause) - 0.5) / len(cause) * _BINS, _BINS - 1).astype(np.int64)

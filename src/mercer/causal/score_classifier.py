@@ -127,7 +127,7 @@ class SymmetricScores:
 
 
 def symmetric_scores(x: np.ndarray, y: np.ndarray) -> SymmetricScores:
-    """Scores of two standardised variables; exchanging them turns the sign of the difference."""
+    """Scores of two standardized variables; exchanging them turns the sign of the difference."""
     forward, backward = direction_scores(x, y), direction_scores(y, x)
     return SymmetricScores(forward - backward, forward + backward, dependence(x, y))
 

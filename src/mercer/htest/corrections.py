@@ -85,7 +85,7 @@ class WestfallYoung(Correction):
     """Westfall-Young correction: controls the family-wise error rate, using the dependence of the tests.
 
     Compares each statistic with the largest of those that are not yet found, resample by resample
-    (step-down max T, Westfall and Young 1993, algorithm 4.1), all of them standardised by the
+    (step-down max T, Westfall and Young 1993, algorithm 4.1), all of them standardized by the
     mean and standard deviation of their nulls. 999 resamples serve any number of tests, where
     `Holm` with k tests cannot get below k / (B + 1).
     """

@@ -123,7 +123,7 @@ def _linear(points: Any) -> Kernel:
 
 
 def frame_low_order(data: Table) -> tuple[Kernel, ...]:
-    """`low_order` of the standardised numbers of a data frame; shares of categories count as means."""
+    """`low_order` of the standardized numbers of a data frame; shares of categories count as means."""
     return low_order_of_columns(data.columns, varying(data), data.values)
 
 
@@ -221,7 +221,7 @@ def told_apart(kernels: Sequence[Kernel], one: int) -> str:
     parts = [list(_factors(kernel)) for kernel in kernels]
     shared = [f for f in parts[one] if len(parts) > 1 and all(f in others for others in parts)]
     distinctive = [f for f in parts[one] if f not in shared] or parts[one]
-    unit = " (columns standardised)" if any(_is_scaled(f) for f in distinctive) else ""
+    unit = " (columns standardized)" if any(_is_scaled(f) for f in distinctive) else ""
     return (
         formula(distinctive[0])
         if len(distinctive) == 1

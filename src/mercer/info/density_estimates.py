@@ -28,7 +28,7 @@ class KDE(Estimator):
     Parameters
     ----------
     kernel : Kernel or None
-        A shift-invariant kernel with an integral. None: `RBF` on standardised columns with the bandwidth
+        A shift-invariant kernel with an integral. None: `RBF` on standardized columns with the bandwidth
         (4 / (d + 2) n)^(1/(d + 4)) (Silverman 1986). Consistent if the bandwidth falls with n at such a rate.
 
     Examples

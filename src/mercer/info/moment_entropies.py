@@ -57,7 +57,7 @@ class Edgeworth(Estimator):
 class MaximumEntropy(Estimator):
     """Entropy on the line by the least informative density with two given means (Hyvaerinen 1998).
 
-    That of the Gaussian, minus a (E z exp(-z^2/2))^2 + b (E g(z) - E g(N))^2 of the standardised observations z, where
+    That of the Gaussian, minus a (E z exp(-z^2/2))^2 + b (E g(z) - E g(N))^2 of the standardized observations z, where
     g(z) = exp(-z^2/2), or |z| if `heavy_tails` is False. Close where the density is near a Gaussian.
 
     Examples

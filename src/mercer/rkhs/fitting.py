@@ -56,7 +56,7 @@ def _location_and_scale(points: np.ndarray, parts: int) -> tuple[np.ndarray, np.
     return points.mean(axis=0), scale
 
 
-# ---- expectation-maximisation on standardised columns -----------------------------------------
+# ---- expectation-maximisation on standardized columns -----------------------------------------
 
 _Fit = tuple[
     float, np.ndarray, np.ndarray, np.ndarray

@@ -37,7 +37,7 @@ def test_kernels_are_told_apart_by_what_they_do_not_share():
     kernels = pool_for(None, frame, frame[::-1])[1]
     names = [told_apart(kernels, i) for i in range(len(kernels))]
     assert len(set(names)) == len(kernels) == 20
-    assert all(name.endswith(") (columns standardised)") for name in names)
+    assert all(name.endswith(") (columns standardized)") for name in names)
     assert not any("Delta" in name for name in names)
     labels = [told_apart(pool_for(None, frame[["c"]], frame[["c"]])[1], i) for i in range(5)]
     assert len(set(labels)) == 5

@@ -24,7 +24,7 @@ X, Y = RNG.standard_normal((40, 2)), 1.6 * RNG.standard_normal((30, 2))
 KERNELS = [RBF(0.3), RBF(1.0), Laplace(2.0)]
 
 
-def test_max_is_the_largest_standardised_discrepancy():
+def test_max_is_the_largest_standardized_discrepancy():
     parts = Discrepancies.of(pool_for(KERNELS, X, Y)[0], KERNELS)
     values = [mmd2(k, X, Y) for k in KERNELS]
     assert_allclose(parts.observed, values, rtol=1e-9)

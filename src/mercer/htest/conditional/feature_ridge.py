@@ -80,7 +80,7 @@ def regressors(z: Variable) -> Regressors:
     joint = CholeskyFeatures.of(z, REGRESSORS).values
     if not _is_numeric(z):
         return Regressors(joint, (joint.shape[1],))
-    columns = _standardised(to_numpy(z.points).astype(np.float64))
+    columns = _standardized(to_numpy(z.points).astype(np.float64))
     width = columns.shape[1]
     if not 1 < width <= _MAX_ADDITIVE:
         return Regressors(np.column_stack([columns, joint]), (width + joint.shape[1],))
@@ -101,7 +101,7 @@ def _is_numeric(variable: Variable) -> bool:
     return columns is None or not any(columns.categorical)
 
 
-def _standardised(columns: np.ndarray) -> np.ndarray:
+def _standardized(columns: np.ndarray) -> np.ndarray:
     """Columns that vary, with mean 0 and variance 1."""
     spread = columns.std(axis=0)
     varying = spread > _NEGLIGIBLE * np.maximum(np.max(np.abs(columns), axis=0), 1e-300)
@@ -118,7 +118,7 @@ def noise_of(variable: Variable, z: Regressors) -> Variable:
     if not _is_numeric(variable):
         return variable
     columns = to_numpy(variable.points).astype(np.float64)
-    columns = columns if variable.columns is None else _standardised(columns)
+    columns = columns if variable.columns is None else _standardized(columns)
     rest = residuals(z, columns)
     if np.max(np.abs(rest)) <= _NEGLIGIBLE * max(float(np.max(np.abs(columns))), 1e-300):
         return variable

@@ -393,7 +393,7 @@ def _feature(
 
 
 def distance(mmd2: float, within: float) -> float:
-    """Standardised distance; infinite where the column is constant in each sample, and differs."""
+    """Standardized distance; infinite where the column is constant in each sample, and differs."""
     if mmd2 <= 1e-15:
         return 0.0
     return sqrt(mmd2 / within) if within > 1e-15 else inf

@@ -94,7 +94,7 @@ def best_frequencies(
 
 
 def training(x: Any, y: Any, *, own_units: bool) -> Training:
-    """Both samples as standardised numbers; columns of data frames may have separate units."""
+    """Both samples as standardized numbers; columns of data frames may have separate units."""
     pooled = pool(VECTOR_KERNEL, x, y)
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
     _, a, b = prepare(VECTOR_KERNEL, x, y)

@@ -1,4 +1,4 @@
-"""Two-sample test by the largest of several standardised statistics, one for each kernel."""
+"""Two-sample test by the largest of several standardized statistics, one for each kernel."""
 
 from __future__ import annotations
 
@@ -140,13 +140,13 @@ class _Supremum(_Largest):
 
 @dataclass(frozen=True)
 class MaxMMD(KernelsTest):
-    """Two-sample test by the largest of several squared maximum mean discrepancies, each standardised.
+    """Two-sample test by the largest of several squared maximum mean discrepancies, each standardized.
 
     The statistic is max_k MMD_k^2 / s_k, with the unbiased estimates and s_k their standard
     deviations over all permutations, which are known exactly; one set of permutations gives the
     null of the maximum, so that the level holds for any kernels. ``standardized=False`` is
     the supremum max_k MMD_k^2 of the discrepancies themselves (Sriperumbudur et al. 2009), where the kernels with the
-    largest values dominate; standardised, none does.
+    largest values dominate; standardized, none does.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class MMDAgg(HypothesisTest):
     smallest level at which the aggregated test rejects. With p_kb the share of labellings whose MMD_k^2 is
     at least that of labelling b, min_k p_kb / w_k is the smallest u at which labelling b is rejected, and
     the p-value is its rank among all labellings, the observed one included; where these are equal, the
-    larger standardised statistic counts as larger. The statistic is -log10 min_k p_k / w_k.
+    larger standardized statistic counts as larger. The statistic is -log10 min_k p_k / w_k.
 
     By default, what people look for first has most of the level: there are three blocks, two kernels
     of means (of the values and of normal scores of their ranks), one of squares and products of scores, and

@@ -73,7 +73,7 @@ def object_feature_differences(
     restricted = null or Permutation()
     permutation = Permutation(resamples, blocks=restricted.blocks, paired=restricted.paired)
     labels = labellings(pooled.n, pooled.m, permutation, resampling_seed(rng))
-    values = _standardised_differences(counts, labels, weights, resamples + 1)
+    values = _standardized_differences(counts, labels, weights, resamples + 1)
     observed, draws = values[:, 0], values[:, 1:]
     adjusted = correction.of_resampled(observed, draws, _TIE)
     pvalues = resampled_pvalues(observed, draws, _TIE)
@@ -101,7 +101,7 @@ def _varying(counts: Any) -> np.ndarray:
     return np.sort(most[variance[most] > 0])
 
 
-def _standardised_differences(
+def _standardized_differences(
     counts: Any, labels: Any, weights: np.ndarray, number: int
 ) -> np.ndarray:
     """|difference of the means| of each feature and labelling, in units of its spread: (V, B + 1)."""

@@ -48,7 +48,7 @@ class SCF(FeatureTest):
     ----------
     bandwidth : float, array (d,) or None
         What the data are divided by, one number for all columns or one for each. None: the median
-        distance from the centre (data frames: of standardised columns).
+        distance from the centre (data frames: of standardized columns).
     frequencies : int or array (J, d)
         Frequencies for the divided data. A number: so many standard normal draws, with the rng of `test`, and
         in `statistic` always with seed 0. The result's `test.frequencies` are those that were used.

@@ -137,7 +137,7 @@ class Bags(EqualByValue, Sequence[Empirical]):
         """Bags from a data frame whose column `group` names the bag of each row.
 
         The bags are sorted by name, and their names are stored as `names`. The other columns are the
-        coordinates and must be numeric. They are not standardised, and a warning tells where their spreads
+        coordinates and must be numeric. They are not standardized, and a warning tells where their spreads
         differ much: divide them by the standard deviations of the frame that a learner is fitted to.
         """
         import narwhals as nw
