@@ -210,7 +210,7 @@ def feature_differences(
     )
     labels = labellings(len(first), len(second), permutation, resampling_seed(rng))
     exact, values = _statistics(columns, labels, weights, resamples + 1)
-    _equalise_unchanged(values, permutation, first, second, weights)
+    _equalize_unchanged(values, permutation, first, second, weights)
     observed, draws = values[:, 0], values[:, 1:]
     adjusted = correction.of_resampled(observed, draws)
     pvalues = resampled_pvalues(observed, draws)
@@ -279,7 +279,7 @@ def _statistics(
     return np.concatenate(exact, axis=1), np.concatenate(values)
 
 
-def _equalise_unchanged(
+def _equalize_unchanged(
     values: np.ndarray, null: Permutation, first: Table, second: Table, weights: np.ndarray
 ) -> None:
     """Give all labellings one statistic where a column is the same in both rows of every pair, in place.
