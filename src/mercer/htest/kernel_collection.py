@@ -15,10 +15,11 @@ from mercer import validate
 from mercer.backend import is_single, namespace, scalar, to_numpy
 from mercer.frames import Columns, Table
 from mercer.htest.normal_scores import Centred, NormalScores
+from mercer.htest.pair_units import scores_of_pairs, varying_numbers
 from mercer.kernels.algebra import Constant, Multiple, Product, Sum
 from mercer.kernels.bandwidth import usable
 from mercer.kernels.base import Kernel
-from mercer.kernels.default import VaryingColumns, categories, product, varying
+from mercer.kernels.default import VaryingColumns, categories, product
 from mercer.kernels.default_objects import feature_distances, features_of_objects, kind_of_objects
 from mercer.kernels.discrete import Delta
 from mercer.kernels.dot import Linear, Polynomial
@@ -58,13 +59,15 @@ def scale_rows(total: int) -> np.ndarray:
     return np.arange(0, total, max(1, -(-total // _MAX_POINTS_FOR_SCALES)))
 
 
-def frame_collection(data: Table, number: int = BANDWIDTHS_PER_KERNEL) -> tuple[Kernel, ...]:
+def frame_collection(
+    data: Table, number: int = BANDWIDTHS_PER_KERNEL, paired: bool = False
+) -> tuple[Kernel, ...]:
     """Default collection for a data frame, whose numbers are divided by their standard deviations.
 
     Multiplied by the default kernel on categories, if there are any; without numbers that one at
-    several bandwidths.
+    several bandwidths. Paired: numbers have the units of `pair_units`.
     """
-    return collection_of_columns(varying(data), partial(categories, data), number)
+    return collection_of_columns(varying_numbers(data, paired), partial(categories, data), number)
 
 
 def collection_of_columns(
@@ -103,14 +106,14 @@ _EXPONENTS, _EXPONENTS_SINGLE = 100, 50
 LINEAR = 2  # of the kernels of low order, the first ones: of the values and of their scores
 
 
-def low_order(points: Any) -> tuple[Kernel, ...]:
+def low_order(points: Any, paired: bool = False) -> tuple[Kernel, ...]:
     """Kernels of means, and of products of two columns.
 
     MMD of the first two compares means of the points and of their normal scores, and HSIC is the sum of
     squared covariances; the third does the same with squares and products of scores: scales,
     correlations, quadratic relations. Points of extreme units are divided by a power of two for the first.
     """
-    scores = NormalScores.of(points)
+    scores = scores_of_pairs(to_numpy(points)) if paired else NormalScores.of(points)
     return _linear(points), Linear().transformed(scores), Polynomial(2, 0.0).transformed(scores)
 
 
@@ -122,13 +125,13 @@ def _linear(points: Any) -> Kernel:
     return Linear() if abs(exponent) <= moderate else Linear().scaled(2.0**-exponent)
 
 
-def frame_low_order(data: Table) -> tuple[Kernel, ...]:
+def frame_low_order(data: Table, paired: bool = False) -> tuple[Kernel, ...]:
     """`low_order` of the standardized numbers of a data frame; shares of categories count as means."""
-    return low_order_of_columns(data.columns, varying(data), data.values)
+    return low_order_of_columns(data.columns, varying_numbers(data, paired), data.values, paired)
 
 
 def low_order_of_columns(
-    columns: Columns, numbers: VaryingColumns | None, values: np.ndarray
+    columns: Columns, numbers: VaryingColumns | None, values: np.ndarray, paired: bool = False
 ) -> tuple[Kernel, ...]:
     """`frame_low_order` from numbers, and rows whose ranks give the scores."""
     categorical = zip(columns.names, columns.categorical, strict=True)
@@ -138,7 +141,7 @@ def low_order_of_columns(
     if numbers is None:
         return (reduce(add, shares),) * LINEAR if shares else ()
     places = [columns.names.index(name) for name in numbers.names]
-    _, means, products = (k.select(numbers.names) for k in low_order(values[:, places]))
+    _, means, products = (k.select(numbers.names) for k in low_order(values[:, places], paired))
     plain = numbers.kernel(Linear())
     return reduce(add, [plain, *shares]), reduce(add, [means, *shares]), products
 

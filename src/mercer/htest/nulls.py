@@ -69,6 +69,8 @@ class Judgement(NamedTuple):
 class Null(ABC):
     """A null distribution: turns the evidence of a test into a p-value."""
 
+    paired = False  # whether it exchanges the two observations of a pair only
+
     @abstractmethod
     def judge(self, evidence: Any, rng: Any = None) -> Judgement:
         """The p-value of the evidence; `NoRule` where it lacks what this null needs."""
@@ -114,7 +116,8 @@ class Permutation(Null):
         a block with observations of only one sample contributes nothing.
     paired : bool
         Observation i of one sample belongs to observation i of the other, as before and after a
-        treatment: swap within pairs only.
+        treatment: swap within pairs only. Default kernels of data frames then take the root mean square of the changes
+        within pairs as the unit of a column.
 
     Examples
     --------

@@ -74,7 +74,12 @@ def default_kernel(x: Any, *, rng: int | np.random.Generator | None = None) -> K
     data = as_table(x, "x")
     if data is None:
         return median_rbf(x, rng=rng)
-    numbers, factors = varying(data), categories(data)
+    return default_of_table(data, varying(data), rng=rng)
+
+
+def default_of_table(data: Table, numbers: VaryingColumns | None, *, rng: Any = None) -> Kernel:
+    """`default_kernel` of a table, given its numbers in the units that they are compared in."""
+    factors = categories(data)
     if numbers is not None:
         bandwidth = median_bandwidth(numbers.values, rng=rng)
         factors = [numbers.kernel(RBF(bandwidth)), *factors]
@@ -96,14 +101,14 @@ def product(factors: Sequence[Kernel], names: Sequence[str] = ()) -> Kernel:
 
 @dataclass(frozen=True)
 class VaryingColumns:
-    """The numeric columns that are not constant, divided by their standard deviations."""
+    """The numeric columns that are not constant, divided by their standard deviations, or by other units."""
 
     names: tuple[str, ...]
     factors: tuple[float, ...]
     values: np.ndarray
 
     def kernel(self, kernel: Kernel) -> Kernel:
-        """`kernel` on these columns, divided by their standard deviations."""
+        """`kernel` on these columns in these units."""
         return kernel.scaled(self.factors).select(self.names)
 
 

@@ -89,7 +89,7 @@ class Energy(HypothesisTest):
         return two_sample_result(self, pooled, observed, judgement, notes, rows=rows)
 
     def _evidence(self, x: Any, y: Any, null: Null | None = None) -> QuadraticEvidence:
-        kernel = in_own_units(kernels.Energy(self.power), x, y)
+        kernel = in_own_units(kernels.Energy(self.power), x, y, paired=self.null.paired)
         return QuadraticEvidence(pool(kernel, x, y), unbiased=False, scale=2.0, null=null)
 
     def _in_parts(self, streams: tuple[RowStream, ...]) -> tuple[Pooled, PartitionedEvidence]:

@@ -56,7 +56,7 @@ class KernelsTest(HypothesisTest):
     def _joint_evidence(self, x: Any, y: Any) -> KernelsEvidence:
         streams = streamed(x, y)
         if streams is None:
-            pooled, kernels = pool_for(self.kernels, x, y)
+            pooled, kernels = pool_for(self.kernels, x, y, paired=self.null.paired)
             return self._evidence_kind(pooled, kernels, Discrepancies.of(pooled, kernels))
         samples = streamed_samples(SeveralKernels(self.kernels), streams)
         discrepancies = partitioned_discrepancies(samples, samples.kernels)

@@ -19,7 +19,7 @@ from mercer.htest.samples.mmd_to_model import (
     tested_against_model,
 )
 from mercer.htest.samples.partitioned_mmd import PartitionedEvidence
-from mercer.htest.samples.pooled_sample import pool
+from mercer.htest.samples.pooled_sample import Pooled, pool
 from mercer.htest.samples.streamed_samples import streamed_samples
 from mercer.htest.samples.two_sample_result import TwoSampleResult, two_sample_result
 from mercer.kernels.base import Kernel
@@ -126,7 +126,10 @@ class MMD(HypothesisTest):
         if streams is not None:
             samples = streamed_samples(self.kernel, streams)
             return PartitionedEvidence(samples, self.unbiased).observed
-        return QuadraticEvidence(pool(self.kernel, x, y), self.unbiased).observed
+        return QuadraticEvidence(self._pool(x, y), self.unbiased).observed
+
+    def _pool(self, x: Any, y: Any) -> Pooled:
+        return pool(self.kernel, x, y, paired=self.null.paired)
 
     @overload
     def test(  # pyright: ignore[reportOverlappingOverload]
@@ -149,6 +152,6 @@ class MMD(HypothesisTest):
             judgement = self.null.judge(parted, rng)
             statistic, rows = parted.observed, parted.sizes
             return two_sample_result(self, samples.pooled, statistic, judgement, rows=rows)
-        evidence = QuadraticEvidence(pool(self.kernel, x, y), self.unbiased, null=self.null)
+        evidence = QuadraticEvidence(self._pool(x, y), self.unbiased, null=self.null)
         judgement = self.null.judge(evidence, rng)
         return two_sample_result(self, evidence.pooled, evidence.observed, judgement)

@@ -126,9 +126,9 @@ class MMDAgg(HypothesisTest):
 
     def _in_memory(self, x: Any, y: Any, rng: np.random.Generator) -> _Aggregate:
         if self.kernels is None and self.weights is None:
-            pooled, kernels, first = pool_with_low_order(x, y)
+            pooled, kernels, first = pool_with_low_order(x, y, paired=self.null.paired)
         else:
-            pooled, kernels = pool_for(self.kernels, x, y)
+            pooled, kernels = pool_for(self.kernels, x, y, paired=self.null.paired)
             first = 0
         if self.landmarks is None:
             return _Aggregate(pooled, kernels, first, Discrepancies.of(pooled, kernels))

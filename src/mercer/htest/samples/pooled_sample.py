@@ -25,9 +25,10 @@ from mercer.htest.kernel_collection import (
 )
 from mercer.htest.normal_scores import Centred, NormalScores
 from mercer.htest.nulls import Permutation
+from mercer.htest.pair_units import varying_numbers
 from mercer.kernels.bandwidth import median_rbf
 from mercer.kernels.base import Kernel, Points
-from mercer.kernels.default import default_kernel, varying
+from mercer.kernels.default import default_kernel, default_of_table
 from mercer.kernels.default_objects import joined_objects, kind_of_objects
 from mercer.kernels.dot import Linear
 from mercer.kernels.prepare import aligned, as_table, bound, prepare, without_frame
@@ -123,15 +124,18 @@ class Pooled:
         return replace(null, blocks=self.rows.blocks(null.blocks))
 
 
-def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
-    """Check and join two samples; a kernel left None is chosen from the pooled sample."""
+def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2, *, paired: bool = False) -> Pooled:
+    """Check and join two samples; a kernel left None is chosen from the pooled sample.
+
+    Paired: columns of data frames have the units of `pair_units`.
+    """
     weights = [s.weights if isinstance(s, Empirical) else None for s in (x, y)]
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
     if kernel is None and (objects := _joined_objects(x, y)) is not None:
         kernel = default_kernel(objects)
     x, y = without_frame(kernel, x, "x"), without_frame(kernel, y, "y")
     frame = as_table(x, "x")
-    first = kernel or (VECTOR_KERNEL if frame is None else default_kernel(stacked_table(frame, y)))
+    first = kernel or (VECTOR_KERNEL if frame is None else _default_of_frames(frame, y, paired))
     used, a, b = prepare(first, x, y)
     a, b = detached(a), detached(b)
     for name, sample in (("x", a), ("y", b)):
@@ -148,10 +152,12 @@ def pool(kernel: Kernel | None, x: Any, y: Any, least: int = 2) -> Pooled:
     )
 
 
-def pool_for(kernels: Sequence[Kernel] | None, x: Any, y: Any) -> tuple[Pooled, tuple[Kernel, ...]]:
+def pool_for(
+    kernels: Sequence[Kernel] | None, x: Any, y: Any, *, paired: bool = False
+) -> tuple[Pooled, tuple[Kernel, ...]]:
     """Two samples as one, and the kernels bound to their columns; None: a collection that fits."""
     if kernels is None:
-        defaults = _default_collections(x, y)
+        defaults = _default_collections(x, y, paired)
         if defaults is None:
             pooled = pool(VECTOR_KERNEL, x, y)
             kernels = collection(pooled.points)
@@ -162,13 +168,15 @@ def pool_for(kernels: Sequence[Kernel] | None, x: Any, y: Any) -> tuple[Pooled, 
     return replace(pooled, given_kernel=bound_kernels[0]), bound_kernels
 
 
-def pool_with_low_order(x: Any, y: Any) -> tuple[Pooled, tuple[Kernel, ...], int]:
+def pool_with_low_order(
+    x: Any, y: Any, *, paired: bool = False
+) -> tuple[Pooled, tuple[Kernel, ...], int]:
     """Two samples as one, kernels of low order and then those of all scales, and how many the first are."""
-    defaults = _default_collections(x, y)
+    defaults = _default_collections(x, y, paired)
     if defaults is None:
         pooled = pool(VECTOR_KERNEL, x, y)
         scales = collection(pooled.points)
-        first = low_order(pooled.points)
+        first = low_order(pooled.points, paired and pooled.n == pooled.m)
         return replace(pooled, given_kernel=scales[len(scales) // 4]), (*first, *scales), len(first)
     first, scales = defaults
     pooled = pool(reduce(add, (*first, *scales)), x, y)
@@ -176,14 +184,23 @@ def pool_with_low_order(x: Any, y: Any) -> tuple[Pooled, tuple[Kernel, ...], int
     return replace(pooled, given_kernel=kernels[-1]), kernels, len(first)
 
 
-def _default_collections(x: Any, y: Any) -> tuple[tuple[Kernel, ...], tuple[Kernel, ...]] | None:
+def _default_of_frames(first: Table, y: Any, paired: bool) -> Kernel:
+    """`default_kernel` of the rows of both samples."""
+    table = stacked_table(first, y)
+    return default_of_table(table, varying_numbers(table, paired and len(table) == 2 * len(first)))
+
+
+def _default_collections(
+    x: Any, y: Any, paired: bool
+) -> tuple[tuple[Kernel, ...], tuple[Kernel, ...]] | None:
     """Kernels of low order and of all scales for data frames and objects; None for vectors."""
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
     frame = as_table(x, "x")
     if frame is None:
         return object_collection(_joined_objects(x, y))
     table = stacked_table(frame, y)
-    return frame_low_order(table), frame_collection(table)
+    paired = paired and len(table) == 2 * len(frame)  # others are refused with the labels
+    return frame_low_order(table, paired), frame_collection(table, paired=paired)
 
 
 def by_kernel(pooled: Pooled, kernel: Kernel) -> Pooled:
@@ -203,15 +220,19 @@ def by_kernel(pooled: Pooled, kernel: Kernel) -> Pooled:
     return replace(pooled, given_kernel=moved, points=pooled.unmoved, origin=None)
 
 
-def in_own_units(kernel: Kernel, x: Any, y: Any) -> Kernel:
-    """For data frames: the kernel of their numbers divided by standard deviations; else as it is."""
+def in_own_units(kernel: Kernel, x: Any, y: Any, *, paired: bool = False) -> Kernel:
+    """For data frames: the kernel of their numbers divided by standard deviations; else as it is.
+
+    Paired: in the units of `pair_units`.
+    """
     x, y = (s.points if isinstance(s, Empirical) else s for s in (x, y))
     frame = as_table(x, "x")
     if frame is None:
         return kernel
     if any(frame.columns.categorical):
         return bound(kernel, frame.columns)  # which says that it takes no categories
-    numbers = varying(stacked_table(frame, y))
+    table = stacked_table(frame, y)
+    numbers = varying_numbers(table, paired and len(table) == 2 * len(frame))
     return kernel if numbers is None else numbers.kernel(kernel)
 
 
