@@ -93,7 +93,7 @@ def test_huge_numbers_are_3_not_5(folder):
 
 def test_over_the_memory_limit_is_4(folder):
     np.save("big.npy", np.zeros((1_000_000, 3)))
-    line = refused("independence", "big.npy", "big.npy", "--memory", "16MiB", code=4)
+    line = refused("independence", "big.npy", "--memory", "16MiB", code=4)
     assert "needs at least 22.9 MiB" in line
     assert "699,050 rows fit" in line
 
