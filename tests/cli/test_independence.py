@@ -74,7 +74,7 @@ class TestIndependence:
         assert document["result"]["against"] == "height"
         assert [p["first"] for p in document["result"]["pairs"]] == ["weight", "city", "luck"]
         some = run("data.csv", "--x", "height", "--columns", "luck,city").stdout
-        assert some.startswith("1 of 2 columns depend on 'height'")
+        assert some.startswith("1 of 2 columns depends on 'height'")
         run(*asked, "--gate", code=1)
         run("data.csv", "--y", "luck", "--gate")
 
@@ -83,7 +83,7 @@ class TestIndependence:
         x[:, 2] += 2 * x[:, 0]
         np.save(tmp_path / "data.npy", x)
         told = run("data.npy", "--y", "x3").stdout
-        assert told.startswith("1 of 2 columns depend on 'x3'")
+        assert told.startswith("1 of 2 columns depends on 'x3'")
         assert "x1 and x3" in run("data.npy").stdout
 
     def test_json_is_the_same_for_the_same_seed(self):
@@ -126,7 +126,7 @@ class TestIndependence:
     def test_report_of_all_pairs(self, tmp_path):
         run("data.csv", "--report", "pairs.html")
         page = (tmp_path / "pairs.html").read_text()
-        assert re.search(r"\d+ of \d+ pairs of columns of data.csv depend on each other", page)
+        assert re.search(r"\d+ of \d+ pairs of columns of data.csv are dependent", page)
         assert '<figure id="matrix"' in page
         assert "mercer independence data.csv --level 0.05 --seed 0" in page
 

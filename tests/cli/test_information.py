@@ -96,7 +96,7 @@ def test_one_of_many_pairs_is_found_and_too_few_resamples_are_named():
     x = np.random.default_rng(0).normal(size=(30, 8))
     x[:, 1] = x[:, 0]
     pd.DataFrame(x, columns=[*"abcdefgh"]).to_csv("wide.csv", index=False)
-    assert "1 of 28 pairs share information" in run("wide.csv").stdout
+    assert "1 of 28 pairs shares information" in run("wide.csv").stdout
     told = " ".join(run("wide.csv").stdout.split())  # 2 * 28 / 0.05 - 1 resamples
     assert "no resample reached the information of 1 pair: 0.025 is the smallest" in told
     assert "1,119 resamples, the number that --level and the number of pairs ask for" in told

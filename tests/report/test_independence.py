@@ -51,7 +51,7 @@ def test_pairs_that_depend_are_in_the_headline():
     pairs = pairwise_independence(pd.concat([x, y], axis=1), rng=0)
     assert [(p.first, p.second) for p in pairs.dependent_across(x.columns)] == [("x5", "y7")]
     page = independence_report(result, pairs=pairs)
-    assert "all columns together, but 1 of their pairs depend" in page
+    assert "all columns together, but 1 of their pairs is dependent" in page
     assert "only that the test found no dependence" not in page
     assert '<header class="same">' not in page
 

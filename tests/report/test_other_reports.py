@@ -32,7 +32,8 @@ def test_pairs():
     result = pairwise_independence(frame, rng=0)
     page = pairwise_report(result, name="three.csv", again="mercer independence three.csv")
     number = len(result.dependent())
-    assert f"{number} of 3 pairs of columns of three.csv depend on each other" in page
+    are = "is" if number == 1 else "are"
+    assert f"{number} of 3 pairs of columns of three.csv {are} dependent" in page
     assert figures(page) == ["matrix"]
     assert "<script" not in page
     assert "mercer independence three.csv" in page
@@ -42,7 +43,7 @@ def test_one_column_against_all_others():
     a, b = RNG.normal(size=(2, 80))
     frame = pd.DataFrame({EVIL: a, "b": b, "c": a + 0.1 * b})
     page = pairwise_report(pairwise_independence(frame, against=EVIL, rng=0), name="three.csv")
-    assert "1 of 2 columns of three.csv depend on " in page
+    assert "1 of 2 columns of three.csv depends on " in page
     assert "corrected for all 2 columns" in page
     assert figures(page) == ["matrix"]
     assert "<script" not in page

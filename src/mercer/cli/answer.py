@@ -122,6 +122,12 @@ def is_caution(note: str) -> bool:
     return note.startswith("Caution:")
 
 
+def cautions_first(notes: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The notes that say when not to trust the p-value, and the others."""
+    cautions = [note for note in notes if is_caution(note)]
+    return cautions, [note for note in notes if not is_caution(note)]
+
+
 def _few_resamples(draws: int, level: float) -> str:
     return (
         f"Caution: with {draws:,} resamples no p-value can be below {1 / (draws + 1):.2g}: nothing can be "

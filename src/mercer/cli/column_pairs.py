@@ -11,6 +11,7 @@ from typing import Any
 import mercer
 from mercer.cli.answer import (
     bold,
+    cautions_first,
     column_kinds,
     display_names,
     file_summary,
@@ -97,11 +98,13 @@ def answer_pairs(
     pairs = pairwise_independence(
         _named_columns(sample), against=asked.against, test=test, rng=chosen.seed
     )
-    measured = {"level": level, "seed": chosen.seed, **_pairs_document(pairs, sample, level)}
+    of_columns, remarks = cautions_first(notes)
+    cautions = [*of_columns, *pairs.cautions(level)]
+    measured = {"level": level, "seed": chosen.seed, **_pairs_document(pairs, sample, cautions)}
     write_answer(
         json_to,
-        lambda: finite_or_null({**measured, "remarks": notes}),
-        lambda: _pairs_text(pairs, level, notes, show_all),
+        lambda: finite_or_null({**measured, "remarks": remarks}),
+        lambda: _pairs_text(pairs, level, cautions, remarks, show_all),
         perf_counter() - started,
     )
     if report is not None:
@@ -121,7 +124,9 @@ def _named_columns(sample: FileSample) -> Table:
     return Table(sample.points, Columns(names, (False,) * len(names)))
 
 
-def _pairs_document(pairs: PairwiseResult, sample: FileSample, level: float) -> dict[str, Any]:
+def _pairs_document(
+    pairs: PairwiseResult, sample: FileSample, cautions: list[str]
+) -> dict[str, Any]:
     """What the file holds and what was found, for the JSON document."""
     return {
         "schema": _PAIRS_SCHEMA,
@@ -129,26 +134,34 @@ def _pairs_document(pairs: PairwiseResult, sample: FileSample, level: float) -> 
         "file": file_summary(sample),
         "columns": column_kinds(sample),
         "result": pairs.to_dict(),
-        "cautions": list(pairs.cautions(level)),
+        "cautions": cautions,
     }
 
 
-def _pairs_text(pairs: PairwiseResult, level: float, notes: Sequence[str], show_all: bool) -> str:
+def _pairs_text(
+    pairs: PairwiseResult,
+    level: float,
+    cautions: Sequence[str],
+    notes: Sequence[str],
+    show_all: bool,
+) -> str:
     """How many pairs are dependent, and a table of the strongest."""
-    verdict = f"{len(pairs.dependent(level)):,} of {len(pairs.pairs):,} "
+    dependent, number = len(pairs.dependent(level)), len(pairs.pairs)
+    plural = "s" * (number > 1)
+    corrected = f"level {level:g}, p-values corrected for "
+    corrected += "all pairs" if pairs.against is None else f"these {number:,} pairs"
+    if number == 1:
+        corrected = f"level {level:g}"
     if pairs.against is None:
-        verdict += (
-            f"pairs of columns are dependent (level {level:g}, p-values corrected for all pairs)."
-        )
+        found = f"pair{plural} of columns {'is' if 1 in (dependent, number) else 'are'} dependent"
     else:
-        verdict += (
-            f"columns depend on {quoted([pairs.against])} (level {level:g}, p-values corrected for these "
-            f"{len(pairs.pairs):,} pairs)."
-        )
+        depend = "depends" if 1 in (dependent, number) else "depend"
+        found = f"column{plural} {depend} on {quoted([pairs.against])}"
+    verdict = f"{dependent:,} of {number:,} {found} ({corrected})."
     return "\n".join(
         [
             bold(wrapped(verdict)),
-            *map(wrapped, pairs.cautions(level)),
+            *map(wrapped, cautions),
             "",
             *pair_table(pairs, level, show_all),
             *note_lines(notes),

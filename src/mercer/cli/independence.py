@@ -159,9 +159,10 @@ class IndependenceAnswer(Answer[IndependenceResult]):
             return f"{x} and {y} depend on each other{given} {p}."
         if crossed := self._crossed():
             names = "; ".join(pair_name(pair) for pair in crossed[:3])
+            are = "is" if len(crossed) == 1 else "are"
             return (
                 f"No dependence was found between {x} and {y}, all columns together {p}, but "
-                f"{len(crossed):,} of their pairs depend on each other: {names}."
+                f"{len(crossed):,} of their pairs {are} dependent: {names}."
             )
         return f"No dependence was found between {x} and {y}{given} {p}."
 

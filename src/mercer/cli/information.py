@@ -17,6 +17,7 @@ import mercer
 from mercer.cli import options
 from mercer.cli.answer import (
     bold,
+    cautions_first,
     column_kinds,
     display_names,
     file_summary,
@@ -150,7 +151,9 @@ def _answer(data: str, chosen: DataOptions, task: Task, json_to: Any, report: Pa
         refuse_constant(sample)
     pairs = [*_pairs(sample, task.question, task.lags)]
     resamples = chosen.resamples or max(_FEWEST_RESAMPLES, 2 * ceil(len(pairs) / task.level) - 1)
-    cautions = resolution_caution(Holm(), len(pairs), resamples, task.level, "pairs", option=True)
+    of_columns, notes = cautions_first(notes)
+    few = resolution_caution(Holm(), len(pairs), resamples, task.level, "pairs", option=True)
+    cautions = [*of_columns, *few]
     pvalues = _pvalues(pairs, task.lags, resamples, chosen.seed)
     told = _corrected([_told(pair, task.lags, p) for pair, p in zip(pairs, pvalues, strict=True)])
     notes += [*_at_floor(told, resamples, chosen.resamples), *_remarks(sample, task.lags)]
@@ -324,7 +327,7 @@ def _text(told: Sequence[Told], task: Task, notes: Sequence[str]) -> str:
     """A sentence, and a table of the pairs with the most information."""
     many, level = sum(t.corrected <= task.level for t in told), task.level
     given = f" given {quoted(task.question.given)}" if task.question.given else ""
-    share = "pair shares" if len(told) == 1 else "pairs share"
+    share = f"pair{'s' * (len(told) > 1)} {'shares' if 1 in (many, len(told)) else 'share'}"
     verdict = (
         f"Mutual information{given}: {many} of {len(told)} {share} information (level {level:g})."
     )

@@ -56,7 +56,7 @@ def pairwise_report(
     >>> from mercer.htest import pairwise_independence
     >>> x = np.random.default_rng(0).normal(size=(80, 2))
     >>> page = pairwise_report(pairwise_independence(np.hstack([x, x**2]), rng=0), name="squares.csv")
-    >>> "2 of 6 pairs of columns of squares.csv depend on each other" in page
+    >>> "2 of 6 pairs of columns of squares.csv are dependent" in page
     True
     """
     validate.instance("result", result, PairwiseResult, "the result of pairwise_independence")

@@ -103,7 +103,7 @@ class PairwiseResult(ResultRows, Reportable):
         hidden = len(dependent) - _MAX_PAIRS_NAMED
         what = "pairs of columns depend on each other"
         if self.against is not None:
-            what = f"columns depend on {self.against}"
+            what = f"column{'s' * (number > 1)} {'depends' if 1 in (len(dependent), number) else 'depend'} on {self.against}"
         lines = [
             f"{len(dependent)} of {number} {what} at level {level:g} "
             f"({type(self.test).__name__}, {self.size:,} observations, {self.correction!r}).",
