@@ -54,7 +54,7 @@ def test_pairs_do_not_need_more_resamples_than_asked_for(put):
     x = rng.normal(size=(60, 14))
     x[:, 1] += 2 * x[:, 0]
     told = run("independence", put("a.csv", x), "--resamples", "999").stdout
-    assert told.startswith("1 of 91 pairs of columns are dependent")
+    assert told.startswith("1 of 91 pairs of columns is dependent")
     few = run("independence", "a.csv", "--resamples", "9").stdout
     assert "\nCaution: with 9 resamples no corrected p-value of 91" in few.partition("\n\n")[0]
     few = run("two-sample", "a.csv", put("b.csv", x + 9.0), "--resamples", "9").stdout
@@ -193,3 +193,33 @@ def test_other_columns_are_no_pairs(tmp_path, monkeypatch):
         a.to_csv("a.csv", index=False)
         b.to_csv("b.csv", index=False)
         assert "measured twice" not in run("two-sample", "a.csv", "b.csv").stdout, case
+
+
+# ---- free text ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("independence", "a.csv", "--y", "x"),
+        ("independence", "a.csv", "--x", "comment", "--y", "x"),
+        ("graph", "a.csv"),
+        ("information", "a.csv", "--x", "comment", "--y", "x"),
+        ("two-sample", "a.csv", "b.csv"),
+        ("drift", "a.csv", "b.csv", "c.csv"),
+        ("power", "a.csv", "b.csv", "--sizes", "50", "--runs", "20"),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_a_column_of_free_texts_is_cautioned_of(words, tmp_path, monkeypatch):
+    """It was silently taken for as many categories as there are texts, which depend on nothing."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name in "abc":
+        texts = [f"{name} {i} {rng.random()}" for i in range(40)]
+        frame = pd.DataFrame({"x": rng.normal(size=40), "kind": rng.choice(["u", "v"], 40)})
+        frame.assign(comment=texts).to_csv(f"{name}.csv", index=False)
+    told = run(*words).stdout
+    said = " ".join(told.split())
+    assert said.count("Caution: column 'comment' holds another label in nearly every row") == 1
+    assert "--exclude comment; texts are compared by two-sample with --text comment" in said

@@ -89,7 +89,8 @@ def test_json_is_the_same_but_for_the_time(folder, command):
     first, second = (re.sub(r'"elapsed_seconds": [\d.]+', "", text) for text in texts)
     assert first == second
     document = json.loads(texts[0], parse_constant=pytest.fail)
-    assert document["schema"] == f"mercer/command/{command[0]}/1"
+    version = 2 if command[0] == "drift" else 1
+    assert document["schema"] == f"mercer/command/{command[0]}/{version}"
     assert document["elapsed_seconds"] > 0
 
 

@@ -17,7 +17,10 @@ pd = pytest.importorskip("pandas")
 def test_drift_corrects_for_the_number_of_batches(folder):
     told = json.loads(run("drift", "a.csv", "b.csv", "c.csv", "--json", "-").stdout)
     assert told["drifted"] == ["b.csv"]
-    raw = [batch["pvalue"] for batch in told["batches"]]
+    assert not {"differ", "pvalue", "level"} & {
+        *told["batches"][0]
+    }  # one verdict, after the correction
+    raw = [batch["uncorrected_pvalue"] for batch in told["batches"]]
     corrected = [batch["corrected_pvalue"] for batch in told["batches"]]
     np.testing.assert_allclose(corrected, [2 * raw[0], raw[1]])
     words = run("drift", "a.csv", "b.csv", "c.csv").stdout

@@ -152,7 +152,7 @@ def test_the_two_largest_levels_are_proposed_as_a_shell_reads_them(table):
     table.to_csv("both.csv", index=False)
     message = refused("two-sample", "both.csv", "--by", "group", code=3)
     assert "as in --levels 'a,b b'; " in message
-    assert "'A' and 'a' differ in capitals or spaces only" in message
+    assert "'A' and 'a', 'B B' and 'b b' differ in capitals or spaces only" in message
 
 
 def test_what_a_single_column_is_like_in_both_groups_is_told(table):
@@ -190,3 +190,13 @@ def test_texts_of_one_file_are_compared_as_those_of_two_are(tmp_path, monkeypatc
     )
     run("two-sample", "sms.tsv", "--by", "kind", "--text", "text", "--report", "page.html")
     assert "--by kind" in (tmp_path / "page.html").read_text()
+
+
+def test_levels_of_texts_are_not_sent_to_independence(table):
+    """It has no texts: a column of them is a category for each row there, which depends on nothing."""
+    table.assign(group=np.resize(["a", "b", "c"], len(table))).to_csv("three.csv", index=False)
+    asked = ("two-sample", "three.csv", "--by", "group")
+    assert "mercer independence tells" in refused(*asked, code=3)
+    message = refused(*asked, "--text", "city", code=3)
+    assert "name the two to compare" in message
+    assert "independence" not in message

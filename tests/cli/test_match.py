@@ -6,7 +6,7 @@ import pytest
 from mercer.cli.exits import Refused
 from mercer.cli.match import Missing, matched
 from mercer.cli.read import read
-from mercer.cli.table import NumericColumn, Selection
+from mercer.cli.table import File, NumericColumn, Selection, label_column
 
 
 def pair(put, a: str, b: str, missing: Missing | None = None, notes: list | None = None):
@@ -58,7 +58,36 @@ def test_names_are_remarked_upon(put):
     notes: list[str] = []
     rows = "".join(f"{i},name{i}\n" for i in range(30))
     pair(put, "a,who\n" + rows, "a,who\n" + rows.replace("name", "nom"), notes=notes)
-    assert "60 different labels in 60 rows" in notes[0]
+    assert notes[0].startswith("Caution: column 'who' holds another label in nearly every row")
+    assert "--exclude who" in notes[0]
+    assert "--text who" in notes[0]
+
+
+def test_columns_whose_names_are_misspelt_are_to_be_renamed(put):
+    """The advice was to select the shared columns, which drops the one that is meant."""
+    told = no_pair(put, "Body weight,b\n1,2\n3,4\n", "body weight,b\n1,2\n3,4\n")
+    assert told.endswith(
+        "'Body weight' and 'body weight' differ in capitals or spaces only: if they are one column, rename it in one of the files"
+    )
+    assert "--columns" not in told
+
+
+def test_labels_that_may_be_misspelt_are_noted(put):
+    notes: list[str] = []
+    a = "a,smoker\n" + "1,yes\n2,no\n3,Yes\n" * 3
+    pair(put, a, a, notes=notes)
+    assert notes == [
+        "column 'smoker': 'Yes' and 'yes' differ in capitals or spaces only: if they are one, write them alike"
+    ]
+
+
+def test_levels_that_other_groups_have_do_not_count():
+    """Of a file whose groups are compared, only the labels in these rows are of interest."""
+    column = label_column([f"name{i // 4}" for i in range(200)])
+    files = [File(n, {"who": column.take(np.arange(20)[part::2])}) for part, n in enumerate("ab")]
+    notes: list[str] = []
+    matched(files, None, notes)
+    assert notes == []
 
 
 def test_missing_values_are_counted_and_the_ways_out_named(put):

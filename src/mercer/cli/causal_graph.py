@@ -16,6 +16,7 @@ from mercer.causal.graph_result import CausalGraph, GraphEdge
 from mercer.cli import options
 from mercer.cli.answer import (
     bold,
+    cautions_first,
     column_kinds,
     display_names,
     file_summary,
@@ -129,6 +130,7 @@ def _learnt(
     if len(sample.columns) < 2:
         raise Refused(f"{sample.name}: only one column; at least two are needed")
     refuse_constant(sample)
+    cautions, remarks = cautions_first(notes)
     learnt = method.fit(sample.points, half_samples=half_samples, rng=chosen.seed)
     return learnt, {
         "schema": _SCHEMA,
@@ -138,8 +140,8 @@ def _learnt(
         "file": file_summary(sample),
         "columns": column_kinds(sample),
         "result": learnt.to_dict(),
-        "cautions": _in_time(sample),
-        "remarks": notes,
+        "cautions": [*cautions, *_in_time(sample)],
+        "remarks": remarks,
     }
 
 

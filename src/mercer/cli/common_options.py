@@ -187,7 +187,9 @@ class SampleOptions(ComparisonOptions):
     @property
     def grouping(self) -> Grouping | None:
         """Column that says to which sample a row of the only file belongs."""
-        return None if self.by is None else Grouping(self.by, options.column_names(self.levels))
+        if self.by is None:
+            return None
+        return Grouping(self.by, options.column_names(self.levels), texts=self.text is not None)
 
     @property
     def pairing(self) -> Pairing | None:

@@ -13,6 +13,7 @@ import typer
 import mercer
 from mercer.cli import options
 from mercer.cli.answer import (
+    cautions_first,
     display_names,
     is_caution,
     listed_names,
@@ -32,7 +33,7 @@ from mercer.htest.corrections import BenjaminiHochberg, resolution_caution
 from mercer.htest.samples.batch_drift import DriftResult, drift_result
 from mercer.report import drift_report
 
-SCHEMA = "mercer/command/drift/1"
+SCHEMA = "mercer/command/drift/2"  # 2: a batch has one verdict, and its p-values say which they are
 _COLUMNS_SHOWN = 3  # names at the end of a line of the table
 
 Reference = Annotated[str, typer.Argument(metavar="REF", help="Reference file.")]
@@ -78,11 +79,16 @@ class BatchAnswer:
         return listed_names(names, _COLUMNS_SHOWN)
 
     def to_dict(self, level: float) -> dict[str, Any]:
-        """JSON entry of the batch."""
+        """JSON entry of the batch: one verdict, after the correction, and what two-sample tells of it besides."""
+        alone = self.answer.to_dict()
+        uncorrected = alone.pop("pvalue")
+        for key in ("schema", "mercer", "level", self.answer.verdict_key):  # those of a single test
+            del alone[key]
         return {
             "drifted": self.drifted(level),
             "corrected_pvalue": self.corrected,
-            **self.answer.to_dict(),
+            "uncorrected_pvalue": uncorrected,
+            **alone,
         }
 
 
@@ -122,7 +128,7 @@ def drift(
         others = _cautions(corrected)
         cautions = [*_few_resamples(corrected, level), *others]
         seconds = perf_counter() - started
-    for note in dict.fromkeys(notes):
+    for note in dict.fromkeys(cautions_first(notes)[1]):
         say(f"note: {note}")
     write_answer(
         json_to,
@@ -155,8 +161,9 @@ def _compare(
     remarks: list[str] = []
     first, second = matched([base, batch], chosen.missing, remarks)
     first, second, result = tested(first, second, chosen, choice, remarks)
-    notes += remarks
-    return two_sample_answer((first, second), result, level, choice.seed, remarks)
+    answer = two_sample_answer((first, second), result, level, choice.seed, remarks)
+    notes += answer.notes  # also why no columns are named
+    return answer
 
 
 def _few_resamples(batches: Sequence[BatchAnswer], level: float) -> tuple[str, ...]:
@@ -173,10 +180,11 @@ def _cautions(batches: Sequence[BatchAnswer]) -> list[str]:
     samples = [answer.samples[1] for answer in independent]
     if samples:
         samples.insert(0, independent[0].samples[0])
+    of_columns = dict.fromkeys(note for b in batches for note in b.answer.notes if is_caution(note))
     of_tests = [note for b in batches for note in b.answer.result.notes if is_caution(note)]
     distinct = list(dict.fromkeys(of_tests))
     more = [f"{len(distinct) - 1:,} other batches have such a caution."] if distinct[1:] else []
-    return [*in_time(samples), *distinct[:1], *more]
+    return [*of_columns, *in_time(samples), *distinct[:1], *more]
 
 
 def _result(batches: Sequence[BatchAnswer], level: float, notes: Sequence[str]) -> DriftResult:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.cli.exits import Refused, WrongUse
 from mercer.cli.match import refuse_infinite
+from mercer.cli.spelling import spelt_alike
 from mercer.cli.table import (
     File,
     LabelColumn,
@@ -30,6 +30,7 @@ class Grouping:
 
     column: str
     levels: tuple[str, ...] = ()
+    texts: bool = False  # whether texts are compared, and not columns
 
     def __post_init__(self) -> None:
         if self.levels and len(self.levels) != 2:
@@ -91,9 +92,14 @@ class Grouping:
         if len(wanted) > 2:
             largest = sorted(wanted, key=lambda level: -sizes[level])[:2]
             pair = shlex.quote(",".join(short(level) for level in sorted(largest)))
+            alike = spelt_alike(wanted, "if they are one level, write them alike")
+            others = (
+                f"whether any differ, mercer independence tells with --y {shlex.quote(self.column)}"
+            )
+            hints = [hint for hint in (alike, "" if self.texts else others) if hint]
+            named = f"name the two to compare, as in --levels {pair}"
             raise Refused(
-                f"{place}: {len(wanted):,} levels, {_counted(sizes)}: name the two to compare, as in --levels {pair}"
-                f"{_spelt_alike(wanted)}; whether any differ, mercer independence tells with --y {shlex.quote(self.column)}"
+                f"{place}: {len(wanted):,} levels, {_counted(sizes)}: {'; '.join([named, *hints])}"
             )
         return wanted[0], wanted[1]
 
@@ -120,15 +126,3 @@ def _counted(sizes: dict[str, int]) -> str:
     ]
     more = f" and {len(largest) - len(shown):,} more" if len(largest) > len(shown) else ""
     return ", ".join(shown) + more
-
-
-def _spelt_alike(levels: Sequence[str]) -> str:
-    """A hint at levels that differ in capitals or spaces only, and may be meant as one."""
-    spelt: dict[str, list[str]] = {}
-    for level in levels:
-        spelt.setdefault(" ".join(level.split()).casefold(), []).append(level)
-    several = [names for names in spelt.values() if len(names) > 1]
-    if not several:
-        return ""
-    listed = " and ".join(map(in_quotes, several[0]))
-    return f"; {listed} differ in capitals or spaces only: if they are one level, write them alike"

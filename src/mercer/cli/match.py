@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer.cli.exits import Refused
 from mercer.cli.file_time import time_remarks
+from mercer.cli.spelling import spelt_alike
 from mercer.cli.table import (
     File,
     LabelColumn,
@@ -159,6 +160,9 @@ def _different_columns_message(first: File, other: File) -> str:
         if extra
     ]
     shared = set(first.columns) & set(other.columns)
+    unshared = [name for name in (*first.columns, *other.columns) if name not in shared]
+    if misspelt := spelt_alike(unshared, "if they are one column, rename it in one of the files"):
+        return f"the columns differ: {'; '.join(only)}; {misspelt}"
     remedy = "select shared columns with --columns" if shared else "no column is in both"
     if not shared and all(file.name.lower().endswith(".txt") for file in (first, other)):
         remedy += "; if each line is a text, not a row of a table, use --text lines"
@@ -313,13 +317,23 @@ def _remarks(files: Sequence[File], dropped: Sequence[int], imputed: Sequence[in
     for name in files[0].columns:
         columns = [file.columns[name] for file in files]
         labels = [c for c in columns if isinstance(c, LabelColumn)]
-        levels, rows = len({v for c in labels for v in c.levels}), sum(len(c.codes) for c in labels)
-        if rows >= _MIN_ROWS_FOR_SHARE and levels > _DISTINCT_SHARE * rows:
-            remarks.append(
-                f"column {quoted([name])} has {levels:,} different labels in {rows:,} rows: names, "
-                "dates and free text carry little information here; leave it out with --columns"
-            )
+        rows = sum(len(c.codes) for c in labels)
+        levels = {c.levels[code] for c in labels for code in np.unique(c.codes)}
+        if rows >= _MIN_ROWS_FOR_SHARE and len(levels) > _DISTINCT_SHARE * rows:
+            remarks.append(_free_text(name))
+        elif labels and (alike := spelt_alike(sorted(levels))):
+            remarks.append(f"column {quoted([name])}: {alike}")
     return remarks
+
+
+def _free_text(name: str) -> str:
+    """A caution for a column of labels that hardly ever occur twice; without numbers, so that batches share it."""
+    column = shlex.quote(name)
+    return (
+        f"Caution: column {quoted([name])} holds another label in nearly every row (names, dates or free text), and each label "
+        "counts as a category of its own: the column tells almost nothing here, whatever it says. Leave it out with --exclude "
+        f"{column}; texts are compared by two-sample with --text {column}."
+    )
 
 
 def refuse_constant(

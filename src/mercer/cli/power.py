@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import filterfalse
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -11,7 +12,14 @@ import typer
 
 import mercer
 from mercer.cli import options
-from mercer.cli.answer import display_names, finite_or_null, wrapped, write_answer, write_page
+from mercer.cli.answer import (
+    display_names,
+    finite_or_null,
+    is_caution,
+    wrapped,
+    write_answer,
+    write_page,
+)
 from mercer.cli.common_options import TwoSampleOptions, expanded
 from mercer.cli.exits import Refused, WrongUse, guarded, say
 from mercer.cli.match import FileSample, matched
@@ -81,9 +89,9 @@ def power(
         started, notes = perf_counter(), []
         first, second = matched([*chosen.samples(a, b)], chosen.missing, notes, time_option=False)
         answer = _estimate(chosen.choice, first, second, level, target, study_sizes, runs, notes)
-        pilot = _pilot_caution(chosen.choice, first, second, level)
+        pilot = _pilot_cautions(chosen.choice, first, second, level, notes)
         seconds = perf_counter() - started
-    for note in notes:
+    for note in filterfalse(is_caution, notes):
         say(f"note: {note}")
     names = [first.name, second.name]
     write_answer(
@@ -113,22 +121,28 @@ def _write_power_report(
         answer,
         names=display_names([first.name, second.name]),
         facts={"pilot": f"{first.rows:,} and {second.rows:,} rows"},
-        notes=notes,
+        notes=[*dict.fromkeys(notes)],
         again=again,
     )
     write_page(path, page)
 
 
-def _pilot_caution(
-    choice: TwoSampleChoice, first: FileSample, second: FileSample, level: float
+def _pilot_cautions(
+    choice: TwoSampleChoice,
+    first: FileSample,
+    second: FileSample,
+    level: float,
+    notes: Sequence[str],
 ) -> list[str]:
-    """A caution, where the pilot itself shows no difference whose size could be trusted."""
+    """Those of the notes, and one where the pilot itself shows no difference whose size could be trusted."""
+    cautions = [*filter(is_caution, notes)]
     pvalue = choice.run(first, second, []).pvalue
     if pvalue <= level:
-        return []
+        return cautions
     return [
         f"Caution: the pilot shows no difference (p = {pvalue:.3g}, level {level:g}): the sizes below are "
-        "for a difference that may be chance. See the intervals; they may have no upper end."
+        "for a difference that may be chance. See the intervals; they may have no upper end.",
+        *cautions,
     ]
 
 
