@@ -81,6 +81,16 @@ class TestTime:
         pairs = document("independence", "a.csv", "--time", "day", "--resamples", "49")
         assert [c["name"] for c in pairs["columns"]] == ["v", "w"]
 
+    def test_columns_of_series_are_tested_as_series(self, folder):
+        """The terminal left the columns out, and the page said that 2 of 2 differ on their own."""
+        command = ("two-sample", "a.csv", "b.csv", "--time", "day", "--series")
+        features = document(*command)["features"]["features"]
+        assert {f["name"] for f in features} == {"v", "w"}
+        assert min(f["adjusted"] for f in features) > 0.05
+        told = run(*command, "--report", "series.html").stdout
+        assert "v " in told
+        assert "on their own" not in (folder / "series.html").read_text()
+
     def test_rising_columns_give_a_hint(self):
         files = ("two-sample", "a_numbered.csv", "b_numbered.csv", "--resamples", "49")
         told = document(*files)

@@ -142,21 +142,14 @@ def two_sample_answer(
     notes: Sequence[str],
 ) -> TwoSampleAnswer:
     """The result with its effect size and its differing columns."""
-    series = result.test.for_series
     first, second = samples
-    if series:
-        features = None
-    elif isinstance(first, StreamedSample) and isinstance(second, StreamedSample):
+    if isinstance(first, StreamedSample) and isinstance(second, StreamedSample):
         features = streamed_features(first, second, seed)
     else:
         features = ranked(result, seed)
     subset = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
     remarks = list(notes)
-    if series and len(samples[0].columns) > 1:
-        remarks.append(
-            "columns are not tested one by one with --series: select some with --columns"
-        )
-    elif features is not None:
+    if features is not None:
         features = _with_file_names(features, samples[0])
     elif len(samples[0].columns) > 1:
         remarks.append("too many columns to rank one by one: select some with --columns")

@@ -20,7 +20,7 @@ from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
 from mercer.htest.result import Result
 from mercer.kernels.base import Kernel
-from mercer.rkhs.paired_samples import Variable, check_kernels, listed, variables
+from mercer.rkhs.paired_samples import Variable, check_kernels, listed_briefly, variables
 from mercer.rkhs.sample_rows import one_sample, taken
 
 _COMPONENTS = 8  # kernel principal components: beyond them features of autocorrelation are rare
@@ -36,7 +36,6 @@ _ROUNDING = 1e-12  # relative difference between equal sums in different orders
 _MAX_ROWS_FOR_CAUTION = 1000  # consecutive ones that `serial_cautions` looks at
 _LEVEL_OF_CAUTION = 0.01  # of rows in random order one caution in a hundred is wrong
 _CAUTION_RESAMPLES = 199
-_MAX_NAMES = 3  # of samples or columns in a caution
 
 
 @dataclass(frozen=True)
@@ -196,15 +195,10 @@ def serial_cautions(
             f"If their order is that of time, {consequence} If rows are only sorted, shuffle them."
         )
     return (
-        f"Caution: the rows of {_listed_briefly(serial)} depend on those before them (SerialHSIC, p = "
+        f"Caution: the rows of {listed_briefly(serial)} depend on those before them (SerialHSIC, p = "
         f"{max(pvalues[name] for name in serial):.2g}), and this test takes rows for independent"
         f"{', so' if ordered else '.'} {consequence}",
     )
-
-
-def _listed_briefly(names: list[str]) -> str:
-    hidden = len(names) - _MAX_NAMES
-    return listed(names if hidden <= 0 else [*names[:_MAX_NAMES], f"{hidden} more"])
 
 
 def serial_pvalue(x: Any, name: str = "x", resamples: int = _CAUTION_RESAMPLES) -> float:

@@ -29,6 +29,7 @@ from mercer.htest.slow_spectrum import (
     slow_changes_spectrum,
 )
 from mercer.linalg import eigh
+from mercer.rkhs.paired_samples import listed_briefly
 
 _MAX_COSINES = 16  # of all series together: as Student's t with 16 degrees of freedom
 _MAX_INFLATION = 2.0  # faster cosines, at which f has fallen by more, are left out
@@ -91,11 +92,17 @@ class SlowForms:
     wandering: tuple[float, ...]  # share of the variance of each series in its slowest cosines
     tolerance: float = 0.0  # largest difference by rounding between equal forms
     remarks: tuple[str, ...] = ()  # on what was done to the series
+    used: np.ndarray | None = None  # mask of the contrasts that are used; None: all
 
     def rotated(self, resamples: int, seed: int) -> np.ndarray:
         """u'Mu for directions u that are uniform on the sphere: (resamples,)."""
-        u = np.random.default_rng(seed).standard_normal((resamples, len(self.matrix)))
-        u /= np.linalg.norm(u, axis=1, keepdims=True)
+        return self.mixed(
+            np.random.default_rng(seed).standard_normal((resamples, len(self.matrix)))
+        )
+
+    def mixed(self, normals: np.ndarray) -> np.ndarray:
+        """u'Mu for the directions u of standard normal vectors (b, 1 + k): (b,)."""
+        u = normals / np.linalg.norm(normals, axis=1, keepdims=True)
         return np.einsum("bi,bi->b", u @ self.matrix, u)
 
     @property
@@ -105,7 +112,7 @@ class SlowForms:
 
     def slowest(self, cosines: int) -> SlowForms:
         """The forms of one series with fewer cosines, the slowest ones."""
-        return replace(self, matrix=self.matrix[: cosines + 1, : cosines + 1])
+        return replace(self, matrix=self.matrix[: cosines + 1, : cosines + 1], used=None)
 
     def scaled(self, factor: float, *remarks: str) -> SlowForms:
         """The forms times a factor, with remarks."""
@@ -155,16 +162,40 @@ def slow_forms(contrasts: SlowContrasts, products: np.ndarray, tolerance: float 
     forms = matrix[np.ix_(kept, kept)] * np.outer(scale, scale)
     slowest = products[:, 1:] @ slowest_mixture(matrix[1:, 1:], contrasts.number)
     wandering = slow_shares(contrasts.pieces(slowest))
-    return SlowForms(forms, effective * min(contrasts.sizes), wandering, tolerance)
+    return SlowForms(forms, effective * min(contrasts.sizes), wandering, tolerance, used=kept)
+
+
+def rotated_together(forms: Sequence[SlowForms], resamples: int, seed: int) -> np.ndarray:
+    """u'Mu of several statistics at the same contrasts and the same random directions: (forms, resamples).
+
+    Each is as `SlowForms.rotated`, and together they have the dependence of the statistics, which a correction for their
+    number may use. A statistic that uses fewer contrasts takes the part of the directions that it uses.
+    """
+    masks = [np.ones(len(f.matrix), dtype=bool) if f.used is None else f.used for f in forms]
+    normals = np.random.default_rng(seed).standard_normal((resamples, len(masks[0])))
+    return np.stack([f.mixed(normals[:, mask]) for f, mask in zip(forms, masks, strict=True)])
 
 
 def contrasted(matrix: LazyMatrix, contrasts: SlowContrasts) -> SlowForms:
     """Forms of the contrasts by the matrix of inner products of the feature vectors; one pass over its tiles."""
     weights = array_like(contrasts.weights, matrix.like)
     products = to_numpy(matrix @ weights)
-    largest = float(np.max(np.abs(to_numpy(matrix.diagonal())), initial=0.0))
-    rounding = _ROUNDING_ERRORS * float(np.finfo(products.dtype).eps) * len(products) ** 0.5
-    return slow_forms(contrasts, products.astype(np.float64), rounding * largest)
+    tolerance = _rounding(products, to_numpy(matrix.diagonal()))
+    return slow_forms(contrasts, products.astype(np.float64), tolerance)
+
+
+def contrasted_features(features: np.ndarray, contrasts: SlowContrasts) -> SlowForms:
+    """The same from the feature vectors themselves, in time linear in their number: (N, r)."""
+    products = features @ (features.T @ contrasts.weights)
+    diagonal = np.einsum("ij,ij->i", features, features)
+    return slow_forms(contrasts, products, _rounding(products, diagonal))
+
+
+def _rounding(products: np.ndarray, diagonal: np.ndarray) -> float:
+    """Largest difference by rounding between equal forms, from products of this precision."""
+    largest = float(np.max(np.abs(diagonal), initial=0.0))
+    eps = float(np.finfo(products.dtype).eps)
+    return _ROUNDING_ERRORS * eps * len(products) ** 0.5 * largest
 
 
 def slowest_mixture(forms: np.ndarray, number: int) -> np.ndarray:
@@ -193,6 +224,17 @@ def slow_shares(pieces: Sequence[np.ndarray]) -> tuple[float, ...]:
 def wanders(share: float) -> bool:
     """Whether this share in the slowest cosines is that of a random walk."""
     return share > _WANDERING
+
+
+def untested(names: Sequence[str]) -> tuple[str, ...]:
+    """A caution that names columns or pairs that were left untested among others, because they wander; else nothing."""
+    if not names:
+        return ()
+    return (
+        f"Caution: {listed_briefly(names)} {'wanders' if len(names) == 1 else 'wander'} like a random walk or a trend, so that "
+        "no test was made and the p-value is 1: take differences (difference=True, or --difference of the command), or observe "
+        "for longer.",
+    )
 
 
 def refusal(name: str, share: float, remedy: str | None = None) -> ValueError:

@@ -26,6 +26,7 @@ from mercer.rkhs.sample_rows import recentred, taken, widened
 
 T = TypeVar("T")
 _MAX_COLUMNS_NAMED = 4  # in a label, which has to fit on a line
+_MAX_LISTED = 3  # columns or samples that a caution names
 
 
 # ---- for measures -------------------------------------------------------------------------------
@@ -230,3 +231,9 @@ def kernel_for_frame(frame: Table, name: str, choose: Callable[[Table], T]) -> T
 def listed(words: Sequence[str]) -> str:
     """Words joined with commas and an "and"."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def listed_briefly(words: Sequence[str]) -> str:
+    """The first three words and how many more there are."""
+    hidden = len(words) - _MAX_LISTED
+    return listed(words if hidden <= 0 else [*words[:_MAX_LISTED], f"{hidden} more"])

@@ -23,11 +23,12 @@ from mercer.htest.corrections import (
     resolution_caution,
 )
 from mercer.htest.format_number import figure
-from mercer.htest.nulls import Null, Permutation
+from mercer.htest.nulls import Permutation
 from mercer.htest.result_rows import ResultRows
 from mercer.htest.samples.column_descriptions import moments, shares
 from mercer.htest.samples.column_features import Embedded, embedded
-from mercer.htest.samples.pooled_sample import Pooled, labellings, loss, two_samples
+from mercer.htest.samples.paired_columns import TIE, columns_as_values, joined
+from mercer.htest.samples.pooled_sample import labellings, loss, two_samples
 from mercer.kernels.prepare import aligned
 from mercer.plot import plot_features
 from mercer.rkhs.distributions import Empirical
@@ -94,6 +95,7 @@ class Features(ResultRows):
     resamples: int
     noun: str = "column"  # or "feature", of objects
     sizes: tuple[int, int] | None = None  # of the samples that were compared
+    notes: tuple[str, ...] = ()  # cautions about single columns
 
     def __len__(self) -> int:
         return len(self.features)
@@ -124,10 +126,9 @@ class Features(ResultRows):
         return f"{self.sizes[0]:,} and {self.sizes[1]:,} random rows"
 
     def cautions(self, level: float = 0.05) -> tuple[str, ...]:
-        """A caution, where so few resamples cannot find anything at this level."""
-        return resolution_caution(
-            self.correction, len(self), self.resamples, level, f"{self.noun}s"
-        )
+        """Cautions: so few resamples that nothing can be found at this level; columns that cannot be tested."""
+        few = resolution_caution(self.correction, len(self), self.resamples, level, f"{self.noun}s")
+        return (*few, *self.notes)
 
     def plot(self, ax: Any = None, *, level: float = 0.05, most: int = 15) -> Any:
         """Bar chart of the `most` largest distances; returns the Axes."""
@@ -196,48 +197,60 @@ def feature_differences(
     """
     validate.instance("correction", correction, Correction, "a correction, such as Holm()")
     first, second, weights = tables(x, y)
-    number = len(first.columns.names)
-    if resamples is None:
-        wanted = 50 * number - 1 if isinstance(correction, StepCorrection) else _MIN_RESAMPLES
-        resamples = int(np.clip(wanted, _MIN_RESAMPLES, _MAX_RESAMPLES))
-    validate.whole("resamples", resamples)
+    resamples = number_of_resamples(correction, len(first.columns.names), resamples)
     restricted = null or Permutation()
+    validate.instance(
+        "null", restricted, Permutation, "a Permutation; series have result.features()"
+    )
     permutation = Permutation(resamples, blocks=restricted.blocks, paired=restricted.paired)
-    pooled = np.concatenate([first.values, second.values])
-    columns = (
-        embedded(column, categorical)
-        for column, categorical in zip(pooled.T, first.columns.categorical, strict=True)
-    )
     labels = labellings(len(first), len(second), permutation, resampling_seed(rng))
-    exact, values = _statistics(columns, labels, weights, resamples + 1)
-    _equalize_unchanged(values, permutation, first, second, weights)
-    observed, draws = values[:, 0], values[:, 1:]
-    adjusted = correction.of_resampled(observed, draws)
-    pvalues = resampled_pvalues(observed, draws)
-    features = [
-        _feature(j, first, second, weights, exact[:, j], pvalues[j], adjusted[j])
-        for j in range(number)
-    ]
-    order = sorted(
-        range(number), key=lambda j: (adjusted[j], pvalues[j], -features[j].standardized)
-    )
-    sizes = len(first), len(second)
-    return Features(tuple(features[j] for j in order), correction, resamples, sizes=sizes)
+    columns, number = embedded_columns(first, second), resamples + 1
+    exact, values = statistics_of_columns(columns, labels, weights, number)
+    if not permutation.paired:
+        return ranked_columns(first, second, weights, exact, values, correction)
+    changes = columns_as_values(first, second)
+    _, of_means = statistics_of_columns(changes, labels, weights, number)
+    values = joined(values, of_means, first, second, weights)
+    return ranked_columns(first, second, weights, exact, values, correction, TIE)
 
 
-def features_of(
-    pooled: Pooled, null: Null | None, correction: Correction, resamples: int | None, rng: Any
+def ranked_columns(
+    first: Table,
+    second: Table,
+    weights: np.ndarray,
+    exact: np.ndarray,
+    values: np.ndarray,
+    correction: Correction,
+    tolerance: Any = 0.0,
+    notes: tuple[str, ...] = (),
 ) -> Features:
-    """`feature_differences` of the samples of a test, with its weights, blocks and pairs."""
-    if pooled.samples is None:
-        raise TypeError("this result does not know its samples: use feature_differences(x, y)")
-    x, y = pooled.samples
-    if pooled.weights is not None:
-        x, y = Empirical(x, pooled.weights[: pooled.n]), Empirical(y, pooled.weights[pooled.n :])
-    restricted = pooled.null_of_rows(null) if isinstance(null, Permutation) else None
-    return feature_differences(
-        x, y, correction=correction, resamples=resamples, null=restricted, rng=rng
-    )
+    """The differences of columns with MMD^2 and variance within `exact` (2, d), by statistics and their draws (d, 1 + B)."""
+    observed, draws = values[:, 0], values[:, 1:]
+    adjusted = correction.of_resampled(observed, draws, tolerance)
+    pvalues = resampled_pvalues(observed, draws, tolerance)
+    features = [
+        _feature(j, first, second, weights, exact[:, j], p, corrected)
+        for j, (p, corrected) in enumerate(zip(pvalues, adjusted, strict=True))
+    ]
+    features.sort(key=lambda f: (f.adjusted, f.pvalue, -f.standardized))
+    sizes = len(first), len(second)
+    return Features(tuple(features), correction, draws.shape[1], sizes=sizes, notes=notes)
+
+
+def number_of_resamples(correction: Correction, columns: int, resamples: int | None) -> int:
+    """The number that was asked for, or the default for so many columns."""
+    if resamples is None:
+        wanted = 50 * columns - 1 if isinstance(correction, StepCorrection) else _MIN_RESAMPLES
+        return int(np.clip(wanted, _MIN_RESAMPLES, _MAX_RESAMPLES))
+    validate.whole("resamples", resamples)
+    return resamples
+
+
+def embedded_columns(first: Table, second: Table) -> Iterator[Embedded]:
+    """Each column of both samples together, with its kernel."""
+    pooled = np.concatenate([first.values, second.values])
+    for column, categorical in zip(pooled.T, first.columns.categorical, strict=True):
+        yield embedded(column, categorical)
 
 
 # ---- private ------------------------------------------------------------------------------
@@ -270,25 +283,13 @@ def _plain(x: Array) -> Table:
     return Table(values, Columns(tuple(f"column {j}" for j in range(width)), (False,) * width))
 
 
-def _statistics(
+def statistics_of_columns(
     columns: Iterator[Embedded], labels: Any, weights: np.ndarray, number: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """MMD^2 and variance within of each column (2, d), MMD^2 of each labelling (d, B + 1)."""
     results = [_grouped(group, labels, weights, number) for group in _groups(columns, len(weights))]
     exact, values = zip(*results, strict=True)
     return np.concatenate(exact, axis=1), np.concatenate(values)
-
-
-def _equalize_unchanged(
-    values: np.ndarray, null: Permutation, first: Table, second: Table, weights: np.ndarray
-) -> None:
-    """Give all labellings one statistic where a column is the same in both rows of every pair, in place.
-
-    Swaps change nothing there, and the rounding of sums in another order would decide the p-value.
-    """
-    if null.paired and np.all(weights == weights[0]):
-        same = np.all(first.values == second.values, axis=0)  # (d,)
-        values[same] = values[same, :1]
 
 
 def _groups(columns: Iterator[Embedded], n: int) -> Iterator[list[Embedded]]:
@@ -310,7 +311,7 @@ def _groups(columns: Iterator[Embedded], n: int) -> Iterator[list[Embedded]]:
 def _grouped(
     columns: list[Embedded], labels: Any, weights: np.ndarray, number: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Result of `_statistics` for a group of columns."""
+    """Result of `statistics_of_columns` for a group of columns."""
     starts = np.cumsum([0, *(c.features.shape[1] for c in columns)])[:-1]
     diagonals = [np.einsum("ij,ij->i", c.features, c.features)[:, None] for c in columns]
     terms = np.concatenate([*(c.features for c in columns), *diagonals], axis=1)

@@ -38,7 +38,7 @@ class Batch:
     result: TwoSampleResult = field(repr=False, compare=False)
     corrected: float
     effect: Effect = field(repr=False, compare=False)
-    features: Features | None = field(repr=False, compare=False)  # None: one column, or series
+    features: Features | None = field(repr=False, compare=False)  # None: one column
 
     @property
     def size(self) -> int:
@@ -265,7 +265,6 @@ def _named(batches: Mapping[str, Any] | Sequence[Any]) -> Iterator[tuple[str, An
 
 
 def _measured(result: TwoSampleResult) -> tuple[Effect, Features | None]:
-    """How much a batch differs, and its columns one by one; series are not tested by column."""
-    by_column = result.has_features and not result.test.for_series
+    """How much a batch differs, and its columns one by one."""
     effect = result.thinned(_MAX_ROWS_FOR_EFFECT).effect()
-    return effect, result.features(rng=0) if by_column else None
+    return effect, result.features(rng=0) if result.has_features else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from mercer.backend import array_like, to_numpy
@@ -23,16 +25,23 @@ def block_forms(pooled: Pooled, null: WildBootstrap, seed: int) -> np.ndarray:
     """
     if pooled.weights is not None:
         raise NoRule("WildBootstrap() needs samples without weights: use Permutation()")
-    gram, of, labels = pooled.gram, *_blocks(pooled, null, seed)
+    gram = pooled.gram
+    forms = [
+        to_numpy(gram.quad(array_like(w, gram.like))).astype(np.float64)
+        for w in block_weights((pooled.n, pooled.m), null, seed)
+    ]
+    return np.concatenate(forms)
+
+
+def block_weights(sizes: tuple[int, int], null: WildBootstrap, seed: int) -> Iterator[np.ndarray]:
+    """Weights 1/n' of blocks with sign + and -1/m' of the others, some draws at a time: (n + m, b)."""
+    of, labels = _blocks(sizes, null, seed)
     width = max(settings().memory // (64 * len(of)), 1)
-    forms = []
     for start in range(0, null.resamples, width):
         chunk = labels.columns(slice(start, min(start + width, null.resamples)), _FLOAT64_LIKE)
         plus = chunk.rows(slice(0, labels.shape[0]))[of] > 0  # (n + m, b)
         size = plus.sum(axis=0)
-        w = np.where(plus, 1 / size, -1 / (len(of) - size))
-        forms.append(to_numpy(gram.quad(array_like(w, gram.like))).astype(np.float64))
-    return np.concatenate(forms)
+        yield np.where(plus, 1 / size, -1 / (len(of) - size))
 
 
 def slow_forms_of(pooled: Pooled) -> SlowForms:
@@ -49,10 +58,12 @@ def slow_forms_of(pooled: Pooled) -> SlowForms:
 _FLOAT64_LIKE = np.empty(0, dtype=np.float64)
 
 
-def _blocks(pooled: Pooled, null: WildBootstrap, seed: int) -> tuple[np.ndarray, PermutedWeights]:
+def _blocks(
+    sizes: tuple[int, int], null: WildBootstrap, seed: int
+) -> tuple[np.ndarray, PermutedWeights]:
     """The block of every observation (n + m,), and random signs of the blocks."""
     block = null.block or 1
-    first, second = np.arange(pooled.n) // block, np.arange(pooled.m) // block
+    first, second = (np.arange(size) // block for size in sizes)
     block_labels = np.repeat([1.0, -1.0], [first[-1] + 1, second[-1] + 1])
     signs = PermutedWeights(block_labels, null.resamples, rng=seed)
     return np.concatenate([first, first[-1] + 1 + second]), signs

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer import validate
 from mercer.backend import is_array
+from mercer.errors import NoRule
 from mercer.htest.corrections import Correction, WestfallYoung
 from mercer.htest.deviation import deviation_interval
 from mercer.htest.hypothesis_test import HypothesisTest
@@ -24,7 +25,8 @@ from mercer.htest.sample_notes import (
     sample_rows_notes,
     subsample_note,
 )
-from mercer.htest.samples.attribution import Features, features_of
+from mercer.htest.samples.attribution import Features
+from mercer.htest.samples.column_tests import features_of
 from mercer.htest.samples.effect import Effect, Measured, measured, witness_of
 from mercer.htest.samples.locations_found import (
     Frequency,
@@ -51,6 +53,10 @@ _MIN_OBSERVATIONS = 2  # in each sample, for an unbiased MMD^2
 _SIZES_OF_PAIRS = (
     "Sizes and means compare the samples as wholes: what is clear within pairs may be small beside the spread of "
     "each sample."
+)
+_NO_SERIES_OF_OBJECTS = (
+    "features of objects are permuted, which takes the objects for independent, and this test takes them for series: use "
+    "points(), or compare numbers that describe the objects, as columns of a data frame"
 )
 _FEATURES_SEED = 0  # of the resamples of `features` in a summary, which is always the same
 
@@ -139,11 +145,13 @@ class TwoSampleResult(ExplainedResult):
         """Columns that differ, each tested alone, with p-values corrected for their number.
 
         Objects are compared by the explicit features of the kernel: the mean numbers of k-mers in strings,
-        or of substructures in graphs and trees. Permutations respect the blocks or pairs of the test's null.
-        See `feature_differences`.
+        or of substructures in graphs and trees. Permutations respect the blocks or pairs of the test's null, and
+        columns of series have the `WildBootstrap` of the test. See `feature_differences`.
         """
         null = getattr(self.test, "null", None)
         if isinstance(self.pooled.points, Objects):
+            if self.test.for_series:
+                raise NoRule(_NO_SERIES_OF_OBJECTS)
             restricted = self.pooled.null_of_rows(null) if isinstance(null, Permutation) else None
             return object_feature_differences(self.pooled, restricted, correction, resamples, rng)
         return features_of(self.pooled, null, correction, resamples, rng)
@@ -195,7 +203,7 @@ class TwoSampleResult(ExplainedResult):
 
         Without `features` they are computed, always with the same resamples.
         """
-        if features is None and self.has_features and not self.test.for_series:  # they are permuted
+        if features is None and self.has_features:
             features = self.features(rng=_FEATURES_SEED)
         return told(self, self._level_or(level), self.effect(confidence), features)
 
@@ -239,7 +247,9 @@ class TwoSampleResult(ExplainedResult):
     @property
     def has_features(self) -> bool:
         """Whether the samples have several columns, or objects explicit features, to be compared one by one."""
-        return (self.width or 0) > 1 or has_explicit_features(self.pooled)
+        if self.width is None:
+            return has_explicit_features(self.pooled) and not self.test.for_series
+        return self.width > 1
 
     @cached_property
     def _separation(self) -> Separation:
