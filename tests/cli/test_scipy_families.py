@@ -84,6 +84,8 @@ def test_a_distribution_with_its_parameters_is_tested_as_it_is(put):
     ("model", "told"),
     [
         ("norm(100, -15)", "no distribution with these parameters"),
+        ("beta(2)", "b has no value: give it, or give the others by name"),
+        ("beta(2, 3, a=2)", "a, b, loc, scale: give each once"),
         ("norm(1, 2, 3)", "norm of SciPy has the parameters loc, scale"),
         ("gamma(2, scala=3)", "gamma of SciPy has the parameters a, loc, scale"),
         ("norm(x)", "one of its distributions such as 'norm"),
@@ -93,6 +95,68 @@ def test_a_distribution_with_its_parameters_is_tested_as_it_is(put):
 def test_what_is_no_distribution_is_refused(put, model, told):
     put("v\n" + "".join(f"{i}.5\n" for i in range(40)), "v.csv")
     assert told in refused("goodness", "v.csv", "--model", model, code=2)
-    if "x" not in model:
+    if "(x" not in model and "norm(1, 2" in model:
         put("v,w\n" + "".join(f"{i}.5,{i % 7}\n" for i in range(40)), "two.csv")
         assert "one column" in refused("goodness", "two.csv", "--model", "norm(1, 2)", code=2)
+
+
+@pytest.mark.parametrize(
+    ("model", "held"),
+    [
+        ("beta(loc=0, scale=100)", {"loc": 0.0, "scale": 100.0}),
+        ("beta(floc=0, fscale=100, fb=3)", {"loc": 0.0, "scale": 100.0, "b": 3.0}),
+        ("gamma(a=2, floc=0)", {"a": 2.0, "loc": 0.0}),
+        ("norm(floc=40)", {"loc": 40.0}),
+    ],
+)
+def test_named_parameters_are_held_and_the_others_fitted(put, model, held):
+    """It was refused with a list of the parameters, as if one were misspelt."""
+    x = 100 * np.random.default_rng(0).beta(2.0, 3.0, size=80)
+    put("cover\n" + "".join(f"{v!r}\n" for v in x.tolist()), "cover.csv")
+    told = run("goodness", "cover.csv", "--model", model, "--resamples", "19", "--json", "-").stdout
+    fitted = json.loads(told)["model"]["parameters"]
+    family = family_named(model.partition("(")[0])
+    named = family.fit(x, **{f"f{name}": value for name, value in held.items()})
+    assert list(fitted.values()) == pytest.approx(list(named), rel=1e-3)
+    assert {name: fitted[name] for name in held} == pytest.approx(held)
+
+
+def test_held_parameters_stay_in_refits():
+    x = 100 * np.random.default_rng(1).beta(2.0, 3.0, size=(100, 1))
+    for held in ({"loc": 0.0, "scale": 100.0}, {"loc": 0.0, "scale": 100.0, "a": 2.0}):
+        fit = FitFamily.to_rows("beta", x, held)
+        again = parameters(fit.refit(x[:60], fit(x)))
+        assert {name: again[name] for name in held} == pytest.approx(held)
+        assert again["b"] != parameters(fit(x))["b"]
+    assert FitFamily.to_rows("gamma", x, {"scale": 2.0}).bounds == {"floc": 0.0, "fscale": 2.0}
+    assert FitFamily.to_rows("beta", x / 100, {"loc": -1.0}).bounds == {"floc": -1.0}
+
+
+def test_rows_outside_of_the_support_are_told_in_the_units_of_the_file(put):
+    """The column was 'column 0', and both its value and the support were divided by a standard deviation."""
+    x = 100 * np.random.default_rng(0).beta(2.0, 3.0, size=40)
+    put("cover,other\n" + "".join(f"{v:.2f} %,{v}\n" for v in x), "cover.csv")
+    asked = ("goodness", "cover.csv", "--columns", "cover", "--model")
+    message = refused(*asked, "beta(2, 5)", code=3)
+    assert f"column 'cover', row 1: {x[0]:.2f} is outside of the support" in message
+    assert "strictly between 0 and 1, as 39 others are" in message
+    assert "scale=100" in message
+    run(*asked, "beta(2, 3, scale=100)", "--resamples", "19")
+    assert "scale=100" not in refused(*asked, "uniform(200, 10)", code=3)
+    frame = pd.DataFrame({"cover": x})
+    with pytest.raises(
+        ValueError, match=r"column 'cover' is [\d.]+ and must be strictly between 0 and 1\)"
+    ):
+        mercer.goodness_of_fit(stats.beta(2, 5), frame)
+
+
+def test_a_family_of_which_nothing_is_free_is_not_fitted(put):
+    """A uniform distribution keeps the unit interval where all rows are in it, and SciPy refuses to fit nothing."""
+    x = np.random.default_rng(0).random(60)
+    put("share\n" + "".join(f"{v!r}\n" for v in x.tolist()), "share.csv")
+    told = json.loads(run("goodness", "share.csv", "--model", "uniform", "--json", "-").stdout)
+    assert told["model"]["fit"] is None
+    assert (
+        told["pvalue"]
+        == mercer.goodness_of_fit(stats.uniform(), pd.DataFrame({"share": x}), rng=0).pvalue
+    )

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.exits import WrongUse
+from mercer.cli.exits import Refused, WrongUse
 from mercer.cli.match import FileSample
 from mercer.cli.model_option import ChosenModel
+from mercer.cli.table import quoted
 from mercer.cli.test_names import KernelName
 from mercer.cli.test_registry import Choice, kernel_for
 from mercer.frames import Table
@@ -20,9 +21,13 @@ from mercer.htest import FSSD, KSD, KSDAgg, LinearKSD, WildBootstrap, goodness_o
 from mercer.htest.goodness.composite import Composite
 from mercer.htest.goodness.goodness_of_fit import chosen, family_fit, in_units
 from mercer.htest.goodness.goodness_result import GoodnessResult
-from mercer.htest.goodness.score_models import StandardizedFit, StandardizedModel
+from mercer.htest.goodness.score_models import StandardizedFit, StandardizedModel, model_of
 from mercer.rkhs.sample_rows import taken
 
+_PER_CENT = (
+    "; per cent are read as numbers up to 100 (60.44 % is 60.44): if these are, divide them by 100, or give the model that "
+    "scale, as in beta(2, 5, scale=100)"
+)
 _REFITS = 199  # resamples, each with a fit of the model: a p-value of 0.005 is enough at level 0.05
 
 
@@ -69,6 +74,7 @@ class GoodnessChoice(Choice):
         """Result of the test; how the model was fitted is added to `notes`."""
         points = sample.points
         if model.fit is None:
+            _refuse_impossible(model, sample)
             return self._test_model(model.model, points, np.random.default_rng(self.seed))
         if self.fit is FitName.HALF:
             return self._split(model.fit, sample, notes)
@@ -178,6 +184,32 @@ class GoodnessChoice(Choice):
             raise WrongUse(
                 "--chain needs a model that is not fitted, or --fit half; and --test ksd or ksdagg"
             )
+
+
+def _refuse_impossible(model: ChosenModel, sample: FileSample) -> None:
+    """Refuse rows outside of the support of the model, by their column and in its units."""
+    points = numeric_array(sample.points)
+    chart = model_of(model.model).at(points).chart
+    outside = np.zeros(len(points), bool) if chart is None else chart.outside(points)
+    if chart is None or not outside.any():
+        return
+    row = int(np.argmax(outside))
+    column, value, low, high = chart.beyond(points[row])
+    name, number = list(sample.columns)[column], int(outside.sum())
+    place = f"{sample.name}, column {quoted([name])}" + f", row {row + 1:,}" * sample.original_rows
+    others = (
+        f", as {number - 1:,} others are" if number > 2 else ", as 1 other is" if number > 1 else ""
+    )
+    raise Refused(
+        f"{place}: {value:g} is outside of the support of {model.description}, which is strictly between {low:g} and {high:g}"
+        f"{others}: that refutes the model without a test; leave such rows out to test it on the others"
+        f"{_PER_CENT if _per_cent(points[:, column], low, high) else ''}"
+    )
+
+
+def _per_cent(values: np.ndarray, low: float, high: float) -> bool:
+    """Whether values may be per cent, and the model is one of shares."""
+    return bool(low == 0 and high == 1 and np.all((values >= 0) & (values <= 100)))
 
 
 def numeric_array(points: Any) -> np.ndarray:

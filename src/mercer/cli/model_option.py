@@ -11,13 +11,20 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mercer.backend import is_array, to_numpy
 from mercer.cli.exits import WrongUse, one_line
-from mercer.cli.scipy_family import FitFamily, fixed_distribution, is_family, similar_families
+from mercer.cli.scipy_family import (
+    FitFamily,
+    WrittenFamily,
+    is_family,
+    similar_families,
+    written_family,
+)
 from mercer.cli.table import quoted
 from mercer.htest.goodness.against_draws import sampler_of
 from mercer.htest.goodness.score_models import model_of
@@ -54,28 +61,29 @@ def model_maker(name: str, seed: int) -> Iterator[Callable[[np.ndarray], ChosenM
         fit = FitMixture(components, seed)
         yield lambda x: ChosenModel(name, description, fit)
     elif ":" not in name and is_family(name):
-
-        def of_family(x: np.ndarray) -> ChosenModel:
-            family = FitFamily.to_rows(name, x)
-            return ChosenModel(name, family.description, family)
-
-        yield of_family
-    elif (distribution := fixed_distribution(name)) is not None:
-
-        def of_distribution(x: np.ndarray) -> ChosenModel:
-            if x.shape[1] != 1:
-                raise WrongUse(
-                    f"--model {name} is for one column, got {x.shape[1]}: select it with --columns"
-                )
-            return ChosenModel(name, f"the distribution {name} of SciPy", model=distribution)
-
-        yield of_distribution
+        yield partial(_of_family, name, WrittenFamily(name, {}, None))
+    elif (written := written_family(name)) is not None:
+        yield partial(_of_family, name, written)
     elif _MODULE_PATTERN.fullmatch(name) is None or ".py:" in name:
         raise WrongUse(f"{_FORMS}, got {name!r}{_hint(name)}")
     else:
         with _working_directory_on_path():
             value = _imported(name)
             yield lambda x: _interpreted(name, value, x)
+
+
+def _of_family(name: str, written: WrittenFamily, x: np.ndarray) -> ChosenModel:
+    """A family of SciPy that is fitted to one column, or one of its distributions."""
+    if x.shape[1] != 1:
+        raise WrongUse(
+            f"--model {name} is for one column, got {x.shape[1]}: select it with --columns"
+        )
+    if written.distribution is not None:
+        return ChosenModel(name, f"the distribution {name} of SciPy", model=written.distribution)
+    family = FitFamily.to_rows(written.family, x, written.held)
+    if (distribution := family.distribution) is not None:  # the uniform one on shares
+        return ChosenModel(name, family.description, model=distribution)
+    return ChosenModel(name, family.description, family)
 
 
 def _hint(name: str) -> str:

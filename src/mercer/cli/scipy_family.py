@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -31,30 +32,41 @@ class FitFamily:
     """
 
     name: str
-    bounds: dict[str, float]  # arguments of SciPy's fit: floc, and fscale for the unit interval
+    bounds: dict[
+        str, float
+    ]  # arguments of SciPy's fit: floc, fscale, and f with the name of a shape
 
     @classmethod
-    def to_rows(cls, name: str, x: np.ndarray) -> FitFamily:
-        """The family of this name, with the parameters that the support of x fixes."""
+    def to_rows(
+        cls, name: str, x: np.ndarray, held: Mapping[str, float] | None = None
+    ) -> FitFamily:
+        """The family of this name, with the parameters that are held, and those that the support of x fixes."""
         if x.shape[1] != 1:
             raise WrongUse(
                 f"--model {name} is for one column, got {x.shape[1]}: select it with --columns"
             )
         family = family_named(name)
-        low, high = float(family.a), float(family.b)
-        if low == 0 and np.all(x > 0):
-            if high == 1 and np.all(x < 1):
-                return cls(family.name, {"floc": 0.0, "fscale": 1.0})
-            if high == np.inf:
-                return cls(family.name, {"floc": 0.0})
-        return cls(family.name, {})
+        asked = {f"f{parameter}": value for parameter, value in (held or {}).items()}
+        kept = _kept_bounds(family, x)
+        if any(asked.get(name, value) != value for name, value in kept.items()):
+            kept = {}
+        return cls(family.name, {**kept, **asked})
 
     @property
     def description(self) -> str:
-        """The family, and what was fixed."""
-        fixed = {"floc": "location 0", "fscale": "scale 1"}
-        words = ", ".join(fixed[name] for name in self.bounds)
+        """The family, and what was held."""
+        names = {"floc": "location", "fscale": "scale"}
+        held = self.bounds.items()
+        words = ", ".join(f"{names.get(n, n.removeprefix('f'))} {value:g}" for n, value in held)
         return f"the family {self.name} of SciPy" + (f" ({words})" if words else "")
+
+    @property
+    def distribution(self) -> Any | None:
+        """The only distribution, where all parameters are held; else None."""
+        family = family_named(self.name)
+        if len(self.bounds) < len(shape_names(family)) + 2:
+            return None
+        return family(**{name.removeprefix("f"): value for name, value in self.bounds.items()})
 
     def __call__(self, x: np.ndarray) -> Any:
         """The frozen distribution with the highest likelihood that SciPy finds."""
@@ -79,6 +91,17 @@ class FitFamily:
             ) from None
 
 
+def _kept_bounds(family: Any, x: np.ndarray) -> dict[str, float]:
+    """Location 0, where the family and all rows are positive, and scale 1, where both are in the unit interval."""
+    low, high = float(family.a), float(family.b)
+    if low == 0 and np.all(x > 0):
+        if high == 1 and np.all(x < 1):
+            return {"floc": 0.0, "fscale": 1.0}
+        if high == np.inf:
+            return {"floc": 0.0}
+    return {}
+
+
 def family_named(name: str) -> Any:
     """SciPy's continuous family of this name."""
     from scipy import stats
@@ -98,8 +121,22 @@ def is_family(name: str) -> bool:
     return True
 
 
-def fixed_distribution(name: str) -> Any | None:
-    """The distribution that is written like a call, as in norm(100, 15) or gamma(2, scale=3); None for other names."""
+@dataclass(frozen=True)
+class WrittenFamily:
+    """A family with parameters in brackets: a distribution, or a family of which some parameters are held."""
+
+    family: str
+    held: dict[str, float]
+    distribution: Any | None  # None: the other parameters are fitted
+
+
+def written_family(name: str) -> WrittenFamily | None:
+    """What is written like a call; None for other names.
+
+    norm(100, 15) and gamma(2, scale=3) are distributions, with SciPy's location 0 and scale 1 where these are not
+    given. Where shapes are missing, as in beta(loc=0, scale=100), or a name has the f of SciPy's fit, as in
+    norm(floc=0), the named parameters are held and the others are fitted.
+    """
     try:
         call: Any = ast.parse(name, mode="eval").body
         family = call.func.id
@@ -109,17 +146,37 @@ def fixed_distribution(name: str) -> Any | None:
         return None
     if not is_family(family):
         return None
-    try:
-        model = family_named(family)(*numbers, **named)
-        known = bool(np.isfinite(model.median()))
-    except TypeError:
-        shapes = (family_named(family).shapes or "").replace(",", " ").split()
+    names = [*shape_names(family_named(family)), "loc", "scale"]
+    given = dict(zip(names, numbers, strict=False))
+    plain = {w if w in names else w.removeprefix("f"): value for w, value in named.items()}
+    unknown = [w for w in named if w not in names and w.removeprefix("f") not in names]
+    if unknown or len(numbers) > len(names) or len(plain) < len(named) or {*plain} & {*given}:
         raise WrongUse(
-            f"--model {name}: {family} of SciPy has the parameters {', '.join([*shapes, 'loc', 'scale'])}"
-        ) from None
-    if not known:
+            f"--model {name}: {family} of SciPy has the parameters {', '.join(names)}: give each once, in this order or by name"
+        )
+    given |= plain
+    missing = [shape for shape in names[:-2] if shape not in given]
+    if missing and numbers:
+        raise WrongUse(
+            f"--model {name}: {family} of SciPy has the parameters {', '.join(names)}, and {missing[0]} has no value: give it, "
+            "or give the others by name, to hold them and fit the rest"
+        )
+    if (missing or {*plain} - {*named}) and len(given) < len(names):
+        return WrittenFamily(family, given, None)
+    return WrittenFamily(family, given, _distribution(name, family, given))
+
+
+def _distribution(name: str, family: str, given: dict[str, float]) -> Any:
+    """The distribution with these parameters; refused where SciPy has none."""
+    model = family_named(family)(**given)
+    if not np.isfinite(model.median()):
         raise WrongUse(f"--model {name}: SciPy has no distribution with these parameters")
     return model
+
+
+def shape_names(family: Any) -> list[str]:
+    """Names of the shape parameters of a family, in their order."""
+    return [*str(family.shapes or "").replace(",", " ").split()]
 
 
 def similar_families(name: str) -> list[str]:
@@ -133,9 +190,8 @@ def similar_families(name: str) -> list[str]:
 def parameters(model: Any) -> dict[str, float]:
     """Parameters of a frozen distribution by name: shapes, loc and scale."""
     shapes, loc, scale = model.dist._parse_args(*model.args, **model.kwds)
-    names = [word.strip() for word in (model.dist.shapes or "").split(",") if word.strip()]
     return {
-        **dict(zip(names, map(float, shapes), strict=True)),
+        **dict(zip(shape_names(model.dist), map(float, shapes), strict=True)),
         "loc": float(loc),
         "scale": float(scale),
     }

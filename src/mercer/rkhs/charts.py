@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,21 +24,37 @@ class Chart:
 
     low: np.ndarray  # (d,), -inf where there is no lower bound
     high: np.ndarray  # (d,), inf where there is no upper bound
+    units: np.ndarray | None = None  # (d,), by which points were divided; messages undo that
 
     @property
     def bounded(self) -> bool:
         """Whether any coordinate has a bound."""
         return bool(np.any(np.isfinite(self.low)) or np.any(np.isfinite(self.high)))
 
-    def coordinates(self, x: ArrayT, name: str = "x") -> ArrayT:
-        """Coordinates z_i; raises a ValueError for points outside of the box. (n, d)"""
-        xp = namespace(x)
-        low, high = array_like(self.low, x), array_like(self.high, x)
-        outside = to_numpy(xp.any((x <= low) | (x >= high), axis=1))
+    def coordinates(
+        self, x: ArrayT, name: str = "x", columns: Sequence[str] | None = None
+    ) -> ArrayT:
+        """Coordinates z_i; raises a ValueError for points outside of the box, by the names of columns. (n, d)"""
+        outside = self.outside(x)
         if outside.any():
             row = int(np.argmax(outside))
-            raise ValueError(self._refusal(to_numpy(x)[row], row, int(outside.sum()), name))
+            point = to_numpy(x)[row]
+            raise ValueError(self._refusal(point, row, int(outside.sum()), name, columns))
         return self._logs(x)
+
+    def outside(self, x: Any) -> np.ndarray:
+        """Which points are on the boundaries or beyond: (n,)."""
+        xp = namespace(x)
+        low, high = array_like(self.low, x), array_like(self.high, x)
+        return to_numpy(xp.any((x <= low) | (x >= high), axis=1))
+
+    def beyond(self, point: np.ndarray) -> tuple[int, float, float, float]:
+        """The first column in which a point is outside, its value there, and the bounds, all in the original units."""
+        column = int(np.argmax((point <= self.low) | (point >= self.high)))
+        unit = 1.0 if self.units is None else float(self.units[column])
+        values = point[column], self.low[column], self.high[column]
+        value, low, high = (unit * float(v) for v in values)
+        return column, value, low, high
 
     def near(self, x: Array, least: Array, most: Array) -> Array:
         """Coordinates z_i clipped to [least, most], defined outside of the box as well: (n, d)."""
@@ -106,13 +123,15 @@ class Chart:
         )
         return low, high, has_low, has_high
 
-    def _refusal(self, point: np.ndarray, row: int, number: int, name: str) -> str:
+    def _refusal(
+        self, point: np.ndarray, row: int, number: int, name: str, columns: Sequence[str] | None
+    ) -> str:
         """Message for points outside of the box."""
-        column = int(np.argmax((point <= self.low) | (point >= self.high)))
-        low, high = float(self.low[column]), float(self.high[column])
+        column, value, low, high = self.beyond(point)
+        which = column if columns is None else repr(columns[column])
         return (
             f"{name} has {number} point{'s' * (number > 1)} outside of the support of the model "
-            f"(first: point {row}, whose column {column} is {float(point[column]):g} and must be "
+            f"(first: point {row}, whose column {which} is {value:g} and must be "
             f"strictly between {low:g} and {high:g}): they are impossible under the model, which "
             "refutes it without a test; drop them to test the model on the others"
         )

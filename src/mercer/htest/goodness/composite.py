@@ -104,7 +104,8 @@ class Composite(HypothesisTest):
     fit : function, estimator or distribution
         A function x (n, d) -> model, such as `Gaussian.fit`; an estimator of scikit-learn, such as
         `GaussianMixture(3)` or `KernelDensity()`, a copy of which is fitted; or a family of SciPy, such
-        as `scipy.stats.norm`. A function with a method refit(x, model) is asked for fits to resamples
+        as `scipy.stats.norm`, all parameters of which are fitted; to hold some, use a function such as
+        ``lambda x: beta(*beta.fit(x, floc=0, fscale=1))``. A function with a method refit(x, model) is asked for fits to resamples
         that start from the model they were drawn from. The model must be one that can be sampled, as in `AgainstDraws`, and
         have a score if `by` needs one.
     by : function

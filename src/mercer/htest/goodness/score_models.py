@@ -50,9 +50,11 @@ class Model:
         self.check_width(int(points.shape[1]))
         return self if self.binding is None else self.binding(points)
 
-    def coordinates(self, points: Array, name: str = "x") -> Array:
+    def coordinates(self, points: Array, name: str = "x", columns: Columns | None = None) -> Array:
         """The points in unbounded coordinates; raises for points outside the support."""
-        return points if self.chart is None else self.chart.coordinates(points, name)
+        if self.chart is None:
+            return points
+        return self.chart.coordinates(points, name, None if columns is None else columns.names)
 
     def divided(self, units: Sequence[float]) -> Model:
         """The distribution of X / u, whose score at z is u s(u z).
@@ -73,7 +75,7 @@ class Model:
             below, above = np.isfinite(self.chart.low), np.isfinite(self.chart.high)
             factor = np.where(below | above, 1.0, u)
             shift = np.log(u) * (below & ~above) - np.log(u) * (above & ~below)
-            chart = Chart(self.chart.low / u, self.chart.high / u)
+            chart = Chart(self.chart.low / u, self.chart.high / u, u)
 
         def score(z: Array) -> Array:
             a, b = array_like(factor, z), array_like(shift, z)

@@ -129,7 +129,7 @@ def sample_of(model: Model, kernel: Kernel | None, x: Any, least: int) -> SteinS
         raise ValueError(f"x needs at least {least} observations, got {count(points)}")
     model.check_columns(columns)
     model = model.at(points)
-    points = model.coordinates(points)
+    points = model.coordinates(points, columns=columns)
     base_kernel = median_imq(points) if kernel is None else bound_to(kernel, columns)
     stein = Stein(base_kernel, model.score)
     stein.accept(points)  # checks the scores
