@@ -91,6 +91,18 @@ class TestTime:
         assert "v " in told
         assert "on their own" not in (folder / "series.html").read_text()
 
+    def test_pairs_of_series_are_tested_as_series(self, folder):
+        """Columns that were independent together were dependent in pairs, whose rows were permuted."""
+        rng = np.random.default_rng(0)
+        series = {name: wandering(300, rng) for name in "uvw"}
+        pd.DataFrame({"day": range(300), **series}).to_csv("three.csv", index=False)
+        question = ("independence", "three.csv", "--x", "u,v", "--y", "w", "--time", "day")
+        pairs = document(*question, "--report", "three.html")["pairs"]
+        assert "WildBootstrap" in pairs["test"]
+        assert min(pair["pvalue"] for pair in pairs["pairs"]) > 0.05
+        assert "dependent</title>" not in (folder / "three.html").read_text()
+        assert "Permutation" in document(*question, "--no-series")["pairs"]["test"]
+
     def test_rising_columns_give_a_hint(self):
         files = ("two-sample", "a_numbered.csv", "b_numbered.csv", "--resamples", "49")
         told = document(*files)

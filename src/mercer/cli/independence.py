@@ -29,9 +29,11 @@ from mercer.cli.time_series import as_series, differenced
 from mercer.cli.variables import IndependenceChoice, IndependenceName, Question, select
 from mercer.htest.dependence.all_pairs import pairwise_independence
 from mercer.htest.dependence.dependence_result import IndependenceResult
+from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.pairwise_result import Pair, PairwiseResult
 from mercer.htest.dependence.strength import Strength
 from mercer.htest.explained_variation import VariationExplained
+from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.serial_hsic import serial_cautions
 from mercer.report import independence_report
 from mercer.report.affordable import MAX_ROWS_FOR_ALL_PAIRS
@@ -166,6 +168,10 @@ class IndependenceAnswer(Answer[IndependenceResult]):
             )
         return f"No dependence was found between {x} and {y}{given} {p}."
 
+    def cautions(self) -> list[str]:
+        """Those of the test, and those of pairs that could not be tested."""
+        return [*super().cautions(), *(() if self.pairs is None else self.pairs.notes)]
+
     def facts(self) -> list[tuple[str, str]]:
         """Sizes of the data, strength of the dependence, and test."""
         x, y, given = (len(names) for names in vars(self.question).values())
@@ -231,7 +237,7 @@ def _answer_question(
         notes.append(f"the strength uses {subset.size:,} rows; the test used all")
     strength = subset.effect() if result.has_effect else None
     notes += _in_time(question, variables, result, chosen.time is not None)
-    pairs = _pairs_of(sample, question, choice.seed)
+    pairs = _pairs_of(sample, question, result.test, choice.seed)
     answer = IndependenceAnswer(
         result, level, choice.seed, tuple(notes), sample, question, strength, pairs, show_all
     )
@@ -284,9 +290,12 @@ def _named(question: Question, variables: Sequence[Any]) -> list[tuple[str, Any]
     return [(quoted(q), v) for q, v in zip((question.x, question.y), variables, strict=False)]
 
 
-def _pairs_of(sample: FileSample, question: Question, seed: int) -> PairwiseResult | None:
-    """Every pair of columns of x and y, if there are more than two columns."""
+def _pairs_of(
+    sample: FileSample, question: Question, test: HypothesisTest, seed: int
+) -> PairwiseResult | None:
+    """Every pair of columns of x and y, if there are more than two columns; of series by the null of their test."""
     names = (*question.x, *question.y)
     if not 2 < len(names) <= _MAX_COLUMNS_FOR_PAIRS or sample.array:
         return None
-    return pairwise_independence(select(sample, names), rng=seed)
+    by_null = HSIC(null=test.null) if isinstance(test, HSIC) and test.for_series else None
+    return pairwise_independence(select(sample, names), test=by_null, rng=seed)

@@ -28,7 +28,7 @@ from mercer.htest.slow_spectrum import (
     single_lag_spectrum,
     slow_changes_spectrum,
 )
-from mercer.linalg import eigh
+from mercer.linalg import eigh, one_blas_thread
 from mercer.rkhs.paired_samples import listed_briefly
 
 _MAX_COSINES = 16  # of all series together: as Student's t with 16 degrees of freedom
@@ -188,6 +188,16 @@ def contrasted_features(features: np.ndarray, contrasts: SlowContrasts) -> SlowF
     """The same from the feature vectors themselves, in time linear in their number: (N, r)."""
     products = features @ (features.T @ contrasts.weights)
     diagonal = np.einsum("ij,ij->i", features, features)
+    return slow_forms(contrasts, products, _rounding(products, diagonal))
+
+
+def contrasted_pair(a: np.ndarray, b: np.ndarray, contrasts: SlowContrasts) -> SlowForms:
+    """The same for AA' o BB', the products of the features (N, r) and (N, s) of two variables."""
+    products = np.empty(contrasts.weights.shape, dtype=np.float64)
+    with one_blas_thread():
+        for k, w in enumerate(contrasts.weights.T):
+            products[:, k] = np.einsum("ij,ij->i", a @ (a.T @ (w[:, None] * b)), b)
+    diagonal = np.einsum("ij,ij->i", a, a) * np.einsum("ij,ij->i", b, b)
     return slow_forms(contrasts, products, _rounding(products, diagonal))
 
 

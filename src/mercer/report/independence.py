@@ -101,7 +101,7 @@ def independence_report(
             "again": again,
         },
         level=level,
-        notes=notes,
+        notes=[*notes, *(() if pairs is None else pairs.notes)],
     )
 
 

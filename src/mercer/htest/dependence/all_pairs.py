@@ -19,11 +19,13 @@ from mercer.htest.corrections import (
     Holm,
     StepCorrection,
     WestfallYoung,
+    resampled_pvalues,
 )
 from mercer.htest.dependence.dependence_result import IndependenceResult
 from mercer.htest.dependence.hsic import HSIC
 from mercer.htest.dependence.hsic_statistic import hsic_tolerance
 from mercer.htest.dependence.pairwise_result import PairwiseResult, pairs_of, single_columns
+from mercer.htest.dependence.series_pairs import SeriesPairs
 from mercer.htest.dependence.sums.centered_gram import CenteredGram, LowRankGram, centered_gram
 from mercer.htest.dependence.sums.many_pairs import (
     kernel_correlations,
@@ -33,7 +35,8 @@ from mercer.htest.dependence.sums.many_pairs import (
 from mercer.htest.dependence.sums.permuted_trace import permuted_trace
 from mercer.htest.foreign_keywords import in_our_words
 from mercer.htest.hypothesis_test import HypothesisTest
-from mercer.htest.nulls import Permutation
+from mercer.htest.nulls import Permutation, WildBootstrap
+from mercer.htest.slow_contrasts import untested
 from mercer.kernels.prepare import as_table
 from mercer.rkhs.paired_samples import Variable, variables
 
@@ -68,7 +71,8 @@ def pairwise_independence(
     against : str, int or None
         A column, by its name, or by its number in an array; None: test all pairs.
     test : test of two variables, or None
-        None: `HSIC` with 999 permutations.
+        None: `HSIC` with 999 permutations. For series, rows in the order of time: `HSIC(null=WildBootstrap(block=None))`,
+        all pairs at the same slow cosines.
     correction : Correction or None
         None: `WestfallYoung()`, which compares all pairs with their largest statistic under the same
         permutations and finds what it can with 999 of them; `Holm()` for tests that it does not take.
@@ -96,7 +100,7 @@ def pairwise_independence(
     """
     if test is not None:
         validate.instance("test", test, HypothesisTest, "a test, such as HSIC(), or None")
-    together = test is None or _by_permutations(test)
+    together = test is None or _by_permutations(test) or _by_slow_cosines(test)
     if correction is None:
         correction = WestfallYoung() if together else Holm()
     validate.instance("correction", correction, Correction, "a correction, such as Holm()")
@@ -107,7 +111,7 @@ def pairwise_independence(
     pairs = pairs_of(len(names), None if asked is None else names.index(asked))
     study = _PairStudy(columns, _centered_grams(observed_columns), pairs)
     if together or test is None:
-        estimates = study.permuted(test, correction, rng)
+        estimates = study.together(test, correction, rng)
     else:
         estimates = study.one_by_one(test, correction, rng)
     effects = kernel_correlations(study.grams, study.pairs, estimates.observed)
@@ -122,6 +126,7 @@ def pairwise_independence(
         estimates.resamples,
         data,
         asked,
+        untested([f"{names[i]} and {names[j]}" for i, j in estimates.untested]),
     )
 
 
@@ -159,6 +164,7 @@ class _PairEstimates(NamedTuple):
     adjusted: np.ndarray
     observed: np.ndarray
     resamples: int = 0
+    untested: Sequence[tuple[int, int]] = ()  # pairs of random walks
 
 
 class _PairStudy:
@@ -168,6 +174,14 @@ class _PairStudy:
         self, columns: list[Table], grams: list[CenteredGram], pairs: list[tuple[int, int]]
     ) -> None:
         self.columns, self.grams, self.pairs = columns, grams, pairs
+
+    def together(
+        self, test: HypothesisTest | None, correction: Correction, rng: np.random.Generator
+    ) -> _PairEstimates:
+        """HSIC tests, all pairs under the same permutations, or at the same mixtures of slow cosines."""
+        if isinstance(test, HSIC) and isinstance(test.null, WildBootstrap):
+            return self.rotated(test.null, correction, rng)
+        return self.permuted(test, correction, rng)
 
     def permuted(
         self, test: HypothesisTest | None, correction: Correction, rng: np.random.Generator
@@ -191,6 +205,20 @@ class _PairStudy:
             resamples = max(resamples, _PERMUTATIONS_PER_PAIR * len(self.pairs) - 1)
         return _PairEstimates(raw, correction.adjusted(raw), observed, resamples)
 
+    def rotated(
+        self, null: WildBootstrap, correction: Correction, rng: np.random.Generator
+    ) -> _PairEstimates:
+        """HSIC tests of series, all pairs at the same mixtures of slow cosines."""
+        series = SeriesPairs([gram.matrix() for gram in self.grams])
+        self._check_values(null.resamples, correction)
+        values, tolerance = series.statistics(self.pairs, null.resamples, int(rng.integers(2**63)))
+        raw = resampled_pvalues(values[:, 0], values[:, 1:], tolerance)
+        adjusted = correction.of_resampled(values[:, 0], values[:, 1:], tolerance)
+        traces = [permuted_trace(self.grams[i], self.grams[j]).observed for i, j in self.pairs]
+        observed = np.array(traces, dtype=np.float64) / len(self.columns[0]) ** 2
+        walks = [self.pairs[row] for row in series.wandering(self.pairs)]
+        return _PairEstimates(raw, adjusted, observed, null.resamples, walks)
+
     def _pvalues(
         self, pairs: list[tuple[int, int]], permuted: Iterable[tuple[int, np.ndarray]]
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -204,7 +232,15 @@ class _PairStudy:
 
     def _values(self, null: Permutation, correction: Correction, seed: int) -> np.ndarray:
         """The statistics of all pairs for all permutations, for a correction that needs them together."""
-        shape = len(self.pairs), null.resamples + 1
+        self._check_values(null.resamples, correction)
+        values = np.empty((len(self.pairs), null.resamples + 1), dtype=np.float64)
+        for row, permuted in permuted_pairs(self.grams, self.pairs, null, seed):
+            values[row] = permuted
+        return values
+
+    def _check_values(self, resamples: int, correction: Correction) -> None:
+        """Raise where the statistics of all pairs exceed the memory budget."""
+        shape = len(self.pairs), resamples + 1
         needed, budget = _VALUE_SHARE * 8 * shape[0] * shape[1], settings().memory
         if needed > budget:
             raise MemoryBudgetError(
@@ -212,10 +248,6 @@ class _PairStudy:
                 f"budget of {needed / 2**20:,.0f} MiB, and the budget is {budget / 2**20:,.0f} MiB: use Holm(), "
                 "fewer permutations, or raise mercer.config(memory=...)"
             )
-        values = np.empty(shape, dtype=np.float64)
-        for row, permuted in permuted_pairs(self.grams, self.pairs, null, seed):
-            values[row] = permuted
-        return values
 
     def one_by_one(
         self, test: HypothesisTest, correction: Correction, rng: np.random.Generator
@@ -223,8 +255,8 @@ class _PairStudy:
         """Any test of two variables, one pair after the other."""
         if not isinstance(correction, StepCorrection):
             raise ValueError(
-                f"{correction!r} needs all pairs under the same permutations: use test=None or "
-                "HSIC(null=Permutation(999)), or another correction, such as Holm()"
+                f"{correction!r} needs all pairs under the same permutations: use test=None, "
+                "HSIC(null=Permutation(999)) or HSIC(null=WildBootstrap(block=None)), or another correction, such as Holm()"
             )
         seed, raw, observed = int(rng.integers(2**63)), [], []
         for i, j in self.pairs:
@@ -274,6 +306,14 @@ def _by_permutations(test: HypothesisTest) -> bool:
         return False
     null, default = test.null, test.kernel_x is None and test.kernel_y is None
     return default and isinstance(null, Permutation) and not (null.stop_early or null.blocks)
+
+
+def _by_slow_cosines(test: HypothesisTest) -> bool:
+    """Whether the test is HSIC of series with default kernels and the slow cosines as its null."""
+    null = getattr(test, "null", None)
+    if not isinstance(test, HSIC) or not isinstance(null, WildBootstrap):
+        return False
+    return null.block is None and test.kernel_x is None and test.kernel_y is None
 
 
 def varying_columns(frame: Any) -> Table:

@@ -64,12 +64,13 @@ class PairwiseResult(ResultRows, Reportable):
     resamples: int = 0  # permutations of a pair; 0 where the test draws none, or its own
     table: Table | None = field(default=None, repr=False, compare=False)
     against: str | None = None
+    notes: tuple[str, ...] = ()  # cautions about single pairs
 
     def cautions(self, level: float = 0.05) -> tuple[str, ...]:
-        """Cautions: too few permutations for this level; rows that depend on those before them."""
+        """Cautions: too few permutations for this level; untested pairs; rows that depend on those before them."""
         number = len(self._places)
         resolution = resolution_caution(self.correction, number, self.resamples, level, "pairs")
-        return (*resolution, *self._serial_cautions)
+        return (*resolution, *self.notes, *self._serial_cautions)
 
     @cached_property
     def _serial_cautions(self) -> tuple[str, ...]:
@@ -81,7 +82,7 @@ class PairwiseResult(ResultRows, Reportable):
             named = {self.against: named[self.against], **named}
             if not serial_cautions([(self.against, named[self.against])]):
                 return ()
-        remedy = "test pairs of them as series (series=True, or --series with --x and --y)"
+        remedy = "use test=HSIC(null=WildBootstrap(block=None)), or --series of the command"
         checked = [*named.items()][:_MAX_COLUMNS_CHECKED]
         return serial_cautions(checked, least=2, remedy=remedy)
 

@@ -56,9 +56,14 @@ class Deseasonalised:
 
 def refuse_walks(matrices: Sequence[LazyMatrix], names: Sequence[str]) -> None:
     """An error where the series of one matrix is a random walk and that of another wanders, too."""
-    shares = [_share(matrix) for matrix in matrices]
-    if wanders(max(shares)) and sorted(shares)[-2] > _HARMLESS:
+    shares = [slow_share(matrix) for matrix in matrices]
+    if wander_together(shares):
         raise refusal(names[int(np.argmax(shares))], max(shares))
+
+
+def wander_together(shares: Sequence[float]) -> bool:
+    """Whether one series is a random walk and another wanders, too, by their shares of variance in slow cosines."""
+    return wanders(max(shares)) and sorted(shares)[-2] > _HARMLESS
 
 
 def _without_season(matrix: LazyMatrix) -> tuple[LazyMatrix, float | None]:
@@ -69,7 +74,7 @@ def _without_season(matrix: LazyMatrix) -> tuple[LazyMatrix, float | None]:
     return Residual.of(matrix, harmonics(matrix.shape[0], frequency)), 1 / frequency
 
 
-def _share(matrix: LazyMatrix) -> float:
+def slow_share(matrix: LazyMatrix) -> float:
     """Share of the variance of the slowest direction of a series in its three slowest cosines."""
     n = matrix.shape[0]
     weights = SlowContrasts.of(np.ones(n, dtype=np.float64), (n,)).weights[:, 1 : 1 + _COSINES]
