@@ -1,6 +1,7 @@
 """`mercer two-sample --paired`: rows of two samples that are pairs, by a key or by their order."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -260,3 +261,45 @@ def test_the_command_line_of_the_report_names_the_key():
     chosen = SampleOptions(by="time", paired="unit")
     line = chosen.command_line("two-sample", chosen.paths("x.csv", None))
     assert line == "mercer two-sample x.csv --by time --paired unit --seed 0"
+
+
+def test_two_columns_of_one_file_are_pairs(visits):
+    """A table with a row for each unit was refused, without a word on what to do with it."""
+    before, after = visits
+    both = before.merge(after, on="unit", suffixes=(" before", " after"))
+    both.to_csv("wide.csv", index=False)
+    told = _told("wide.csv", "--paired", "weight before, weight after")
+    samples = (
+        both[[f"weight {name}"]].set_axis(["values"], axis=1) for name in ("before", "after")
+    )
+    assert told["pvalue"] == PAIRED.test(*samples, rng=0).pvalue <= 0.01
+    assert [file["name"] for file in told["files"]] == ["weight before", "weight after"]
+    (change,) = told["pairs"]["changes"]
+    difference = both["weight after"] - both["weight before"]
+    assert change["mean"] == pytest.approx(difference.mean())
+    both.loc[3, "weight after"] = np.nan
+    both.to_csv("wide.csv", index=False)
+    words = ("wide.csv", "--paired", "weight before,weight after")
+    assert "weight after has missing values" in refused("two-sample", *words, code=3)
+    text = run("two-sample", *words, "--missing", "drop", "--report", "out.html").stdout
+    assert text.startswith("weight before and weight after differ")
+    assert "59 pairs, each the values of one row" in text
+    page = Path("out.html").read_text("utf-8")
+    assert "--paired &#39;weight before,weight after&#39;" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "told", "code"),
+    [
+        (
+            ["--paired", "unit"],
+            "if two columns of one file are to be compared as pairs, name both",
+            2,
+        ),
+        (["--paired", "weight,mass"], "no column 'mass'", 3),
+        (["--paired", "weight,unit"], "holds numbers in weight and labels in unit", 3),
+        (["--paired", "weight,pulse", "--columns", "pulse"], "leave out --columns", 2),
+    ],
+)
+def test_columns_that_are_no_pair_are_refused(visits, words, told, code):
+    assert told in refused("two-sample", "before.csv", *words, code=code)

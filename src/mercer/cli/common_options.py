@@ -14,7 +14,7 @@ from mercer.cli.exits import WrongUse
 from mercer.cli.groups import Grouping
 from mercer.cli.match import FileSample, Missing
 from mercer.cli.number_style import MISSING_WORDS, TextFormat
-from mercer.cli.paired_rows import Pairing
+from mercer.cli.paired_rows import Pairing, TwoColumns
 from mercer.cli.read import read
 from mercer.cli.streamed_files import streamed_files
 from mercer.cli.table import File, Selection
@@ -219,10 +219,9 @@ class SampleOptions(ComparisonOptions):
         if self.levels and self.by is None:
             raise WrongUse("--levels names levels of the column of --by: give --by too")
         if b is None and self.by is None:
-            raise WrongUse(
-                "two-sample needs two files, or one with the column that tells its samples apart, as in "
-                "--by group"
-            )
+            TwoColumns(self._pair_of_columns)
+            if self.columns:
+                raise WrongUse("--paired names the two columns of the file: leave out --columns")
         if b is not None and self.by is not None:
             raise WrongUse(
                 f"--by compares groups of rows of one file, and there are two: {a} and {b}"
@@ -242,8 +241,22 @@ class SampleOptions(ComparisonOptions):
 
     def samples(self, *paths: str) -> Iterator[File]:
         """Read the files one by one, or the groups of rows of one file."""
+        if len(paths) == 1 and self.by is None:
+            pair = TwoColumns(self._pair_of_columns)
+            (file,) = replace(self, paired=None).read(*paths, columns=pair.names)
+            return iter(pair.samples(file))
         files = super().samples(*paths)
         return files if self.grouping is None else iter(self.grouping.samples(next(files)))
+
+    def streams(self, *paths: str, notes: list[str]) -> tuple[FileSample, ...] | None:
+        """The files as streams, where they are too large for memory; two columns of one file are read."""
+        alone = len(paths) == 1 and self.by is None
+        return None if alone else super().streams(*paths, notes=notes)
+
+    @property
+    def _pair_of_columns(self) -> tuple[str, ...]:
+        """The columns that --paired names, where there is one file without groups of rows."""
+        return options.column_names(None if self.paired is None else [self.paired])
 
     def line(
         self, command: str, paths: Sequence[str], lists: Mapping[str, Sequence[str]], **more: Any

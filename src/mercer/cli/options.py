@@ -129,7 +129,8 @@ Paired = Annotated[
         "--paired",
         metavar="KEY",
         help="Rows are pairs, as before and after a treatment: those with the same value of this column, which names the "
-        "unit. rows: row i of one sample belongs to row i of the other.",
+        "unit. rows: row i of one sample belongs to row i of the other. With A alone, two columns of it, before,after, "
+        "which are compared row by row.",
     ),
 ]
 Test = Annotated[TestName, typer.Option(help="Test to run; auto chooses one for the data.")]

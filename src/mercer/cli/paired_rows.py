@@ -24,6 +24,7 @@ from mercer.cli.table import (
 )
 
 ROWS = "rows"  # with --paired: row i of one sample belongs to row i of the other
+_VALUES = "values"  # the name of both columns of one file, as those of two samples must be the same
 _MIN_ROWS = 10  # whole numbers of fewer rows are often the same by chance
 _UNITS_SHOWN = 5  # in a message
 _WHOLE = re.compile(r"[+-]?\d+\.0*")  # as a column with missing values is written by pandas
@@ -57,13 +58,18 @@ class Pairing:
         """The rows that have a partner, in the order of the first file, without the key; what was left out is noted."""
         for file in (first, second):
             refuse_infinite(file)  # as long as row numbers are those of the file
-        first, second = (
-            self._in_order(first, second) if self.by_order else self._matched(first, second, notes)
-        )
+        columns = first.paired_by == ROWS  # of one file
+        if not columns:
+            first, second = (
+                self._in_order(first, second)
+                if self.by_order
+                else self._matched(first, second, notes)
+            )
         if missing is Missing.DROP:
             first, second = self._complete(first, second, notes)
         by = "their order" if self.by_order else quoted([self.key])
-        notes.append(f"{first.rows:,} pairs of rows, by {by}")
+        how = "each the values of one row" if columns else f"by {by}"
+        notes.append(f"{first.rows:,} pairs{' of rows' * (not columns)}, {how}")
         return first, second
 
     def _in_order(self, first: File, second: File) -> tuple[File, File]:
@@ -154,6 +160,36 @@ class Pairing:
             for file in (first, second)
         )
         return complete, other
+
+
+@dataclass(frozen=True)
+class TwoColumns:
+    """Two columns of one file, before and after: the values of a row are a pair."""
+
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.names) != 2:
+            raise WrongUse(
+                "two-sample needs two files, or one with the column that tells its samples apart, as in --by group; if "
+                "two columns of one file are to be compared as pairs, name both, as in --paired before,after"
+            )
+
+    def samples(self, file: File) -> tuple[File, File]:
+        """Both columns, each as a file with its name and a column of values."""
+        refuse_infinite(file)  # as long as columns have their names
+        first, second = (
+            replace(
+                file,
+                name=name,
+                columns={_VALUES: file.columns[name]},
+                notes=file.notes if name == self.names[0] else (),
+                grouped=True,
+                paired_by=ROWS,
+            )
+            for name in self.names
+        )
+        return first, second
 
 
 def _unit(label: str) -> str:
