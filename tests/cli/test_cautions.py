@@ -110,7 +110,23 @@ def test_series_have_tests_of_their_own(put):
     assert "Caution: the rows" not in told
     refused = run("two-sample", "a.csv", "b.csv", "--series", "--test", "mmdfuse", code=2).stderr
     assert "with --series use --test mmd, --test energy" in refused
-    assert "give both --x and --y" in run("independence", "both.csv", "--series", code=2).stderr
+
+
+def test_pairs_of_columns_are_tested_as_series(put):
+    """Every pair, or one column against all others, where --series was refused and --time gave a caution only."""
+    rng = np.random.default_rng(6)
+    series = autoregressive(300, 0.9, 4), autoregressive(300, 0.9, 5), rng.normal(size=(300, 1))
+    put("three.csv", np.hstack([column[:, :1] for column in series]))
+    for asked in ((), ("--y", "c2")):
+        permuted = run("independence", "three.csv", *asked, "--json", "-")
+        told = run("independence", "three.csv", *asked, "--series", "--json", "-")
+        document = json.loads(told.stdout)
+        assert not document["cautions"]
+        assert "WildBootstrap" in document["result"]["test"]
+        assert min(pair["pvalue"] for pair in document["result"]["pairs"]) > 0.05
+        assert "Permutation" in json.loads(permuted.stdout)["result"]["test"]
+    caution = run("independence", "three.csv").stdout
+    assert "or --series of the command" in " ".join(caution.split())
 
 
 def test_the_report_of_drift_says_once_that_resamples_are_few(put, tmp_path):

@@ -25,16 +25,23 @@ from mercer.cli.common_options import SeriesOptions
 from mercer.cli.exits import Refused, WrongUse
 from mercer.cli.match import FileSample, matched, refuse_constant
 from mercer.cli.table import quoted, short
-from mercer.cli.time_series import differenced
+from mercer.cli.time_series import as_series, differenced
+from mercer.cli.variables import IndependenceChoice
 from mercer.frames import Columns, Table
 from mercer.htest.dependence.all_pairs import pairwise_independence
 from mercer.htest.dependence.hsic import HSIC
-from mercer.htest.dependence.pairwise_result import Pair, PairwiseResult
-from mercer.htest.nulls import Permutation
+from mercer.htest.dependence.pairwise_result import (
+    MAX_COLUMNS_CHECKED,
+    Pair,
+    PairwiseResult,
+    single_columns,
+)
+from mercer.htest.nulls import Permutation, WildBootstrap
 from mercer.report import pairwise_report
 
 MIN_ROWS = 4  # the unbiased estimate of HSIC needs four observations
 _PAIRS_SCHEMA = "mercer/command/pairs/1"
+_DEFAULT_RESAMPLES = 999  # of pairs of series
 _PAIRS_SHOWN = 8  # they fit on a screen with the rest; --json and --report have all
 
 
@@ -94,10 +101,9 @@ def answer_pairs(
     sample = differenced(sample, chosen, notes)
     asked.check(sample)
     refuse_constant(sample)
-    test = None if chosen.resamples is None else HSIC(null=Permutation(chosen.resamples))
-    pairs = pairwise_independence(
-        _named_columns(sample), against=asked.against, test=test, rng=chosen.seed
-    )
+    table = _named_columns(sample)
+    test = _test_of_pairs(table, chosen, notes)
+    pairs = pairwise_independence(table, against=asked.against, test=test, rng=chosen.seed)
     of_columns, remarks = cautions_first(notes)
     cautions = [*of_columns, *pairs.cautions(level)]
     measured = {"level": level, "seed": chosen.seed, **_pairs_document(pairs, sample, cautions)}
@@ -114,6 +120,16 @@ def answer_pairs(
         told = {"name": name, "level": level, "facts": facts, "notes": notes, "again": again}
         write_page(report, pairwise_report(pairs, **told))
     return bool(pairs.dependent(level))
+
+
+def _test_of_pairs(table: Table, chosen: SeriesOptions, notes: list[str]) -> HSIC | None:
+    """The test of two columns, one for series where rows are in time and depend on those before them; None: the default."""
+    choice = IndependenceChoice(resamples=chosen.resamples, series=bool(chosen.series))
+    named = [*zip(table.columns.names, single_columns(table), strict=True)][:MAX_COLUMNS_CHECKED]
+    choice = as_series(choice, chosen, named, notes, least=2)
+    if choice.series:
+        return HSIC(null=WildBootstrap(chosen.resamples or _DEFAULT_RESAMPLES, block=None))
+    return None if chosen.resamples is None else HSIC(null=Permutation(chosen.resamples))
 
 
 def _named_columns(sample: FileSample) -> Table:

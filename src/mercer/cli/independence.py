@@ -92,10 +92,10 @@ def independence(
                 data, chosen, choice, Question(*names), level, json_to, report, show_all
             )
             rejected = answer.at_least(min_effect)
-        elif names[2] or min_effect or chosen.series or test is not IndependenceName.AUTO:
+        elif names[2] or min_effect or test is not IndependenceName.AUTO:
             raise WrongUse(
                 "give both --x and --y, --y alone to test one column against all others, or neither to test every pair of "
-                "columns; --test, --given, --series, --kernel and --min-effect need both"
+                "columns; --test, --given, --kernel and --min-effect need both"
             )
         else:
             asked = PairsAsked(options.column_names(columns), names[0], names[1])

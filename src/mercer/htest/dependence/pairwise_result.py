@@ -22,7 +22,7 @@ from mercer.htest.serial_hsic import serial_cautions
 SCHEMA = "mercer/pairwise/1"
 _MAX_PAIRS_NAMED = 10  # in a summary
 _FEWEST_COLUMNS_CLUSTERED = 3  # two have one order
-_MAX_COLUMNS_CHECKED = 40  # for dependence on earlier rows, one by one
+MAX_COLUMNS_CHECKED = 40  # for dependence on earlier rows, one by one
 
 
 class Pair(NamedTuple):
@@ -83,7 +83,7 @@ class PairwiseResult(ResultRows, Reportable):
             if not serial_cautions([(self.against, named[self.against])]):
                 return ()
         remedy = "use test=HSIC(null=WildBootstrap(block=None)), or --series of the command"
-        checked = [*named.items()][:_MAX_COLUMNS_CHECKED]
+        checked = [*named.items()][:MAX_COLUMNS_CHECKED]
         return serial_cautions(checked, least=2, remedy=remedy)
 
     def dependent(self, level: float = 0.05) -> tuple[Pair, ...]:
