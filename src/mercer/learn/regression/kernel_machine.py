@@ -319,9 +319,9 @@ class KernelQuantile(RegressorMixin, RepresenterMachine):
     kernel : Kernel or None
         None: RBF with the median distance as its bandwidth; `default_kernel` for a frame with categories.
     ridge : float
-        Weight of the penalty relative to the summed loss.
-    intercept, max_iter, tolerance
-        As in `KernelMachine`.
+        Weight of the penalty relative to the summed loss. Choose it by GridSearchCV(..., scoring=pinball) with
+        ``pinball = make_scorer(mean_pinball_loss, alpha=q, greater_is_better=False)``: R^2 is about means.
+    intercept, max_iter, tolerance : see `KernelMachine`
 
     Attributes
     ----------
