@@ -102,7 +102,7 @@ def goodness_report(
             "null": null_figure(
                 result, level, f"{name or 'the observations'} came from {brief(model, 80)}"
             ),
-            "figures": [*_maps(plotted, model), *_columns_figure(columns)],
+            "figures": [*_maps(plotted, model), *_columns_figure(columns, result.test.for_series)],
             "columns": columns,
             "locations": _locations(plotted),
             "influential": _influential(reduced, data),
@@ -166,7 +166,9 @@ def _evidence(result: GoodnessResult) -> tuple[str, ReportFigure]:
     return "evidence", report_figure
 
 
-def _columns_figure(columns: Sequence[MisfitColumn]) -> list[tuple[str, ReportFigure]]:
+def _columns_figure(
+    columns: Sequence[MisfitColumn], series: bool
+) -> list[tuple[str, ReportFigure]]:
     """The misfit of each column given the others."""
     if not columns:
         return []
@@ -176,6 +178,11 @@ def _columns_figure(columns: Sequence[MisfitColumn]) -> list[tuple[str, ReportFi
         "Relative discrepancy of each column given the others; 0 means that the model is right. "
         "Lines are simultaneous 95% intervals; columns whose interval excludes 0 are red."
     )
+    if series:
+        caption = (
+            "Relative discrepancy of each column given the others, which chance makes larger than 0, too. There are no "
+            "intervals, because rows depend on those before them."
+        )
     report_figure = ReportFigure.drawn(
         lambda ax: plot_columns(columns, ax=ax),
         name="columns",

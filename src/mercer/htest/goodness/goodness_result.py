@@ -148,9 +148,10 @@ class GoodnessResult(ExplainedResult):
         """Misfit of every column given the others, largest first.
 
         The intervals are simultaneous: all of them hold with probability `confidence`. If the model
-        was fitted to the same observations, estimates and intervals are too low.
+        was fitted to the same observations, estimates and intervals are too low. Of a series, whose rows depend on those
+        before them, intervals are not known, and their limits are NaN.
         """
-        return misfit_columns(self.sample, confidence)
+        return misfit_columns(self.sample, confidence, self.test.for_series)
 
     def locations(self) -> tuple[MisfitLocation, ...]:
         """The locations of `FSSD` with their evidence, largest first."""

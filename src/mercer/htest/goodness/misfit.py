@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import isnan, sqrt
+from math import isnan, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from mercer.kernels.metric import squared_distances, squared_norms
 from mercer.kernels.stein import Stein
 from mercer.rkhs.sample_rows import taken
 
+_NO_INTERVALS = dict.fromkeys(("interval", "relative_interval"), Interval(nan, nan))
 _MAX_ROWS_FOR_VARIANCE = 1000  # subsample for second-order variances, which need eigenvalues
 
 
@@ -105,11 +106,16 @@ class Misfit(EffectSize):
             "auc_interval": None if interval is None else list(interval),
             "word": self.word,
             "ksd2": self.ksd2,
-            "ksd2_interval": list(self.interval),
+            "ksd2_interval": _known(self.interval),
             "relative": self.relative,
-            "relative_interval": list(self.relative_interval),
+            "relative_interval": _known(self.relative_interval),
             "confidence": self.confidence,
         }
+
+
+def _known(interval: Interval) -> list[float] | None:
+    """The limits of an interval; None where there is none."""
+    return None if isnan(interval.low) else list(interval)
 
 
 class Discrepancy:
@@ -188,12 +194,16 @@ class MisfitColumn:
         return {"name": self.name, **self.misfit.to_dict()}
 
 
-def misfit_columns(sample: SteinSample, confidence: float) -> tuple[MisfitColumn, ...]:
-    """Misfit of every column, largest first, with simultaneous confidence intervals."""
+def misfit_columns(
+    sample: SteinSample, confidence: float, series: bool = False
+) -> tuple[MisfitColumn, ...]:
+    """Misfit of every column, largest first, with simultaneous confidence intervals; of series without, which are NaN."""
     validate.between("confidence", confidence, 0.0, 1.0)
     each = 1 - (1 - confidence) / sample.width  # Bonferroni
     work = partial(_misfit_of_column, sample, each)
     columns = in_order(work, range(sample.width), parallel=False, what="misfit of columns")
+    if series:
+        columns = [replace(c, misfit=replace(c.misfit, **_NO_INTERVALS)) for c in columns]
     return tuple(sorted(columns, key=lambda column: -column.misfit.relative))
 
 
