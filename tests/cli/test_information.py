@@ -122,3 +122,17 @@ def test_a_constant_column_is_named_with_the_option_that_leaves_it_out(folder):
     assert "column 'my unit': constant" in refused
     assert "--exclude 'my unit'" in refused
     run("unit.csv", "--exclude", "my unit")
+
+
+def test_rows_in_time_are_cautioned_of():
+    """Three independent autoregressions shared information, 3 of 3 pairs, without a word about their rows."""
+    steps, x = np.random.default_rng(0).normal(size=(300, 3)), np.zeros((300, 3))
+    for t in range(1, 300):
+        x[t] = 0.9 * x[t - 1] + steps[t]
+    pd.DataFrame(x, columns=list("uvw")).to_csv("slow.csv", index=False)
+    told = " ".join(run("slow.csv").stdout.split())
+    assert "Caution: the rows of u, v and w depend on those before them" in told
+    assert "test them by mercer independence with --series" in told
+    assert "Caution" not in run("data.csv").stdout
+    lagged = run("slow.csv", "--lags", "1", "--columns", "u,v").stdout
+    assert "takes rows for independent" not in lagged

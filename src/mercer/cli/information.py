@@ -41,7 +41,9 @@ from mercer.htest.conditional.conditional_information import (
 from mercer.htest.corrections import Holm, resolution_caution
 from mercer.htest.dependence.information_pvalues import information_pvalues
 from mercer.htest.dependence.mutual_information_test import MutualInformation
+from mercer.htest.dependence.pairwise_result import MAX_COLUMNS_CHECKED
 from mercer.htest.nulls import Permutation
+from mercer.htest.serial_hsic import serial_cautions
 from mercer.info import mutual_information, transfer_entropy
 from mercer.info.boundary import at_boundary
 from mercer.info.estimate import estimate_with_error
@@ -153,7 +155,7 @@ def _answer(data: str, chosen: DataOptions, task: Task, json_to: Any, report: Pa
     resamples = chosen.resamples or max(_FEWEST_RESAMPLES, 2 * ceil(len(pairs) / task.level) - 1)
     of_columns, notes = cautions_first(notes)
     few = resolution_caution(Holm(), len(pairs), resamples, task.level, "pairs", option=True)
-    cautions = [*of_columns, *few]
+    cautions = [*of_columns, *few, *_in_time(pairs, task.lags)]
     pvalues = _pvalues(pairs, task.lags, resamples, chosen.seed)
     told = _corrected([_told(pair, task.lags, p) for pair, p in zip(pairs, pvalues, strict=True)])
     notes += [*_at_floor(told, resamples, chosen.resamples), *_remarks(sample, task.lags)]
@@ -180,6 +182,19 @@ def _answer(data: str, chosen: DataOptions, task: Task, json_to: Any, report: Pa
         command = chosen.line("information", [data], lists, lags=task.lags, level=f"{task.level:g}")
         _write_report(report, told, document, command)
     return any(t.corrected <= task.level for t in told)
+
+
+def _in_time(pairs: Sequence[tuple[str, str, list[Any]]], lags: int | None) -> tuple[str, ...]:
+    """A caution, where rows of two variables depend on those before them, which permutations ignore."""
+    if lags:
+        return ()
+    named: dict[str, Any] = {}
+    for first, second, variables in pairs:
+        named |= {first: variables[0], second: variables[1]}
+    remedy = "test them by mercer independence with --series"
+    if len(pairs[0][2]) == 3:
+        remedy = "add columns of earlier rows to --given"
+    return serial_cautions([*named.items()][:MAX_COLUMNS_CHECKED], least=2, remedy=remedy)
 
 
 def _at_floor(told: Sequence[Told], resamples: int, asked: int | None) -> list[str]:
