@@ -138,8 +138,8 @@ def test_rows_outside_of_the_support_are_told_in_the_units_of_the_file(put):
     put("cover,other\n" + "".join(f"{v:.2f} %,{v}\n" for v in x), "cover.csv")
     asked = ("goodness", "cover.csv", "--columns", "cover", "--model")
     message = refused(*asked, "beta(2, 5)", code=3)
-    assert f"column 'cover', row 1: {x[0]:.2f} is outside of the support" in message
-    assert "strictly between 0 and 1, as 39 others are" in message
+    assert f"column 'cover', row 1: {x[0]:.2f} and 39 other values are outside of the" in message
+    assert "strictly between 0 and 1: that refutes" in message
     assert "scale=100" in message
     run(*asked, "beta(2, 3, scale=100)", "--resamples", "19")
     assert "scale=100" not in refused(*asked, "uniform(200, 10)", code=3)

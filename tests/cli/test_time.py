@@ -174,7 +174,7 @@ class TestDifferences:
 
     def test_drift_and_independence_take_it(self):
         told = run("drift", "a.csv", "b.csv", "--time", "day", "--difference", "--resamples", "99")
-        assert "0 of 1 batches differ from a.csv in their changes from row to row" in told.stdout
+        assert "0 of 1 batch differs from a.csv in their changes from row to row" in told.stdout
         question = ("independence", "a.csv", "--x", "v", "--y", "w", "--time", "day")
         assert "--difference" in refused(*question, code=3)
         told = run(*question, "--difference").stdout

@@ -227,8 +227,9 @@ def _text(batches: Sequence[BatchAnswer], cautions: list[str], level: float) -> 
     reference, *names = display_names(
         [batches[0].answer.samples[0].name, *(batch.name for batch in batches)]
     )
-    differ = "differs" if number == 1 else "differ"
-    head = f"{number} of {len(batches)} batches {differ} from {reference}"
+    differ = "differs" if 1 in (number, len(batches)) else "differ"
+    noun = "batch" if len(batches) == 1 else "batches"
+    head = f"{number} of {len(batches)} {noun} {differ} from {reference}"
     if batches[0].answer.samples[0].differenced:
         head += " in their changes from row to row"
     names = [short(name, 36) for name in names]

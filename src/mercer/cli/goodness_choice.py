@@ -197,12 +197,10 @@ def _refuse_impossible(model: ChosenModel, sample: FileSample) -> None:
     column, value, low, high = chart.beyond(points[row])
     name, number = list(sample.columns)[column], int(outside.sum())
     place = f"{sample.name}, column {quoted([name])}" + f", row {row + 1:,}" * sample.original_rows
-    others = (
-        f", as {number - 1:,} others are" if number > 2 else ", as 1 other is" if number > 1 else ""
-    )
+    others = f" and {number - 1:,} other value{'s' * (number > 2)} are" if number > 1 else " is"
     raise Refused(
-        f"{place}: {value:g} is outside of the support of {model.description}, which is strictly between {low:g} and {high:g}"
-        f"{others}: that refutes the model without a test; leave such rows out to test it on the others"
+        f"{place}: {value:g}{others} outside of the support of {model.description}, strictly between {low:g} and {high:g}: "
+        "that refutes the model without a test; leave such rows out to test it on the others"
         f"{_PER_CENT if _per_cent(points[:, column], low, high) else ''}"
     )
 

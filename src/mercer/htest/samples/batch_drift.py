@@ -95,9 +95,10 @@ class DriftResult(ResultRows, Reportable):
         """How many batches differ, and a line for each of them, in plain words."""
         level = self._level_or(level)
         drifted = self.drifted(level)
-        differ = "differs" if len(drifted) == 1 else "differ"
+        differ = "differs" if 1 in (len(drifted), len(self)) else "differ"
+        noun = "batch" if len(self) == 1 else "batches"
         lines = [
-            f"{len(drifted)} of {len(self)} batches {differ} from {self.reference} "
+            f"{len(drifted)} of {len(self)} {noun} {differ} from {self.reference} "
             f"(false-discovery rate {level:g}).",
             *(f"{b.name}: {b.effect.sentence()}, p = {b.corrected:.3g}" for b in drifted),
         ]
