@@ -8,6 +8,7 @@ left, and these depend on the process to which pytest-xdist gives it; calls with
 from __future__ import annotations
 
 import os
+import sys
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +31,8 @@ def _random_numbers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     """Numbers that depend on the name of the test alone."""
     seed = _begin_anew(getattr(request, "module", None), request.node.nodeid)
     monkeypatch.setattr(np.random, "default_rng", _seeded(np.random.default_rng, seed))
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - what scikit-learn takes without random_state
 
 
