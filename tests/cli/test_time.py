@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,14 +117,23 @@ class TestTime:
         assert not any("increases" in r for r in timed)
         assert any("not compared" in r for r in timed)
 
-    def test_only_commands_with_the_option_are_pointed_to_it(self):
-        """The note of mercer information said --time, which it does not have."""
-        information = document("information", "a_numbered.csv", "--lags", "1", "--resamples", "39")
-        (note,) = (n for n in information["remarks"] if "increases from row to row" in n)
-        assert "--time" not in note
-        assert "leave it out with --exclude day" in note
+    def test_lags_are_counted_in_the_order_of_time(self):
+        """A file with its newest rows first turned cause and effect round."""
+        lines = Path("a_numbered.csv").read_text().splitlines()
+        Path("newest_first.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n")
+        options = ("--lags", "1", "--resamples", "39", "--time", "day")
+        told = [
+            document("information", f, *options) for f in ("a_numbered.csv", "newest_first.csv")
+        ]
+        assert told[0]["pairs"] == told[1]["pairs"]
+        untimed = document("information", "a_numbered.csv", *options[:-2], "--exclude", "day")
+        assert any("--time sorts them" in remark for remark in untimed["remarks"])
+        assert any("biased" in remark for remark in untimed["remarks"])
         dated = refused("information", "a.csv", code=3)
-        assert "--time if it orders the rows (two-sample, independence and drift)" in dated
+        assert (
+            "--time if it orders the rows (two-sample, independence, drift and information)"
+            in dated
+        )
 
     def test_wrong_uses_are_refused(self):
         both = ("two-sample", "a.csv", "b.csv")

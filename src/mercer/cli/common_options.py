@@ -136,17 +136,23 @@ class TwoSampleOptions(DataOptions):
 
 
 @dataclass(frozen=True)
-class SeriesOptions(DataOptions):
-    """Options of commands whose rows may be in the order of time."""
+class TimedOptions(DataOptions):
+    """Options of commands that can sort rows by a column of times."""
 
-    series: options.Series = None
     time: options.Time = None
-    difference: options.Difference = False
 
     @property
     def ordered_by(self) -> str | None:
         """Column of times by which rows are sorted."""
         return self.time
+
+
+@dataclass(frozen=True)
+class SeriesOptions(TimedOptions):
+    """Options of commands whose rows may be in the order of time."""
+
+    series: options.Series = None
+    difference: options.Difference = False
 
     def line(
         self, command: str, paths: Sequence[str], lists: Mapping[str, Sequence[str]], **more: Any

@@ -27,7 +27,7 @@ from mercer.cli.answer import (
     write_answer,
     write_page,
 )
-from mercer.cli.common_options import DataOptions, expanded
+from mercer.cli.common_options import TimedOptions, expanded
 from mercer.cli.exits import DIFFER, Refused, WrongUse, guarded
 from mercer.cli.independence import Given, X, Y
 from mercer.cli.match import FileSample, matched, refuse_constant
@@ -47,6 +47,7 @@ from mercer.htest.serial_hsic import serial_cautions
 from mercer.info import mutual_information, transfer_entropy
 from mercer.info.boundary import at_boundary
 from mercer.info.estimate import estimate_with_error
+from mercer.info.neighbour_notes import NEIGHBOURS
 from mercer.kernels.take import taken
 from mercer.report.information_page import information_page
 
@@ -73,7 +74,7 @@ Lags = Annotated[
 @expanded
 def information(
     data: options.Only,
-    chosen: DataOptions,
+    chosen: TimedOptions,
     x: X = None,
     y: Y = None,
     given: Given = None,
@@ -142,11 +143,11 @@ class Told:
         return f"{short(self.first, 24)} {between} {short(self.second, 24)}"
 
 
-def _answer(data: str, chosen: DataOptions, task: Task, json_to: Any, report: Path | None) -> bool:
+def _answer(data: str, chosen: TimedOptions, task: Task, json_to: Any, report: Path | None) -> bool:
     """Estimate, test and write; whether any pair is informative."""
     started, notes = perf_counter(), []
     files = list(chosen.read(data, columns=(*task.question.columns, *task.columns)))
-    (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS, time_option=False)
+    (sample,) = matched(files, chosen.missing, notes, _MIN_ROWS)
     if any(task.question.columns):
         task.question.refuse_constant(sample)
     else:
@@ -158,7 +159,10 @@ def _answer(data: str, chosen: DataOptions, task: Task, json_to: Any, report: Pa
     cautions = [*of_columns, *few, *_in_time(pairs, task.lags)]
     pvalues = _pvalues(pairs, task.lags, resamples, chosen.seed)
     told = _corrected([_told(pair, task.lags, p) for pair, p in zip(pairs, pvalues, strict=True)])
-    notes += [*_at_floor(told, resamples, chosen.resamples), *_remarks(sample, task.lags)]
+    notes += [
+        *_at_floor(told, resamples, chosen.resamples),
+        *_remarks(sample, task.lags, chosen.time),
+    ]
     document = {
         **_measured(task.question, task.lags),
         "level": task.level,
@@ -213,9 +217,15 @@ def _at_floor(told: Sequence[Told], resamples: int, asked: int | None) -> list[s
     ]
 
 
-def _remarks(sample: FileSample, lags: int | None) -> list[str]:
-    """Notes on rows that the test leaves out, and on intervals that there are too few rows for."""
+def _remarks(sample: FileSample, lags: int | None, time: str | None) -> list[str]:
+    """Notes on the order of rows, on rows that the test leaves out, and on intervals that there are too few rows for."""
     remarks, needed = [], _MIN_ROWS_FOR_INTERVAL * (lags + 1 if lags else 1)
+    if lags:
+        remarks.append(NEIGHBOURS)
+        if time is None:
+            remarks.append(
+                "lags count rows in the order of the file, oldest first; --time sorts them"
+            )
     if sample.rows > _MAX_ROWS_OF_TEST and not lags:
         remarks.append(f"p-values use {_MAX_ROWS_OF_TEST:,} rows; the estimates use all")
     if sample.rows < needed:

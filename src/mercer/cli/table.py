@@ -18,7 +18,7 @@ from mercer.frames import PANDAS_INDEX
 INDEX = "Unnamed: 0"  # as pandas calls a first column without a name
 MAX_COLUMNS = 100_000  # a file with more is almost always a transposed table
 # What to do with dates; the other commands have no --time.
-TIMES = "name the column with --time if it orders the rows (two-sample, independence and drift)"
+TIMES = "name the column with --time if it orders the rows (two-sample, independence, drift and information)"
 _BYTES_PER_VALUE = 8  # float64
 _MAX_EXACT_INTEGER = 2**53  # float64 represents every integer up to here
 

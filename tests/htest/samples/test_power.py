@@ -2,15 +2,16 @@
 
 import json
 from math import inf, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.htest import MMD, Permutation, PowerCurve, power, sample_size
+from mercer.htest import HSIC, KSD, MMD, Permutation, PowerCurve, power, sample_size
 from mercer.htest.samples.hotelling import Hotelling
 from mercer.kernels import RBF
-from mercer.rkhs import Empirical, mmd2
+from mercer.rkhs import Empirical, Gaussian, mmd2
 
 FAST = MMD(RBF(1.0), null=Permutation(99))
 
@@ -168,6 +169,15 @@ def test_any_test_and_any_points():
     assert power(test, *frames, n=30, runs=10, rng=0).power[0] > 0.8
     one, two = (power(test, x, y, n=15, runs=8, rng=3).power[0] for _ in range(2))
     assert one == two
+
+
+@pytest.mark.parametrize("test", [HSIC(), KSD(Gaussian(np.zeros(1), 1.0))], ids=["HSIC", "KSD"])
+def test_only_tests_of_two_samples_are_planned(test: Any):
+    """HSIC took the two variables for two samples, and wanted 42,240 rows."""
+    with pytest.raises(TypeError, match="test must be a two-sample test"):
+        sample_size(test, np.arange(20.0), np.arange(20.0) + 1)
+    with pytest.raises(TypeError, match="test must be a two-sample test"):
+        power(test, np.arange(20.0), np.arange(20.0) + 1)
 
 
 def test_refusals():

@@ -17,6 +17,7 @@ from mercer.htest.goodness.unknown_parameters import is_family, unfitted, withou
 from mercer.htest.hypothesis_test import HypothesisTest
 from mercer.htest.nulls import Permutation
 from mercer.htest.result import Result
+from mercer.htest.two_sample_check import require_two_sample
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import one_sample
 
@@ -170,12 +171,8 @@ def _rows(draws: Any, n: int) -> Any:
 
 
 def _two_sample(test: Any) -> None:
-    """Raise if `test` is not a two-sample test."""
-    needed = "a two-sample test, such as MMD()"
-    validate.instance("by", test, HypothesisTest, needed)
-    module = type(test).__module__
-    if module.startswith("mercer.") and not module.startswith("mercer.htest.samples."):
-        raise TypeError(f"by must be {needed}, got {type(test).__name__}")
+    """Raise if `test` is not a two-sample test for observations that are no pairs."""
+    require_two_sample(test, "by")
     null = getattr(test, "null", None)
     if isinstance(null, Permutation) and (null.paired or null.blocks is not None):
         raise ValueError(

@@ -17,6 +17,7 @@ from mercer.htest.samples.effect import Measured, Spread, measured
 from mercer.htest.samples.mmd import MMD
 from mercer.htest.samples.pooled_sample import Pooled, pool, two_samples
 from mercer.htest.samples.power_curve import PowerCurve, SampleSize
+from mercer.htest.two_sample_check import require_two_sample
 from mercer.kernels.base import Kernel
 from mercer.rkhs.distributions import Empirical
 from mercer.rkhs.sample_rows import stacked, taken
@@ -165,7 +166,7 @@ class _Pilot:
         self, test: Any, x: Any, y: Any, ratio: float, level: float, runs: int, asymptotic: bool,
         rng: np.random.Generator,
     ) -> None:  # fmt: skip
-        validate.instance("test", test, HypothesisTest, "a two-sample test, such as MMD()")
+        require_two_sample(test)
         validate.positive("ratio", ratio)
         validate.between("level", level, 0.0, 1.0)
         validate.whole("runs", runs)
