@@ -233,6 +233,12 @@ class TestUse:
         ("options", "code", "said"),
         [
             (("--model", "logistics_of_2"), 2, "--model must be gaussian, gmm:K"),
+            (
+                ("--model", "poisson"),
+                2,
+                "poisson of SciPy is discrete, and this command needs a density",
+            ),
+            (("--model", "poisson(4)"), 2, "AgainstDraws(scipy.stats.poisson(...)).test(x)"),
             (("--model", "gmm:"), 2, "number of components from 1 to 1000"),
             (("--model", "gmm:-2"), 2, "number of components"),
             (("--model", "gmm:60"), 3, "at least 180 points"),

@@ -21,6 +21,7 @@ from mercer.cli.exits import WrongUse, one_line
 from mercer.cli.scipy_family import (
     FitFamily,
     WrittenFamily,
+    is_discrete_family,
     is_family,
     similar_families,
     written_family,
@@ -64,6 +65,11 @@ def model_maker(name: str, seed: int) -> Iterator[Callable[[np.ndarray], ChosenM
         yield partial(_of_family, name, WrittenFamily(name, {}, None))
     elif (written := written_family(name)) is not None:
         yield partial(_of_family, name, written)
+    elif is_discrete_family(family := name.partition("(")[0]):
+        raise WrongUse(
+            f"--model {name}: {family} of SciPy is discrete, and this command needs a density; in Python, "
+            f"mercer.htest.AgainstDraws(scipy.stats.{family}(...)).test(x) compares the rows with draws from it"
+        )
     elif _MODULE_PATTERN.fullmatch(name) is None or ".py:" in name:
         raise WrongUse(f"{_FORMS}, got {name!r}{_hint(name)}")
     else:

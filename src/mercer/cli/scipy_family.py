@@ -121,6 +121,13 @@ def is_family(name: str) -> bool:
     return True
 
 
+def is_discrete_family(name: str) -> bool:
+    """Whether SciPy has a discrete family of this name."""
+    from scipy import stats
+
+    return isinstance(getattr(stats, name, None), stats.rv_discrete)
+
+
 @dataclass(frozen=True)
 class WrittenFamily:
     """A family with parameters in brackets: a distribution, or a family of which some parameters are held."""

@@ -236,9 +236,13 @@ def _of_scipy(model: Any) -> Model:
     if is_family(model):
         raise without_parameters(model)
     kind = getattr(getattr(model, "dist", None), "name", name)
-    why = "is discrete and has no density" if hasattr(model, "pmf") else "is not supported"
+    if hasattr(model, "pmf"):
+        raise TypeError(
+            f"model must have a score, but SciPy's {kind} is discrete and has no density; "
+            "mercer.htest.AgainstDraws(model).test(x) compares the observations with draws from it"
+        )
     raise TypeError(
-        f"model must have a score, but SciPy's {kind} {why}; pass a function x -> gradients of log p"
+        f"model must have a score, but SciPy's {kind} is not supported; pass a function x -> gradients of log p"
     )
 
 
