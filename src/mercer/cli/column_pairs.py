@@ -54,31 +54,32 @@ class PairsAsked:
     y: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if len(self._alone) > 1:
+        if len(self.alone) > 1:
             raise WrongUse(
-                f"one column is tested against all others, and --{'y' if self.y else 'x'} names {quoted(self._alone)}: name "
+                f"one column is tested against all others, and --{'y' if self.y else 'x'} names {quoted(self.alone)}: name "
                 "one of them, or test them together with --x and --y"
             )
 
     @property
-    def _alone(self) -> tuple[str, ...]:
+    def alone(self) -> tuple[str, ...]:
+        """The column that is tested against all others, if there is one."""
         return self.x or self.y
 
     @property
     def against(self) -> str | None:
         """The column that is tested against all others; None: every pair is tested."""
-        return self._alone[0] if self._alone else None
+        return self.alone[0] if self.alone else None
 
     @property
     def selected(self) -> tuple[str, ...]:
         """Columns to read; none means all."""
-        return (*self.columns, *self._alone) if self.columns else ()
+        return (*self.columns, *self.alone) if self.columns else ()
 
     def check(self, sample: FileSample) -> None:
         """Refuse a file without the column, or with no other."""
         names = tuple(sample.columns)
         if self.against is not None and self.against not in names:
-            raise Refused(f"{sample.name}: no column {quoted(self._alone)}; it has {quoted(names)}")
+            raise Refused(f"{sample.name}: no column {quoted(self.alone)}; it has {quoted(names)}")
         if len(names) < 2:
             raise Refused(f"{sample.name}: only one column; at least two are needed")
 
@@ -97,7 +98,7 @@ def answer_pairs(
         raise WrongUse("--kernel and --bandwidth need --x and --y")
     started, notes = perf_counter(), []
     files = list(chosen.read(data, columns=asked.selected))
-    (sample,) = matched(files, chosen.missing, notes, MIN_ROWS)
+    (sample,) = matched(files, chosen.missing, notes, MIN_ROWS, against=asked.alone)
     sample = differenced(sample, chosen, notes)
     asked.check(sample)
     refuse_constant(sample)

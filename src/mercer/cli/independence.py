@@ -229,7 +229,7 @@ def _answer_question(
     """Test one question, and write its answer."""
     started, notes = perf_counter(), []
     files = list(chosen.read(data, columns=question.columns))
-    (sample,) = matched(files, chosen.missing, notes, MIN_ROWS)
+    (sample,) = matched(files, chosen.missing, notes, MIN_ROWS, against=question.x)
     sample = differenced(sample, chosen, notes)
     variables, result = _tested(question, sample, chosen, choice, notes)
     subset = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)

@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer.cli.exits import Refused
 from mercer.cli.file_time import time_remarks
+from mercer.cli.missing_cautions import completion_cautions
 from mercer.cli.spelling import spelt_alike
 from mercer.cli.table import (
     File,
@@ -81,22 +82,26 @@ def matched(
     *,
     time_option: bool = True,
     cautioned: bool = False,
+    against: Sequence[str] = (),
 ) -> list[FileSample]:
     """Samples with the columns of the first file, in its order; remarks are added to `notes`.
 
     `time_option`: whether the command has --time, to which a remark may point; `cautioned`: whether a caution of the
-    command names columns that grow from row to row, and no remark needs to.
+    command names columns that grow from row to row, and no remark needs to; `against`: columns that are compared with the
+    others only, of which values that are missing together make no dependence.
     """
     first = files[0]
     files = [first, *(_aligned(first, other) for other in files[1:])]
     for file in files:
         refuse_infinite(file)
+    incomplete_files = files
     files, dropped, imputed = _completed(files, missing)
     for file in files:
         if file.rows < min_rows:
             raise Refused(
                 f"{file.name}: {rows_in_words(file.rows)}; at least {min_rows} are needed"
             )
+    notes += completion_cautions(incomplete_files, dropped, imputed, against)
     notes += _remarks(files, dropped, imputed)
     notes += [] if cautioned else time_remarks(files, time_option)
     array = all(file.array for file in files)
