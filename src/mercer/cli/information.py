@@ -159,10 +159,8 @@ def _answer(data: str, chosen: TimedOptions, task: Task, json_to: Any, report: P
     cautions = [*of_columns, *few, *_in_time(pairs, task.lags)]
     pvalues = _pvalues(pairs, task.lags, resamples, chosen.seed)
     told = _corrected([_told(pair, task.lags, p) for pair, p in zip(pairs, pvalues, strict=True)])
-    notes += [
-        *_at_floor(told, resamples, chosen.resamples),
-        *_remarks(sample, task.lags, chosen.time),
-    ]
+    notes += _at_floor(told, resamples, chosen.resamples)
+    notes += _remarks(sample, task.lags, chosen.time)
     document = {
         **_measured(task.question, task.lags),
         "level": task.level,
