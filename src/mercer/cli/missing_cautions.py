@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import hypergeom
 
 from mercer.cli.table import File, quoted
 
 _LEVEL = 0.001  # of the test of two columns, over the number of their pairs
 _MIN_SHARE = 0.05  # of rows with both missing: fewer hardly move a measure of dependence
 _DROPPED_SHARE = 0.5  # of rows: with more left out, the rest is a minority
+
+_ROWS_AT_ONCE = 4096  # as floats
 
 Pair = tuple[str, str]
 
@@ -22,12 +23,14 @@ def missing_together(file: File, against: Sequence[str] = ()) -> tuple[Pair, int
     `against`: columns that are compared with the others, and not with each other; none: every pair is compared.
     The number of rows where both are missing is hypergeometric where one column has its gaps regardless of the other's.
     """
-    n, shares = file.rows, {name: c.missing() for name, c in file.columns.items()}
-    names = [name for name, lacking in shares.items() if _MIN_SHARE * n <= lacking.sum() < n]
-    if len(names) < 2:
+    from scipy.stats import hypergeom
+
+    n, gaps = file.rows, {name: c.missing() for name, c in file.columns.items()}
+    gaps = {name: lacking for name, lacking in gaps.items() if _MIN_SHARE * n <= lacking.sum() < n}
+    if len(gaps) < 2:
         return None
-    lacking = np.stack([shares[name] for name in names], axis=1).astype(np.float64)  # (n, d)
-    both, counts = lacking.T @ lacking, lacking.sum(axis=0)
+    names, both = list(gaps), _together(list(gaps.values()))
+    counts = both.diagonal()
     expected = np.outer(counts, counts) / n
     deviation = np.sqrt(expected * np.outer(1 - counts / n, 1 - counts / n))
     compared = ~np.eye(len(names), dtype=bool)
@@ -41,6 +44,17 @@ def missing_together(file: File, against: Sequence[str] = ()) -> tuple[Pair, int
     if not candidates.any() or pvalue * compared.sum() / 2 >= _LEVEL:
         return None
     return (names[i], names[j]), int(both[i, j])
+
+
+def _together(gaps: Sequence[np.ndarray]) -> np.ndarray:
+    """In how many rows each two of the columns lack values: (d, d)."""
+    both = np.zeros((len(gaps), len(gaps)), dtype=np.float64)
+    for start in range(0, len(gaps[0]), _ROWS_AT_ONCE):
+        some = np.stack(
+            [lacking[start : start + _ROWS_AT_ONCE] for lacking in gaps], dtype=np.float64
+        )
+        both += some @ some.T
+    return both
 
 
 def _imputed_cautions(file: File, against: Sequence[str]) -> list[str]:
