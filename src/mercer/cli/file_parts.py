@@ -164,7 +164,7 @@ class _NpyRows(FilePart):
                 ])  # fmt: skip
 
     def _by_row(self, file: Any, first: int, number: int) -> list[np.ndarray]:
-        width = len(npy_names(self.header)) if self.header.dtype.names is None else 1
+        width = self.header.width if self.header.dtype.names is None else 1
         values = self._read(file, first * width, number * width)
         if self.header.dtype.names is not None:
             return [values[column] for column, _ in self.columns]

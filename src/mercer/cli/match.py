@@ -54,9 +54,7 @@ class FileSample:
     sorted_by: str | None = None  # the column of times by which rows are sorted
     differenced: bool = False  # whether rows are changes from one row of the file to the next
     grouped: bool = False  # whether it is a level of a column of a file, and has its name
-    paired_by: str | None = (
-        None  # the key by which row i is the partner of row i of the other sample
-    )
+    paired_by: str | None = None  # the key by which row i belongs to row i of the other sample
 
     @property
     def original_rows(self) -> bool:

@@ -11,7 +11,6 @@ from mercer.cli.table import File, quoted
 _LEVEL = 0.001  # of the test of two columns, over the number of their pairs
 _MIN_SHARE = 0.05  # of rows with both missing: fewer hardly move a measure of dependence
 _DROPPED_SHARE = 0.5  # of rows: with more left out, the rest is a minority
-
 _ROWS_AT_ONCE = 4096  # as floats
 
 Pair = tuple[str, str]
@@ -78,11 +77,10 @@ def _dropped_cautions(file: File, dropped: int, against: Sequence[str]) -> list[
         *(["select fewer columns"] if len(file.columns) > 2 else []),
         *([] if missing_together(file, against) else ["use --missing impute"]),
     ]
-    advice = ", or ".join(remedies)
+    advice = f": {', or '.join(remedies)}" if remedies else ""
     return [
         f"Caution: {dropped:,} of {file.rows:,} rows have a missing value in some column and were left out, so that the "
-        f"answer holds for the other {file.rows - dropped:,} only{':' if advice else ''} {advice}".rstrip()
-        + "."
+        f"answer holds for the other {file.rows - dropped:,} only{advice}."
     ]
 
 

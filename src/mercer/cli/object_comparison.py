@@ -155,14 +155,13 @@ def compare_objects(paths: Sequence[str], chosen: SampleOptions, level: float) -
     first, second = _samples(paths, chosen)
     _check_kinds(first, second)
     by_words = chosen.text_kernel == _WORDS and first.kind == "texts"
-    if by_words:
-        _check_words(first, second)
+    words = _words_to_compare(first, second) if by_words else 0
     result = _tested(first, second, chosen)
     thinned = result.thinned(MAX_ROWS_FOR_ALL_PAIRS)
     features = ranked(result, chosen.seed) if result.has_features else None
     notes = [*first.notes, *second.notes]
     if by_words and features is not None:
-        features = _as_words(features, first, second, notes)
+        features = _as_words(features, first, second, words, notes)
     elif chosen.text_kernel is None and first.kind == "texts" and _have_words(first, second):
         notes.append(
             "texts are compared by their substrings; --text-kernel words compares them by their words"
@@ -183,25 +182,26 @@ def _check_kinds(first: ObjectSample, second: ObjectSample) -> None:
         )
 
 
-def _check_words(first: ObjectSample, second: ObjectSample) -> None:
-    """Refuse texts whose words are all in a single text or in every one."""
-    if not comparable_words((first.points, second.points)):
+def _words_to_compare(first: ObjectSample, second: ObjectSample) -> int:
+    """How many words could tell texts apart; refused where all are in a single text or in every one."""
+    number = comparable_words((first.points, second.points))
+    if not number:
         raise Refused(
             "no word is in some texts, two at least, and not in others: words tell nothing apart; leave out --text-kernel "
             "words to compare substrings"
         )
+    return number
 
 
 def _as_words(
-    features: Features, first: ObjectSample, second: ObjectSample, notes: list[str]
+    features: Features, first: ObjectSample, second: ObjectSample, number: int, notes: list[str]
 ) -> Features:
-    """Features as words, with a note where there are more than are compared."""
-    texts = first.points, second.points
-    if (number := comparable_words(texts)) > len(features):
+    """Features as words, with a note where fewer are compared than the number that could be."""
+    if number > len(features):
         notes.append(
             f"{len(features):,} of {number:,} words are compared one by one, those whose shares of texts vary most"
         )
-    return as_words(features, texts)
+    return as_words(features, (first.points, second.points))
 
 
 def _have_words(first: ObjectSample, second: ObjectSample) -> bool:

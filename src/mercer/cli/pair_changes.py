@@ -60,7 +60,7 @@ def changes_within_pairs(first: FileSample, second: FileSample) -> tuple[Change 
     return tuple(_change(name, first.columns[name], second.columns[name]) for name in first.columns)
 
 
-def in_words(changes: Sequence[Change | LabelChange], names: tuple[str, str]) -> str:
+def changes_in_words(changes: Sequence[Change | LabelChange], names: tuple[str, str]) -> str:
     """The changes of the first columns in one sentence."""
     shown = [change.describe() for change in changes[:_COLUMNS_SHOWN]]
     hidden = len(changes) - len(shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
 from typing import Any, ClassVar
 
@@ -22,10 +23,8 @@ from mercer.cli.match import FileSample
 from mercer.cli.pair_changes import (
     Change,
     LabelChange,
+    changes_in_words,
     changes_within_pairs,
-)
-from mercer.cli.pair_changes import (
-    in_words as changes_in_words,
 )
 from mercer.cli.table import LabelColumn, short
 from mercer.frames import Table
@@ -76,7 +75,7 @@ class TwoSampleAnswer(Answer[TwoSampleResult]):
         rows = tuple(sample.rows for sample in self.samples)
         return rows == self.result.sizes and all(sample.original_rows for sample in self.samples)
 
-    @property
+    @cached_property
     def changes(self) -> tuple[Change | LabelChange, ...]:
         """Changes within pairs, those of the columns that differ most first; none where rows are no pairs."""
         if self.samples[0].paired_by is None:

@@ -41,6 +41,11 @@ def to_device(x: Array, device: str) -> Any:
     return from_numpy(plain if plain.flags.writeable else plain.copy(), "torch").to(device)
 
 
+def both_to_device(x: Array, y: Array, device: str) -> tuple[Any, Any | None]:
+    """Two sets of points on a device; None for the second where it is the first."""
+    return to_device(x, device), None if y is x else to_device(y, device)
+
+
 @dataclass(eq=False)
 class OnDevice:
     """Work that is moved to a device in the process that calls it first; answers are NumPy arrays."""

@@ -23,7 +23,7 @@ from mercer.backend import (
 )
 from mercer.config import settings
 from mercer.gram.combine import OfPairs
-from mercer.gram.device_work import to_device
+from mercer.gram.device_work import both_to_device
 from mercer.gram.gaussian_stripes import GaussianLoops
 from mercer.gram.gaussian_tiles import GaussianTiles
 from mercer.gram.threads import TILE, runs_elsewhere
@@ -123,9 +123,7 @@ class Gram(OfPairs):
 
     def _on_device(self, device: str, /) -> Gram:
         """The same matrix of points copied to a device of torch."""
-        x = to_device(self.x, device)
-        y = None if self.y is self.x else to_device(self.y, device)
-        return Gram.of_checked(self.kernel, x, y)
+        return Gram.of_checked(self.kernel, *both_to_device(self.x, self.y, device))
 
     @property
     def _loops(self) -> GaussianLoops | None:

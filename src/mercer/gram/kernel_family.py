@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer.backend import Array, count, is_array, is_numpy, take_rows, to_numpy
-from mercer.gram.device_work import to_device
+from mercer.gram.device_work import both_to_device
 from mercer.gram.gaussian_stripes import GaussianLoops
 from mercer.gram.gaussian_tiles import GaussianTiles
 from mercer.gram.stein_tiles import Join
@@ -60,8 +60,7 @@ class Family:
 
     def on_device(self, device: str) -> Family:
         """The same kernels on points copied to a device of torch."""
-        x = to_device(self.x, device)
-        return Family(self.kernels, x, None if self.y is self.x else to_device(self.y, device))
+        return Family(self.kernels, *both_to_device(self.x, self.y, device))
 
     @property
     def loops(self) -> GaussianLoops | None:

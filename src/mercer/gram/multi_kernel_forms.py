@@ -278,9 +278,9 @@ class _GaussianFormsStripe(DeviceWork):
     def on_device(self, device: str) -> _FormsStripe:
         """The same stripes by torch, with points and labels on a device."""
         family, labels, weights, (shift, units), coded, tables, size, precise = self.made_of
+        family = family.on_device(device)
         columns = decoded_labels(coded, tables, family.like, self.n, precise)
-        stripe = _FormsStripe(family, labels, weights, shift, units, columns, size)
-        return stripe.on_device(device)
+        return _FormsStripe(family, labels, weights, shift, units, columns, size)
 
     @property
     def bytes_per_stripe(self) -> int:

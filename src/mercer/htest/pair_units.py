@@ -16,13 +16,18 @@ from mercer.kernels.default import VaryingColumns, varying
 _LEAST = 0.01  # of a standard deviation: smaller units would leave nothing else to be seen
 
 
+def root_mean_square_changes(values: np.ndarray) -> np.ndarray:
+    """Of each column within pairs, whose first rows come first, and then the second ones: (d,)."""
+    first, second = np.split(values.astype(np.float64), 2)
+    return np.sqrt(np.mean((second - first) ** 2, axis=0))
+
+
 def change_factors(values: np.ndarray) -> np.ndarray:
     """What standardized columns are multiplied by for changes within pairs of mean square 1: (d,).
 
-    `values` are the first rows of all pairs, and then the second ones. Columns that never change keep their unit.
+    Columns that never change keep their unit.
     """
-    first, second = np.split(values.astype(np.float64), 2)
-    change = np.sqrt(np.mean((second - first) ** 2, axis=0))
+    change = root_mean_square_changes(values)
     return np.where(change > 0, 1 / np.maximum(change, _LEAST), 1.0)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mercer.frames import Table
+from mercer.htest.pair_units import root_mean_square_changes
 from mercer.htest.samples.column_features import Embedded
 from mercer.kernels.dot import Linear
 
@@ -20,9 +21,8 @@ TIE = 1e-4
 
 def columns_as_values(first: Table, second: Table) -> Iterator[Embedded]:
     """Each column of both samples together with the linear kernel, in units of its changes within pairs."""
-    for one, other in zip(first.values.T, second.values.T, strict=True):
-        column = np.concatenate([one, other]).astype(np.float64)
-        size = float(np.sqrt(np.mean((column[: len(one)] - column[len(one) :]) ** 2)))
+    values = np.concatenate([first.values, second.values]).astype(np.float64)
+    for column, size in zip(values.T, root_mean_square_changes(values).tolist(), strict=True):
         scaled = (column - column.mean()) / (size if size > 0 else 1.0)
         yield Embedded(Linear(), scaled[:, None])
 

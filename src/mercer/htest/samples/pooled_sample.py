@@ -186,8 +186,14 @@ def pool_with_low_order(
 
 def _default_of_frames(first: Table, y: Any, paired: bool) -> Kernel:
     """`default_kernel` of the rows of both samples."""
+    table, paired = _stacked(first, y, paired)
+    return default_of_table(table, varying_numbers(table, paired))
+
+
+def _stacked(first: Table, y: Any, paired: bool) -> tuple[Table, bool]:
+    """The rows of both samples, and whether they are pairs: samples of two sizes are refused with their labels."""
     table = stacked_table(first, y)
-    return default_of_table(table, varying_numbers(table, paired and len(table) == 2 * len(first)))
+    return table, paired and len(table) == 2 * len(first)
 
 
 def _default_collections(
@@ -198,8 +204,7 @@ def _default_collections(
     frame = as_table(x, "x")
     if frame is None:
         return object_collection(_joined_objects(x, y))
-    table = stacked_table(frame, y)
-    paired = paired and len(table) == 2 * len(frame)  # others are refused with the labels
+    table, paired = _stacked(frame, y, paired)
     return frame_low_order(table, paired), frame_collection(table, paired=paired)
 
 
@@ -231,8 +236,7 @@ def in_own_units(kernel: Kernel, x: Any, y: Any, *, paired: bool = False) -> Ker
         return kernel
     if any(frame.columns.categorical):
         return bound(kernel, frame.columns)  # which says that it takes no categories
-    table = stacked_table(frame, y)
-    numbers = varying_numbers(table, paired and len(table) == 2 * len(frame))
+    numbers = varying_numbers(*_stacked(frame, y, paired))
     return kernel if numbers is None else numbers.kernel(kernel)
 
 
